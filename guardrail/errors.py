@@ -1,0 +1,58 @@
+"""Errors a user of the guardrail can meet; each message says what to do next."""
+
+from __future__ import annotations
+
+__all__ = [
+    "ConfigError",
+    "DeadlineExceededError",
+    "GuardrailError",
+    "InputError",
+    "JudgeError",
+    "KnowledgeGraphError",
+    "MissingExtraError",
+    "ModelError",
+]
+
+
+class GuardrailError(Exception):
+    """Base of every error this project raises on purpose."""
+
+
+class ConfigError(GuardrailError):
+    """A setting is unknown, malformed or contradicts another one."""
+
+
+class InputError(GuardrailError, ValueError):
+    """The caller's input cannot be used as it is."""
+
+
+class KnowledgeGraphError(GuardrailError):
+    """A knowledge graph could not be opened, read or queried."""
+
+
+class JudgeError(GuardrailError):
+    """A judge could not be loaded, failed, or gave a reply that cannot be read."""
+
+
+class ModelError(GuardrailError):
+    """The language model could not be reached or refused the request."""
+
+
+class DeadlineExceededError(GuardrailError, TimeoutError):
+    """The time allowed for one answer ran out."""
+
+
+class MissingExtraError(GuardrailError, ImportError):
+    """An optional package is needed; names the extra that brings it.
+
+    Args:
+        package: The import name that is missing.
+        extra: The extra of this distribution that installs it.
+    """
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(
+            f"{package!r} is not installed; run: pip install \"kg-guardrail[{extra}]\""
+        )
+        self.package = package
+        self.extra = extra

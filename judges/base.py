@@ -1,0 +1,140 @@
+"""What the engine asks of its judges: small synchronous protocols, batches in, batches out.
+
+Every judge is cheap to construct; ``warm_up`` loads models. The engine hands judges plain
+texts (premises, hypotheses, questions, answers), so they never know where evidence came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+
+from guardrail.types import Judgement, NLIScores
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = [
+    "AttributionItem",
+    "AttributionJudge",
+    "CausalLM",
+    "DiscourseModel",
+    "IntentClassifier",
+    "NLIJudge",
+    "Pair",
+    "RelevanceModel",
+    "SentenceEncoder",
+    "TokenLikelihoods",
+]
+
+
+class Pair(NamedTuple):
+    """A premise and the hypothesis it may entail."""
+
+    premise: str
+    hypothesis: str
+
+
+class AttributionItem(NamedTuple):
+    """What an attribution judge reads: the evidence is a tuple of texts."""
+
+    question: str
+    answer: str
+    evidence: tuple[str, ...]
+
+
+class TokenLikelihoods(NamedTuple):
+    """Natural-log likelihood of each token of a continuation, given its prefix."""
+
+    tokens: tuple[str, ...]
+    logprobs: tuple[float, ...]
+
+
+@runtime_checkable
+class NLIJudge(Protocol):
+    """Tells whether premises entail hypotheses."""
+
+    @property
+    def name(self) -> str:
+        """Name and version, for the score log."""
+        ...
+
+    def warm_up(self) -> None:
+        """Load the model; later calls do nothing."""
+        ...
+
+    def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
+        """Judge n pairs; the result has length n and the order of the input.
+
+        Raises:
+            JudgeError: The model cannot be loaded or gave no usable output.
+        """
+        ...
+
+
+@runtime_checkable
+class AttributionJudge(Protocol):
+    """Tells how evidence bears on an answer, in the four categories of CAQA 3.2."""
+
+    @property
+    def name(self) -> str:
+        """Name and version, for the score log."""
+        ...
+
+    def warm_up(self) -> None:
+        """Load the model; later calls do nothing."""
+        ...
+
+    def attribute(self, items: Sequence[AttributionItem]) -> list[Judgement]:
+        """Judge n items; the result has length n and the order of the input.
+
+        Raises:
+            JudgeError: The model cannot be loaded or gave no usable output.
+        """
+        ...
+
+
+class SentenceEncoder(Protocol):
+    """Maps texts to unit vectors whose dot product is their similarity."""
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embed n texts; shape [n, d], rows of unit length."""
+        ...
+
+
+class IntentClassifier(Protocol):
+    """Tells the intent of questions (SCK, Structure)."""
+
+    def intents(self, questions: Sequence[str]) -> list[dict[str, float]]:
+        """Probability of each intent, by name, for n questions."""
+        ...
+
+
+class RelevanceModel(Protocol):
+    """Ranks passages for a query (CONNER eq. 2)."""
+
+    def relevance(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """Relevance in [0, 1] of n (query, passage) pairs."""
+        ...
+
+
+class DiscourseModel(Protocol):
+    """Judges the order and unity of a text's sentences (CONNER eq. 4)."""
+
+    def coherence(self, texts: Sequence[Sequence[str]]) -> list[float]:
+        """Coherence in [0, 1] of n texts, each a sequence of sentences."""
+        ...
+
+
+class CausalLM(Protocol):
+    """A causal language model that tells token likelihoods."""
+
+    @property
+    def name(self) -> str:
+        """Name of the model, for the score log."""
+        ...
+
+    def loglikelihoods(self, pairs: Sequence[tuple[str, str]]) -> list[TokenLikelihoods]:
+        """Likelihoods of n continuations, each given its prefix (which may be empty)."""
+        ...

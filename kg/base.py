@@ -1,0 +1,57 @@
+"""What the engine asks of a knowledge graph: one synchronous protocol, batches in, batches out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+from guardrail.types import Entity, Mention, Subgraph, Triple
+
+__all__ = ["KnowledgeGraph", "MentionIndex"]
+
+
+@runtime_checkable
+class KnowledgeGraph(Protocol):
+    """A graph of entities and facts.
+
+    Every method takes and returns batches and raises ``KnowledgeGraphError`` when the graph
+    cannot answer.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name of the graph, for the score log."""
+        ...
+
+    def find(self, labels: Sequence[str]) -> list[list[Entity]]:
+        """For each of n labels, the entities whose label or alias equals it (case folded,
+        white space normalised), most prominent first; empty lists where there is none."""
+        ...
+
+    def entities(self, ids: Sequence[str]) -> list[Entity | None]:
+        """For each of n ids the entity, or None where the graph does not know it."""
+        ...
+
+    def subgraphs(self, ids: Sequence[str], *, limit: int = 500) -> list[Subgraph]:
+        """For each of n ids the one-hop subgraph, at most ``limit`` triples each way.
+
+        An unknown id yields a subgraph without triples.
+        """
+        ...
+
+    def links(self, ids: Sequence[str]) -> list[Triple]:
+        """All triples whose subject and value are both among the given entities (SCK)."""
+        ...
+
+    def close(self) -> None:
+        """Release files and connections."""
+        ...
+
+
+@runtime_checkable
+class MentionIndex(Protocol):
+    """A graph that can also spot its own labels in running text, in one linear pass."""
+
+    def spot(self, text: str) -> list[Mention]:
+        """All maximal stretches of the text that equal a label or alias, at word boundaries."""
+        ...
