@@ -1,0 +1,56 @@
+# Two commands for a fresh clone, with only Python, pip and make installed:
+#   make demo   install, then the main job on the embedded defaults
+#   make test   install, then lint, types and tests
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: demo test lint format types unit browser wheel clean
+
+demo: $(VENV)/.demo
+	$(BIN)/guardrail demo
+
+test: lint types unit
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+unit: $(VENV)/.dev browser
+	$(BIN)/python -m pytest
+
+# The pages are tested in a real browser. Root on a Debian machine gets it installed;
+# elsewhere install Chromium yourself, or the browser tests are skipped and say so.
+browser:
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || \
+	 { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+	   { apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -yqq --no-install-recommends chromium; } >/dev/null 2>&1; } || \
+	 echo "no Chromium found: browser tests will be skipped"
+
+wheel: $(VENV)/.dev
+	$(PIP) build
+	$(BIN)/python -m build --wheel
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) --editable ".[local]"
+	touch $@
+
+# torch first and alone: the pinned CPU build is needed by the tests of the GPU back ends.
+$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) torch==2.13.0
+	$(PIP) --editable ".[dev]"
+	touch $@ $(VENV)/.demo
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
