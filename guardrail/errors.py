@@ -51,8 +51,6 @@ class MissingExtraError(GuardrailError, ImportError):
     """
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(
-            f"{package!r} is not installed; run: pip install \"kg-guardrail[{extra}]\""
-        )
+        super().__init__(f'{package!r} is not installed; run: pip install "kg-guardrail[{extra}]"')
         self.package = package
         self.extra = extra

@@ -6,6 +6,7 @@ JSON in and out with ``model_dump_json`` / ``model_validate_json``.
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from itertools import groupby
@@ -95,12 +96,12 @@ class Triple(Value):
     property_id: str | None = None
     value_id: str | None = None
 
-    @property
+    @builtins.property  # the field of that name shadows it here
     def text(self) -> str:
         """The fact as flat text, e.g. ``Artemisia Gentileschi, place of birth: Rome.``"""
         return f"{self.subject}, {self.property}: {self.value}."
 
-    @property
+    @builtins.property
     def citation(self) -> Citation:
         """The marker that cites this fact; the entity is the id where there is one."""
         return Citation(

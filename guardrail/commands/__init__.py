@@ -1,0 +1,1 @@
+"""The commands of the ``guardrail`` program, one module per subject."""

@@ -1,0 +1,180 @@
+"""JSON lines in, JSON lines out, in order: the contract of every batch command.
+
+One object a line, ``id`` echoed. A line that cannot be used yields an object with ``error``
+and does not stop the run. Progress goes to stderr where it is a terminal.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any, Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from guardrail.errors import GuardrailError, InputError
+
+__all__ = ["LineJob", "Row", "run_lines"]
+
+MAX_LINE_BYTES = 64 * 1024 * 1024
+"""A longer input line is refused rather than read into memory."""
+
+
+class Row(BaseModel):
+    """Base of the rows that commands read; fields a command does not know are ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", coerce_numbers_to_str=True)
+
+    id: str | int | None = None
+
+
+RowT = TypeVar("RowT", bound=Row)
+
+
+class LineJob(Generic[RowT]):
+    """What a command does with its rows.
+
+    Args:
+        row_type: The model each line must match.
+        process: Turns n rows into n results, in order; raises GuardrailError.
+        batch_size: Number of rows handed to ``process`` at once.
+        title: Shown beside the progress bar.
+    """
+
+    def __init__(
+        self,
+        row_type: type[RowT],
+        process: Callable[[Sequence[RowT]], Sequence[BaseModel]],
+        *,
+        batch_size: int = 64,
+        title: str = "rows",
+    ) -> None:
+        self.row_type = row_type
+        self.process = process
+        self.batch_size = batch_size
+        self.title = title
+
+    def results(self, lines: Iterable[str]) -> Iterator[dict[str, Any]]:
+        """Yield one JSON object for every line that is not blank, in order."""
+        numbered = ((n, line) for n, line in enumerate(lines, start=1) if line.strip())
+        while batch := list(islice(numbered, self.batch_size)):
+            parsed = [self._parse(number, line) for number, line in batch]
+            rows = [row for row in parsed if isinstance(row, Row)]
+            answers = iter(self._process(rows))
+            for item in parsed:
+                yield next(answers) if isinstance(item, Row) else item
+
+    def _parse(self, number: int, line: str) -> RowT | dict[str, Any]:
+        """Read one line: a row, or the error object that stands in its place."""
+        if len(line) > MAX_LINE_BYTES:
+            return {"id": None, "error": f"line {number}: longer than {MAX_LINE_BYTES} bytes"}
+        try:
+            raw = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            return {"id": None, "error": f"line {number}: not JSON: {error}"}
+        row_id = raw.get("id") if isinstance(raw, dict) else None
+        try:
+            return self.row_type.model_validate(raw)
+        except ValidationError as error:
+            return {"id": row_id, "error": f"line {number}: {_first_problem(error)}"}
+
+    def _process(self, rows: Sequence[RowT]) -> list[dict[str, Any]]:
+        """Process a batch; when it fails as a whole, row by row, so that one bad row is alone."""
+        if not rows:
+            return []
+        try:
+            results = self.process(rows)
+        except GuardrailError as error:
+            if len(rows) == 1:
+                return [{"id": rows[0].id, "error": str(error)}]
+            return [result for row in rows for result in self._process([row])]
+        return [
+            {"id": row.id} | _without_id(result) for row, result in zip(rows, results, strict=True)
+        ]
+
+
+def run_lines(job: LineJob[Any], source: str, target: str) -> int:
+    """Run a job from one file to another; ``-`` is stdin or stdout.
+
+    Returns:
+        The number of lines that yielded an error.
+
+    Raises:
+        InputError: A file cannot be opened.
+    """
+    failures = 0
+    with ExitStack() as stack:
+        reader, total = _open_source(source, stack)
+        writer = sys.stdout if target == "-" else stack.enter_context(_open_target(target))
+        for result in _with_progress(job.results(reader), job.title, total, stack):
+            failures += "error" in result
+            # Surrogates cannot be encoded as UTF-8: they leave as JSON escapes.
+            text = json.dumps(result, ensure_ascii=False, allow_nan=False)
+            writer.write(text.encode("utf-8", "backslashreplace").decode("utf-8") + "\n")
+            writer.flush()
+    return failures
+
+
+def _open_source(source: str, stack: ExitStack) -> tuple[IO[str], int | None]:
+    """Open the input and count its lines where it is a file."""
+    if source == "-":
+        return open(sys.stdin.fileno(), encoding="utf-8", errors="replace", closefd=False), None
+    path = Path(source)
+    try:
+        with path.open("rb") as raw:
+            total = sum(chunk.count(b"\n") for chunk in iter(lambda: raw.read(1 << 20), b""))
+        return stack.enter_context(path.open(encoding="utf-8", errors="replace")), total
+    except OSError as error:
+        raise InputError(f"cannot read {source}: {error.strerror}") from error
+
+
+def _open_target(target: str) -> IO[str]:
+    try:
+        return Path(target).open("w", encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot write {target}: {error.strerror}") from error
+
+
+def _with_progress(
+    results: Iterator[dict[str, Any]], title: str, total: int | None, stack: ExitStack
+) -> Iterator[dict[str, Any]]:
+    """Show a bar on stderr where it is a terminal and stdout is not one too."""
+    if not sys.stderr.isatty() or sys.stdout.isatty():
+        yield from results
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    progress = stack.enter_context(
+        Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+        )
+    )
+    task = progress.add_task(title, total=total)
+    for result in results:
+        yield result
+        progress.advance(task)
+
+
+def _without_id(result: BaseModel) -> dict[str, Any]:
+    return {name: value for name, value in result.model_dump(mode="json").items() if name != "id"}
+
+
+def _first_problem(error: ValidationError) -> str:
+    first = error.errors(include_url=False)[0]
+    place = ".".join(str(part) for part in first["loc"])
+    return f"{place}: {first['msg']}" if place else first["msg"]

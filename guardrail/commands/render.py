@@ -1,0 +1,145 @@
+"""How the program shows its results to a person in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console, Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from guardrail.types import (
+    Category,
+    GuardedAnswer,
+    LinkedEntity,
+    Score,
+    Sentence,
+    Span,
+    SpanKind,
+)
+
+__all__ = ["answer_panel", "entity_table", "ranking_table", "show_answer"]
+
+SPAN_STYLE = {
+    SpanKind.SUPPORTED: "green",
+    SpanKind.NA: "yellow",
+    SpanKind.CONTRADICTED: "red strike",
+}
+CATEGORY_STYLE = {
+    Category.SUPPORTIVE: "green",
+    Category.PARTIALLY_SUPPORTIVE: "yellow",
+    Category.CONTRADICTORY: "red",
+    Category.IRRELEVANT: "dim",
+}
+MATCHES_SHOWN = 4
+
+
+def show_answer(console: Console, answer: GuardedAnswer) -> None:
+    """Print the linked entities, the answer by support, and what was decided and why."""
+    if answer.entities:
+        console.print(entity_table(answer.entities))
+    console.print(answer_panel(answer))
+
+
+def entity_table(entities: Sequence[LinkedEntity]) -> Table:
+    """Each linked entity with how it was found and which of how many candidates it was."""
+    table = Table(title="Linked entities", title_justify="left", box=None, pad_edge=False)
+    for heading in ("mention", "entity", "id", "found by", "candidates", "values in the question"):
+        table.add_column(heading, overflow="fold")
+    for link in entities:
+        chosen = link.candidates[0] if link.candidates else None
+        table.add_row(
+            link.mention.text,
+            link.entity.label,
+            link.entity.id,
+            link.matched,
+            str(len(link.candidates)),
+            ", ".join(chosen.matches[:MATCHES_SHOWN]) if chosen else "",
+        )
+    return table
+
+
+def ranking_table(answers: Sequence[GuardedAnswer]) -> Table:
+    """Candidates best first, with the numbers and reasons that ordered them."""
+    table = Table(title="Ranking", title_justify="left", box=None, pad_edge=False)
+    table.add_column("#", justify="right")
+    table.add_column("score", justify="right")
+    table.add_column("supported", justify="right")
+    table.add_column("[NA]".replace("[", "\\["), justify="right")
+    table.add_column("contradicted", justify="right")
+    table.add_column("answer", overflow="ellipsis", no_wrap=True, ratio=2)
+    table.add_column("why", overflow="fold", ratio=2)
+    for place, answer in enumerate(answers, start=1):
+        table.add_row(
+            str(place),
+            format_score(answer.scorecard.overall),
+            str(sum(len(sentence.citations) for sentence in answer.sentences)),
+            str(sum(sentence.na for sentence in answer.sentences)),
+            str(sum(s.category is Category.CONTRADICTORY for s in answer.sentences)),
+            " ".join(answer.text.split()),
+            "; ".join(answer.reasons),
+        )
+    return table
+
+
+def answer_panel(answer: GuardedAnswer) -> Panel:
+    """The answer with every phrase coloured by support, then scores, decision and problems."""
+    parts: list[RenderableType] = [_coloured(answer)]
+    legend = Text("supported", style="green")
+    legend.append("  unsupported [NA]", style="yellow").append("  contradicted", style="red strike")
+    parts += [Text(), legend, _score_line(answer)]
+    if answer.reasons:
+        parts.append(Text("why: " + "; ".join(answer.reasons)))
+    parts += [
+        Text(f"problem in {problem.part}: {problem.message}", style="magenta")
+        for problem in answer.errors
+    ]
+    return Panel(Group(*parts), title=Text(answer.action.value), title_align="left")
+
+
+def format_score(score: Score) -> str:
+    """Two decimals, or a dash where there is no value."""
+    return "–" if score.value is None else f"{score.value:.2f}"
+
+
+def _coloured(answer: GuardedAnswer) -> Text:
+    text = Text()
+    position = 0
+    for sentence in answer.sentences:
+        text.append(answer.text[position : sentence.start])
+        _append_sentence(text, answer.text, sentence)
+        position = sentence.end
+    return text.append(answer.text[position:])
+
+
+def _append_sentence(text: Text, whole: str, sentence: Sentence) -> None:
+    position = sentence.start
+    for span in sentence.spans:
+        text.append(whole[position : span.start])
+        text.append(whole[span.start : span.end], style=SPAN_STYLE[span.kind])
+        text.append(_marker(span), style="dim " + SPAN_STYLE[span.kind].split()[0])
+        position = span.end
+    text.append(whole[position : sentence.end])
+    if sentence.category is not None:
+        text.append(
+            f" ({sentence.category.value})", style="dim " + CATEGORY_STYLE[sentence.category]
+        )
+
+
+def _marker(span: Span) -> str:
+    if span.kind is SpanKind.NA:
+        return " [NA]"
+    if span.triple is None:
+        return ""
+    citation = span.triple.citation
+    return f" [{citation.entity}, {citation.property}: {citation.value}]"
+
+
+def _score_line(answer: GuardedAnswer) -> Text:
+    line = Text("scores: ").append(
+        f"overall {format_score(answer.scorecard.overall)}", style="bold"
+    )
+    for name, score in answer.scorecard.scores.items():
+        line.append(f"  {name} {format_score(score)}")
+    return line

@@ -1,0 +1,27 @@
+"""CONNER: six perspectives on generated knowledge (Chen et al., EMNLP 2023)."""
+
+from judges.conner.report import (
+    Aggregation,
+    ConnerInput,
+    ConnerReport,
+    ConnerSettings,
+    QualityWeights,
+    SentenceFactuality,
+)
+from judges.conner.scorer import ConnerModels, ConnerScorer
+from judges.conner.selection import Selected, quality, select_demonstrations, select_knowledge
+
+__all__ = [
+    "Aggregation",
+    "ConnerInput",
+    "ConnerModels",
+    "ConnerReport",
+    "ConnerScorer",
+    "ConnerSettings",
+    "QualityWeights",
+    "Selected",
+    "SentenceFactuality",
+    "quality",
+    "select_demonstrations",
+    "select_knowledge",
+]

@@ -1,0 +1,71 @@
+"""The perspectives that rest on token likelihoods: eq. 3, 5 and 6 of CONNER."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from statistics import fmean
+
+from judges.base import TokenLikelihoods
+from judges.conner.report import ConnerSettings
+
+__all__ = [
+    "helpfulness",
+    "informativeness",
+    "informativeness_pair",
+    "irrelevant_knowledge",
+    "perplexity",
+    "sentence_coherence",
+]
+
+
+def perplexity(likelihoods: TokenLikelihoods, cap: float) -> float | None:
+    """Perplexity exp(−mean log-likelihood), at most ``cap``; None for no tokens."""
+    if not likelihoods.logprobs:
+        return None
+    # The cap is applied to the exponent, which would overflow on a very unlikely sentence.
+    return math.exp(min(-fmean(likelihoods.logprobs), math.log(cap)))
+
+
+def sentence_coherence(perplexities: Sequence[float]) -> float:
+    """Mean of 1/PPL over m >= 1 sentences (eq. 3)."""
+    return fmean(1 / value for value in perplexities)
+
+
+def informativeness_pair(query: str, knowledge: str, settings: ConnerSettings) -> tuple[str, str]:
+    """The prefix and the continuation whose likelihood eq. 5 needs."""
+    words = knowledge.split()
+    if len(words) > settings.informativeness_words:
+        knowledge = " ".join(words[: settings.informativeness_words])
+    return f"{settings.informativeness_prompt}\n\n{query}\n\n", knowledge
+
+
+def informativeness(likelihoods: TokenLikelihoods) -> float | None:
+    """1 − exp(mean log-likelihood of the knowledge given the query) (eq. 5)."""
+    if not likelihoods.logprobs:
+        return None
+    return 1.0 - math.exp(min(0.0, fmean(likelihoods.logprobs)))
+
+
+def irrelevant_knowledge(
+    pool: Sequence[str], knowledge: str, row: int, settings: ConnerSettings
+) -> tuple[str, ...]:
+    """Sample u texts of the pool other than the knowledge itself, the same for the same row."""
+    others = [text for text in pool if text != knowledge]
+    generator = random.Random(f"{settings.seed}:{row}")
+    return tuple(generator.sample(others, min(settings.irrelevant_samples, len(others))))
+
+
+def helpfulness(
+    with_knowledge: TokenLikelihoods, without: Sequence[TokenLikelihoods]
+) -> float | None:
+    """1 − L(q, k, a) / mean L(q, k⁻, a), before the maximum with 0 (eq. 6).
+
+    L is the summed cross entropy of the answer. None when a likelihood is missing, or when the
+    answer is certain even with irrelevant knowledge, so that nothing can help.
+    """
+    baseline = [-sum(one.logprobs) for one in without if one.logprobs]
+    if not with_knowledge.logprobs or not baseline or fmean(baseline) <= 0.0:
+        return None
+    return 1.0 - (-sum(with_knowledge.logprobs)) / fmean(baseline)

@@ -1,0 +1,309 @@
+"""CONNER's six perspectives for batches of rows, each from the models at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from guardrail.errors import JudgeError
+from guardrail.types import Score
+from judges.base import (
+    CausalLM,
+    DiscourseModel,
+    NLIJudge,
+    Pair,
+    RelevanceModel,
+    SentenceEncoder,
+    TokenLikelihoods,
+)
+from judges.conner.factuality import aggregate, choose_evidence, sentence_factuality
+from judges.conner.likelihoods import (
+    helpfulness,
+    informativeness,
+    informativeness_pair,
+    irrelevant_knowledge,
+    perplexity,
+    sentence_coherence,
+)
+from judges.conner.report import (
+    ConnerInput,
+    ConnerReport,
+    ConnerSettings,
+    SentenceFactuality,
+)
+from judges.conner.selection import quality
+
+__all__ = ["ConnerModels", "ConnerScorer"]
+
+ROWS_PER_CALL = 64
+"""Rows whose model inputs are gathered before the models are called."""
+
+Progress = Callable[[int, int], None]
+
+
+class ConnerModels(NamedTuple):
+    """The models behind the perspectives; a missing one leaves its perspective without value.
+
+    Attributes:
+        nli: Factuality and validity.
+        encoder: Chooses evidence where there is more than the settings allow.
+        relevance: Relevance.
+        discourse: Paragraph coherence.
+        causal: Sentence coherence, informativeness, helpfulness.
+    """
+
+    nli: NLIJudge | None = None
+    encoder: SentenceEncoder | None = None
+    relevance: RelevanceModel | None = None
+    discourse: DiscourseModel | None = None
+    causal: CausalLM | None = None
+
+
+class ConnerScorer:
+    """Scores generated knowledge, or answers in its place, from six perspectives.
+
+    Args:
+        models: What is at hand.
+        settings: The paper's values unless told.
+        irrelevant_pool: Texts from which eq. 6 samples its irrelevant knowledge.
+    """
+
+    def __init__(
+        self,
+        models: ConnerModels,
+        settings: ConnerSettings | None = None,
+        *,
+        irrelevant_pool: Sequence[str] = (),
+    ) -> None:
+        self.models = models
+        self.settings = settings or ConnerSettings()
+        self.irrelevant_pool = tuple(irrelevant_pool)
+
+    def score(
+        self, rows: Sequence[ConnerInput], progress: Progress | None = None
+    ) -> list[ConnerReport]:
+        """Score n rows; every model is called once per block of rows, for all of them.
+
+        Args:
+            rows: What to score.
+            progress: Told (rows done, rows in all) after each block.
+
+        Returns:
+            n reports in the order of the rows.
+        """
+        reports: list[ConnerReport] = []
+        for start in range(0, len(rows), ROWS_PER_CALL):
+            block = rows[start : start + ROWS_PER_CALL]
+            reports += self._score_block(block, start)
+            if progress is not None:
+                progress(len(reports), len(rows))
+        return reports
+
+    def _score_block(self, rows: Sequence[ConnerInput], first: int) -> list[ConnerReport]:
+        factual = self._factuality(rows)
+        relevance = self._relevance(rows)
+        paragraph = self._paragraph_coherence(rows)
+        likelihood = self._likelihood_scores(rows, first)
+        validity = self._validity(rows)
+        reports = []
+        for index in range(len(rows)):
+            report = ConnerReport(
+                **factual[index]._asdict(),
+                **likelihood[index]._asdict(),
+                relevance=relevance[index],
+                coherence_paragraph=paragraph[index],
+                validity=validity[index],
+                quality=Score(reason="not yet computed"),
+            )
+            reports.append(
+                report.model_copy(update={"quality": quality(report, self.settings.weights)})
+            )
+        return reports
+
+    def _factuality(self, rows: Sequence[ConnerInput]) -> list[_Factual]:
+        if self.models.nli is None:
+            return [_no_factuality("no NLI judge is configured")] * len(rows)
+        texts = [(row.sentences, row.evidence) for row in rows]
+        limit = self.settings.evidence_per_sentence
+        try:
+            if self.models.encoder is not None:
+                evidence = choose_evidence(self.models.encoder, texts, limit)
+            else:
+                evidence = [[tuple(pieces)] * len(sentences) for sentences, pieces in texts]
+            judged = sentence_factuality(
+                self.models.nli,
+                [(row.sentences, pieces) for row, pieces in zip(rows, evidence, strict=True)],
+            )
+        except JudgeError as error:
+            return [_no_factuality(str(error))] * len(rows)
+        return [self._join_sentences(row, parts) for row, parts in zip(rows, judged, strict=True)]
+
+    def _join_sentences(self, row: ConnerInput, parts: tuple[SentenceFactuality, ...]) -> _Factual:
+        if not row.evidence:
+            return _no_factuality("no evidence")
+        if not parts:
+            return _no_factuality("no sentences")
+        whole = aggregate(parts, self.settings.aggregation)
+        basis = tuple(f"{part.scores.entailment:.4f} {part.sentence}" for part in parts)
+        return _Factual(
+            factuality=Score(value=whole.entailment, evidence=basis),
+            non_verified=Score(value=whole.neutral),
+            factual_inconsistent=Score(value=whole.contradiction),
+            sentences=parts,
+        )
+
+    def _relevance(self, rows: Sequence[ConnerInput]) -> list[Score]:
+        model = self.models.relevance
+        if model is None:
+            return [Score(reason="no relevance model is configured")] * len(rows)
+        try:
+            values = model.relevance([(row.query, row.knowledge) for row in rows])
+        except JudgeError as error:
+            return [Score(reason=str(error))] * len(rows)
+        return [
+            Score(value=value)
+            if row.query.strip() and row.knowledge.strip()
+            else Score(reason="no question or no text")
+            for row, value in zip(rows, values, strict=True)
+        ]
+
+    def _paragraph_coherence(self, rows: Sequence[ConnerInput]) -> list[Score]:
+        model = self.models.discourse
+        if model is None:
+            return [Score(reason="no discourse model is configured")] * len(rows)
+        several = [row for row in rows if len(row.sentences) > 1]
+        try:
+            values = iter(model.coherence([row.sentences for row in several]))
+        except JudgeError as error:
+            return [Score(reason=str(error))] * len(rows)
+        return [
+            Score(value=next(values))
+            if len(row.sentences) > 1
+            else Score(reason="fewer than two sentences")
+            for row in rows
+        ]
+
+    def _likelihood_scores(self, rows: Sequence[ConnerInput], first: int) -> list[_Likelihood]:
+        if self.models.causal is None:
+            return [_no_likelihood("no causal language model is configured")] * len(rows)
+        plans = [self._plan(row, first + index) for index, row in enumerate(rows)]
+        pairs = list(dict.fromkeys(pair for plan in plans for pair in plan.pairs()))
+        try:
+            found = dict(zip(pairs, self.models.causal.loglikelihoods(pairs), strict=True))
+        except JudgeError as error:
+            return [_no_likelihood(str(error))] * len(rows)
+        return [self._from_likelihoods(plan, found) for plan in plans]
+
+    def _plan(self, row: ConnerInput, number: int) -> _Plan:
+        irrelevant = irrelevant_knowledge(
+            self.irrelevant_pool, row.knowledge, number, self.settings
+        )
+        asks = row.answer is not None and bool(row.answer.strip())
+        return _Plan(
+            sentences=tuple(("", sentence) for sentence in row.sentences),
+            knowledge=informativeness_pair(row.query, row.knowledge, self.settings),
+            helped=_answer_pair(row, row.knowledge) if asks else None,
+            unhelped=tuple(_answer_pair(row, text) for text in irrelevant) if asks else (),
+        )
+
+    def _from_likelihoods(
+        self, plan: _Plan, found: dict[tuple[str, str], TokenLikelihoods]
+    ) -> _Likelihood:
+        capped = [perplexity(found[pair], self.settings.perplexity_cap) for pair in plan.sentences]
+        perplexities = tuple(value for value in capped if value is not None)
+        informative = informativeness(found[plan.knowledge])
+        if plan.helped is None:
+            help_raw, help_reason = None, "no answer"
+        elif not plan.unhelped:
+            help_raw, help_reason = None, "no pool of irrelevant knowledge"
+        else:
+            help_raw = helpfulness(found[plan.helped], [found[pair] for pair in plan.unhelped])
+            help_reason = "the answer has no likelihood to improve"
+        return _Likelihood(
+            coherence_sentence=Score(value=sentence_coherence(perplexities))
+            if perplexities
+            else Score(reason="no sentences"),
+            perplexities=perplexities,
+            informativeness=_score(informative, "no text"),
+            helpfulness=_score(None if help_raw is None else max(0.0, help_raw), help_reason),
+            helpfulness_unclipped=_score(help_raw, help_reason),
+        )
+
+    def _validity(self, rows: Sequence[ConnerInput]) -> list[Score]:
+        """Eq. 7 for span answers, eq. 8 for open ones."""
+        if self.models.nli is None:
+            return [Score(reason="no NLI judge is configured")] * len(rows)
+        pairs = [_validity_pairs(row) for row in rows]
+        flat = [pair for own in pairs for pair in own]
+        try:
+            scores = iter(self.models.nli.judge(flat) if flat else [])
+        except JudgeError as error:
+            return [Score(reason=str(error))] * len(rows)
+        return [
+            Score(value=max(next(scores).entailment for _ in own))
+            if own
+            else Score(reason=_validity_reason(row))
+            for row, own in zip(rows, pairs, strict=True)
+        ]
+
+
+class _Factual(NamedTuple):
+    factuality: Score
+    non_verified: Score
+    factual_inconsistent: Score
+    sentences: tuple[SentenceFactuality, ...] = ()
+
+
+class _Likelihood(NamedTuple):
+    coherence_sentence: Score
+    informativeness: Score
+    helpfulness: Score
+    helpfulness_unclipped: Score
+    perplexities: tuple[float, ...] = ()
+
+
+class _Plan(NamedTuple):
+    """The likelihoods one row needs, as (prefix, continuation) pairs."""
+
+    sentences: tuple[tuple[str, str], ...]
+    knowledge: tuple[str, str]
+    helped: tuple[str, str] | None
+    unhelped: tuple[tuple[str, str], ...]
+
+    def pairs(self) -> list[tuple[str, str]]:
+        helped = [] if self.helped is None else [self.helped]
+        return [*self.sentences, self.knowledge, *helped, *self.unhelped]
+
+
+def _answer_pair(row: ConnerInput, knowledge: str) -> tuple[str, str]:
+    return f"{knowledge}\n\nQuestion: {row.query}\n\nAnswer:", f" {row.answer}"
+
+
+def _validity_pairs(row: ConnerInput) -> list[Pair]:
+    if not row.answer:
+        return []
+    if row.answer_kind == "open":
+        return [Pair(premise=piece, hypothesis=row.answer) for piece in row.evidence]
+    if not row.reference:
+        return []
+    return [Pair(premise=f"{row.query} {row.reference}", hypothesis=f"{row.query} {row.answer}")]
+
+
+def _validity_reason(row: ConnerInput) -> str:
+    if not row.answer:
+        return "no answer"
+    return "no evidence" if row.answer_kind == "open" else "no reference answer"
+
+
+def _no_factuality(reason: str) -> _Factual:
+    missing = Score(reason=reason)
+    return _Factual(missing, missing, missing)
+
+
+def _no_likelihood(reason: str) -> _Likelihood:
+    missing = Score(reason=reason)
+    return _Likelihood(missing, missing, missing, missing)
+
+
+def _score(value: float | None, reason: str) -> Score:
+    return Score(reason=reason) if value is None else Score(value=value)

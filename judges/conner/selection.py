@@ -1,0 +1,87 @@
+"""The two uses of Q_know (CONNER 5): choosing knowledge and choosing demonstrations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from guardrail.types import Score, Value
+from judges.conner.report import ConnerInput, ConnerReport, QualityWeights
+
+if TYPE_CHECKING:
+    from judges.conner.scorer import ConnerScorer
+
+__all__ = ["Selected", "quality", "select_demonstrations", "select_knowledge"]
+
+RowT = TypeVar("RowT")
+
+SAMPLES_R = 5
+"""Knowledge texts sampled per query, with top-p 0.9 (CONNER 5)."""
+TOP_P = 0.9
+DEMONSTRATIONS_N = 8
+"""Demonstrations kept of m = 30 (CONNER 5)."""
+
+
+class Selected(Value):
+    """A row that was chosen, its place in the input and why."""
+
+    index: int
+    quality: float | None
+    report: ConnerReport
+
+
+def quality(report: ConnerReport, weights: QualityWeights) -> Score:
+    """Q_know = γᵀ·(factuality, relevance, paragraph coherence, informativeness) (eq. 9).
+
+    A perspective without a value leaves the sum and its weight the total, so that texts scored
+    with the same models stay comparable.
+    """
+    parts = [
+        ("factuality", weights.factuality, report.factuality.value),
+        ("relevance", weights.relevance, report.relevance.value),
+        ("coherence", weights.coherence, report.coherence_paragraph.value),
+        ("informativeness", weights.informativeness, report.informativeness.value),
+    ]
+    present = [(name, weight, value) for name, weight, value in parts if value is not None]
+    total = sum(weight for _, weight, _ in present)
+    if not total:
+        return Score(reason="no intrinsic perspective with a weight has a value")
+    scale = sum(weight for _, weight, _ in parts) / total
+    return Score(
+        value=scale * sum(weight * value for _, weight, value in present),
+        evidence=tuple(f"{weight:g} × {name} {value:.4f}" for name, weight, value in present),
+    )
+
+
+def select_knowledge(scorer: ConnerScorer, candidates: Sequence[ConnerInput]) -> Selected:
+    """Choose the candidate with the highest Q_know; the first of equals (CONNER 5).
+
+    Args:
+        scorer: Scores all candidates in one call.
+        candidates: r >= 1 texts for one query, sampled with top-p 0.9 in the paper (r = 5).
+
+    Raises:
+        ValueError: There are no candidates.
+    """
+    if not candidates:
+        raise ValueError("select_knowledge needs at least one candidate")
+    return _ranked(scorer, candidates)[0]
+
+
+def select_demonstrations(
+    scorer: ConnerScorer, pool: Sequence[ConnerInput], n: int = DEMONSTRATIONS_N
+) -> list[Selected]:
+    """Choose the n demonstrations of highest Q_know from a pool of m, best first (CONNER 5)."""
+    return _ranked(scorer, pool)[:n]
+
+
+def _ranked(scorer: ConnerScorer, rows: Sequence[ConnerInput]) -> list[Selected]:
+    selected = [
+        Selected(index=index, quality=report.quality.value, report=report)
+        for index, report in enumerate(scorer.score(rows))
+    ]
+    return sorted(
+        selected,
+        key=lambda row: -float("inf") if row.quality is None else row.quality,
+        reverse=True,
+    )
