@@ -1,0 +1,273 @@
+"""The label index: from names to nodes, and from running text to the names that stand in it.
+
+A name is looked up by its *key*: its words and punctuation marks, case folded, joined by single
+spaces. ``spot`` walks over the text once and tries, at each word, only the lengths of the names
+that begin with that word, so its time is linear in the text.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Protocol
+
+from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad, Store
+
+from guardrail.types import Mention
+
+__all__ = ["LabelIndex", "MemoryLabelIndex", "StoredLabelIndex", "key_of", "spot"]
+
+MAX_WORDS = 16
+"""Longest name, in words and punctuation marks, that is spotted in text; longer ones are still
+found by ``find``."""
+
+_INDEX = "urn:kg-guardrail:index:"
+_GRAPH = NamedNode("urn:kg-guardrail:index")
+_KEY = NamedNode(_INDEX + "key")
+_FIRST = NamedNode(_INDEX + "first")
+_COMPLETE = NamedNode(_INDEX + "complete")
+_VERSION = Literal("1")
+
+# A word keeps its combining accents, so that decomposed text has the same words as composed text.
+_TOKEN = re.compile(r"\w[\w\u0300-\u036f]*|[^\w\s]")
+_APOSTROPHES = str.maketrans("’‘ʼ`", "''''")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+# Words inside names that writers put in either case.
+_PARTICLES = frozenset(
+    (
+        *("a", "al", "an", "and", "at", "bin", "by", "da", "das", "de", "del", "della", "der"),
+        *("des", "di", "do", "dos", "du", "e", "el", "for", "from", "ibn", "in", "la", "le"),
+        *("of", "on", "or", "the", "to", "und", "van", "vom", "von", "with", "y", "zu"),
+    )
+)
+
+
+def key_of(name: str) -> str:
+    """Return the key a name is found by: case folded, white space and apostrophes normalised."""
+    return " ".join(_fold(match.group()) for match in _TOKEN.finditer(name))
+
+
+class LabelIndex(Protocol):
+    """What ``spot`` and the stores need to know about names."""
+
+    def nodes(self, key: str) -> Sequence[str]:
+        """IRIs of the nodes that bear a name with this key, in a stable order."""
+        ...
+
+    def lengths(self, first: str) -> Sequence[int]:
+        """Lengths, longest first, of the names whose first word is ``first`` (folded)."""
+        ...
+
+
+class MemoryLabelIndex:
+    """A label index in dictionaries, for graphs that live in memory.
+
+    Args:
+        names: (IRI of the node, name) pairs; a node may have several.
+    """
+
+    def __init__(self, names: Iterable[tuple[str, str]]) -> None:
+        nodes: dict[str, dict[str, None]] = {}
+        lengths: dict[str, set[int]] = {}
+        for iri, name in names:
+            key = key_of(name)
+            if not key:
+                continue
+            nodes.setdefault(key, {})[iri] = None
+            words = key.split(" ")
+            if len(words) <= MAX_WORDS:
+                lengths.setdefault(words[0], set()).add(len(words))
+        self._nodes = {key: tuple(sorted(iris)) for key, iris in nodes.items()}
+        self._lengths = {
+            word: tuple(sorted(counts, reverse=True)) for word, counts in lengths.items()
+        }
+
+    def nodes(self, key: str) -> Sequence[str]:
+        """IRIs of the nodes that bear a name with this key, in a stable order."""
+        return self._nodes.get(key, ())
+
+    def lengths(self, first: str) -> Sequence[int]:
+        """Lengths, longest first, of the names whose first word is ``first`` (folded)."""
+        return self._lengths.get(first, ())
+
+
+class StoredLabelIndex:
+    """A label index kept in a named graph of an on-disk store, beside the data.
+
+    It costs no memory, is there as soon as the store is open, and stays out of queries, which
+    see the default graph only.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    @staticmethod
+    def exists(store: Store) -> bool:
+        """Whether the store holds a complete index."""
+        return Quad(_GRAPH, _COMPLETE, _VERSION, _GRAPH) in store
+
+    @staticmethod
+    def drop(store: Store) -> None:
+        """Remove the index; done before a store is changed, so that none is ever stale."""
+        store.remove(Quad(_GRAPH, _COMPLETE, _VERSION, _GRAPH))
+        store.remove_graph(_GRAPH)
+
+    @classmethod
+    def build(cls, store: Store, names: Iterable[tuple[str, str]]) -> StoredLabelIndex:
+        """Write the index of the given (IRI, name) pairs into the store."""
+
+        def quads() -> Iterator[Quad]:
+            seen: set[tuple[str, int]] = set()
+            for iri, name in names:
+                key = key_of(name)
+                if not key:
+                    continue
+                yield Quad(NamedNode(iri), _KEY, Literal(key), _GRAPH)
+                words = key.split(" ")
+                entry = (words[0], len(words))
+                if len(words) <= MAX_WORDS and entry not in seen:
+                    seen.add(entry)
+                    length = NamedNode(f"{_INDEX}length:{len(words)}")
+                    yield Quad(length, _FIRST, Literal(words[0]), _GRAPH)
+
+        store.bulk_extend(quads())
+        store.add(Quad(_GRAPH, _COMPLETE, _VERSION, _GRAPH))
+        return cls(store)
+
+    def nodes(self, key: str) -> Sequence[str]:
+        """IRIs of the nodes that bear a name with this key, in a stable order."""
+        if _SURROGATE.search(key):
+            return ()
+        found = self._store.quads_for_pattern(None, _KEY, Literal(key), _GRAPH)
+        return sorted(quad.subject.value for quad in found if isinstance(quad.subject, NamedNode))
+
+    def lengths(self, first: str) -> Sequence[int]:
+        """Lengths, longest first, of the names whose first word is ``first`` (folded)."""
+        if _SURROGATE.search(first):
+            return ()
+        found = self._store.quads_for_pattern(None, _FIRST, Literal(first), _GRAPH)
+        return sorted(
+            (
+                int(quad.subject.value.rsplit(":", 1)[1])
+                for quad in found
+                if isinstance(quad.subject, NamedNode)
+            ),
+            reverse=True,
+        )
+
+
+class Names(Protocol):
+    """Tells the written forms of the names of a node."""
+
+    def __call__(self, iri: str) -> Sequence[str]:
+        """All labels and aliases of a node; empty for a node that must not be spotted."""
+        ...
+
+
+def spot(text: str, index: LabelIndex, names: Names) -> list[Mention]:
+    """Find the names of the index in running text.
+
+    A stretch matches when its words equal those of a name at word boundaries; a possessive
+    ending stays outside. Capitals count: a word that the name writes with a capital needs one
+    in the text too ("rose" is not Rose), except particles ("of", "van"), and except in a text
+    without any capitals, where names of two words and more match in any case.
+
+    Args:
+        text: Any text; the time taken is linear in its length.
+        index: The names.
+        names: The written forms of a node's names, to compare capitals.
+
+    Returns:
+        Every match that is not inside a longer one, in order of the text.
+    """
+    spans = [(match.start(), match.end()) for match in _TOKEN.finditer(text)]
+    words = [_fold(text[start:end]) for start, end in spans]
+    uncapitalised = not any(character.isupper() for character in text)
+    lengths: dict[str, Sequence[int]] = {}
+    accepted: dict[tuple[str, str], bool] = {}
+    mentions: list[Mention] = []
+    covered = 0
+    for first, word in enumerate(words):
+        options = lengths.get(word)
+        if options is None:
+            options = lengths[word] = index.lengths(word)
+        for count in options:
+            past = first + count
+            # Inside an earlier match, or past the end of the text.
+            if past <= covered or past > len(words):
+                continue
+            start, end = spans[first][0], spans[past - 1][1]
+            if not _at_boundaries(text, start, end):
+                continue
+            surface = text[start:end]
+            key = " ".join(words[first:past])
+            known = accepted.get((key, surface))
+            if known is None:
+                known = accepted[key, surface] = _accept(
+                    surface, key, index, names, uncapitalised=uncapitalised
+                )
+            if known:
+                mentions.append(Mention(text=surface, start=start, end=end))
+                covered = past
+                break
+    return mentions
+
+
+def _accept(
+    surface: str, key: str, index: LabelIndex, names: Names, *, uncapitalised: bool
+) -> bool:
+    nodes = index.nodes(key)
+    any_case = uncapitalised and " " in key
+    return any(
+        key_of(name) == key and (any_case or _capitals_agree(surface, name))
+        for iri in islice(nodes, 100)
+        for name in names(iri)
+    )
+
+
+def _capitals_agree(surface: str, name: str) -> bool:
+    """Whether the surface has a capital wherever the name has one."""
+    written = [match.group() for match in _TOKEN.finditer(surface)]
+    proper = [match.group() for match in _TOKEN.finditer(name)]
+    return len(written) == len(proper) and all(
+        not word[0].isupper() or mine[0].isupper() or word.casefold() in _PARTICLES
+        for mine, word in zip(written, proper, strict=True)
+    )
+
+
+def _at_boundaries(text: str, start: int, end: int) -> bool:
+    """Refuse half of a hyphenated name: the Jean of Jean-Paul, but not the Hitler of Hitler-era."""
+    after = text[end : end + 2]
+    if len(after) == 2 and after[0] == "-" and after[1].isupper():
+        return False
+    before = text[max(0, start - 2) : start]
+    return not (len(before) == 2 and before[1] == "-" and before[0].isalpha())
+
+
+def _fold(text: str) -> str:
+    return unicodedata.normalize("NFC", text).translate(_APOSTROPHES).casefold()
+
+
+def names_in(
+    store: Store, predicates: Sequence[str], wanted: LanguageTest
+) -> Iterator[tuple[str, str]]:
+    """Yield (IRI, name) for every name in the default graph, streaming."""
+    for predicate in predicates:
+        for quad in store.quads_for_pattern(None, NamedNode(predicate), None, DefaultGraph()):
+            subject, name = quad.subject, quad.object
+            if (
+                isinstance(subject, NamedNode)
+                and isinstance(name, Literal)
+                and wanted(name.language)
+            ):
+                yield subject.value, name.value
+
+
+class LanguageTest(Protocol):
+    """Whether names with a language tag belong into the index."""
+
+    def __call__(self, tag: str | None) -> bool:
+        """True for tags of readable languages and for None."""
+        ...

@@ -1,0 +1,54 @@
+"""Open any graph by where it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from guardrail.errors import KnowledgeGraphError
+
+if TYPE_CHECKING:
+    from kg.profiles import Profile
+    from kg.sparql import SparqlGraph
+    from kg.store import OxigraphGraph
+
+__all__ = ["open_graph"]
+
+
+def open_graph(
+    location: str | Path | None = None, *, profile: str | Path | Profile | None = None
+) -> OxigraphGraph | SparqlGraph:
+    """Open a knowledge graph.
+
+    Args:
+        location: None (or ``people``) for the people graph that ships with the package; the
+            directory of an on-disk graph; an RDF file (or JSON lines of persons), read into
+            memory; or the ``http(s)://`` address of a SPARQL endpoint.
+        profile: Name or TOML file of the vocabulary profile; None to detect it. An endpoint
+            whose address does not tell (Wikidata's and DBpedia's do) is read as plain RDFS.
+
+    Raises:
+        KnowledgeGraphError: If there is no graph there, or it cannot be read.
+        ConfigError: If the profile does not exist.
+    """
+    if location is None or str(location) == "people":
+        from kg.people import open_people_graph
+
+        return open_people_graph()
+    if str(location).startswith(("http://", "https://")):
+        from kg.sparql import SparqlGraph
+
+        return SparqlGraph(str(location), profile=profile)
+    path = Path(location).expanduser()
+    if path.is_dir():
+        from kg.store import OxigraphGraph
+
+        return OxigraphGraph.open(path, profile=profile)
+    if path.is_file():
+        from kg.load import read_graph
+
+        return read_graph(path, profile=profile)
+    raise KnowledgeGraphError(
+        f"there is no graph at {location}; give a directory made by 'guardrail kg load', "
+        "an RDF file, or the address of a SPARQL endpoint"
+    )

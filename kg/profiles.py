@@ -1,0 +1,242 @@
+"""Vocabulary profiles: which predicates of a graph are names, classes and facts.
+
+A profile is a TOML file; ``wikidata``, ``wikidata-mirror``, ``dbpedia`` and ``rdfs`` ship with
+the package. A user's own file may say ``extends = "wikidata"`` and change single keys::
+
+    extends = "rdfs"
+    name = "museum"
+    label = ["crm:P1_is_identified_by"]
+    entity_prefix = "https://museum.example/object/"
+    [prefixes]
+    crm = "http://www.cidoc-crm.org/cidoc-crm/"
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote
+
+from pydantic import Field, ValidationError
+
+from guardrail.errors import ConfigError, InputError
+from guardrail.types import Value
+
+__all__ = ["Profile", "check_iri", "load_profile"]
+
+_SHIPPED = Path(__file__).parent / "data" / "profiles"
+_IRI_KEYS = ("label", "alias", "description", "type", "subclass", "skip")
+# RFC 3987 as SPARQL's IRIREF grammar states it: none of these characters, no white space.
+_IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\\x7f-\x9f]*")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_SHORT_ID = re.compile(r"[\w.,()'!*~&=+$@%\-]+")
+
+
+class Profile(Value):
+    """How to read a graph's vocabulary. All predicates are full IRIs, best first.
+
+    Attributes:
+        name: Name of the profile.
+        label: Predicates of the preferred name.
+        alias: Predicates of other names.
+        description: Predicates of the one-line description.
+        type: Predicates from a node to its class.
+        subclass: Predicates from a class to a wider one.
+        fact_prefixes: Namespaces whose predicates state facts; empty: all that name nothing.
+        skip: Predicates that state no fact for a reader; a trailing ``*`` matches any ending.
+        entity_prefix: Namespace that is cut off to make short ids (``Q212657``).
+        property_prefix: Namespace that is cut off to make short property ids (``P19``).
+        property_entity_prefix: Namespace of the nodes that carry the labels of properties,
+            where these are not the predicates themselves (Wikidata: ``wd:P19`` for ``wdt:P19``).
+        page: Address of an entity's page, with ``{id}``; None: the IRI itself.
+        languages: Language tags that count as readable, best first; untagged text always does.
+        label_service: True where the endpoint has Wikidata's label service.
+        ner: Tagger's entity type to the ids of the classes it may be an instance of.
+    """
+
+    name: str
+    label: tuple[str, ...] = Field(min_length=1)
+    alias: tuple[str, ...] = ()
+    description: tuple[str, ...] = ()
+    type: tuple[str, ...] = ()
+    subclass: tuple[str, ...] = ()
+    fact_prefixes: tuple[str, ...] = ()
+    skip: tuple[str, ...] = ()
+    entity_prefix: str | None = None
+    property_prefix: str | None = None
+    property_entity_prefix: str | None = None
+    page: str | None = None
+    languages: tuple[str, ...] = Field(default=("en",), min_length=1)
+    label_service: bool = False
+    ner: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
+
+    def iri(self, identifier: str) -> str:
+        """The full IRI of an entity's id.
+
+        Raises:
+            InputError: If the id is neither a short id of this profile nor a valid IRI.
+        """
+        if self.entity_prefix and _SHORT_ID.fullmatch(identifier):
+            return check_iri(self.entity_prefix + identifier)
+        return check_iri(identifier)
+
+    def short(self, iri: str) -> str:
+        """The id of an entity: its IRI without ``entity_prefix``."""
+        prefix = self.entity_prefix
+        if prefix and iri.startswith(prefix) and _SHORT_ID.fullmatch(iri, len(prefix)):
+            return iri[len(prefix) :]
+        return iri
+
+    def short_property(self, iri: str) -> str:
+        """The id of a property: its IRI without ``property_prefix``."""
+        return iri.removeprefix(self.property_prefix) if self.property_prefix else iri
+
+    def property_node(self, iri: str) -> str:
+        """The IRI of the node that carries the property's labels."""
+        if self.property_prefix and self.property_entity_prefix:
+            return self.property_entity_prefix + iri.removeprefix(self.property_prefix)
+        return iri
+
+    def url(self, iri: str) -> str | None:
+        """A page that a reader can open, or None for a node without one."""
+        if self.page is not None:
+            short = self.short(iri)
+            return self.page.format(id=quote(short, safe="/:")) if short != iri else None
+        return iri if iri.startswith(("http://", "https://")) else None
+
+    def is_fact(self, predicate: str) -> bool:
+        """Whether triples with this predicate are facts for a reader."""
+        if predicate in self.names:
+            return False
+        if self.fact_prefixes and not predicate.startswith(self.fact_prefixes):
+            return False
+        return not any(
+            predicate.startswith(skip[:-1]) if skip.endswith("*") else predicate == skip
+            for skip in self.skip
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All predicates that carry labels, aliases and descriptions."""
+        return self.label + self.alias + self.description
+
+    def language_rank(self, tag: str | None) -> int | None:
+        """Place of a language tag in ``languages`` (``en-GB`` counts as ``en``).
+
+        Untagged text ranks after the listed languages; None for any other language.
+        """
+        if not tag:
+            return len(self.languages)
+        tag = tag.lower()
+        for rank, language in enumerate(self.languages):
+            if tag == language or tag.startswith(language + "-"):
+                return rank
+        return None
+
+
+def local_name(iri: str) -> str:
+    """The readable end of an IRI, for a node without a label."""
+    end = re.split(r"[/#]", iri.rstrip("/#"))[-1] or iri
+    if not iri.startswith(("http://", "https://")):
+        end = iri.rsplit(":", 1)[-1] or iri
+    return unquote(end).replace("_", " ").strip() or iri
+
+
+def check_iri(iri: str) -> str:
+    """Return the IRI unchanged if it can stand between ``<`` and ``>`` in SPARQL.
+
+    Raises:
+        InputError: If it has no scheme or holds a character that IRIs forbid.
+    """
+    if not _IRI.fullmatch(iri) or _SURROGATE.search(iri):
+        raise InputError(
+            f"{iri[:80]!r} is not the id of an entity: "
+            "give a short id (Q7259) or a full IRI (http://…)"
+        )
+    return iri
+
+
+def load_profile(source: str | Path | Profile) -> Profile:
+    """Return a profile by its shipped name or from a TOML file.
+
+    Args:
+        source: ``wikidata``, ``wikidata-mirror``, ``dbpedia``, ``rdfs``, the path of a TOML
+            file, or a profile, which is returned as it is.
+
+    Raises:
+        ConfigError: If there is no such profile, or the file does not describe one.
+    """
+    if isinstance(source, Profile):
+        return source
+    return _load(str(source))
+
+
+@cache
+def _load(source: str) -> Profile:
+    path = Path(source)
+    if path.suffix != ".toml":
+        path = _SHIPPED / f"{source}.toml"
+        if not path.is_file():
+            known = ", ".join(sorted(file.stem for file in _SHIPPED.glob("*.toml")))
+            raise ConfigError(
+                f"no profile {source!r}; choose one of {known}, or the path of a .toml file"
+            )
+    try:
+        settings = _settings(path, seen=())
+        return Profile.model_validate(settings)
+    except OSError as error:
+        raise ConfigError(f"cannot read the profile {path}: {error}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path} is not TOML: {error}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise ConfigError(f"{path}: {where}: {first['msg']}") from error
+
+
+def _settings(path: Path, seen: tuple[Path, ...]) -> dict[str, Any]:
+    """Read a profile file, CURIEs spelt out, on top of the profile it extends."""
+    if path in seen:
+        raise ConfigError(f"{path} extends itself")
+    table = tomllib.loads(path.read_text(encoding="utf-8"))
+    base: dict[str, Any] = {}
+    parent = table.pop("extends", None)
+    if parent is not None:
+        beside = path.parent / f"{str(parent).removesuffix('.toml')}.toml"
+        shipped = _SHIPPED / f"{parent}.toml"
+        found = beside if beside.is_file() and beside != path else shipped
+        if not found.is_file():
+            raise ConfigError(f"{path} extends {parent!r}, which does not exist")
+        base = _settings(found, (*seen, path))
+    prefixes = table.pop("prefixes", {})
+    for key in _IRI_KEYS:
+        if key in table:
+            table[key] = _expand(table[key], prefixes, path)
+    if "ner" in table:
+        table["ner"] = {
+            tag: _expand(classes, prefixes, path, short=True)
+            for tag, classes in table["ner"].items()
+        }
+    return base | table
+
+
+def _expand(
+    terms: Iterable[str], prefixes: Mapping[str, str], path: Path, *, short: bool = False
+) -> tuple[str, ...]:
+    """Spell CURIEs out; with ``short``, leave terms without a colon as short ids."""
+    expanded = []
+    for term in terms:
+        prefix, colon, rest = str(term).partition(":")
+        if colon and prefix in prefixes:
+            expanded.append(check_iri(prefixes[prefix] + rest))
+        elif short and not colon:
+            expanded.append(term)
+        elif rest.startswith("//") or prefix == "urn":
+            expanded.append(check_iri(term))
+        else:
+            raise ConfigError(f"{path}: {term!r} is no IRI and its prefix is not in [prefixes]")
+    return tuple(expanded)
