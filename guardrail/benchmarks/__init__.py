@@ -1,0 +1,1 @@
+"""Benchmarks that are built from any graph and print the papers' tables."""

@@ -1,0 +1,94 @@
+"""The graph that CAQA rows are built from: typed triples in memory, indexed three ways."""
+
+from __future__ import annotations
+
+import random
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
+from itertools import accumulate
+from typing import NamedTuple
+
+from guardrail.types import Triple
+
+__all__ = ["Fact", "FactGraph", "node_of"]
+
+
+class Fact(NamedTuple):
+    """A triple by node keys: ids where the graph has them, labels where it has not."""
+
+    subject: str
+    property: str
+    value: str
+
+
+def node_of(label: str, id: str | None) -> str:
+    """The key of a node: its id, else its label behind a mark that no id carries."""
+    return id if id else f"={label}"
+
+
+class FactGraph:
+    """Facts with their labels and types, indexed by subject, by value and by property.
+
+    Args:
+        triples: The facts; a fact seen twice counts once. Any iterable will do, it is read once.
+        types: Ids of the classes of a node, by node key, where they are known; a replacement for
+            an answer must share one of them.
+    """
+
+    def __init__(
+        self, triples: Iterable[Triple], types: Mapping[str, tuple[str, ...]] | None = None
+    ) -> None:
+        self.types = dict(types or {})
+        self.labels: dict[str, str] = {}
+        self.property_ids: dict[str, str | None] = {}
+        self.out: dict[str, list[Fact]] = {}
+        self.into: dict[str, list[Fact]] = {}
+        self.by_property: dict[str, list[Fact]] = {}
+        self.facts: set[Fact] = set()
+        for triple in triples:
+            self._add(triple)
+        self.homonyms: dict[str, list[str]] = {}
+        for node in self.out:
+            self.homonyms.setdefault(self.labels[node].casefold(), []).append(node)
+        self._properties = sorted(self.by_property)
+        # The square root keeps rare properties in sight without letting them rule.
+        self._weights = list(accumulate(len(self.by_property[p]) ** 0.5 for p in self._properties))
+
+    def _add(self, triple: Triple) -> None:
+        subject = node_of(triple.subject, triple.subject_id)
+        value = node_of(triple.value, triple.value_id)
+        fact = Fact(subject, triple.property, value)
+        if fact in self.facts or subject == value:
+            return
+        self.facts.add(fact)
+        self.labels.setdefault(subject, triple.subject)
+        self.labels.setdefault(value, triple.value)
+        self.property_ids.setdefault(triple.property, triple.property_id)
+        self.out.setdefault(subject, []).append(fact)
+        self.into.setdefault(value, []).append(fact)
+        self.by_property.setdefault(triple.property, []).append(fact)
+
+    def __len__(self) -> int:
+        return len(self.facts)
+
+    def triple(self, fact: Fact) -> Triple:
+        """The fact with labels and ids."""
+        return Triple(
+            subject=self.labels[fact.subject],
+            property=fact.property,
+            value=self.labels[fact.value],
+            subject_id=None if fact.subject.startswith("=") else fact.subject,
+            property_id=self.property_ids[fact.property],
+            value_id=None if fact.value.startswith("=") else fact.value,
+        )
+
+    def draw(self, rng: random.Random) -> Fact:
+        """A random fact; properties are drawn by the square root of their frequency."""
+        point = rng.random() * self._weights[-1]
+        name = self._properties[bisect_left(self._weights, point)]
+        return rng.choice(self.by_property[name])
+
+    def same_type(self, one: str, other: str) -> bool:
+        """Whether two nodes share a class; True where the classes of either are unknown."""
+        first, second = self.types.get(one), self.types.get(other)
+        return not first or not second or not set(first).isdisjoint(second)
