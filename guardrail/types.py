@@ -98,7 +98,7 @@ class Triple(Value):
 
     @builtins.property  # the field of that name shadows it here
     def text(self) -> str:
-        """The fact as flat text, e.g. ``Artemisia Gentileschi, place of birth: Rome.``"""
+        """The fact as flat text: subject, property and value (KaLMA 3.3)."""
         return f"{self.subject}, {self.property}: {self.value}."
 
     @builtins.property

@@ -24,8 +24,11 @@ class KnowledgeGraph(Protocol):
         ...
 
     def find(self, labels: Sequence[str]) -> list[list[Entity]]:
-        """For each of n labels, the entities whose label or alias equals it (case folded,
-        white space normalised), most prominent first; empty lists where there is none."""
+        """For each of n labels, the entities whose label or alias equals it.
+
+        Case is folded and white space normalised. Most prominent first; empty lists where
+        there is none.
+        """
         ...
 
     def entities(self, ids: Sequence[str]) -> list[Entity | None]:

@@ -1,0 +1,208 @@
+"""CONNER's formulas against values worked out by hand, with models of fixed weights."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from guardrail.types import NLIScores
+from judges.base import Pair, TokenLikelihoods
+from judges.conner import (
+    Aggregation,
+    ConnerInput,
+    ConnerModels,
+    ConnerScorer,
+    ConnerSettings,
+    QualityWeights,
+    select_demonstrations,
+    select_knowledge,
+)
+
+
+class TableJudge:
+    """An NLI model whose verdicts stand in a table: (premise, hypothesis) -> (e, n, c)."""
+
+    name = "table"
+
+    def __init__(self, table: dict[tuple[str, str], tuple[float, float, float]]) -> None:
+        self.table = table
+
+    def warm_up(self) -> None: ...
+
+    def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
+        rows = [self.table[pair] for pair in pairs]
+        return [NLIScores(entailment=e, neutral=n, contradiction=c) for e, n, c in rows]
+
+
+class LetterModel:
+    """A causal model over letters: each has one likelihood, "x" is doubled after a "!"."""
+
+    name = "letters"
+    likelihood = {"a": 0.5, "b": 0.25, "x": 0.125}  # noqa: RUF012
+
+    def loglikelihoods(self, pairs: Sequence[tuple[str, str]]) -> list[TokenLikelihoods]:
+        return [self._one(*pair) for pair in pairs]
+
+    def _one(self, prefix: str, continuation: str) -> TokenLikelihoods:
+        letters = [letter for letter in continuation if letter in self.likelihood]
+        gain = 2.0 if "!" in prefix else 1.0
+        values = [
+            math.log(self.likelihood[letter] * (gain if letter == "x" else 1.0))
+            for letter in letters
+        ]
+        return TokenLikelihoods(tuple(letters), tuple(values))
+
+
+class ListedEncoder:
+    """Embeds texts on the axis that their first letter names."""
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return np.eye(26, dtype=np.float32)[[ord(text[0]) - ord("a") for text in texts]]
+
+
+class FixedRanker:
+    def relevance(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        return [0.8 for _ in pairs]
+
+
+class FixedDiscourse:
+    def coherence(self, texts: Sequence[Sequence[str]]) -> list[float]:
+        return [1.0 / len(sentences) for sentences in texts]
+
+
+TWO_SENTENCES = TableJudge(
+    {
+        ("e1", "s1"): (0.7, 0.2, 0.1),
+        ("e2", "s1"): (0.1, 0.1, 0.8),
+        ("e1", "s2"): (0.2, 0.7, 0.1),
+        ("e2", "s2"): (0.3, 0.1, 0.6),
+    }
+)
+ROW = ConnerInput(query="q", knowledge="s1 s2", sentences=("s1", "s2"), evidence=("e1", "e2"))
+
+
+@pytest.mark.parametrize(
+    ("how", "expected"),
+    [
+        # Per sentence the evidence of highest entailment: s1 -> e1, s2 -> e2.
+        (Aggregation.MIN, (0.3, 0.1, 0.6)),
+        (Aggregation.MEAN, (0.5, 0.15, 0.35)),
+        (Aggregation.MAX, (0.7, 0.2, 0.1)),
+    ],
+)
+def test_factuality_is_the_aggregate_of_each_sentence_s_best_evidence(how, expected):
+    scorer = ConnerScorer(ConnerModels(nli=TWO_SENTENCES), ConnerSettings(aggregation=how))
+    (report,) = scorer.score([ROW])
+    got = (report.factuality, report.non_verified, report.factual_inconsistent)
+    assert [score.value for score in got] == pytest.approx(expected)
+    assert [part.evidence for part in report.sentences] == ["e1", "e2"]
+
+
+def test_only_the_most_similar_evidence_is_read():
+    judge = TableJudge({("apples are red", "an apple is red"): (0.9, 0.1, 0.0)})
+    row = ConnerInput(
+        query="q",
+        knowledge="an apple is red",
+        sentences=("an apple is red",),
+        evidence=("bananas are yellow", "apples are red"),
+    )
+    scorer = ConnerScorer(
+        ConnerModels(nli=judge, encoder=ListedEncoder()), ConnerSettings(evidence_per_sentence=1)
+    )
+    # The table has no verdict on bananas: reading them would raise.
+    assert scorer.score([row])[0].factuality.value == pytest.approx(0.9)
+
+
+def test_sentence_coherence_is_the_mean_inverse_perplexity_with_a_cap():
+    row = ConnerInput(query="", knowledge="aa bb xx", sentences=("aa", "bb", "xx"))
+    scorer = ConnerScorer(ConnerModels(causal=LetterModel()), ConnerSettings(perplexity_cap=5))
+    (report,) = scorer.score([row])
+    # PPL(aa) = 2, PPL(bb) = 4, PPL(xx) = 8, capped at 5.
+    assert report.perplexities == pytest.approx((2.0, 4.0, 5.0))
+    assert report.coherence_sentence.value == pytest.approx((1 / 2 + 1 / 4 + 1 / 5) / 3)
+
+
+def test_informativeness_is_one_minus_the_geometric_mean_likelihood_of_the_first_words():
+    settings = ConnerSettings(informativeness_words=2, informativeness_prompt="")
+    scorer = ConnerScorer(ConnerModels(causal=LetterModel()), settings)
+    (report,) = scorer.score([ConnerInput(query="", knowledge="a b xxxxxx")])
+    # The third word is cut: 1 - sqrt(1/2 * 1/4).
+    assert report.informativeness.value == pytest.approx(1 - math.sqrt(0.125))
+
+
+@pytest.mark.parametrize(
+    ("knowledge", "raw"),
+    [
+        ("!", 1 - math.log(4) / math.log(8)),  # the answer "x": likelihood 1/4 against 1/8
+        ("nothing", 0.0),
+    ],
+)
+def test_helpfulness_compares_with_irrelevant_knowledge(knowledge, raw):
+    scorer = ConnerScorer(ConnerModels(causal=LetterModel()), irrelevant_pool=["p", "r"])
+    (report,) = scorer.score([ConnerInput(query="?", knowledge=knowledge, answer="x")])
+    assert report.helpfulness_unclipped.value == pytest.approx(raw)
+    assert report.helpfulness.value == pytest.approx(raw)
+
+
+def test_helpfulness_below_zero_is_clipped_and_kept():
+    scorer = ConnerScorer(ConnerModels(causal=LetterModel()), irrelevant_pool=["!"])
+    (report,) = scorer.score([ConnerInput(query="?", knowledge="no", answer="x")])
+    assert report.helpfulness_unclipped.value == pytest.approx(1 - math.log(8) / math.log(4))
+    assert report.helpfulness.value == 0.0
+
+
+def test_validity_of_span_and_open_answers():
+    judge = TableJudge(
+        {
+            ("capital? Paris", "capital? Lutetia"): (0.6, 0.3, 0.1),
+            ("e1", "Paris is big."): (0.2, 0.8, 0.0),
+            ("e2", "Paris is big."): (0.9, 0.1, 0.0),
+        }
+    )
+    span = ConnerInput(query="capital?", knowledge="k", answer="Lutetia", reference="Paris")
+    free = ConnerInput(
+        query="q", knowledge="k", answer="Paris is big.", answer_kind="open", evidence=("e1", "e2")
+    )
+    reports = ConnerScorer(ConnerModels(nli=judge)).score([span, free])
+    assert [report.validity.value for report in reports] == pytest.approx([0.6, 0.9])
+
+
+ALL = ConnerModels(
+    nli=TWO_SENTENCES, relevance=FixedRanker(), discourse=FixedDiscourse(), causal=LetterModel()
+)
+
+
+def test_quality_is_the_weighted_sum_of_the_four_intrinsic_perspectives():
+    weights = QualityWeights(factuality=1, relevance=2, coherence=3, informativeness=0)
+    (report,) = ConnerScorer(ALL, ConnerSettings(weights=weights)).score([ROW])
+    assert report.quality.value == pytest.approx(1 * 0.3 + 2 * 0.8 + 3 * 0.5)
+
+
+def test_selection_takes_the_highest_quality_and_ranks_demonstrations():
+    rows = [
+        ROW.model_copy(update={"sentences": ("s2",)}),
+        ROW.model_copy(update={"sentences": ("s1",)}),
+        ROW.model_copy(update={"sentences": ("s1", "s2")}),
+    ]
+    weights = QualityWeights(factuality=1, relevance=0, coherence=0, informativeness=0)
+    scorer = ConnerScorer(ALL, ConnerSettings(weights=weights))
+    assert select_knowledge(scorer, rows).index == 1
+    assert [row.index for row in select_demonstrations(scorer, rows, n=2)] == [1, 0]
+
+
+def test_a_missing_model_or_part_leaves_a_reason_and_the_rest():
+    (report,) = ConnerScorer(ConnerModels(relevance=FixedRanker())).score([ROW])
+    assert report.relevance.value == 0.8
+    assert report.factuality.reason == "no NLI judge is configured"
+    assert report.helpfulness.reason == "no causal language model is configured"
+    assert report.quality.value == pytest.approx(0.8)
+
+
+def test_blocks_of_rows_keep_their_order_and_report_progress():
+    seen: list[tuple[int, int]] = []
+    rows = [ROW.model_copy(update={"query": str(n)}) for n in range(130)]
+    reports = ConnerScorer(ALL).score(rows, progress=lambda done, total: seen.append((done, total)))
+    assert len(reports) == 130
+    assert seen == [(64, 130), (128, 130), (130, 130)]
