@@ -1,0 +1,159 @@
+"""Text with markers: parse, render and strip ``[Q…, property: value]`` and ``[NA]``.
+
+``guardrail.brackets`` has the grammar of one marker. Parsing is linear in the text, never
+raises, and loses nothing: ``render(parse(x)) == x`` for every text.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+
+from pydantic import Field
+
+from guardrail.brackets import KnownFacts, bracket_pairs, read_bracket, write_bracket
+from guardrail.types import Citation, Triple, Value
+
+__all__ = [
+    "KnownFacts",
+    "Marker",
+    "ParsedText",
+    "insert",
+    "is_complete",
+    "parse",
+    "render",
+    "render_marker",
+    "strip",
+]
+
+
+class Marker(Value):
+    """One bracket of citations, or ``[NA]``, at its place in the text.
+
+    Attributes:
+        citations: The cited triples in the order written; a part that is missing is "".
+        na: True where the marker says that support is lacking.
+        at: Offset in the clean text; the marker supports what stands before it.
+        start: Offset of the bracket in the marked text.
+        end: Offset past the bracket in the marked text.
+        lead: White space between the clean text and the bracket.
+        trail: White space after a bracket that opens a line.
+        source: The bracket as it was written; None for one made here.
+    """
+
+    citations: tuple[Citation, ...] = ()
+    na: bool = False
+    at: int = Field(ge=0)
+    start: int = Field(default=0, ge=0)
+    end: int = Field(default=0, ge=0)
+    lead: str = " "
+    trail: str = ""
+    source: str | None = None
+
+
+class ParsedText(Value):
+    """Running text with its markers taken out.
+
+    Attributes:
+        clean: The text without markers.
+        marked: The text with markers, as it was parsed.
+        markers: In the order of the text.
+    """
+
+    clean: str
+    marked: str
+    markers: tuple[Marker, ...] = ()
+
+    @property
+    def citations(self) -> tuple[Citation, ...]:
+        """All citations of all markers, repeated ones repeated."""
+        return tuple(citation for marker in self.markers for citation in marker.citations)
+
+    def within(self, start: int, end: int) -> tuple[Marker, ...]:
+        """The markers of the sentence ``clean[start:end]``.
+
+        A marker right after the sentence's full stop still belongs to it; one at the very
+        start of the text belongs to the first sentence.
+        """
+        first = bisect_right(self.markers, start if start else -1, key=lambda marker: marker.at)
+        last = bisect_right(self.markers, end, key=lambda marker: marker.at)
+        return self.markers[first:last]
+
+
+def is_complete(citation: Citation) -> bool:
+    """True when the citation has all three parts (KaLMA 4.2)."""
+    return bool(citation.entity and citation.property and citation.value)
+
+
+def render_marker(citations: Iterable[Citation], *, na: bool = False) -> str:
+    """Write citations as one bracket, followed by ``[NA]`` where ``na`` is set."""
+    return write_bracket(citations, na=na)
+
+
+def parse(text: str, known: KnownFacts | Iterable[Triple] | None = None) -> ParsedText:
+    """Take the markers out of a text, in time linear in its length; never raises.
+
+    Args:
+        text: Text with or without markers.
+        known: The triples that may be cited. They decide where values end that contain
+            something like ``, name: ``.
+    """
+    facts = known if isinstance(known, KnownFacts) or known is None else KnownFacts(known)
+    markers: list[Marker] = []
+    clean: list[str] = []
+    length = position = 0
+    line_start = True  # nothing but markers since the line began
+    for start, end in bracket_pairs(text):
+        if start < position:
+            continue
+        content = read_bracket(text[start + 1 : end - 1], facts)
+        if content is None:
+            continue
+        before = text[position:start]
+        kept = before.rstrip(" \t")
+        clean.append(kept)
+        length += len(kept)
+        line_start = kept.endswith("\n") if kept else line_start
+        trail = " " if line_start and text.startswith(" ", end) else ""
+        citations, na = content
+        markers.append(
+            Marker(
+                citations=tuple(citations),
+                na=na,
+                at=length,
+                start=start,
+                end=end,
+                lead=before[len(kept) :],
+                trail=trail,
+                source=text[start:end],
+            )
+        )
+        position = end + len(trail)
+    clean.append(text[position:])
+    return ParsedText(clean="".join(clean), marked=text, markers=tuple(markers))
+
+
+def render(parsed: ParsedText) -> str:
+    """Put the markers back; the inverse of ``parse``."""
+    parts = []
+    position = 0
+    for marker in parsed.markers:
+        bracket = marker.source
+        if bracket is None:
+            bracket = write_bracket(marker.citations, na=marker.na)
+        parts += [parsed.clean[position : marker.at], marker.lead, bracket, marker.trail]
+        position = marker.at
+    parts.append(parsed.clean[position:])
+    return "".join(parts)
+
+
+def insert(clean: str, markers: Sequence[Marker]) -> ParsedText:
+    """Set markers into a clean text, in the order of their offsets; stable for equal ones."""
+    ordered = tuple(sorted(markers, key=lambda marker: marker.at))
+    draft = ParsedText(clean=clean, marked="", markers=ordered)
+    return draft.model_copy(update={"marked": render(draft)})
+
+
+def strip(text: str, known: KnownFacts | Iterable[Triple] | None = None) -> str:
+    """The text without its markers."""
+    return parse(text, known).clean
