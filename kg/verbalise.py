@@ -94,18 +94,30 @@ def inversions(label: str, subject: str, value: str) -> tuple[str, ...]:
 
 
 def finish(text: str) -> str:
-    """A capital at the start and one full stop at the end."""
-    text = text.strip()
+    """A capital at the start, one full stop at the end, no comma before it."""
+    text = _DOUBLED.sub(r"\1", text.strip().rstrip(","))
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!")) else ".")
 
 
 # --- values ------------------------------------------------------------------------------
 
-_MONTHS = (
-    "January February March April May June July August September October November December"
-).split()
+_MONTHS = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+]
 _ISO = re.compile(r"([+-]?)(\d{4})-(\d\d)-(\d\d)(?:T[\d:.]+Z?)?")
 _WRITTEN = re.compile(rf"(\d{{1,2}}) ({'|'.join(_MONTHS)}) (\d{{4}})")
+_DOUBLED = re.compile(r",\s*([,.?!])")
 _YEAR = re.compile(r"\d{1,4}( BC)?")
 
 DATE_FORMS = 4
@@ -160,13 +172,46 @@ def article(noun: str) -> str:
 
 # --- properties without a phrasing of their own --------------------------------------------
 
-_PREPOSITIONS = frozenset("after as at by for from in into of on over to under with".split())
-_ACTIVE = frozenset(
-    "appeared belonged competed died fought lived participated played reigned resided served "
-    "worked".split()
+_PREPOSITIONS = frozenset(
+    [
+        "after",
+        "as",
+        "at",
+        "by",
+        "for",
+        "from",
+        "in",
+        "into",
+        "of",
+        "on",
+        "over",
+        "to",
+        "under",
+        "with",
+    ]
 )
-_IRREGULAR = frozenset("built drawn found given held known led made sung won written".split())
-_NOT_VERBS = frozenset("address basis bus class status works business process series".split())
+_ACTIVE = frozenset(
+    [
+        "appeared",
+        "belonged",
+        "competed",
+        "died",
+        "fought",
+        "lived",
+        "participated",
+        "played",
+        "reigned",
+        "resided",
+        "served",
+        "worked",
+    ]
+)
+_IRREGULAR = frozenset(
+    ["built", "drawn", "found", "given", "held", "known", "led", "made", "sung", "won", "written"]
+)
+_NOT_VERBS = frozenset(
+    ["address", "basis", "bus", "class", "status", "works", "business", "process", "series"]
+)
 
 
 def _from_label(label: str) -> Phrasing:

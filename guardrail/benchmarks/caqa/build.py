@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from guardrail.benchmarks.caqa.edits import consistent, edit, plan
-from guardrail.benchmarks.caqa.graph import Fact, FactGraph, node_of
+from guardrail.benchmarks.caqa.graph import Fact, FactGraph
 from guardrail.benchmarks.caqa.rows import CAQARow, Split, SubFact
 from guardrail.benchmarks.caqa.shapes import Query, sample_query
 from guardrail.benchmarks.caqa.wording import Wording
@@ -77,7 +77,9 @@ def split_graph(graph: FactGraph, split: Split) -> FactGraph:
         inner = fact.value not in graph.out or part_of(fact.value) == part
         return inner or len(graph.into[fact.value]) >= HUB_FACTS
 
-    kept = (graph.triple(fact) for facts in graph.by_property.values() for fact in facts if keep(fact))
+    kept = (
+        graph.triple(fact) for facts in graph.by_property.values() for fact in facts if keep(fact)
+    )
     return FactGraph(kept, graph.types)
 
 
@@ -164,9 +166,7 @@ def _rows_of(
     for category in rng.sample(list(Category), len(Category)):
         linked = len(query.facts) > 1 and rng.random() < LINKED_SHARE
         flat = rng.random() < FLAT_SHARE
-        draft = edit(
-            planned, category, rng, linked=linked, decoys=rng.random() < decoys
-        )
+        draft = edit(planned, category, rng, linked=linked, decoys=rng.random() < decoys)
         if draft is None:
             continue
         if not consistent(planned, draft):

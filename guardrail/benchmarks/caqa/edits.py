@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from guardrail.benchmarks.caqa.graph import Fact, FactGraph
 from guardrail.benchmarks.caqa.shapes import Edge, Node, Query
 from guardrail.types import Category
-from kg.verbalise import phrasing
 
 __all__ = ["Draft", "Plan", "consistent", "edit", "plan"]
 
 _TRIES = 8
+_RIVAL_TRIES = 30
 _HUB = 40
 """A value with more facts than this does not single anything out in a question of its own."""
 
@@ -114,9 +114,7 @@ def plan(graph: FactGraph, query: Query, rng: random.Random, *, edited: float) -
         fact = _about(graph, rng.choice(query.keys), used, rng)
         if fact is not None:
             extra.append(used.take(fact))
-    return Plan(
-        query, index, rival, decoy, slot, tuple(around), echoes, tuple(extra), swapped
-    )
+    return Plan(query, index, rival, decoy, slot, tuple(around), echoes, tuple(extra), swapped)
 
 
 def edit(
@@ -247,7 +245,7 @@ def _rival(
     """Another answer of the same type, with the fact it was found in."""
     edge = root.edges[slot]
     name = graph.labels[root.key].casefold()
-    for _ in range(_TRIES):
+    for _ in range(_RIVAL_TRIES):
         fact = rng.choice(graph.by_property[edge.property])
         key, end = (fact.value, fact.subject) if edge.forward else (fact.subject, fact.value)
         other = graph.labels[key].casefold()
@@ -257,6 +255,7 @@ def _rival(
             and other not in name
             and name not in other
             and graph.same_type(key, root.key)
+            and all(graph.fits(key, step.property, forward=step.forward) for step in root.edges)
             and not any(step.fact(key) in graph.facts for step in root.edges)
             and _put(fact, root.key, edge.forward) not in graph.facts
         ):
@@ -277,20 +276,37 @@ def _about(graph: FactGraph, key: str, used: _Used, rng: random.Random) -> Fact 
         end = fact.value if fact.subject == key else fact.subject
         if fact.property not in used.properties and end not in used.keys and used.allows(fact):
             return fact
-    for _ in range(_TRIES):
-        fact = graph.draw(rng)
-        forms = phrasing(fact.property)
-        if fact.property in used.properties or {fact.subject, fact.value} & used.keys:
-            continue
-        if out and forms.subject_kind == phrasing(rng.choice(out).property).subject_kind:
-            fact = fact._replace(subject=key)
-        elif into and forms.value_kind == phrasing(rng.choice(into).property).value_kind:
-            fact = fact._replace(value=key)
-        else:
-            continue
-        if used.allows(fact):
+    for _ in range(_TRIES if out or into else 0):
+        fact = _borrowed(graph, key, rng)
+        if (
+            fact is not None
+            and fact.property not in used.properties
+            and used.allows(fact)
+            and not ({fact.subject, fact.value} - {key}) & used.keys
+        ):
             return fact
     return None
+
+
+def _borrowed(graph: FactGraph, key: str, rng: random.Random) -> Fact | None:
+    """A fact of an entity that is like this one, told of this one.
+
+    Like is who has a fact with the same property and value, else one with the same property.
+    """
+    own = graph.out.get(key, []) + graph.into.get(key, [])
+    fact = rng.choice(own)
+    if fact.subject == key:
+        alike = graph.into[fact.value]
+        peers = [rng.choice(alike), rng.choice(graph.by_property[fact.property])]
+        for peer in peers:
+            if peer.property == fact.property and peer.subject != key:
+                other = rng.choice(graph.out[peer.subject])
+                if other.property != fact.property:
+                    return other._replace(subject=key)
+        return None
+    peer = rng.choice(graph.by_property[fact.property])
+    other = rng.choice(graph.into[peer.value])
+    return other._replace(value=key) if other.property != fact.property else None
 
 
 def _echo(

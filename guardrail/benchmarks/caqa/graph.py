@@ -50,6 +50,8 @@ class FactGraph:
         self.homonyms: dict[str, list[str]] = {}
         for node in self.out:
             self.homonyms.setdefault(self.labels[node].casefold(), []).append(node)
+        self._domains = {p: {f.subject for f in fs} for p, fs in self.by_property.items()}
+        self._ranges = {p: {f.value for f in fs} for p, fs in self.by_property.items()}
         self._properties = sorted(self.by_property)
         # The square root keeps rare properties in sight without letting them rule.
         self._weights = list(accumulate(len(self.by_property[p]) ** 0.5 for p in self._properties))
@@ -87,6 +89,17 @@ class FactGraph:
         point = rng.random() * self._weights[-1]
         name = self._properties[bisect_left(self._weights, point)]
         return rng.choice(self.by_property[name])
+
+    def fits(self, key: str, property: str, *, forward: bool) -> bool:
+        """Whether a node is the value (``forward``) or subject of some fact of the property."""
+        return key in (self._ranges if forward else self._domains).get(property, ())
+
+    def alike(self, one: str, other: str, property: str) -> bool:
+        """Whether two nodes are told of in another property too, or one of them in no other."""
+        first, second = (
+            {f.property for f in self.out.get(key, ())} - {property} for key in (one, other)
+        )
+        return not first or not second or not first.isdisjoint(second)
 
     def same_type(self, one: str, other: str) -> bool:
         """Whether two nodes share a class; True where the classes of either are unknown."""

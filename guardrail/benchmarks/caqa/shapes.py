@@ -63,9 +63,13 @@ class Node:
         for edge in self.edges:
             below = edge.child.holders(facts)
             if edge.forward:
-                hits = {f.value for f in facts if f.property == edge.property and f.subject in below}
+                hits = {
+                    f.value for f in facts if f.property == edge.property and f.subject in below
+                }
             else:
-                hits = {f.subject for f in facts if f.property == edge.property and f.value in below}
+                hits = {
+                    f.subject for f in facts if f.property == edge.property and f.value in below
+                }
             found = hits if found is None else found & hits
         return found or set()
 
@@ -183,7 +187,8 @@ def _step(
 
 def _union(graph: FactGraph, query: Query, rng: random.Random) -> Query | None:
     """Join the answers for the entities of one name; where a graph has no second entity of that
-    name, for another entity with the same property, or a second answer for the same entity."""
+    name, for another entity with the same property, or a second answer for the same entity.
+    """
     root = query.roots[0]
     edge = root.edges[0]
     child = edge.child.key
@@ -201,13 +206,20 @@ def _union(graph: FactGraph, query: Query, rng: random.Random) -> Query | None:
         keys = [key for key in keys if key != root.key]
         if keys:
             more.append(Node(rng.choice(keys), False, (edge,)))
-    if not more:
+    for _ in range(0 if more else 6):
         fact = rng.choice(graph.by_property[edge.property])
         end = fact.subject if edge.forward else fact.value
         key = fact.value if edge.forward else fact.subject
-        if end == child or key in (root.key, child) or not graph.same_type(end, child):
-            return None
-        more.append(Node(key, False, (replace(edge, child=Node(end, named=True)),)))
+        if (
+            end != child
+            and key not in (root.key, child)
+            and graph.same_type(end, child)
+            and graph.alike(end, child, edge.property)
+        ):
+            more.append(Node(key, False, (replace(edge, child=Node(end, named=True)),)))
+            break
+    if not more:
+        return None
     if len({root.key, *(node.key for node in more)}) <= len(more):
         return None
     return replace(query, roots=(root, *more[:2]), extension="union")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Sequence
 
 from guardrail.benchmarks.caqa.graph import Fact, FactGraph
@@ -55,11 +56,13 @@ class Wording:
         edges = [root.edges[0] for root in query.roots]
         names = list(dict.fromkeys(self._name(edge.child) for edge in edges))
         forms = phrasing(edges[0].property)
+        what = "Who" if forms.value_kind == "person" else "What"
         if edges[0].forward and len(names) == 1:
-            return f"Name {len(edges)} things that fit: what is the {forms.noun} of {names[0]}?"
+            asked = self._pick(questions(edges[0].property, names[0]))
+            return finish(f"{asked} Name {len(edges)}.")
         if edges[0].forward:
-            if self._rng.random() < 0.5:
-                return f"What is the {forms.noun} of {_and(names)}?"
+            if self._rng.random() < 0.4:
+                return f"{what} is the {forms.noun} of {' and of '.join(names)}?"
             return finish(self._pick(questions(edges[0].property, _and(names))))
         who = "Who" if forms.subject_kind == "person" else "What"
         if len(names) == 1:
@@ -74,7 +77,7 @@ class Wording:
             return self._pick(("Who", "Which person"))
         if kind in ("thing", "date", "number"):
             return "What"
-        return self._pick(("What", f"Which {kind}"))
+        return f"Which {kind}"
 
     # --- answer --------------------------------------------------------------------------
 
@@ -83,8 +86,9 @@ class Wording:
         if self._rng.random() < _SHORT_SHARE and not (linked and _hidden(query)):
             return finish(_and([self._value(root.key) for root in query.roots]))
         if len(query.roots) > 1:
-            stated = [self._stated(root.key, edge) for root in query.roots for edge in root.edges]
-            return finish(", and ".join(stated))
+            return _joined(
+                [self._stated(root.key, edge) for root in query.roots for edge in root.edges]
+            )
         root = query.roots[0]
         if linked:
             return self._fact_by_fact(query)
@@ -95,14 +99,16 @@ class Wording:
         kind = self._kind(root)
         that = "who" if kind == "person" else "that"
         return finish(
-            self._pick((f"{name} {parts}", f"The {kind} {that} {parts} is {name}", f"{name} {parts}"))
+            self._pick(
+                (f"{name} {parts}", f"The {kind} {that} {parts} is {name}", f"{name} {parts}")
+            )
         )
 
     def _fact_by_fact(self, query: Query) -> str:
         stated = [self._sentence(fact) for fact in reversed(query.facts)]
         if self._rng.random() < 0.5:
             return " ".join(stated)
-        return ", and ".join([stated[0].removesuffix("."), *(s.removesuffix(".") for s in stated[1:])]) + "."
+        return _joined([text.removesuffix(".") for text in stated])
 
     def _stated(self, key: str, edge: Edge) -> str:
         """An edge as a clause; the entity below it by name or description."""
@@ -205,6 +211,12 @@ class Wording:
 
 def _hidden(query: Query) -> bool:
     return any(not node.named for root in query.roots for e in root.edges for node in (e.child,))
+
+
+def _joined(clauses: Sequence[str]) -> str:
+    """Clauses as one sentence; an article that opened a clause loses its capital."""
+    lowered = [clauses[0], *(re.sub(r"^(The|It) ", lambda m: m[0].lower(), c) for c in clauses[1:])]
+    return finish(", and ".join(clause.removesuffix(",") for clause in lowered))
 
 
 def _and(names: Sequence[str]) -> str:
