@@ -11,35 +11,39 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from guardrail.values import word_set
+
 __all__ = ["Stretch", "split_sentences"]
 
 MAX_SENTENCE_CHARS = 2_000
 """Longer stretches without a full stop are cut at white space, so that one sentence is always
 small enough for a judge."""
 
-TITLES = frozenset(
+TITLES = word_set(
     "dr mr mrs ms mx prof st ste sr sra gen col maj cpt capt lt sgt cpl cmdr adm rev hon gov sen "
     "rep pres fr br mgr msgr messrs mme mlle no nos vol vols fig figs ch sec art op cf ca c b d "
-    "fl r vs v e.g i.e viz approx dept univ est pp p ed eds trans mt ft ave blvd rd ser nr".split()
+    "fl r vs v e.g i.e viz approx dept univ est pp p ed eds trans mt ft ave blvd rd ser nr"
 )
 """Abbreviations that a sentence practically never ends with."""
 
-CLOSERS = frozenset(
-    "etc inc ltd co corp jr bros assn al esq jan feb mar apr jun jul aug sep sept oct nov dec "
-    "mon tue wed thu fri sat sun a.m p.m u.s u.k u.n e.u b.c a.d b.c.e c.e ph.d m.d b.a m.a d.c "
-    "u.s.a u.s.s.r min max avg".split()
+CLOSERS = word_set(
+    "etc inc ltd co corp jr bros assn al esq jan feb mar apr jun jul aug sep sept oct nov dec mon "
+    "tue wed thu fri sat sun a.m p.m u.s u.k u.n e.u b.c a.d b.c.e c.e ph.d m.d b.a m.a d.c u.s.a "
+    "u.s.s.r min max avg"
 )
 """Abbreviations that may end a sentence; only a typical opener after them makes a boundary."""
 
-OPENERS = frozenset(
+OPENERS = word_set(
     "the he she it they we i you his her its their this that these those a an in on at by from "
     "after before during while when although though however moreover furthermore later then there "
     "as but and for with both some many most one two another according born since until despite "
-    "additionally also finally today her among between under upon who what".split()
+    "additionally also finally today her among between under upon who what"
 )
 """Words that, capitalised, typically open a sentence."""
 
-LIST_MARKER = re.compile(r"[ \t]*(?:>[ \t]?)*(?:[-*+•‣◦–—][ \t]+|\(?\d{1,3}[.)][ \t]+|#{1,6}[ \t]+)?")
+LIST_MARKER = re.compile(
+    r"[ \t]*(?:>[ \t]?)*(?:[-*+•‣◦–—][ \t]+|\(?\d{1,3}[.)][ \t]+|#{1,6}[ \t]+)?"
+)
 FENCE = re.compile(r"[ \t]*(?:```|~~~)")
 RULE = re.compile(r"[ \t|:*_=+-]*$")
 END = re.compile(r"[.!?…]+[\"'”’»)\]*_]{0,4}(?=\s)|(?<=[a-z0-9]{2})\.(?=[A-Z][a-z]* )")

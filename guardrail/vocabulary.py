@@ -1,0 +1,345 @@
+"""How English prose words the relations of knowledge graphs: cues, inverses, nationalities.
+
+All tables are keyed by property labels in folded form, so they serve Wikidata labels
+(``place of birth``), camel case (``birthPlace``) and upper snake case (``BIRTH_PLACE``) alike.
+A property that no table knows is worded by its own label.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+from guardrail.values import fold, tokenise, word_set
+
+__all__ = [
+    "FUNCTIONAL",
+    "STOP_WORDS",
+    "SYMMETRIC",
+    "cues",
+    "describes_entity",
+    "inverse_cues",
+    "is_functional",
+    "nation",
+    "property_words",
+]
+
+STOP_WORDS = word_set(
+    "a an the of in on at to by for from with as and or nor but is are was were be been being has "
+    "have had do does did it its he she his her him hers they them their theirs this that these "
+    "those which who whom whose what when where while than then there here not no also very too s "
+    "into onto over under about after before during between through within without both each all "
+    "any some more most other such only own same so can will would could should may might must i "
+    "you we me my your our us one if up out off per via"
+)
+
+BORN = "born birth birthplace native b birthday hail hails originally"
+DIED = "died dead death deceased dies passed killed d die"
+WED = "married marry wife husband spouse wed marriage widow widower consort bride wedding"
+CHILD = "child children son daughter sons daughters father mother fathered parent eldest heir"
+PARENT = "parent parents father mother son daughter child dad mom offspring"
+
+CUES: dict[str, str] = {
+    "place of birth": BORN,
+    "birth place": BORN,
+    "date of birth": BORN,
+    "birth date": BORN,
+    "birth year": BORN,
+    "place of death": DIED,
+    "death place": DIED,
+    "date of death": DIED,
+    "death date": DIED,
+    "death year": DIED,
+    "cause of death": DIED + " cause caused of due",
+    "manner of death": DIED + " suicide murdered assassinated accident natural",
+    "place of burial": "buried burial interred grave tomb rests cemetery entombed",
+    "spouse": WED + " partner",
+    "cohabitant": "lived partner relationship companion cohabited lover",
+    "child": CHILD,
+    "children": CHILD,
+    "father": PARENT,
+    "mother": PARENT,
+    "parent": PARENT,
+    "sibling": "brother sister sibling siblings brothers sisters twin",
+    "relative": "relative related cousin uncle aunt nephew niece grandfather grandson kin "
+    "grandmother granddaughter brother sister in-law descendant",
+    "alma mater": "studied educated attended graduated graduate university college school alumnus "
+    "student education degree degrees trained studies alumna",
+    "employer": "employed worked works professor taught teaching job working hired served faculty",
+    "award received": "awarded award received won honored honoured recipient prize winning "
+    "laureate inducted medal bestowed earned",
+    "nominated for": "nominated nomination nominee shortlisted",
+    "position held": "served held office became president minister king queen reigned ruled "
+    "appointed elected position governor senator emperor ruler leader head pharaoh",
+    "member of": "member belonged joined fellow membership band group",
+    "member of political party": "party member joined politician affiliated democrat republican",
+    "party": "party member republican democrat",
+    "member of sports team": "played plays team player joined signed club played",
+    "team": "played plays team player joined signed club",
+    "position played on team": "played plays position player as forward",
+    "occupation": "worked works career profession known occupation was is became as",
+    "field of work": "field work worked studied known research expert specialised specialized",
+    "genre": "genre style music known",
+    "movement": "movement style associated belonged part",
+    "notable works": "works wrote known painted composed famous created masterpiece author work "
+    "written directed novel book opus painting film",
+    "instrument": "instrument played plays player playing",
+    "languages spoken": "spoke speaks language spoken languages speaking fluent",
+    "native language": "spoke native language tongue mother",
+    "country of citizenship": "citizen citizenship nationality national",
+    "nationality": "citizen citizenship national",
+    "ethnic group": "ethnic descent ethnicity ancestry origin",
+    "religion": "religion religious faith follower converted practiced raised devout",
+    "residence": "lived resided residence home resident living moved settled lives",
+    "work location": "worked active works based lived moved",
+    "student of": "student studied pupil taught trained under teacher learned mentor apprentice",
+    "student": "taught student students pupil teacher mentored trained",
+    "doctoral advisor": "doctoral advisor supervised supervisor doctorate under phd thesis",
+    "doctoral student": "doctoral students supervised advised student",
+    "influenced by": "influenced influence inspired influences inspiration",
+    "conflict": "fought served war battle conflict during veteran campaign took",
+    "participated in": "participated took part competed participant participating event",
+    "military branch": "served joined army navy military enlisted branch",
+    "military rank": "rank military promoted officer ranked general",
+    "noble family": "house family dynasty member noble belonged",
+    "noble title": "title count duke baron prince king held titled became",
+    "record label": "label signed record records recorded released",
+    "sport": "sport athlete player played plays competes competed",
+    "league": "league plays play competes played",
+    "sex or gender": "gender sex man woman male female",
+    "succeeded by": "succeeded successor followed replaced",
+    "succeeds": "succeeded predecessor replaced followed after",
+    "capital": "capital",
+    "country": "country located based nation from in",
+    "location": "located location based situated found lies in",
+    "leader name": "leader led leads leaders president minister",
+    "leader": "leader led leads president minister",
+    "food": "food serves serve serving cuisine dishes offers offering provides",
+    "customer rating": "rated rating star stars customer customers rate ratings reviewed reviews",
+    "price range": "price priced prices cheap expensive cost costs moderate pricing range",
+    "family friendly": "family families kid kids child children friendly adult adults",
+    "area": "area located situated centre center riverside",
+    "near": "near close nearby next by",
+    "eat type": "pub restaurant coffee shop",
+    "author": "wrote written author writer writes",
+    "creator": "created creator made",
+    "founder": "founded founder established",
+    "director": "directed director",
+    "starring": "starred starring stars stars actor featuring",
+    "ingredient": "ingredient ingredients contains made includes containing uses",
+    "main ingredients": "ingredient ingredients contains made includes main",
+    "publisher": "published publisher publishes",
+    "manufacturer": "made manufactured manufacturer built",
+    "owner": "owned owner owns",
+    "runway length": "runway long length",
+    "city served": "serves served city serving",
+    "elevation above the sea level": "elevation above sea elevated level",
+    "ground": "ground home stadium plays",
+    "manager": "manager managed manages",
+    "alternative name": "known called name also",
+    "full name": "known full name called",
+}
+
+INVERSE_CUES: dict[str, str] = {
+    "child": PARENT,
+    "children": PARENT,
+    "father": CHILD,
+    "mother": CHILD,
+    "parent": CHILD,
+    "student": "student studied pupil taught trained under teacher learned mentor",
+    "student of": "taught student students pupil teacher mentored trained",
+    "doctoral advisor": "doctoral students supervised advised student",
+    "doctoral student": "doctoral advisor supervised supervisor doctorate under",
+    "influenced by": "influenced influence inspired",
+    "succeeded by": "succeeded predecessor replaced after",
+    "succeeds": "succeeded successor followed",
+    "notable works": "written wrote author composed painted by created directed",
+    "capital": "capital",
+    "employer": "employed hired staff faculty",
+    "member of": "members member",
+    "killed by": "killed murdered assassinated",
+}
+
+SYMMETRIC = frozenset(
+    {"spouse", "sibling", "cohabitant", "relative", "professional or sports partner"}
+)
+
+FUNCTIONAL = frozenset(
+    {
+        "date of birth", "birth date", "birth year", "date of death", "death date", "death year",
+        "place of birth", "birth place", "place of death", "death place", "place of burial",
+        "father", "mother", "sex or gender", "capital", "founded", "inception", "founding year",
+        "elevation above the sea level", "population", "population total", "height",
+        "area total", "customer rating", "price range", "family friendly", "runway length",
+        "number of students",
+        "area code", "postal code", "release date", "publication date", "eye color",
+        "cause of death",
+    }
+)  # fmt: skip
+"""Properties of which an entity has one value, so that another value contradicts it."""
+
+DESCRIBING = frozenset(
+    {
+        "occupation", "instance of", "country of citizenship", "nationality", "ethnic group",
+        "sex or gender", "eat type", "type", "profession", "noble title", "military rank",
+        "position held", "field of work", "genre", "movement", "religion",
+        "position played on team", "voice type", "sport", "instrument", "position", "category",
+    }
+)  # fmt: skip
+"""Properties whose value alone describes the entity: "the Italian Baroque painter"."""
+
+NATIONS: dict[str, str] = {
+    "united states of america": "american americans us usa u.s. u.s.a. states america",
+    "united states": "american americans us usa u.s. u.s.a. america",
+    "united kingdom": "british uk britain u.k. english scottish welsh",
+    "united kingdom of great britain and ireland": "british uk britain english irish scottish",
+    "great britain": "british britain",
+    "kingdom of great britain": "british britain english scottish",
+    "england": "english englishman",
+    "kingdom of england": "english england englishman",
+    "scotland": "scottish scots scot",
+    "kingdom of scotland": "scottish scotland scots",
+    "wales": "welsh",
+    "ireland": "irish",
+    "republic of ireland": "irish ireland",
+    "france": "french frenchman",
+    "kingdom of france": "french france",
+    "germany": "german germans",
+    "german reich": "german germany",
+    "german empire": "german germany",
+    "nazi germany": "german germany nazi",
+    "kingdom of prussia": "prussian german prussia",
+    "austria": "austrian",
+    "archduchy of austria": "austrian austria",
+    "austrian empire": "austrian austria",
+    "austria hungary": "austrian hungarian austro-hungarian",
+    "netherlands": "dutch holland",
+    "kingdom of the netherlands": "dutch netherlands holland",
+    "dutch republic": "dutch netherlands",
+    "belgium": "belgian flemish",
+    "switzerland": "swiss",
+    "spain": "spanish spaniard",
+    "portugal": "portuguese",
+    "poland": "polish pole",
+    "greece": "greek",
+    "ancient greece": "greek greece",
+    "ancient rome": "roman rome",
+    "roman empire": "roman",
+    "roman republic": "roman",
+    "turkey": "turkish turk",
+    "ottoman empire": "ottoman turkish",
+    "denmark": "danish dane",
+    "sweden": "swedish swede",
+    "norway": "norwegian",
+    "finland": "finnish finn",
+    "iceland": "icelandic",
+    "czech republic": "czech",
+    "czechoslovakia": "czech slovak czechoslovak",
+    "soviet union": "soviet russian ussr russia",
+    "russian empire": "russian russia",
+    "russia": "russian",
+    "ukraine": "ukrainian",
+    "people s republic of china": "chinese china",
+    "china": "chinese",
+    "japan": "japanese",
+    "empire of japan": "japanese japan",
+    "vietnam": "vietnamese",
+    "philippines": "filipino filipina philippine",
+    "thailand": "thai",
+    "new zealand": "zealander kiwi",
+    "iraq": "iraqi",
+    "iran": "iranian persian",
+    "israel": "israeli",
+    "pakistan": "pakistani",
+    "british raj": "indian india british",
+    "british india": "indian british",
+    "dominion of india": "indian india",
+    "ancient egypt": "egyptian egypt",
+    "kingdom of italy": "italian italy",
+    "papal states": "italian papal",
+    "republic of venice": "venetian italian venice",
+    "grand duchy of tuscany": "tuscan italian",
+    "peru": "peruvian",
+    "argentina": "argentine argentinian",
+    "brazil": "brazilian",
+    "mexico": "mexican",
+    "norman": "norman",
+    "yugoslavia": "yugoslav serbian croatian",
+    "socialist federal republic of yugoslavia": "yugoslav serbian croatian yugoslavia",
+    "french": "france",
+    "catholicism": "catholic",
+    "catholic church": "catholic",
+    "roman catholicism": "catholic",
+    "roman catholic church": "catholic",
+    "islam": "muslim islamic",
+    "sunni islam": "muslim sunni islamic",
+    "shia islam": "muslim shia islamic",
+    "judaism": "jewish jew",
+    "jewish people": "jewish jew",
+    "jews": "jewish jew",
+    "buddhism": "buddhist",
+    "hinduism": "hindu",
+    "christianity": "christian",
+    "protestantism": "protestant",
+    "atheism": "atheist",
+    "african americans": "african-american black african",
+    "male": "man boy",
+    "female": "woman girl",
+    "human": "person people man woman",
+    "democratic party": "democrat democratic",
+    "republican party": "republican",
+    "association football": "football footballer soccer",
+    "singer": "vocalist singer-songwriter",
+    "actor": "actress",
+    "film actor": "actor actress film",
+}
+"""Other words for values that prose hardly ever writes as the graph does."""
+
+
+@lru_cache(maxsize=16_384)
+def property_words(label: str) -> str:
+    """A property label as plain words: ``birthPlace``, ``BIRTH_PLACE`` → ``birth place``."""
+    spaced = label if label.isupper() else re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", label)
+    return " ".join(re.sub(r"[\W_]+", " ", fold(spaced)).split())
+
+
+@lru_cache(maxsize=16_384)
+def cues(label: str) -> frozenset[str]:
+    """Stems of the words by which prose names a property.
+
+    Args:
+        label: The property's label in any spelling.
+    """
+    words = property_words(label)
+    return _stems(words.split()) | _stems(CUES.get(words, "").split())
+
+
+@lru_cache(maxsize=16_384)
+def inverse_cues(label: str) -> frozenset[str]:
+    """Stems of the words that name a property read from its value to its subject."""
+    words = property_words(label)
+    if words in SYMMETRIC:
+        return cues(label)
+    return _stems(INVERSE_CUES.get(words, "").split()) or cues(label)
+
+
+def is_functional(label: str) -> bool:
+    """Whether an entity has one value of a property, so that another one contradicts it."""
+    return property_words(label) in FUNCTIONAL
+
+
+def describes_entity(label: str) -> bool:
+    """Whether the value alone, put beside the entity, states the property."""
+    return property_words(label) in DESCRIBING
+
+
+def nation(value: str) -> tuple[str, ...]:
+    """Other words for a country, people or faith: ``France`` → ``french``, ``frenchman``."""
+    return tuple(NATIONS.get(property_words(value), "").split())
+
+
+def _stems(words: Iterable[str]) -> frozenset[str]:
+    return frozenset(
+        token.stem for word in words if word not in STOP_WORDS for token in tokenise(word)
+    )
