@@ -182,8 +182,16 @@ def spot(text: str, index: LabelIndex, names: Names) -> list[Mention]:
     Returns:
         Every match that is not inside a longer one, in order of the text.
     """
-    spans = [(match.start(), match.end()) for match in _TOKEN.finditer(text)]
-    words = [_fold(text[start:end]) for start, end in spans]
+    spans: list[tuple[int, int]] = []
+    words: list[str] = []
+    folded: dict[str, str] = {}
+    for match in _TOKEN.finditer(text):
+        written = match.group()
+        word = folded.get(written)
+        if word is None:
+            word = folded[written] = _fold(written)
+        spans.append(match.span())
+        words.append(word)
     uncapitalised = not any(character.isupper() for character in text)
     lengths: dict[str, Sequence[int]] = {}
     accepted: dict[tuple[str, str], bool] = {}

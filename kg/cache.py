@@ -1,0 +1,135 @@
+"""A cache of query results on disk, shared by threads and processes, with expiry."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import sqlite3
+import threading
+import time
+import zlib
+from pathlib import Path
+
+from guardrail.errors import ConfigError
+
+__all__ = ["QueryCache", "default_cache_path"]
+
+_LOG = logging.getLogger(__name__)
+_BUSY_MS = 5_000
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS results (
+    key BLOB PRIMARY KEY,
+    body BLOB NOT NULL,
+    expires REAL NOT NULL
+) WITHOUT ROWID
+"""
+# Entries are counted and the oldest dropped once in so many writes.
+_PRUNE_EVERY = 256
+
+
+def default_cache_path() -> Path:
+    """Where results are kept: ``kg-guardrail/sparql.sqlite`` in the user's cache folder."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "kg-guardrail" / "sparql.sqlite"
+
+
+class QueryCache:
+    """Query results by endpoint and query text, in SQLite.
+
+    A cache that cannot be read or written while it is in use costs speed, not answers: the
+    lookup counts as a miss and a warning is logged.
+
+    Args:
+        path: The database file; made with its folders where missing.
+        expire_s: Seconds until an entry is stale.
+        max_entries: Entries kept; the ones that expire first go first.
+
+    Raises:
+        ConfigError: If the file cannot be made or is no such database.
+    """
+
+    def __init__(
+        self, path: str | Path, *, expire_s: float = 86_400.0, max_entries: int = 100_000
+    ) -> None:
+        self.path = Path(path).expanduser()
+        self.expire_s = expire_s
+        self.max_entries = max_entries
+        self._local = threading.local()
+        self._writes = 0
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._connection()
+        except (OSError, sqlite3.Error) as error:
+            raise ConfigError(
+                f"cannot use {self.path} as a query cache ({error}); "
+                "name another file, or switch the cache off"
+            ) from error
+
+    def get(self, endpoint: str, query: str) -> bytes | None:
+        """The stored result of a query, or None where there is none or it is stale."""
+        try:
+            row = (
+                self._connection()
+                .execute(
+                    "SELECT body FROM results WHERE key = ? AND expires > ?",
+                    (_key(endpoint, query), time.time()),
+                )
+                .fetchone()
+            )
+            return None if row is None else zlib.decompress(row[0])
+        except (sqlite3.Error, OSError, zlib.error) as error:
+            _LOG.warning("query cache %s: %s", self.path, error)
+            return None
+
+    def put(self, endpoint: str, query: str, body: bytes) -> None:
+        """Store the result of a query."""
+        try:
+            connection = self._connection()
+            connection.execute(
+                "INSERT OR REPLACE INTO results VALUES (?, ?, ?)",
+                (_key(endpoint, query), zlib.compress(body), time.time() + self.expire_s),
+            )
+            self._writes += 1
+            if self._writes % _PRUNE_EVERY == 1:
+                self._prune(connection)
+        except (sqlite3.Error, OSError) as error:
+            _LOG.warning("query cache %s: %s", self.path, error)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._connection().execute("DELETE FROM results")
+
+    def close(self) -> None:
+        """Close this thread's connection; others close with their threads."""
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is not None:
+            connection.close()
+            self._local.connection = None
+
+    def _prune(self, connection: sqlite3.Connection) -> None:
+        connection.execute("DELETE FROM results WHERE expires <= ?", (time.time(),))
+        (count,) = connection.execute("SELECT COUNT(*) FROM results").fetchone()
+        if count > self.max_entries:
+            connection.execute(
+                "DELETE FROM results WHERE key IN "
+                "(SELECT key FROM results ORDER BY expires LIMIT ?)",
+                (count - self.max_entries,),
+            )
+
+    def _connection(self) -> sqlite3.Connection:
+        # SQLite connections must not cross threads, nor a fork.
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is None or self._local.pid != os.getpid():
+            connection = sqlite3.connect(
+                self.path, timeout=_BUSY_MS / 1000, isolation_level=None, check_same_thread=False
+            )
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute(_SCHEMA)
+            self._local.connection, self._local.pid = connection, os.getpid()
+        return connection
+
+
+def _key(endpoint: str, query: str) -> bytes:
+    return hashlib.sha256(f"{endpoint}\0{query}".encode("utf-8", "surrogatepass")).digest()

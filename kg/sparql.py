@@ -1,0 +1,349 @@
+"""A knowledge graph behind any SPARQL 1.1 endpoint: Wikidata, DBpedia, Virtuoso, QLever.
+
+A batch is one query for names or facts and one for the labels of what the facts mention;
+labels are kept in memory, and results in a cache on disk that processes share.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from pyoxigraph import RdfFormat, Store
+
+from guardrail.errors import InputError, KnowledgeGraphError
+from guardrail.types import Entity, Subgraph, Triple
+from kg.endpoint import Cell, Endpoint, EndpointSettings, QueryRejectedError
+from kg.facts import (
+    UNREADABLE,
+    Name,
+    Row,
+    choose_names,
+    fallback_label,
+    property_fallback,
+    triples,
+)
+from kg.profiles import Profile, load_profile
+from kg.quoting import quote_iri
+from kg.results import GraphStats, QueryResult, Term, read_solutions
+from kg.sparql_text import QueryWriter
+
+__all__ = ["SparqlGraph"]
+
+_XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
+# Facts of one entity come in one UNION each: a few entities a query keep servers' planners fast.
+_SUBGRAPHS_A_QUERY = 10
+_LABELS_A_QUERY = 300
+_CACHED_LABELS = 200_000
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+_SPACE = re.compile(r"\s+")
+_COMMENT = re.compile(r"(?m)^\s*#[^\n]*$")
+_PROLOGUE = re.compile(r"\s*(?:(?:BASE\s*<[^>]*>|PREFIX\s+[^\s:]*:\s*<[^>]*>)\s*)*", re.I)
+_KNOWN_HOSTS = {
+    "query.wikidata.org": "wikidata",
+    "qlever.cs.uni-freiburg.de": "wikidata-mirror",
+    "qlever.dev": "wikidata-mirror",
+    "dbpedia.org": "dbpedia",
+}
+
+
+class SparqlGraph:
+    """A knowledge graph behind a SPARQL 1.1 endpoint; implements ``KnowledgeGraph``.
+
+    Names are matched as written, in lower case, with a capital first letter and with a capital
+    on every word: an endpoint has no index of folded names. Prominence is the number of triples
+    that start at the node, since counting those that end there stalls servers on hubs.
+    Safe to use from several threads.
+
+    Args:
+        endpoint: Address of the endpoint.
+        profile: Name or TOML file of the vocabulary profile; None for that of a well-known
+            host (Wikidata, DBpedia), else plain RDFS and SKOS.
+        settings: Time limits, retries, cache.
+        name: Name for the score log; None for the host.
+
+    Raises:
+        ConfigError: If the address, the profile or the cache cannot be used.
+    """
+
+    def __init__(
+        self,
+        endpoint: str,
+        *,
+        profile: str | Path | Profile | None = None,
+        settings: EndpointSettings | None = None,
+        name: str | None = None,
+    ) -> None:
+        self._endpoint = Endpoint(endpoint, settings or EndpointSettings())
+        host = urlsplit(endpoint).hostname or endpoint
+        self._profile = load_profile(_KNOWN_HOSTS.get(host, "rdfs") if profile is None else profile)
+        self._queries = QueryWriter(self._profile)
+        self._name = name or host
+        self._labels: dict[str, str | None] = {}
+
+    # --- the protocol ------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """Name of the graph, for the score log."""
+        return self._name
+
+    @property
+    def profile(self) -> Profile:
+        """The vocabulary profile."""
+        return self._profile
+
+    def find(self, labels: Sequence[str]) -> list[list[Entity]]:
+        """For each of n labels, the entities of that label or alias, most prominent first."""
+        wanted = [_SPACE.sub(" ", label).strip() for label in labels]
+        askable = [label for label in dict.fromkeys(wanted) if label and not _CONTROL.search(label)]
+        found: dict[str, dict[str, None]] = defaultdict(dict)
+        for batch in _batches(askable, self._endpoint.settings.batch):
+            for row in self._endpoint.select(self._queries.find(batch)):
+                if row["e"].type == "uri":
+                    found[batch[int(row["q"].value)]][row["e"].value] = None
+        known = self._read_entities([iri for iris in found.values() for iri in iris])
+        return [
+            sorted(
+                (known[iri] for iri in found.get(label, ()) if iri in known),
+                key=lambda entity: (-entity.prominence, entity.id),
+            )
+            for label in wanted
+        ]
+
+    def entities(self, ids: Sequence[str]) -> list[Entity | None]:
+        """For each of n ids the entity, or None where the graph does not know it."""
+        iris = [self._iri(id_) for id_ in ids]
+        known = self._read_entities([iri for iri in iris if iri is not None])
+        return [None if iri is None else known.get(iri) for iri in iris]
+
+    def subgraphs(self, ids: Sequence[str], *, limit: int = 500) -> list[Subgraph]:
+        """For each of n ids the one-hop subgraph, at most ``limit`` triples each way.
+
+        Triples are ordered by the label of the property, then by value.
+        """
+        iris = [self._iri(id_) for id_ in ids]
+        distinct = list(dict.fromkeys(iri for iri in iris if iri is not None))
+        known = self._read_entities(distinct)
+        outgoing: dict[str, list[Row]] = defaultdict(list)
+        incoming: dict[str, list[Row]] = defaultdict(list)
+        for batch in _batches([iri for iri in distinct if iri in known], _SUBGRAPHS_A_QUERY):
+            for row in self._endpoint.select(self._queries.facts(batch, limit + 1)):
+                centre = batch[int(row["i"].value)]
+                if "o" in row and row["o"].type != "bnode":
+                    outgoing[centre].append(_row(centre, row["p"], row["o"]))
+                elif "s" in row and row["s"].type == "uri":
+                    incoming[centre].append(Row(row["s"].value, row["p"].value, centre))
+        self._learn_labels(
+            [row for rows in (outgoing, incoming) for r in rows.values() for row in r]
+        )
+        graphs = []
+        for id_, iri in zip(ids, iris, strict=True):
+            entity = None if iri is None else known.get(iri)
+            if iri is None or entity is None:
+                label = id_ if iri is None else fallback_label(iri, self._profile)
+                graphs.append(Subgraph(entity=Entity(id=id_, label=label)))
+                continue
+            cut = len(outgoing[iri]) > limit or len(incoming[iri]) > limit
+            graphs.append(
+                Subgraph(
+                    entity=entity,
+                    triples=tuple(self._triples(outgoing[iri])[:limit]),
+                    incoming=tuple(self._triples(incoming[iri][:limit])),
+                    truncated=cut,
+                )
+            )
+        return graphs
+
+    def links(self, ids: Sequence[str]) -> list[Triple]:
+        """All triples whose subject and value are both among the given entities (SCK)."""
+        iris = list(dict.fromkeys(iri for id_ in ids if (iri := self._iri(id_)) is not None))
+        if len(iris) < 2:
+            return []
+        found = self._endpoint.select(self._queries.links(iris))
+        rows = [Row(row["s"].value, row["p"].value, row["o"].value) for row in found]
+        self._learn_labels(rows)
+        return [
+            triple
+            for iri in iris
+            for triple in self._triples([row for row in rows if row.subject == iri])
+        ]
+
+    def close(self) -> None:
+        """Close the cache; connections are closed after each query."""
+        self._endpoint.close()
+
+    # --- beyond the protocol -----------------------------------------------------------------
+
+    def query(self, sparql: str) -> QueryResult:
+        """Run a SPARQL SELECT, ASK, CONSTRUCT or DESCRIBE query, past the cache.
+
+        Raises:
+            InputError: If the endpoint says that it is not SPARQL.
+            KnowledgeGraphError: If the endpoint gives no result.
+        """
+        body = _PROLOGUE.sub("", _COMMENT.sub("", sparql), count=1)
+        try:
+            if body[:9].upper() in ("CONSTRUCT", "DESCRIBE "):
+                store = Store()
+                store.load(self._endpoint.fetch(sparql, graph=True), format=RdfFormat.TURTLE)
+                return read_solutions(store.query("CONSTRUCT WHERE { ?s ?p ?o }"))
+            result = self._endpoint.json(sparql)
+        except QueryRejectedError as error:
+            raise InputError(str(error)) from error
+        except SyntaxError as error:
+            raise KnowledgeGraphError(
+                f"{self._endpoint.url} sends malformed RDF: {error}"
+            ) from error
+        if "boolean" in result:
+            return QueryResult(boolean=bool(result["boolean"]))
+        variables = tuple(result["head"].get("vars", ()))
+        rows = self._endpoint.solutions(result)
+        return QueryResult(
+            variables=variables,
+            rows=tuple(tuple(_term(row.get(name)) for name in variables) for row in rows),
+        )
+
+    def stats(self) -> GraphStats:
+        """Count triples, named nodes and properties at the endpoint; slow on large ones."""
+
+        def count(query: str) -> int:
+            rows = self._endpoint.select(query)
+            return int(rows[0]["n"].value)
+
+        label = "|".join(map(quote_iri, self._profile.label))
+        return GraphStats(
+            name=self._name,
+            profile=self._profile.name,
+            triples=count("SELECT (COUNT(*) AS ?n) WHERE { ?s ?p ?o }"),
+            entities=count(
+                f"SELECT (COUNT(DISTINCT ?e) AS ?n) WHERE {{ ?e {label} ?l . "
+                f"{self._queries.not_a_property()} }}"
+            ),
+            properties=count(
+                "SELECT (COUNT(*) AS ?n) WHERE { "
+                f"{{ SELECT DISTINCT ?p WHERE {{ ?s ?p ?o }} }} {self._queries.fact_filter()} }}"
+            ),
+        )
+
+    # --- reading -----------------------------------------------------------------------------
+
+    def _iri(self, identifier: str) -> str | None:
+        try:
+            return self._profile.iri(identifier)
+        except InputError:
+            return None
+
+    def _read_entities(self, iris: Iterable[str]) -> dict[str, Entity]:
+        """The entities among the nodes: those that some triple mentions and no property."""
+        known: dict[str, Entity] = {}
+        for batch in _batches(list(dict.fromkeys(iris)), self._endpoint.settings.batch):
+            facts: dict[str, list[tuple[str, Cell | None]]] = defaultdict(list)
+            for row in self._endpoint.select(self._queries.entities(batch)):
+                facts[row["e"].value].append((row["r"].value, row.get("v")))
+            for iri, roles in facts.items():
+                entity = self._entity(iri, roles)
+                if entity is not None:
+                    known[iri] = entity
+        return known
+
+    def _entity(self, iri: str, roles: list[tuple[str, Cell | None]]) -> Entity | None:
+        profile = self._profile
+        prefix = profile.property_entity_prefix
+        if prefix and re.fullmatch(re.escape(prefix) + r"P\d+", iri):
+            return None
+        names: list[Name] = []
+        descriptions: list[tuple[int, int, str]] = []
+        types, wider, prominence = set(), set(), 0
+        for role, cell in roles:
+            if role == "property":
+                return None
+            if cell is None:
+                continue
+            rank = profile.language_rank(cell.language)
+            rank = UNREADABLE if rank is None else rank
+            if role == "count":
+                prominence = int(cell.value)
+            elif role == "type" and cell.type == "uri":
+                types.add(profile.short(cell.value))
+            elif role == "wider":
+                wider.add(profile.short(cell.value))
+            elif role.startswith("name"):
+                names.append(Name(rank, int(role[4:]), cell.value))
+            elif role.startswith("description"):
+                descriptions.append((rank, int(role[11:]), cell.value))
+        label, aliases = choose_names(names, len(profile.label))
+        if label is not None:
+            self._remember(iri, label)
+        return Entity(
+            id=profile.short(iri),
+            label=label or fallback_label(iri, profile),
+            types=(*sorted(types), *sorted(wider - types)),
+            aliases=aliases,
+            description=min(descriptions)[2] if descriptions else None,
+            url=profile.url(iri),
+            prominence=prominence,
+        )
+
+    def _learn_labels(self, rows: Sequence[Row]) -> None:
+        """Ask for the labels of all nodes and properties of the rows that are not known yet."""
+        nodes: dict[str, None] = {}
+        for row in rows:
+            nodes[row.subject] = None
+            nodes[self._profile.property_node(row.predicate)] = None
+            if row.datatype is None:
+                nodes[row.value] = None
+        missing = [iri for iri in nodes if iri not in self._labels and self._iri(iri) is not None]
+        for batch in _batches(missing, _LABELS_A_QUERY):
+            names: dict[str, list[Name]] = defaultdict(list)
+            for solution in self._endpoint.select(self._queries.labels(batch)):
+                iri, cell = solution["n"].value, solution.get("nLabel")
+                # The label service answers with the bare id where there is no label.
+                if cell is None or cell.value == self._profile.short(iri):
+                    continue
+                rank = self._profile.language_rank(cell.language)
+                key = solution.get("k")
+                place = 0 if key is None else self._profile.label.index(key.value)
+                names[iri].append(Name(UNREADABLE if rank is None else rank, place, cell.value))
+            for iri in batch:
+                self._remember(iri, choose_names(names[iri], len(self._profile.label))[0])
+
+    def _remember(self, iri: str, label: str | None) -> None:
+        if len(self._labels) >= _CACHED_LABELS:
+            self._labels.clear()
+        self._labels[iri] = label
+
+    def _triples(self, rows: Sequence[Row]) -> list[Triple]:
+        return triples(rows, self._profile, label=self._label, property_label=self._property_label)
+
+    def _label(self, iri: str) -> str:
+        return self._labels.get(iri) or fallback_label(iri, self._profile)
+
+    def _property_label(self, predicate: str) -> str | None:
+        if not self._profile.is_fact(predicate):
+            return None
+        node = self._profile.property_node(predicate)
+        return self._labels.get(node) or property_fallback(predicate)
+
+
+def _row(subject: str, predicate: Cell, value: Cell) -> Row:
+    if value.type == "uri":
+        return Row(subject, predicate.value, value.value)
+    datatype = value.datatype or _XSD_STRING
+    return Row(subject, predicate.value, value.value, datatype, value.language)
+
+
+def _term(cell: Cell | None) -> Term | None:
+    if cell is None:
+        return None
+    kind = {"uri": "iri", "bnode": "blank"}.get(cell.type, "literal")
+    datatype = cell.datatype or (_XSD_STRING if kind == "literal" and not cell.language else None)
+    return Term(kind=kind, value=cell.value, datatype=datatype, language=cell.language)
+
+
+def _batches(items: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
