@@ -23,6 +23,35 @@ _RIVAL_TRIES = 30
 _HUB = 40
 """A value with more facts than this does not single anything out in a question of its own."""
 
+_NEAR = tuple(
+    frozenset(names.split("; "))
+    for names in (
+        "capital; capital of; located in the administrative territorial entity; country; part of",
+        "native language; languages spoken; languages spoken, written or signed",
+        "original language of film or TV show; language of work or name",
+        "location; located in the administrative territorial entity; country; continent; part of",
+        "headquarters location; location; location of formation; country",
+        "father; mother; child; relative; sibling",
+        "student; student of; doctoral advisor; doctoral student; influenced by",
+        "spouse; cohabitant; relative",
+        "followed by; follows; succeeded by; succeeds",
+        "occupation; position held; field of work; noble title",
+        "position (on team); position played on team; position played on team / speciality",
+        "part of; has part; subclass of; instance of; member of",
+        "twin town; diplomatic relation",
+        "award received; nominated for",
+        "place of death; place of burial; residence",
+        "cause of death; manner of death; killed by",
+        "author; creator; screenwriter; composer; lyrics by; designer; developer; manufacturer",
+        "producer; production company; director",
+        "genre; movement; sport; field of work",
+        "country of origin; country of citizenship; country for sport",
+        "employer; work location; affiliation; member of",
+        "publication date; inception; start time",
+    )
+)
+"""Properties whose facts bear on each other; one of them does not surround a query on another."""
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -189,7 +218,8 @@ class _Used:
     """What a fact around the query must not do: repeat, settle or contest what is claimed."""
 
     def __init__(self, query: Query, rival: str) -> None:
-        self.properties = {fact.property for fact in query.facts}
+        asked = {fact.property for fact in query.facts}
+        self.properties = asked.union(*(near for near in _NEAR if not near.isdisjoint(asked)))
         self.keys = {*query.keys, rival}
         self.facts: set[Fact] = set()
         self.heads: set[tuple[str, str]] = set()
