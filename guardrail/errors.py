@@ -11,6 +11,7 @@ __all__ = [
     "KnowledgeGraphError",
     "MissingExtraError",
     "ModelError",
+    "RecordError",
 ]
 
 
@@ -36,6 +37,10 @@ class JudgeError(GuardrailError):
 
 class ModelError(GuardrailError):
     """The language model could not be reached or refused the request."""
+
+
+class RecordError(GuardrailError):
+    """The score log could not be opened, written or read."""
 
 
 class DeadlineExceededError(GuardrailError, TimeoutError):

@@ -1,0 +1,38 @@
+"""Options that several commands share, spelled and explained once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["AsJson", "Config", "Graph", "Input", "JudgeName", "Output", "PolicyName"]
+
+Input = Annotated[str, typer.Option("--input", "-i", metavar="FILE|-", help="JSON lines to read.")]
+Output = Annotated[
+    str, typer.Option("--output", "-o", metavar="FILE|-", help="Where the JSON lines go.")
+]
+Graph = Annotated[
+    str | None,
+    typer.Option(
+        "--kg",
+        metavar="PATH|URL",
+        help="On-disk graph, RDF file or SPARQL endpoint; the shipped people graph unless given.",
+    ),
+]
+Config = Annotated[
+    Path | None, typer.Option("--config", metavar="FILE", help="Settings in TOML.", dir_okay=False)
+]
+JudgeName = Annotated[
+    str | None,
+    typer.Option(
+        "--judge",
+        metavar="NAME",
+        help="onnx (shipped, default), transformers:MODEL, t5-true:MODEL or chat:MODEL.",
+    ),
+]
+PolicyName = Annotated[
+    str | None, typer.Option("--policy", metavar="NAME", help="annotate, strict or best-of-n.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text for a person.")]

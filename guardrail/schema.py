@@ -1,0 +1,54 @@
+"""The score log's tables, by version, and how an older file is brought up to date."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from guardrail.errors import RecordError
+
+__all__ = ["VERSION", "migrate"]
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (
+        """CREATE TABLE responses (
+            id TEXT PRIMARY KEY, created TEXT NOT NULL, action TEXT NOT NULL,
+            overall REAL, payload TEXT NOT NULL)""",
+        "CREATE INDEX responses_created ON responses (created)",
+    ),
+    (
+        """CREATE TABLE feedback (
+            record_id TEXT NOT NULL, sentence INTEGER, thumb INTEGER NOT NULL,
+            correction TEXT, created TEXT NOT NULL)""",
+        "CREATE INDEX feedback_record ON feedback (record_id)",
+    ),
+)
+"""Statement lists; applying the first n makes version n."""
+
+VERSION = len(MIGRATIONS)
+
+
+def migrate(db: sqlite3.Connection, path: Path) -> None:
+    """Bring a file to the current version, inside one transaction.
+
+    Raises:
+        RecordError: A newer version of this package made the file.
+    """
+    if _version(db) == VERSION:
+        return
+    with db:
+        db.execute("BEGIN IMMEDIATE")
+        # Read again under the lock: another process may have migrated meanwhile.
+        found = _version(db)
+        if found > VERSION:
+            raise RecordError(
+                f"{path} has schema version {found}, this package knows {VERSION}; upgrade it"
+            )
+        for statements in MIGRATIONS[found:]:
+            for statement in statements:
+                db.execute(statement)
+        db.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def _version(db: sqlite3.Connection) -> int:
+    return int(db.execute("PRAGMA user_version").fetchone()[0])
