@@ -1,0 +1,133 @@
+"""Any NLI judge as an attribution judge: the answer's sub-facts, judged one by one (CAQA 3.2).
+
+The share of supported sub-facts is what CAQA's fine-grained evaluation (5.2, Table 7) compares
+with FActScore.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+
+from guardrail.types import Category, Judgement, NLIScores
+from judges.base import AttributionItem, NLIJudge, Pair
+
+__all__ = ["LiftedJudge", "sub_facts", "supported_shares"]
+
+_SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]*[A-Z0-9])")
+_CLAUSE_END = re.compile(r"\s*;\s+|,\s+(?:and|but|while|whereas)\s+(?=\w+\s+\w+\s+\w+)")
+_LIST_JOINT = re.compile(r",\s+(?:and\s+)?|\s+and\s+")
+
+_ABBREVIATION = re.compile(r"\b(?:[A-Z]|Dr|Mr|Mrs|Ms|St|Prof|Jr|Sr|vs|etc|c|ca|b|d)\.$")
+
+PHRASE_WORDS = 4
+"""Up to this many words a part of a list is a bare value; the question makes it a claim."""
+
+
+def sub_facts(answer: str) -> tuple[str, ...]:
+    """Split an answer into the claims it makes: sentences, clauses, values of a bare list.
+
+    The split is by punctuation and conjunctions alone, without a parser: a clause is cut off
+    only where at least three words follow, and commas separate values only in an answer that
+    is nothing but a list of short phrases.
+    """
+    facts = [
+        clause.strip()
+        for sentence in _sentences(answer)
+        for clause in _CLAUSE_END.split(sentence)
+        if clause and clause.strip(" .;,")
+    ]
+    if len(facts) == 1 and not facts[0].endswith((".", "!", "?")):
+        values = [value.strip() for value in _LIST_JOINT.split(facts[0]) if value.strip()]
+        if len(values) > 1 and all(len(value.split()) <= PHRASE_WORDS for value in values):
+            return tuple(values)
+    return tuple(facts)
+
+
+def supported_shares(judge: NLIJudge, items: Sequence[AttributionItem]) -> list[float]:
+    """Share of each answer's sub-facts that the evidence entails; 0 where there is none."""
+    return [
+        sum(score.label == "entailment" for score in scores) / len(scores) if scores else 0.0
+        for scores in _judge_facts(judge, items)
+    ]
+
+
+class LiftedJudge:
+    """Reads CAQA categories from an NLI judge.
+
+    With sub-facts taken as independent, an answer is contradictory where any is contradicted;
+    otherwise supportive where all are entailed, irrelevant where none is, and partially
+    supportive in between. It tells no complexity.
+
+    Args:
+        nli: Judges evidence (premise) against each sub-fact (hypothesis).
+    """
+
+    def __init__(self, nli: NLIJudge) -> None:
+        self.nli = nli
+
+    @property
+    def name(self) -> str:
+        """Name and version of the NLI judge underneath."""
+        return f"lifted:{self.nli.name}"
+
+    def warm_up(self) -> None:
+        """Load the model; later calls do nothing."""
+        self.nli.warm_up()
+
+    def attribute(self, items: Sequence[AttributionItem]) -> list[Judgement]:
+        """Judge n items; the result has length n and the order of the input.
+
+        Raises:
+            JudgeError: The model cannot be loaded or gave no usable output.
+        """
+        return [_judgement(scores) for scores in _judge_facts(self.nli, items)]
+
+
+def _judge_facts(judge: NLIJudge, items: Sequence[AttributionItem]) -> list[list[NLIScores]]:
+    pairs = [list(_pairs(item)) for item in items]
+    scores = iter(judge.judge([pair for group in pairs for pair in group]))
+    return [[next(scores) for _ in group] for group in pairs]
+
+
+def _pairs(item: AttributionItem) -> Iterator[Pair]:
+    evidence = " ".join(item.evidence)
+    for fact in sub_facts(item.answer):
+        bare = len(fact.split()) <= PHRASE_WORDS and not fact.endswith(".")
+        yield Pair(evidence, f"{item.question} {fact}" if bare and item.question else fact)
+
+
+def _judgement(scores: Sequence[NLIScores]) -> Judgement:
+    if not scores:
+        certain = {category: float(category is Category.IRRELEVANT) for category in Category}
+        return Judgement(category=Category.IRRELEVANT, scores=certain, supported_share=0.0)
+    untouched = math.prod(1 - score.contradiction for score in scores)
+    entailed = [score.entailment / max(score.entailment + score.neutral, 1e-12) for score in scores]
+    every = math.prod(entailed)
+    none = math.prod(1 - share for share in entailed)
+    chances = {
+        Category.SUPPORTIVE: untouched * every,
+        Category.PARTIALLY_SUPPORTIVE: untouched * max(0.0, 1 - every - none),
+        Category.CONTRADICTORY: 1 - untouched,
+        Category.IRRELEVANT: untouched * none,
+    }
+    total = sum(chances.values())
+    probabilities = {category: min(1.0, p / total) for category, p in chances.items()}
+    supported = sum(score.label == "entailment" for score in scores)
+    return Judgement(
+        category=max(probabilities, key=probabilities.__getitem__),
+        scores=probabilities,
+        supported_share=supported / len(scores),
+        rationale=f"{supported} of {len(scores)} sub-facts entailed by the evidence",
+    )
+
+
+def _sentences(text: str) -> Iterator[str]:
+    start = 0
+    for match in _SENTENCE_END.finditer(text):
+        if _ABBREVIATION.search(text[max(0, match.start() - 6) : match.start()]):
+            continue
+        yield text[start : match.end()].strip()
+        start = match.end()
+    yield text[start:].strip()

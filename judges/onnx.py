@@ -1,0 +1,281 @@
+"""The shipped judge: one small encoder that answers NLI and attribution on a CPU, offline."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ConfigDict, Field, FiniteFloat, ValidationError
+
+from guardrail.errors import JudgeError
+from guardrail.types import Category, Complexity, Judgement, NLIScores, Value
+from judges.base import AttributionItem, Pair
+from judges.batching import distinct
+from judges.lifting import supported_shares
+from judges.session import OnnxTextModel, Running, Segments, softmax
+from judges.windows import pair_windows
+
+__all__ = ["HEADS", "SHIPPED", "JudgeCard", "OnnxJudge"]
+
+SHIPPED = Path(__file__).parent / "weights" / "judge"
+"""Folder of the judge that comes with the package."""
+
+SPECIAL_TOKENS = 3
+"""[CLS] and two [SEP] of a pair."""
+
+CHUNK = 256
+"""Pairs that are tokenised while earlier ones are computed."""
+
+HEADS: Mapping[str, tuple[str, ...]] = {
+    "nli": ("entailment", "neutral", "contradiction"),
+    "attribution": tuple(Category),
+    "complexity": tuple(Complexity),
+}
+"""The heads a judge may have; the first label of a head stands for full support."""
+
+
+class JudgeCard(Value):
+    """What ``judge.json`` says of a model.
+
+    Attributes:
+        name: Name of the judge.
+        version: Its version.
+        max_length: Most tokens of one sequence, special ones included.
+        labels: Labels of each head, in the order of its logits.
+        temperature: What the logits of a head are divided by, from calibration.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+
+    name: str
+    version: str
+    max_length: int = Field(ge=16)
+    labels: dict[str, tuple[str, ...]]
+    temperature: dict[str, FiniteFloat] = Field(default_factory=dict)
+
+
+class OnnxJudge:
+    """NLI and attribution with an ONNX cross-encoder; both share one loaded model.
+
+    Texts longer than the model reads are judged in overlapping windows: a pair gets the result
+    of the premise window that decides most (lowest ``neutral``, lowest ``irrelevant``), and of
+    its weakest part where the hypothesis itself needs several. A blank premise or hypothesis
+    is neutral, blank evidence or a blank answer irrelevant, with certainty.
+
+    Args:
+        folder: Holds ``model.onnx``, ``tokenizer.json`` and ``judge.json``; the shipped judge
+            by default.
+        threads: Pairs computed at the same time; all cores by default.
+    """
+
+    def __init__(self, folder: Path | str | None = None, *, threads: int | None = None) -> None:
+        self._folder = Path(folder) if folder is not None else SHIPPED
+        self._model = _shared_model(self._folder.resolve(), threads)
+        self._lock = threading.Lock()
+        self._card: JudgeCard | None = None
+
+    @property
+    def card(self) -> JudgeCard:
+        """What the judge's ``judge.json`` says.
+
+        Raises:
+            JudgeError: The file is missing or malformed.
+        """
+        with self._lock:
+            if self._card is None:
+                self._card = _read_card(self._folder / "judge.json")
+        return self._card
+
+    @property
+    def name(self) -> str:
+        """Name and version, for the score log."""
+        return f"{self.card.name}-{self.card.version}"
+
+    def warm_up(self) -> None:
+        """Load the model; later calls do nothing."""
+        _ = self.card
+        self._model.warm_up()
+
+    def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
+        """Judge n pairs; the result has length n and the order of the input.
+
+        Raises:
+            JudgeError: The model cannot be loaded or gave no usable output.
+        """
+        wanted, inverse = distinct(pairs)
+        rows = self._probabilities("nli", wanted)
+        scores = [_nli_scores(row) for row in rows]
+        return [scores[i] for i in inverse]
+
+    def attribute(self, items: Sequence[AttributionItem]) -> list[Judgement]:
+        """Judge n items (CAQA 3.2, 3.3); the result has the order of the input.
+
+        The share of supported sub-facts is 1 for supportive and 0 for irrelevant items; for
+        the others each sub-fact of the answer is judged by the NLI head.
+
+        Raises:
+            JudgeError: The model cannot be loaded or gave no usable output.
+        """
+        wanted, inverse = distinct(items)
+        pairs = [
+            Pair(" ".join(item.evidence), f"{item.question} {item.answer}")
+            if item.answer.strip()
+            else Pair("", "")
+            for item in wanted
+        ]
+        rows = self._probabilities("attribution", pairs, also="complexity")
+        judgements = self._judgements(wanted, rows)
+        return [judgements[i] for i in inverse]
+
+    def _judgements(
+        self, items: Sequence[AttributionItem], rows: Sequence[_Row | None]
+    ) -> list[Judgement]:
+        scores = [_category_scores(row) for row in rows]
+        categories = [max(score, key=score.__getitem__) for score in scores]
+        partial = [
+            i
+            for i, category in enumerate(categories)
+            if category in (Category.PARTIALLY_SUPPORTIVE, Category.CONTRADICTORY)
+        ]
+        found = supported_shares(self, [items[i] for i in partial])
+        shares = dict(zip(partial, found, strict=True))
+        return [
+            Judgement(
+                category=category,
+                scores=score,
+                complexity=None if row is None else _complexity(row.also),
+                supported_share=shares.get(i, float(category is Category.SUPPORTIVE)),
+            )
+            for i, (row, score, category) in enumerate(zip(rows, scores, categories, strict=True))
+        ]
+
+    def _probabilities(
+        self, head: str, pairs: Sequence[Pair], also: str | None = None
+    ) -> list[_Row | None]:
+        """Calibrated probabilities of one head, and of another at the same window.
+
+        Pairs with a blank text give None.
+        """
+        self.warm_up()
+        started = [
+            self._start(pairs[first : first + CHUNK]) for first in range(0, len(pairs), CHUNK)
+        ]
+        rows: list[_Row | None] = [None] * len(pairs)
+        for number, (running, owners) in enumerate(started):
+            outputs = running.result()
+            if not owners:
+                continue
+            main = self._calibrated(head, outputs)
+            other = None if also not in outputs else self._calibrated(also, outputs)
+            for pair, group in groupby(range(len(owners)), key=lambda k: owners[k].pair):
+                places = list(group)
+                best = _deciding(main, places, [owners[k].part for k in places], HEADS[head])
+                rows[number * CHUNK + pair] = _Row(
+                    main[best], None if other is None else other[best]
+                )
+        return rows
+
+    def _calibrated(
+        self, head: str, outputs: Mapping[str, NDArray[np.float32]]
+    ) -> NDArray[np.float64]:
+        """Probabilities of a head, columns in the order of ``HEADS``."""
+        labels = self.card.labels.get(head)
+        if head not in outputs or labels is None:
+            raise JudgeError(f"the judge in {self._folder} has no head {head!r}")
+        if outputs[head].shape[1] != len(labels):
+            raise JudgeError(f"judge.json in {self._folder} gives wrong labels for {head!r}")
+        order = [labels.index(label) for label in HEADS[head]]
+        return softmax(outputs[head], self.card.temperature.get(head, 1.0))[:, order]
+
+    def _start(self, pairs: Sequence[Pair]) -> tuple[Running, list[_Owner]]:
+        """Tokenise pairs and hand their windows to the model.
+
+        Returns:
+            The running model, and whose window each of its sequences is.
+        """
+        texts, places = distinct([text for pair in pairs for text in pair])
+        ids = self._model.tokenize(texts)
+        capacity = self.card.max_length - SPECIAL_TOKENS
+        sequences: list[Segments] = []
+        owners: list[_Owner] = []
+        for i, pair in enumerate(pairs):
+            if not pair.premise.strip() or not pair.hypothesis.strip():
+                continue
+            premise, hypothesis = ids[places[2 * i]], ids[places[2 * i + 1]]
+            for window in pair_windows(premise, hypothesis, capacity):
+                sequences.append(Segments(window.premise, window.hypothesis))
+                owners.append(_Owner(i, window.part))
+        return self._model.start(sequences), owners
+
+
+class _Row(NamedTuple):
+    """Probabilities of a pair's deciding window by two heads, in the order of ``HEADS``."""
+
+    main: NDArray[np.float64]
+    also: NDArray[np.float64] | None
+
+
+class _Owner(NamedTuple):
+    """Which pair of a chunk, and which part of its hypothesis, a window belongs to."""
+
+    pair: int
+    part: int
+
+
+@lru_cache(maxsize=8)
+def _shared_model(folder: Path, threads: int | None) -> OnnxTextModel:
+    return OnnxTextModel(folder, threads=threads)
+
+
+def _read_card(path: Path) -> JudgeCard:
+    try:
+        card = JudgeCard.model_validate_json(path.read_text("utf-8"))
+    except OSError as error:
+        raise JudgeError(f"the judge's description cannot be read: {error}") from error
+    except ValidationError as error:
+        raise JudgeError(f"{path} does not describe a judge: {error}") from error
+    for head, labels in HEADS.items():
+        if head in card.labels and sorted(card.labels[head]) != sorted(labels):
+            raise JudgeError(f"{path}: head {head!r} must have the labels {', '.join(labels)}")
+    return card
+
+
+def _deciding(
+    rows: NDArray[np.float64], places: Sequence[int], parts: Sequence[int], labels: Sequence[str]
+) -> int:
+    """Choose the window that speaks for a pair.
+
+    Per part of the hypothesis that is the premise window which leaves least open; over the
+    parts, the one with the least support, as a text holds only where all of it does.
+    """
+    if len(places) == 1:
+        return places[0]
+    undecided = labels.index("neutral" if "neutral" in labels else "irrelevant")
+    best: dict[int, int] = {}
+    for place, part in zip(places, parts, strict=True):
+        if part not in best or rows[place, undecided] < rows[best[part], undecided]:
+            best[part] = place
+    return min(best.values(), key=lambda place: float(rows[place, 0]))
+
+
+def _nli_scores(row: _Row | None) -> NLIScores:
+    if row is None:
+        return NLIScores(entailment=0.0, neutral=1.0, contradiction=0.0)
+    entailment, neutral, contradiction = row.main.tolist()
+    return NLIScores(entailment=entailment, neutral=neutral, contradiction=contradiction)
+
+
+def _category_scores(row: _Row | None) -> dict[Category, float]:
+    if row is None:
+        return {category: float(category is Category.IRRELEVANT) for category in Category}
+    return dict(zip(Category, row.main.tolist(), strict=True))
+
+
+def _complexity(probabilities: NDArray[np.float64] | None) -> Complexity | None:
+    return None if probabilities is None else tuple(Complexity)[int(probabilities.argmax())]

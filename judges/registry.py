@@ -1,0 +1,91 @@
+"""Judges by name: ``onnx``, ``transformers:…``, ``t5-true:…``, ``chat:…``, and a caller's own."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, cast
+
+from guardrail.errors import ConfigError
+from judges.base import AttributionJudge, NLIJudge
+
+__all__ = ["create_attribution", "create_nli", "register"]
+
+_FACTORIES: dict[str, str | Callable[..., Any]] = {
+    "onnx": "judges.onnx:OnnxJudge",
+    "transformers": "judges.transformers_nli:TransformersNLI",
+    "t5-true": "judges.t5:T5True",
+    "chat": "judges.chat:ChatJudge",
+}
+
+_NEEDS_MODEL = {
+    "transformers": "transformers:facebook/bart-large-mnli",
+    "t5-true": "t5-true:google/t5_xxl_true_nli_mixture",
+    "chat": "chat:gpt-4o",
+}
+"""Judges that name a model after the colon, each with an example."""
+
+
+def register(kind: str, factory: str | Callable[..., Any]) -> None:
+    """Add a kind of judge, or replace one.
+
+    Args:
+        kind: What stands before the colon of a judge's name.
+        factory: Makes the judge from what follows the colon (None where nothing does) and the
+            options; a callable, or ``"module:attribute"``, imported when first asked for.
+    """
+    _FACTORIES[kind] = factory
+
+
+def create_nli(name: str = "onnx", **options: Any) -> NLIJudge:
+    """Make the NLI judge that a name stands for; nothing is loaded yet.
+
+    Args:
+        name: ``onnx`` (the shipped judge), ``onnx:FOLDER``, ``transformers:MODEL``,
+            ``t5-true:MODEL``, ``chat:MODEL``; a model is an id or a path.
+        options: Passed to the judge, e.g. ``threads=4`` or ``base_url="http://…"``.
+
+    Raises:
+        ConfigError: The name or an option is unknown.
+    """
+    judge = _create(name, options)
+    if not isinstance(judge, NLIJudge):
+        raise ConfigError(f"judge {name!r} does not judge premises and hypotheses")
+    return judge
+
+
+def create_attribution(name: str = "onnx", **options: Any) -> AttributionJudge:
+    """Make the attribution judge that a name stands for; nothing is loaded yet.
+
+    A judge that only does NLI is lifted to CAQA's categories (``judges.lifting``).
+
+    Raises:
+        ConfigError: The name or an option is unknown.
+    """
+    judge = _create(name, options)
+    if isinstance(judge, AttributionJudge):
+        return judge
+    from judges.lifting import LiftedJudge
+
+    return LiftedJudge(cast("NLIJudge", judge))
+
+
+def _create(name: str, options: dict[str, Any]) -> Any:
+    kind, colon, model = name.partition(":")
+    factory = _FACTORIES.get(kind)
+    if factory is None:
+        close = difflib.get_close_matches(kind, _FACTORIES, n=1, cutoff=0.5)
+        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(_FACTORIES)}"
+        raise ConfigError(f"there is no judge {kind!r}; {hint}")
+    if kind in _NEEDS_MODEL and not model:
+        raise ConfigError(f"judge {kind!r} needs a model, as in {_NEEDS_MODEL[kind]!r}")
+    if colon and not model:
+        raise ConfigError(f"nothing follows the colon in judge {name!r}")
+    if isinstance(factory, str):
+        module, _, attribute = factory.partition(":")
+        factory = cast("Callable[..., Any]", getattr(import_module(module), attribute))
+    try:
+        return factory(model or None, **options)
+    except TypeError as error:
+        raise ConfigError(f"judge {name!r} does not take these options: {error}") from error

@@ -1,0 +1,244 @@
+"""Runs an ONNX text model on the CPU: one forward pass a sequence, many passes at once.
+
+8-bit kernels with dynamic activation scales take one scale for a whole batch, so that a pair's
+result would depend on its neighbours. Here every sequence has a pass of its own: results are the
+same bit for bit whatever else is judged, no token of padding is computed, and a pool of
+single-threaded passes keeps all cores busy without waiting at barriers.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guardrail.errors import JudgeError
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+__all__ = ["OnnxTextModel", "Segments", "readable", "softmax"]
+
+GROUP_TOKENS = 512
+"""Tokens per task of the pool: large enough that handing tasks out costs nothing beside them,
+small enough that all cores finish together."""
+
+ERRORS_ONLY = 3
+"""onnxruntime's log level: its warnings on graph clean-up are of no use to a user."""
+
+
+class Segments(NamedTuple):
+    """One input sequence: token ids of the first text and, for a pair, of the second."""
+
+    first: Sequence[int]
+    second: Sequence[int] | None = None
+
+    @property
+    def length(self) -> int:
+        """Tokens of the sequence, special ones included."""
+        return len(self.first) + 2 + (0 if self.second is None else len(self.second) + 1)
+
+
+def readable(text: str) -> str:
+    """Replace lone surrogates, which no tokenizer can read, by U+FFFD."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def softmax(logits: NDArray[np.floating[Any]], temperature: float = 1.0) -> NDArray[np.float64]:
+    """Probabilities along the last axis, in double precision."""
+    scaled = np.asarray(logits, np.float64) / temperature
+    scaled -= scaled.max(axis=-1, keepdims=True)
+    weights = np.exp(scaled)
+    result: NDArray[np.float64] = weights / weights.sum(axis=-1, keepdims=True)
+    return result
+
+
+class OnnxTextModel:
+    """A BERT-like ONNX model with its tokenizer, loaded on first use and safe to share.
+
+    Args:
+        folder: Holds ``model.onnx`` and ``tokenizer.json``.
+        threads: Sequences run at the same time; all cores this process may use by default.
+    """
+
+    def __init__(self, folder: Path, *, threads: int | None = None) -> None:
+        if threads is not None and threads < 1:
+            raise ValueError(f"threads is at least 1, not {threads}")
+        self.folder = folder
+        self.threads = threads or _cores()
+        self._lock = threading.Lock()
+        self._session: Any = None
+        self._tokenizer: Tokenizer | None = None
+        self._pool: ThreadPoolExecutor | None = None
+        self._outputs: list[str] = []
+        self._ends = (0, 0)
+
+    def warm_up(self) -> None:
+        """Load model and tokenizer; later calls do nothing.
+
+        Raises:
+            JudgeError: A file is missing or cannot be read.
+        """
+        with self._lock:
+            if self._session is None:
+                self._load()
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the model's outputs."""
+        self.warm_up()
+        return tuple(self._outputs)
+
+    def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
+        """Token ids of n texts, without special tokens and without truncation."""
+        self.warm_up()
+        assert self._tokenizer is not None
+        encodings = self._tokenizer.encode_batch_fast(
+            [readable(text) for text in texts], add_special_tokens=False
+        )
+        return [encoding.ids for encoding in encodings]
+
+    def run(self, sequences: Sequence[Segments]) -> dict[str, NDArray[np.float32]]:
+        """Run n sequences; raw outputs by name, [n, width].
+
+        Raises:
+            JudgeError: The model failed or gave numbers that are not finite.
+        """
+        return self.start(sequences).result()
+
+    def start(self, sequences: Sequence[Segments]) -> Running:
+        """Hand n sequences to the pool and return at once."""
+        self.warm_up()
+        assert self._pool is not None
+        order = sorted(range(len(sequences)), key=lambda i: -sequences[i].length)
+        tasks = [
+            (group, self._pool.submit(self._run_group, [sequences[i] for i in group]))
+            for group in _groups(order, sequences, self.threads)
+        ]
+        return Running(self, len(sequences), tasks)
+
+    def _run_group(self, group: Sequence[Segments]) -> list[list[NDArray[np.float32]]]:
+        return [self._run_one(sequence) for sequence in group]
+
+    def _run_one(self, sequence: Segments) -> list[NDArray[np.float32]]:
+        start, end = self._ends
+        ids = [start, *sequence.first, end]
+        border = len(ids)
+        if sequence.second is not None:
+            ids += [*sequence.second, end]
+        types = np.zeros((1, len(ids)), np.int64)
+        types[0, border:] = 1
+        feed = {
+            "input_ids": np.array([ids], np.int64),
+            "attention_mask": np.ones((1, len(ids)), np.int64),
+            "token_type_ids": types,
+        }
+        outputs: list[NDArray[np.float32]] = self._session.run(self._outputs, feed)
+        return outputs
+
+    def _load(self) -> None:
+        import onnxruntime
+        from tokenizers import Tokenizer
+
+        model, vocabulary = self.folder / "model.onnx", self.folder / "tokenizer.json"
+        for path in (model, vocabulary):
+            if not path.is_file():
+                raise JudgeError(
+                    f"{path} does not exist; give a folder with model.onnx and tokenizer.json"
+                )
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.inter_op_num_threads = 1
+        options.log_severity_level = ERRORS_ONLY
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+        try:
+            session = onnxruntime.InferenceSession(
+                str(model), options, providers=["CPUExecutionProvider"]
+            )
+            tokenizer = Tokenizer.from_file(str(vocabulary))
+        except Exception as error:
+            raise JudgeError(f"the model in {self.folder} cannot be read: {error}") from error
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        start, end = (tokenizer.token_to_id(token) for token in ("[CLS]", "[SEP]"))
+        if start is None or end is None:
+            raise JudgeError(f"{vocabulary} has no [CLS] and [SEP] tokens")
+        self._ends = (start, end)
+        self._outputs = [output.name for output in session.get_outputs()]
+        self._tokenizer = tokenizer
+        self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="judge")
+        self._session = session
+
+
+class Running:
+    """Sequences on their way through a model."""
+
+    def __init__(
+        self,
+        model: OnnxTextModel,
+        count: int,
+        tasks: Iterable[tuple[list[int], Future[list[list[NDArray[np.float32]]]]]],
+    ) -> None:
+        self._model = model
+        self._count = count
+        self._tasks = list(tasks)
+
+    def result(self) -> dict[str, NDArray[np.float32]]:
+        """Wait for the outputs, by name, [n, width], in the order of the input.
+
+        Raises:
+            JudgeError: The model failed or gave numbers that are not finite.
+        """
+        rows: list[list[NDArray[np.float32]]] = [[] for _ in range(self._count)]
+        try:
+            for group, task in self._tasks:
+                for index, outputs in zip(group, task.result(), strict=True):
+                    rows[index] = outputs
+        except Exception as error:
+            raise JudgeError(f"the model in {self._model.folder} failed: {error}") from error
+        finally:
+            for _, task in self._tasks:
+                task.cancel()
+        names = self._model.outputs
+        if not rows:
+            return {name: np.zeros((0, 0), np.float32) for name in names}
+        joined = {name: np.concatenate([row[i] for row in rows]) for i, name in enumerate(names)}
+        for name, values in joined.items():
+            if not np.isfinite(values).all():
+                raise JudgeError(
+                    f"the model in {self._model.folder} gave numbers that are not finite "
+                    f"in {name!r}; its file may be damaged"
+                )
+        return joined
+
+
+def _groups(
+    order: Sequence[int], sequences: Sequence[Segments], threads: int
+) -> Iterable[list[int]]:
+    """Cut into groups of about equal cost, at least one for each thread."""
+    share = sum(sequence.length for sequence in sequences) / threads
+    group: list[int] = []
+    tokens = 0
+    for index in order:
+        if group and tokens + sequences[index].length / 2 > min(GROUP_TOKENS, share):
+            yield group
+            group, tokens = [], 0
+        group.append(index)
+        tokens += sequences[index].length
+    if group:
+        yield group
+
+
+def _cores() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on macOS and Windows
+        return os.cpu_count() or 1
