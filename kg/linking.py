@@ -1,0 +1,355 @@
+"""Entity linking: from a text to nodes of the graph, each with how it was found (KaLMA 3.1-3.2).
+
+Label index and tagger find mentions, labels and aliases give candidates, the tagger's type
+filters them, neighbour values order them. Past the paper: names that share a part with a list or
+with a label ("Elizabeth and Emily Blackwell", "Gacy"), and entities that the text asks for by a
+relation ("his father", "Who succeeded Bahram II").
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from guardrail.errors import InputError
+from guardrail.types import Candidate, Entity, LinkedEntity, Mention
+from kg.base import KnowledgeGraph, MentionIndex
+from kg.hops import Asked, Neighbourhoods, Source, family_names, follow_relations
+from kg.mentions import (
+    ListedName,
+    capitalised_spans,
+    fold,
+    join_mentions,
+    listed_names,
+    name_forms,
+    tagged_mentions,
+)
+from kg.names import NameParts, name_parts
+from kg.ner_types import classes_of, compatible, persons
+from kg.relations import between_persons, literal_key, relation_words
+from kg.reranking import TextIndex, rerank
+from kg.tagger import MAX_TAGGED, load_tagger
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc
+
+__all__ = ["EntityLinker"]
+
+MAX_MENTIONS: Final = 500
+"""Most different names of one text that are looked up; enough for a chapter."""
+
+MAX_FAMILY: Final = 6
+"""Most members of "the Burdenski family" that are taken."""
+
+MAX_HOLDERS: Final = 3
+"""Most persons linked for a name that only stands as a value of their facts."""
+
+_KEPT_CANDIDATES: Final = 10
+_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
+# A partial name is accepted on this much evidence, in the units of re-ranking: half a rare value
+# for a name that one person bears, and this lead over the next of several.
+_ENOUGH: Final = 0.5
+_LEAD: Final = 0.25
+_PROMINENT: Final = 1.5
+_GROUPS: Final = re.compile(
+    r"(?:['’]s?)?\s+(?:famil(?:y|ies)|brothers|sisters|siblings|clan|dynasty|sons|household)\b",
+    re.IGNORECASE,
+)
+_NUMERAL: Final = re.compile(r"[IVXLC]+")
+_CALENDAR: Final = frozenset(
+    "january february march april may june july august september october november december "
+    "monday tuesday wednesday thursday friday saturday sunday".split()
+)
+
+
+@dataclass
+class _Text:
+    """One text on its way through the linker."""
+
+    text: str
+    index: TextIndex
+    mentions: list[Mention]
+    spans: list[Mention]
+    linked: list[LinkedEntity] = field(default_factory=list)
+    open: list[Mention] = field(default_factory=list)
+    values: list[Mention] = field(default_factory=list)
+
+    def add(self, mention: Mention, candidates: Sequence[Candidate], matched: str) -> None:
+        """Link the first candidate, unless it is linked already."""
+        entity = candidates[0].entity
+        if all(entity.id != link.entity.id for link in self.linked):
+            kept = tuple(candidates[:_KEPT_CANDIDATES])
+            self.linked.append(
+                LinkedEntity(mention=mention, entity=entity, matched=matched, candidates=kept)
+            )
+
+    def add_asked(self, found: Iterable[Asked]) -> None:
+        """Link entities that were reached over relations."""
+        for asked in found:
+            self.add(asked.mention, [Candidate(entity=asked.entity)], asked.matched)
+
+    def settle(self, mention: Mention) -> None:
+        """Take a mention off the list of those without an entity."""
+        self.open = [other for other in self.open if other.start != mention.start]
+
+
+class EntityLinker:
+    """Links texts to a graph.
+
+    Args:
+        graph: Any graph. One that is a ``MentionIndex`` spots its own labels; for others mentions
+            come from the tagger and from capitalised words.
+        nlp: A spaCy pipeline with an entity recogniser; None for the small English one, loaded
+            at the first use.
+        relations: Whether to follow relations that the text names.
+        limit: Most triples each way read of one node.
+
+    Example:
+        >>> from kg import open_graph
+        >>> linker = EntityLinker(open_graph())
+        >>> [(e.entity.label, e.matched) for e in linker.link(["Who was Gacy?"])[0]]
+        [('John Wayne Gacy', 'partial name')]
+    """
+
+    def __init__(
+        self,
+        graph: KnowledgeGraph,
+        *,
+        nlp: Language | None = None,
+        relations: bool = True,
+        limit: int = 200,
+    ) -> None:
+        self._graph = graph
+        self._nlp = nlp
+        self._relations = relations
+        self._limit = limit
+        self._names: NameParts | None = name_parts(graph)
+
+    def link(
+        self, texts: Sequence[str], *, docs: Sequence[Doc] | None = None
+    ) -> list[list[LinkedEntity]]:
+        """Link each of n texts.
+
+        Args:
+            texts: Questions, sentences or answers; any length, any characters.
+            docs: The same texts parsed by a spaCy pipeline with an entity recogniser, where the
+                caller has them; None to parse here.
+
+        Returns:
+            For each text its entities, in the order of their mentions; no entity twice.
+
+        Raises:
+            InputError: If ``docs`` are given and are not as many as ``texts``.
+            KnowledgeGraphError: If the graph cannot answer.
+        """
+        if docs is not None and len(docs) != len(texts):
+            raise InputError(f"{len(docs)} parsed documents for {len(texts)} texts; give one each")
+        clean = [_SURROGATE.sub("\ufffd", text) for text in texts]
+        parsed = docs if docs is not None else self._parse(clean)
+        around = Neighbourhoods(self._graph, self._names, self._limit)
+        states = [self._read(text, doc) for text, doc in zip(clean, parsed, strict=True)]
+        self._link_labels(states, around)
+        self._link_lists(states, around)
+        self._link_values(states, around)
+        self._link_parts(states, around)
+        if self._relations:
+            self._link_asked(states, around)
+        for state in states:
+            state.linked.sort(key=lambda link: link.mention.start)
+        return [state.linked for state in states]
+
+    # --- mentions ----------------------------------------------------------------------------
+
+    def _parse(self, texts: Sequence[str]) -> list[Doc]:
+        nlp = self._nlp or load_tagger()
+        return list(nlp.pipe(text[:MAX_TAGGED] for text in texts))
+
+    def _read(self, text: str, doc: Doc) -> _Text:
+        spans = _first_of_each(capitalised_spans(text))
+        spotted = self._graph.spot(text) if isinstance(self._graph, MentionIndex) else []
+        mentions = join_mentions(
+            text, spotted=_first_of_each(spotted), tagged=tagged_mentions(doc), spans=spans
+        )
+        return _Text(text, TextIndex(text), _first_of_each(mentions), spans)
+
+    # --- names -------------------------------------------------------------------------------
+
+    def _link_labels(self, states: Sequence[_Text], around: Neighbourhoods) -> None:
+        """Labels and aliases (KaLMA 3.1), re-ranked (3.2)."""
+        forms = {m.text: name_forms(m.text) for state in states for m in state.mentions}
+        found = self._find(form for group in forms.values() for form in group)
+        classes = classes_of(self._graph)
+        around.fetch(entity.id for group in found.values() for entity in group)
+        for state in states:
+            named: list[tuple[Mention, list[Entity]]] = []
+            for mention in state.mentions:
+                group = next((found[form] for form in forms[mention.text] if found[form]), [])
+                if group:
+                    named.append((mention, compatible(group, mention.ner, classes)))
+                else:
+                    state.open.append(mention)
+            ranked = self._rank(state, [group for _, group in named], around)
+            for (mention, _), candidates in zip(named, ranked, strict=True):
+                label = fold(candidates[0].entity.label)
+                exact = label in map(fold, forms[mention.text])
+                state.add(mention, candidates, "label" if exact else "alias")
+
+    def _link_lists(self, states: Sequence[_Text], around: Neighbourhoods) -> None:
+        """Names that share a part with another: "Elizabeth and Emily Blackwell"."""
+        listed = []
+        for state in states:
+            names = listed_names(state.text, state.spans)
+            # A given name alone may continue a full name anywhere: "… becoming father to Tobias".
+            full = [m.text.split() for m in state.mentions if " " in m.text][:20]
+            names += [
+                ListedName(mention, " ".join([mention.text, *words[cut:]]))
+                for mention in state.open
+                if " " not in mention.text
+                for words in full
+                if mention.text not in words
+                for cut in range(len(words) - 1, 0, -1)
+            ]
+            listed.append(names)
+        found = self._find(name.full for names in listed for name in names)
+        around.fetch(entity.id for group in found.values() for entity in group)
+        for state, names in zip(states, listed, strict=True):
+            taken = {position for link in state.linked for position in _range(link.mention)}
+            for name in names:
+                if found[name.full] and name.mention.start not in taken:
+                    [candidates] = self._rank(state, [found[name.full]], around)
+                    state.add(name.mention, candidates, "list")
+                    state.settle(name.mention)
+                    taken.update(_range(name.mention))
+
+    def _link_values(self, states: Sequence[_Text], around: Neighbourhoods) -> None:
+        """Names that only stand as values: the persons whose facts name them are all that the
+        graph knows of them ("Toby Jones" leads to "Freddie Jones, child: Toby Jones")."""
+        around.fetch(literal_key(m.text) for state in states for m in state.open)
+        for state in states:
+            for mention in list(state.open):
+                facts = around.get(literal_key(mention.text)).incoming
+                personal = [fact for fact in facts if between_persons(fact.property)]
+                holders = dict.fromkeys(fact.subject_id for fact in personal)
+                if not personal or len(holders) > MAX_HOLDERS:
+                    continue
+                around.fetch(key for key in holders if key)
+                for fact in personal:
+                    holder = around.get(fact.subject_id or "").entity
+                    state.values.append(mention)
+                    state.add(mention, [Candidate(entity=holder)], f"value: {fact.property}")
+
+    def _link_parts(self, states: Sequence[_Text], around: Neighbourhoods) -> None:
+        """Surnames and other parts of labels: "Gacy", "the Burdenski family"."""
+        if self._names is None:
+            return
+        wanted = [
+            (state, mention, _bare(mention.text))
+            for state in states
+            for mention in state.open
+            if mention not in state.values and _may_be_part(mention, state)
+        ]
+        groups = self._names.named([part for _, _, part in wanted])
+        people = [persons(group, classes_of(self._graph)) for group in groups]
+        around.fetch(entity.id for group in people for entity in group[:_KEPT_CANDIDATES])
+        for (state, mention, part), group in zip(wanted, people, strict=True):
+            if not group:
+                continue
+            [candidates] = self._rank(state, [group[:_KEPT_CANDIDATES]], around)
+            if _GROUPS.match(state.text, mention.end) and len(group) <= MAX_FAMILY:
+                for candidate in candidates:
+                    if fold(candidate.entity.label).endswith(fold(part)):
+                        state.add(mention, [candidate], "partial name")
+                        state.settle(mention)
+            elif _convincing(part, candidates):
+                state.add(mention, candidates, "partial name")
+                state.settle(mention)
+
+    # --- entities asked for ------------------------------------------------------------------
+
+    def _link_asked(self, states: Sequence[_Text], around: Neighbourhoods) -> None:
+        """Follow relations from what is linked, and from names that only stand as values."""
+        # Without a relation word nothing is asked of a name that only stands as a value.
+        asking = [bool(relation_words(state.text)) for state in states]
+        unlinked = [
+            [Source(m, literal_key(m.text)) for m in state.open] if asks else []
+            for state, asks in zip(states, asking, strict=True)
+        ]
+        around.fetch(source.key for group in unlinked for source in group)
+        sources = [
+            [
+                *(Source(link.mention, link.entity.id) for link in state.linked if not link.matched.startswith('value')),
+                *(source for source in group if around.get(source.key).incoming),
+            ]
+            for state, group in zip(states, unlinked, strict=True)
+        ]
+        texts = [state.text for state in states]
+        reached = follow_relations(texts, sources, around)
+        for state, starts, others, found in zip(states, sources, unlinked, reached, strict=True):
+            state.add_asked(found)
+            if self._names is not None:
+                named = [s for s in others if " " in s.mention.text and s not in starts]
+                state.add_asked(
+                    family_names(state.text, [*starts, *named], found, self._names, around)
+                )
+
+    # --- the graph ---------------------------------------------------------------------------
+
+    def _find(self, names: Iterable[str]) -> Mapping[str, list[Entity]]:
+        unique = list(dict.fromkeys(names))
+        return dict(zip(unique, self._graph.find(unique), strict=True)) if unique else {}
+
+    def _rank(
+        self, state: _Text, groups: Sequence[Sequence[Entity]], around: Neighbourhoods
+    ) -> list[list[Candidate]]:
+        """Re-rank groups of candidates beside the entities that are linked already."""
+        settled = [[link.entity] for link in state.linked]
+        ids = {entity.id for group in [*groups, *settled] for entity in group}
+        links = [t for id_ in ids for t in around.get(id_).triples if t.value_id in ids]
+        return rerank([*groups, *settled], state.index, around.known, links)[: len(groups)]
+
+
+def _first_of_each(mentions: Iterable[Mention]) -> list[Mention]:
+    first: dict[str, Mention] = {}
+    for mention in mentions:
+        first.setdefault(mention.text, mention)
+        if len(first) == MAX_MENTIONS:
+            break
+    return list(first.values())
+
+
+def _range(mention: Mention) -> range:
+    return range(mention.start, mention.end)
+
+
+def _bare(name: str) -> str:
+    """The name without titles before it."""
+    return min(name_forms(name), key=len)
+
+
+def _may_be_part(mention: Mention, state: _Text) -> bool:
+    """Whether an unlinked mention may be a part of a name, and not of one linked already."""
+    words = mention.text.split()
+    if mention.ner not in (None, "PERSON", "ORG", "GPE") or len(mention.text) < 3:
+        return False
+    if _NUMERAL.fullmatch(mention.text) or mention.text.lower() in _CALENDAR:
+        return False
+    said = {word for link in state.linked for word in link.entity.label.split()}
+    return said.isdisjoint(words)
+
+
+def _convincing(part: str, candidates: Sequence[Candidate]) -> bool:
+    """Whether the evidence for the first candidate of a partial name is enough."""
+    best = candidates[0]
+    label, folded = fold(best.entity.label), fold(part)
+    rest = label.removeprefix(folded).strip().upper()
+    if not label.endswith(folded) and not _NUMERAL.fullmatch(rest):
+        return False
+    if len(candidates) == 1:
+        return best.score >= _ENOUGH
+    second = candidates[1]
+    if best.score >= second.score + _LEAD:
+        return best.score >= _ENOUGH
+    return best.entity.prominence >= _PROMINENT * second.entity.prominence

@@ -1,0 +1,259 @@
+"""Mentions: the stretches of a text that may name an entity (KaLMA 3.1).
+
+A small tagger misses names and mislabels others, so its entities are joined with the label index
+of the graph where there is one, and with runs of capitalised words.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from guardrail.types import Mention
+from kg.ner_types import NAMING_TYPES
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
+
+__all__ = [
+    "ListedName",
+    "capitalised_spans",
+    "fold",
+    "join_mentions",
+    "listed_names",
+    "name_forms",
+    "tagged_mentions",
+]
+
+MAX_WORDS: Final = 10
+"""Longest run of capitalised words taken for one name; longer runs are headlines."""
+
+_TOKEN: Final = re.compile(r"\w[\w.'’\-]*")
+_POSSESSIVE: Final = re.compile(r"['’](?:s|S)?$")
+_SENTENCE_END: Final = re.compile(r"(?<=\w\w)\.$")
+_LIST_JOIN: Final = re.compile(r"\s*(?:,\s*and|,|and|&|or)\s+", re.IGNORECASE)
+_GAP: Final = re.compile(r"[^\S\n]+")
+
+# Lower-case words inside one name: "Wernher von Braun", "Hasan al-Askari", "Henry VIII of England".
+_PARTICLES: Final = frozenset(
+    "von van der den de da di du del della dos la le of the ibn bin zu af ter ten".split()
+)
+
+# Words that stand before a name and are no part of most labels.
+TITLES: Final = frozenset(
+    (
+        "sir dame lord lady dr doctor prof professor mr mrs ms miss saint st president king queen "
+        "emperor empress prince princess duke duchess count countess baron baroness earl marquis "
+        "pope cardinal bishop archbishop rabbi imam sheikh shah sultan caliph pharaoh pharaohs "
+        "tsar czar kaiser chancellor minister senator governor general colonel major captain "
+        "admiral marshal lieutenant sergeant guru swami maharaja emir khan reverend crown grand "
+        "archduke consort kings queens emperors popes princes prime"
+    ).split()
+)
+
+# Words capitalised for standing first, not for being a name.
+_OPENERS: Final = frozenset(
+    (
+        "who what when where why which whose whom how can could would did does do is are was were "
+        "has have had will in on at by for from during after before as if the a an and or but of "
+        "to describe explain give name list tell please provide besides despite according this "
+        "that these those he she it they his her their its with about into there between both i "
+        "we you not no yes"
+    ).split()
+)
+
+
+class ListedName(NamedTuple):
+    """A name put together from a list whose members share a part of it.
+
+    Attributes:
+        mention: The words that stand in the text, ``Elizabeth``.
+        full: The whole name they stand for, ``Elizabeth Blackwell``.
+    """
+
+    mention: Mention
+    full: str
+
+
+def fold(text: str) -> str:
+    """Fold a name for comparison: no case, no diacritics, single spaces.
+
+    >>> fold("  Éamon de  Valera ")
+    'eamon de valera'
+    """
+    decomposed = unicodedata.normalize("NFKD", text)
+    plain = "".join(char for char in decomposed if not unicodedata.combining(char))
+    return " ".join(plain.casefold().split())
+
+
+def tagged_mentions(doc: Doc) -> list[Mention]:
+    """Take the names from a parsed text, without articles, quotes and possessive endings.
+
+    Args:
+        doc: A text that a spaCy pipeline with an entity recogniser has read.
+
+    Returns:
+        The entities whose type names a thing (no dates, no numbers), in order.
+    """
+    found = []
+    for entity in doc.ents:
+        if entity.label_ not in NAMING_TYPES:
+            continue
+        mention = _trimmed(doc.text, entity.start_char, entity.end_char, entity.label_)
+        if mention is not None:
+            found.append(mention)
+    return found
+
+
+def capitalised_spans(text: str) -> list[Mention]:
+    """Find the runs of capitalised words, joined by name particles; linear in the text.
+
+    >>> [span.text for span in capitalised_spans("Who taught Leonardo da Vinci's pupil?")]
+    ['Leonardo da Vinci']
+    """
+    found: list[Mention] = []
+    run: list[tuple[int, int]] = []
+    closed = False
+
+    def close() -> None:
+        while run and text[run[-1][0] : run[-1][1]] in _PARTICLES:
+            run.pop()
+        if 0 < len(run) <= MAX_WORDS:
+            start, end = run[0][0], run[-1][1]
+            found.append(Mention(text=text[start:end], start=start, end=end))
+        run.clear()
+
+    for start, end, possessive in _tokens(text):
+        word = text[start:end]
+        if run and (closed or not _GAP.fullmatch(text, run[-1][1], start)):
+            close()
+        closed = possessive
+        capital = word[0].isupper() or (run and word[0].isdigit() is False and "-" in word
+                                        and word.split("-")[-1][:1].isupper())
+        if not capital:
+            if run and word in _PARTICLES:
+                run.append((start, end))
+            else:
+                close()
+        elif run or word.lower() not in _OPENERS:
+            run.append((start, end))
+    close()
+    return found
+
+
+def join_mentions(
+    text: str, *, spotted: Sequence[Mention], tagged: Sequence[Mention], spans: Sequence[Mention]
+) -> list[Mention]:
+    """Join what the label index, the tagger and the capitals found in one text.
+
+    The label index is trusted first, since it finds names that the graph really has; a tagger's
+    entity over the same words lends it its type. Of the rest the longer stretch wins.
+
+    Args:
+        text: The text all offsets index.
+        spotted: From the label index of the graph; empty where it has none.
+        tagged: From ``tagged_mentions``.
+        spans: From ``capitalised_spans``.
+
+    Returns:
+        Mentions that do not overlap, in order of the text.
+    """
+    kept: list[Mention] = []
+    taken = bytearray(len(text) + 1)
+    types = {}
+    for mention in tagged:
+        for position in range(mention.start, mention.end):
+            types[position] = mention.ner
+    rest = sorted([*tagged, *spans], key=lambda m: (m.start - m.end, m.start))
+    for mention in [*(m for m in spotted if _names(m.text)), *rest]:
+        if any(taken[mention.start : mention.end]):
+            continue
+        taken[mention.start : mention.end] = b"\x01" * (mention.end - mention.start)
+        if mention.ner is None:
+            # The type of the last word: "Ursula von der" is tagged PERSON and "Leyen" GPE.
+            ner = types.get(mention.start) or types.get(mention.end - 1)
+            mention = mention.model_copy(update={"ner": ner})
+        kept.append(mention)
+    return sorted(kept, key=lambda mention: mention.start)
+
+
+def name_forms(name: str) -> list[str]:
+    """Write a mention in the forms a label may have, the likeliest first.
+
+    >>> name_forms("Emperor Claudius")
+    ['Emperor Claudius', 'Claudius']
+    """
+    forms = [name]
+    words = name.split()
+    while len(words) > 1 and (words[0].lower().rstrip(".") in TITLES or words[0].lower() == "the"):
+        words = words[1:]
+        forms.append(" ".join(words))
+    plain = "".join(
+        char for char in unicodedata.normalize("NFKD", forms[-1]) if not unicodedata.combining(char)
+    )
+    return list(dict.fromkeys([*forms, forms[-1].replace("’", "'"), plain]))
+
+
+def listed_names(text: str, spans: Sequence[Mention]) -> list[ListedName]:
+    """Complete the members of lists that share a part of the name.
+
+    "Elizabeth and Emily Blackwell" gives ``Elizabeth Blackwell``; "the Barron brothers, Kenny and
+    Bill" is left to the surname. Each shorter member is tried with every ending of the longer one
+    that the list closes with, shortest ending first.
+
+    Args:
+        text: The text.
+        spans: Its capitalised spans, in order.
+
+    Returns:
+        One entry for each name that may be meant; whether the graph knows it is for the caller.
+    """
+    found: list[ListedName] = []
+    group: list[Mention] = []
+    for mention in spans:
+        if group and not _LIST_JOIN.fullmatch(text, group[-1].end, mention.start):
+            group = []
+        words = mention.text.split()
+        if len(words) > 1:
+            for earlier in group:
+                found += [
+                    ListedName(earlier, " ".join([earlier.text, *words[cut:]]))
+                    for cut in range(len(words) - 1, 0, -1)
+                ]
+            group = []
+        elif len(words) == 1:
+            group.append(mention)
+    return found
+
+
+def _tokens(text: str) -> Iterator[tuple[int, int, bool]]:
+    """Yield start, end and whether a possessive ending or a full stop was cut off."""
+    for found in _TOKEN.finditer(text):
+        word = found.group()
+        bare = _POSSESSIVE.sub("", _SENTENCE_END.sub("", word.rstrip("-'’") or word[0]))
+        yield found.start(), found.start() + len(bare), len(bare) < len(word)
+
+
+def _trimmed(text: str, start: int, end: int, ner: str | None) -> Mention | None:
+    while start < end and not text[start].isalnum():
+        start += 1
+    stretch = text[start:end]
+    if stretch[:4].lower() == "the ":
+        start += 4
+    possessive = re.search(r"['’][sS]?\s*$", text[start:end])
+    if possessive is not None:
+        end = start + possessive.start()
+    while end > start and not (text[end - 1].isalnum() or text[end - 1] in ".)"):
+        end -= 1
+    if start >= end:
+        return None
+    return Mention(text=text[start:end], start=start, end=end, ner=ner)
+
+
+def _names(surface: str) -> bool:
+    """Tell a name from a common word that happens to be a label: names have a capital."""
+    return any(char.isupper() or not char.isascii() for char in surface) and (
+        surface.lower() not in _OPENERS
+    )

@@ -1,0 +1,148 @@
+"""Look-ups by a part of a name, and by values that are written out rather than linked.
+
+Surnames ("Gacy") and people whom a graph knows only as the value of a fact need more than the
+protocol offers. A graph may bring its own ``NameParts``; for the embedded store it is here; other
+graphs do without, and the linker then finds less.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from threading import Lock
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+
+from guardrail.types import Entity, Triple
+from kg.mentions import fold
+
+if TYPE_CHECKING:
+    from kg.store import OxigraphGraph
+
+__all__ = ["NameParts", "StoreNameParts", "name_parts"]
+
+MAX_NAMES: Final = 300_000
+"""Largest graph, in names, whose first and last words are indexed; about 100 bytes each."""
+
+_MAX_SUBJECTS: Final = 50
+_SURROGATES: Final = frozenset(map(chr, range(0xD800, 0xE000)))
+
+
+@runtime_checkable
+class NameParts(Protocol):
+    """A graph that can be asked by a part of a name and by a written value."""
+
+    def named(self, parts: Sequence[str]) -> list[list[Entity]]:
+        """For each of n word sequences, the entities with a name that begins or ends with it
+        and is longer, most prominent first; case and diacritics do not count."""
+        ...
+
+    def facts_with(self, values: Sequence[str]) -> list[list[Triple]]:
+        """For each of n texts, the facts whose value is that text and not a node."""
+        ...
+
+
+def name_parts(graph: object) -> NameParts | None:
+    """Give the look-ups of a graph: its own, those of the embedded store, or None."""
+    if isinstance(graph, NameParts):
+        return graph
+    from kg.store import OxigraphGraph
+
+    return StoreNameParts(graph) if isinstance(graph, OxigraphGraph) else None
+
+
+class StoreNameParts:
+    """``NameParts`` over the embedded store; its word index is built at the first look-up.
+
+    Args:
+        graph: An open graph. Changes made to it later are not seen.
+    """
+
+    def __init__(self, graph: OxigraphGraph) -> None:
+        self._graph = graph
+        self._edges: dict[str, list[str]] | None = None
+        self._lock = Lock()
+
+    def named(self, parts: Sequence[str]) -> list[list[Entity]]:
+        """For each of n word sequences, the entities with a longer name that begins or ends so."""
+        edges = self._index()
+        found = []
+        for part in parts:
+            folded = fold(part)
+            words = folded.split()
+            ids = (
+                dict.fromkeys([*edges.get(words[0], ()), *edges.get(words[-1], ())])
+                if words
+                else {}
+            )
+            known = self._graph.entities(list(ids))
+            bearers = [
+                entity
+                for entity in known
+                if entity is not None
+                and any(_edge(fold(name), folded) for name in (entity.label, *entity.aliases))
+            ]
+            found.append(sorted(bearers, key=lambda entity: (-entity.prominence, entity.id)))
+        return found
+
+    def facts_with(self, values: Sequence[str]) -> list[list[Triple]]:
+        """For each of n texts, the facts whose value is that text and not a node."""
+        subjects = [self._subjects(value) for value in values]
+        ids = list(dict.fromkeys(id_ for group in subjects for id_ in group))
+        facts = {
+            id_: subgraph.triples
+            for id_, subgraph in zip(ids, self._graph.subgraphs(ids), strict=True)
+        }
+        return [
+            [
+                triple
+                for id_ in group
+                for triple in facts[id_]
+                if triple.value == value and triple.value_id is None
+            ]
+            for value, group in zip(values, subjects, strict=True)
+        ]
+
+    def _subjects(self, value: str) -> list[str]:
+        from pyoxigraph import DefaultGraph, Literal, NamedNode
+
+        if not value or not _SURROGATES.isdisjoint(value):
+            return []
+        graph = self._graph
+        literals = [Literal(value)]
+        literals += [Literal(value, language=tag) for tag in graph.profile.languages]
+        ids: dict[str, None] = {}
+        for literal in literals:
+            quads = graph.store.quads_for_pattern(None, None, literal, DefaultGraph())
+            for quad in islice(quads, _MAX_SUBJECTS):
+                if isinstance(quad.subject, NamedNode) and graph.profile.is_fact(
+                    quad.predicate.value
+                ):
+                    ids[graph.profile.short(quad.subject.value)] = None
+        return list(ids)
+
+    def _index(self) -> dict[str, list[str]]:
+        """Ids by the first and last word of their names; empty for a graph too large."""
+        with self._lock:
+            if self._edges is None:
+                from kg.labels import names_in
+
+                profile = self._graph.profile
+                names: Iterable[tuple[str, str]] = names_in(
+                    self._graph.store,
+                    profile.label + profile.alias,
+                    lambda tag: profile.language_rank(tag) is not None,
+                )
+                listed = list(islice(names, MAX_NAMES + 1))
+                edges: dict[str, list[str]] = defaultdict(list)
+                for iri, name in listed if len(listed) <= MAX_NAMES else ():
+                    words = fold(name).split()
+                    if len(words) > 1:
+                        edges[words[0]].append(profile.short(iri))
+                        edges[words[-1]].append(profile.short(iri))
+                self._edges = dict(edges)
+            return self._edges
+
+
+def _edge(name: str, part: str) -> bool:
+    return name.startswith(part + " ") or name.endswith(" " + part)

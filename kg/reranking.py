@@ -1,0 +1,204 @@
+"""Re-ranking: which of several nodes with one name a text means (KaLMA 3.2).
+
+The paper takes the node with most neighbour values found exactly in the question. Here rare
+values weigh more than common ones, parts of values and the properties themselves count a little,
+and so do direct links to the candidates of other mentions. ``plain`` keeps the paper's counting.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from guardrail.types import Candidate, Entity, Subgraph, Triple
+from kg.mentions import fold
+
+__all__ = ["Evidence", "TextIndex", "exact_matches", "rerank"]
+
+MAX_GRAM: Final = 8
+"""Longest neighbour value looked for in the text, in words."""
+
+# Weights, in units of one rare value that stands in the text. They order kinds of evidence and
+# were set once by that order: a link beats a value, a value beats its parts.
+LINK: Final = 1.5
+YEAR: Final = 0.8
+COMMON: Final = 0.1
+PART: Final = 0.3
+PROPERTY: Final = 0.2
+GENDER: Final = 0.3
+
+_WORDS: Final = re.compile(r"\w+")
+_DATE: Final = re.compile(r"(-?\d{3,})-\d\d-\d\d")
+_STEM: Final = 5
+_STOP: Final = frozenset(
+    "the of and in a an to for by his her is was were what who how did which with on at as from s "
+    "or its their he she they had has have be that this".split()
+)
+_GENDER_WORDS: Final = {
+    "male": frozenset("he his him himself".split()),
+    "female": frozenset("she her hers herself".split()),
+}
+
+
+class TextIndex:
+    """The words of a text, indexed once for all look-ups of values in it.
+
+    Args:
+        text: A question or answer.
+    """
+
+    def __init__(self, text: str) -> None:
+        words = _WORDS.findall(fold(text))
+        self.words = frozenset(words)
+        self._stems = frozenset(word[:_STEM] for word in words if len(word) >= _STEM)
+        self._grams = frozenset(
+            " ".join(words[first : first + length])
+            for length in range(1, MAX_GRAM + 1)
+            for first in range(len(words) - length + 1)
+        )
+
+    def holds(self, words: Sequence[str]) -> bool:
+        """Tell whether the folded words stand in the text, one after the other."""
+        return bool(words) and " ".join(words) in self._grams
+
+    def share(self, words: Sequence[str]) -> float:
+        """Share of the words that stand in the text, alike in their first letters, in [0, 1]."""
+        if not words:
+            return 0.0
+        hits = sum(word in self.words or word[:_STEM] in self._stems for word in words)
+        return hits / len(words)
+
+
+class Evidence(NamedTuple):
+    """What speaks for one candidate.
+
+    Attributes:
+        matches: Neighbour values found exactly in the text.
+        score: The weighed sum.
+    """
+
+    matches: tuple[str, ...]
+    score: float
+
+
+def exact_matches(subgraph: Subgraph, index: TextIndex) -> tuple[str, ...]:
+    """Find the neighbour values of a node that stand exactly in the text (KaLMA 3.2).
+
+    Args:
+        subgraph: The node with its facts each way.
+        index: The text.
+
+    Returns:
+        The values, without repeats, in the order of the facts.
+    """
+    return tuple(label for label in _neighbour_labels(subgraph) if index.holds(_words(label)))
+
+
+def rerank(
+    groups: Sequence[Sequence[Entity]],
+    index: TextIndex,
+    subgraphs: Mapping[str, Subgraph],
+    links: Sequence[Triple] = (),
+    *,
+    plain: bool = False,
+) -> list[list[Candidate]]:
+    """Order the candidates of every mention of one text (KaLMA 3.2).
+
+    Args:
+        groups: For each mention its candidate nodes.
+        index: The text the mentions stand in.
+        subgraphs: One-hop subgraphs by id; candidates without one count as having no facts.
+        links: Direct triples between candidates of all groups.
+        plain: Count exact matches only, each as 1, as the paper does.
+
+    Returns:
+        For each mention its candidates, best first; ties by prominence, then id.
+    """
+    frequency = _frequencies(groups, subgraphs)
+    group_of = {entity.id: number for number, group in enumerate(groups) for entity in group}
+    linked: Counter[str] = Counter()
+    for triple in links:
+        ends = (triple.subject_id or "", triple.value_id or "")
+        sides = [group_of.get(end) for end in ends]
+        if None not in sides and sides[0] != sides[1]:
+            linked.update(ends)
+    ranked = []
+    for group in groups:
+        candidates = []
+        for entity in group:
+            subgraph = subgraphs.get(entity.id) or Subgraph(entity=entity)
+            matches = exact_matches(subgraph, index)
+            score = (
+                float(len(matches))
+                if plain
+                else _weigh(subgraph, matches, index, frequency) + LINK * min(linked[entity.id], 3)
+            )
+            candidates.append(Candidate(entity=entity, matches=matches, score=round(score, 4)))
+        candidates.sort(key=lambda c: (-c.score, -c.entity.prominence, c.entity.id))
+        ranked.append(candidates)
+    return ranked
+
+
+def _weigh(
+    subgraph: Subgraph, matches: Sequence[str], index: TextIndex, frequency: Mapping[str, float]
+) -> float:
+    found = set(matches)
+    score = sum(COMMON + frequency.get(label, 1.0) for label in matches)
+    name = set(_words(subgraph.entity.label))
+    for label in _neighbour_labels(subgraph):
+        date = _DATE.match(label)
+        if date is not None:
+            score += YEAR * (date.group(1).lstrip("-0") in index.words)
+        elif label not in found:
+            parts = [
+                word
+                for word in _words(label)
+                if len(word) >= 4 and word not in _STOP and word not in name
+            ]
+            score += PART * frequency.get(label, 1.0) * index.share(parts)
+    for label in {triple.property for triple in subgraph.triples}:
+        words = [word for word in _words(label) if word not in _STOP]
+        score += PROPERTY * (bool(words) and index.words.issuperset(words))
+    return score + GENDER * _gender_agreement(subgraph, index)
+
+
+def _gender_agreement(subgraph: Subgraph, index: TextIndex) -> int:
+    """1 where the pronouns of the text fit the node's gender, -1 where only the other's do."""
+    genders = {t.value.lower() for t in subgraph.triples if t.property == "sex or gender"}
+    said = {gender for gender, words in _GENDER_WORDS.items() if words & index.words}
+    if len(said) != 1 or len(genders) != 1:
+        return 0
+    return 1 if said == genders else -1
+
+
+def _frequencies(
+    groups: Sequence[Sequence[Entity]], subgraphs: Mapping[str, Subgraph]
+) -> dict[str, float]:
+    """Weigh each neighbour value by how few of the candidates have it, in (0, 1]."""
+    ids = {entity.id for group in groups for entity in group}
+    holders = Counter(
+        label for key in ids if key in subgraphs for label in _neighbour_labels(subgraphs[key])
+    )
+    scale = math.log(len(ids) + 1)
+    return {
+        label: math.log((len(ids) + 1) / count) / scale if scale else 1.0
+        for label, count in holders.items()
+    }
+
+
+def _neighbour_labels(subgraph: Subgraph) -> dict[str, None]:
+    return dict.fromkeys(
+        [
+            *(triple.value for triple in subgraph.triples),
+            *(triple.subject for triple in subgraph.incoming),
+        ]
+    )
+
+
+@lru_cache(maxsize=1 << 16)
+def _words(label: str) -> tuple[str, ...]:
+    return tuple(_WORDS.findall(fold(label)))
