@@ -23,7 +23,14 @@ from collections.abc import Iterable, Sequence
 
 from guardrail.types import Citation, Triple
 
-__all__ = ["KnownFacts", "bracket_pairs", "read_bracket", "write_bracket"]
+__all__ = [
+    "KnownFacts",
+    "bracket_pairs",
+    "read_bracket",
+    "write_bracket",
+    "write_entity",
+    "write_fact",
+]
 
 NA = "[NA]"
 
@@ -110,16 +117,28 @@ def write_bracket(citations: Iterable[Citation], *, na: bool = False) -> str:
     groups: list[str] = []
     entity: str | None = None
     for citation in citations:
-        fact = f"{_escape_property(citation.property)}: {_escape(citation.value)}"
+        fact = write_fact(citation)
         if citation.entity == entity:
             groups[-1] += f", {fact}"
         else:
             entity = citation.entity
-            groups.append(f"{_escape_entity(entity)}, {fact}")
+            groups.append(f"{write_entity(entity)}, {fact}")
     brackets = f"[{'; '.join(groups)}]" if groups else ""
     if not na:
         return brackets
     return f"{brackets} {NA}" if brackets else NA
+
+
+def write_entity(entity: str) -> str:
+    """Write an entity as it stands in a bracket."""
+    return _escape(entity).replace(": ", r"\: ")
+
+
+def write_fact(citation: Citation) -> str:
+    """Write ``property: value`` as it stands in a bracket."""
+    # A property ends at the first colon and never goes on after a comma.
+    name = _SEPARATOR.sub(r"\\\1 ", _escape_brackets(citation.property)).replace(": ", r"\: ")
+    return f"{name}: {_escape(citation.value)}"
 
 
 class _Piece:
@@ -297,16 +316,6 @@ def _escape(part: str) -> str:
     """Escape what would be read as structure and no more."""
     text = _escape_brackets(part)
     return _SEPARATOR.sub(r"\\\1 ", text) if _ambiguous(text) else text
-
-
-def _escape_entity(part: str) -> str:
-    """Escape an entity, which must hold no colon that looks like a property's."""
-    return _escape(part).replace(": ", r"\: ")
-
-
-def _escape_property(part: str) -> str:
-    """Escape a property, which ends at the first colon and never goes on after a comma."""
-    return _SEPARATOR.sub(r"\\\1 ", _escape_brackets(part)).replace(": ", r"\: ")
 
 
 def _escape_brackets(part: str) -> str:

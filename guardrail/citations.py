@@ -20,6 +20,7 @@ __all__ = [
     "ParsedText",
     "insert",
     "is_complete",
+    "keep",
     "parse",
     "render",
     "render_marker",
@@ -145,6 +146,31 @@ def render(parsed: ParsedText) -> str:
         position = marker.at
     parts.append(parsed.clean[position:])
     return "".join(parts)
+
+
+def keep(parsed: ParsedText, stretches: Iterable[tuple[int, int]]) -> ParsedText:
+    """Keep only some stretches of the clean text, each with its markers and the gap before it.
+
+    Args:
+        parsed: The text.
+        stretches: ``(start, end)`` of the stretches to keep, in order, such as sentences.
+            The gap between a stretch and the text before it goes or stays with the stretch.
+    """
+    parts: list[str] = []
+    markers: list[Marker] = []
+    length = position = 0
+    for start, end in stretches:
+        gap = parsed.clean[position:start]
+        gap = gap[len(gap.rstrip()) :] if parts else ""
+        parts += [gap, parsed.clean[start:end]]
+        shift = length + len(gap) - start
+        length = end + shift
+        position = end
+        markers += [
+            marker.model_copy(update={"at": max(start, marker.at) + shift})
+            for marker in parsed.within(start, end)
+        ]
+    return insert("".join(parts), markers)
 
 
 def insert(clean: str, markers: Sequence[Marker]) -> ParsedText:

@@ -86,7 +86,7 @@ def test_an_unclosed_bracket_does_not_swallow_the_markers_after_it() -> None:
     parsed = parse(
         "Born [Q1, place of birth: Rome. Died [NA] in London [Q1, place of death: London]."
     )
-    assert parsed.citations == (cite("Q1", "place of death", "York"),)
+    assert parsed.citations == (cite("Q1", "place of death", "London"),)
     assert [marker.na for marker in parsed.markers] == [True, False]
 
 

@@ -1,0 +1,105 @@
+"""Language models: one protocol, and the back ends behind it, loaded when first used."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from guardrail.errors import ConfigError
+from guardrail.models.base import Completion, LanguageModel, Message, Prompt, SampleRequest
+
+if TYPE_CHECKING:
+    from guardrail.models.langchain import LangChainModel
+    from guardrail.models.local import LocalModel
+    from guardrail.models.openai import ConstraintForm, OpenAIModel
+
+__all__ = [
+    "Completion",
+    "LangChainModel",
+    "LanguageModel",
+    "LocalModel",
+    "Message",
+    "OpenAIModel",
+    "Prompt",
+    "SampleRequest",
+    "default_model",
+    "open_model",
+]
+
+_LAZY = {
+    "LangChainModel": "guardrail.models.langchain",
+    "LocalModel": "guardrail.models.local",
+    "OpenAIModel": "guardrail.models.openai",
+}
+
+DEFAULT_OPENAI_MODEL = "gpt-4o-mini"
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def open_model(
+    spec: Any,
+    *,
+    base_url: str | None = None,
+    api_key: str | None = None,
+    constraint: ConstraintForm | None = None,
+) -> LanguageModel:
+    """Open a model by its name, or wrap one.
+
+    Args:
+        spec: ``local`` (the packaged small model), a path that ends in ``.gguf``,
+            ``openai:NAME`` or ``completion:NAME`` (an OpenAI-compatible endpoint, prompted by
+            chat or by completion), a LangChain chat model, or a ``LanguageModel``.
+        base_url: The endpoint; None takes ``OPENAI_BASE_URL`` or OpenAI's own.
+        api_key: The key; None takes ``OPENAI_API_KEY``.
+        constraint: How an endpoint is held to the retrieved triples; None means structured
+            outputs at OpenAI's own endpoint and plain prompting at any other.
+
+    Raises:
+        ConfigError: The name is none of these.
+    """
+    if not isinstance(spec, str):
+        if callable(getattr(spec, "sample", None)):
+            model: LanguageModel = spec
+            return model
+        from guardrail.models.langchain import LangChainModel
+
+        return LangChainModel(spec)
+    kind, _, name = spec.partition(":")
+    if spec == "local" or spec.endswith(".gguf"):
+        from guardrail.models.local import LocalModel
+
+        return LocalModel(None if spec == "local" else spec)
+    if kind in ("openai", "completion") and name:
+        from guardrail.models.openai import OpenAIModel
+
+        if constraint is None:
+            own = not (base_url or os.environ.get("OPENAI_BASE_URL"))
+            constraint = "json_schema" if own and kind == "openai" else "none"
+        return OpenAIModel(
+            name,
+            base_url=base_url,
+            api_key=api_key,
+            api="chat" if kind == "openai" else "completion",
+            constraint=constraint,
+        )
+    raise ConfigError(
+        f"unknown model {spec!r}; use 'local', a .gguf file, 'openai:NAME' or 'completion:NAME'"
+    )
+
+
+def default_model() -> LanguageModel:
+    """The endpoint that ``OPENAI_API_KEY`` or ``OPENAI_BASE_URL`` names, else the local model.
+
+    ``OPENAI_MODEL`` names the endpoint's model.
+    """
+    if os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL"):
+        name = os.environ.get("OPENAI_MODEL", DEFAULT_OPENAI_MODEL)
+        key = os.environ.get("OPENAI_API_KEY") or "none"  # local servers ask for no key
+        return open_model(f"openai:{name}", api_key=key)
+    return open_model("local")

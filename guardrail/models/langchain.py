@@ -1,0 +1,139 @@
+"""Any LangChain chat model, by its ``batch`` and ``bind``; LangChain itself is not imported."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from guardrail.errors import ConfigError, ModelError
+from guardrail.models.base import Completion, SampleRequest
+
+__all__ = ["LangChainModel"]
+
+
+class LangChainModel:
+    """A LangChain chat model.
+
+    Args:
+        model: A ``BaseChatModel`` or any runnable from messages to a message.
+        structured: Hold citations to the retrieved triples through the model's
+            ``with_structured_output``; otherwise plain prompting.
+        forward_sampling: Bind temperature, top-p, token limit and seed at each call; otherwise
+            the model's own settings stand. Some models refuse parameters they do not know.
+        name: Name for the score log; None asks the model.
+
+    Raises:
+        ConfigError: The object is no runnable, or structured output is asked of a model
+            without it.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        structured: bool = False,
+        forward_sampling: bool = False,
+        name: str | None = None,
+    ) -> None:
+        if not callable(getattr(model, "batch", None)):
+            raise ConfigError(f"{type(model).__name__} is no LangChain model: it has no batch()")
+        if structured and not callable(getattr(model, "with_structured_output", None)):
+            raise ConfigError(f"{type(model).__name__} has no with_structured_output()")
+        self._model = model
+        self._structured = structured
+        self._forward = forward_sampling
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        """The name given, else the model's own, else its class."""
+        for attribute in ("model_name", "model", "name"):
+            found = self._name or getattr(self._model, attribute, None)
+            if isinstance(found, str) and found:
+                return found
+        return type(self._model).__name__
+
+    def warm_up(self) -> None:
+        """Nothing to load."""
+
+    def close(self) -> None:
+        """The model belongs to the caller and stays open."""
+
+    async def sample(self, request: SampleRequest) -> list[Completion]:
+        """Draw samples, as a batch of ``request.n`` equal inputs.
+
+        Raises:
+            ModelError: The model raised, or time ran out.
+        """
+        call = asyncio.to_thread(self._call, request)
+        try:
+            return await asyncio.wait_for(call, request.timeout_s)
+        except TimeoutError as error:
+            raise ModelError(f"model {self.name!r} did not answer in time") from error
+
+    def _call(self, request: SampleRequest) -> list[Completion]:
+        messages = [(message.role, message.content) for message in request.prompt.messages]
+        inputs = [messages] * request.n
+        constraint = request.constraint if self._structured else None
+        try:
+            model = self._bound(request)
+            if constraint is not None:
+                schema = {"title": "cited_answer", **constraint.json_schema()}
+                replies = model.with_structured_output(schema, include_raw=True).batch(inputs)
+                replies = [reply["raw"] for reply in replies]
+            else:
+                replies = model.batch(inputs)
+        except Exception as error:  # whatever the provider's package raises
+            raise ModelError(f"model {self.name!r} failed: {error}") from error
+        completions = []
+        for reply in replies:
+            text = _text(reply)
+            if constraint is not None:
+                text = constraint.from_json(_structured_text(reply) or text)
+            completions.append(
+                Completion(
+                    text=text.strip(),
+                    finish_reason=_finish_reason(reply),
+                    constrained=constraint is not None,
+                )
+            )
+        return completions
+
+    def _bound(self, request: SampleRequest) -> Any:
+        if not self._forward:
+            return self._model
+        options: dict[str, Any] = {
+            "temperature": request.temperature,
+            "top_p": request.top_p,
+            "max_tokens": request.max_tokens,
+        }
+        if request.seed is not None:
+            options["seed"] = request.seed
+        if request.stop:
+            options["stop"] = list(request.stop)
+        return self._model.bind(**options)
+
+
+def _text(reply: Any) -> str:
+    """The text of a message, of content blocks, or of a plain string."""
+    content = getattr(reply, "content", reply)
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        blocks = (block if isinstance(block, str) else block.get("text", "") for block in content)
+        return "".join(blocks)
+    return str(content)
+
+
+def _structured_text(reply: Any) -> str | None:
+    """The arguments of the tool call, for models whose structured output is one."""
+    import json
+
+    calls = getattr(reply, "tool_calls", None)
+    return json.dumps(calls[0]["args"]) if calls else None
+
+
+def _finish_reason(reply: Any) -> str | None:
+    metadata = getattr(reply, "response_metadata", None) or {}
+    reason = metadata.get("finish_reason") or metadata.get("stop_reason")
+    return str(reason) if reason else None

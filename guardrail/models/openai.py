@@ -1,0 +1,214 @@
+"""Any OpenAI-compatible endpoint, through the ``openai`` client."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING, Any, Literal
+
+from guardrail.errors import ConfigError, ModelError
+from guardrail.models.base import Completion, SampleRequest
+
+if TYPE_CHECKING:
+    import openai
+
+__all__ = ["ConstraintForm", "OpenAIModel"]
+
+ConstraintForm = Literal["none", "json_schema", "llama.cpp", "vllm", "vllm-guided"]
+
+
+class OpenAIModel:
+    """A model behind an OpenAI-compatible endpoint.
+
+    The synchronous client is used, in threads: its connections then outlive any event loop.
+
+    Args:
+        model: Name the endpoint knows the model by.
+        base_url: The endpoint; None takes ``OPENAI_BASE_URL`` or OpenAI's own.
+        api_key: The key; None takes ``OPENAI_API_KEY``.
+        api: ``chat`` for chat completions, ``completion`` for base models.
+        constraint: How citations are held to the retrieved triples: ``json_schema`` for
+            OpenAI structured outputs, ``llama.cpp`` for its grammars, ``vllm`` for vLLM's
+            ``structured_outputs``, ``vllm-guided`` for ``guided_grammar`` of vLLM before
+            0.12, ``none`` for plain prompting.
+        timeout_s: Seconds allowed for a call where the request names none.
+        max_retries: Attempts after a failed one, with back-off.
+        client: A ready ``openai.OpenAI`` client to use instead.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        api: Literal["chat", "completion"] = "chat",
+        constraint: ConstraintForm = "none",
+        timeout_s: float = 60.0,
+        max_retries: int = 2,
+        client: openai.OpenAI | None = None,
+    ) -> None:
+        if constraint == "json_schema" and api == "completion":
+            raise ConfigError(
+                "structured outputs need the chat API; set api to 'chat' or the constraint "
+                "to 'llama.cpp', 'vllm' or 'none'"
+            )
+        self._model = model
+        self._base_url = base_url
+        self._api_key = api_key
+        self._api = api
+        self._form = constraint
+        self._timeout_s = timeout_s
+        self._max_retries = max_retries
+        self._client = client
+        self._lock = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        """The model's name at its endpoint."""
+        return self._model
+
+    def warm_up(self) -> None:
+        """Open the client."""
+        self._open()
+
+    def close(self) -> None:
+        """Close the connections."""
+        with self._lock:
+            client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    async def sample(self, request: SampleRequest) -> list[Completion]:
+        """Draw ``request.n`` samples; servers that return fewer a call are asked again.
+
+        Raises:
+            ModelError: The endpoint failed, refused, or sent something that is no completion.
+        """
+        samples = await asyncio.to_thread(self._call, request)
+        if len(samples) < request.n and request.n > 1:
+            missing = range(len(samples), request.n)
+            singles = [self._nth(request, number) for number in missing]
+            further = await asyncio.gather(
+                *(asyncio.to_thread(self._call, single) for single in singles)
+            )
+            samples += [sample for batch in further for sample in batch[:1]]
+        if not samples:
+            raise ModelError(f"model {self._model!r} returned no choices; check the endpoint")
+        return samples[: request.n]
+
+    @staticmethod
+    def _nth(request: SampleRequest, number: int) -> SampleRequest:
+        seed = None if request.seed is None else request.seed + number
+        return request.model_copy(update={"n": 1, "seed": seed})
+
+    def _open(self) -> openai.OpenAI:
+        import openai
+
+        with self._lock:
+            if self._client is None:
+                try:
+                    self._client = openai.OpenAI(
+                        base_url=self._base_url,
+                        api_key=self._api_key,
+                        max_retries=self._max_retries,
+                    )
+                except openai.OpenAIError as error:
+                    raise ModelError(f"cannot open the OpenAI client: {error}") from error
+            return self._client
+
+    def _call(self, request: SampleRequest) -> list[Completion]:
+        import openai
+
+        client = self._open()
+        options = self._options(request)
+        reply: Any
+        try:
+            if self._api == "chat":
+                messages: Any = [message.model_dump() for message in request.prompt.messages]
+                reply = client.chat.completions.create(messages=messages, **options)
+            else:
+                reply = client.completions.create(prompt=request.prompt.text, **options)
+        except openai.APITimeoutError as error:
+            raise ModelError(f"model {self._model!r} did not answer in time") from error
+        except openai.APIConnectionError as error:
+            raise ModelError(f"cannot reach the endpoint of model {self._model!r}") from error
+        except openai.APIStatusError as error:
+            raise ModelError(
+                f"the endpoint refused the request for model {self._model!r}: "
+                f"HTTP {error.status_code}, {_shorten(error.message)}"
+            ) from error
+        except openai.OpenAIError as error:
+            raise ModelError(f"model {self._model!r}: {_shorten(str(error))}") from error
+        choices = getattr(reply, "choices", None)
+        if not isinstance(choices, list):
+            raise ModelError(f"the endpoint of model {self._model!r} sent no completion")
+        return [self._completion(choice, request) for choice in choices]
+
+    def _options(self, request: SampleRequest) -> dict[str, Any]:
+        options: dict[str, Any] = {
+            "model": self._model,
+            "n": request.n,
+            "temperature": request.temperature,
+            "top_p": request.top_p,
+            "max_tokens": request.max_tokens,
+            "timeout": request.timeout_s or self._timeout_s,
+        }
+        if request.seed is not None:
+            options["seed"] = request.seed
+        chat = self._api == "chat"
+        stop = list(request.stop) if chat else ["\n", *request.stop]
+        if stop:
+            options["stop"] = stop[:4]  # the API's limit
+        if request.logprobs:
+            options["logprobs"] = True if chat else 1
+        if request.constraint is not None:
+            grammar = request.constraint.gbnf(lines=chat)
+            if self._form == "json_schema":
+                options["response_format"] = {
+                    "type": "json_schema",
+                    "json_schema": {
+                        "name": "cited_answer",
+                        "strict": True,
+                        "schema": request.constraint.json_schema(),
+                    },
+                }
+            elif self._form == "llama.cpp":
+                options["extra_body"] = {"grammar": grammar}
+            elif self._form == "vllm":
+                options["extra_body"] = {"structured_outputs": {"grammar": grammar}}
+            elif self._form == "vllm-guided":
+                options["extra_body"] = {"guided_grammar": grammar}
+        return options
+
+    def _completion(self, choice: Any, request: SampleRequest) -> Completion:
+        text = (choice.message.content if self._api == "chat" else choice.text) or ""
+        constrained = request.constraint is not None and self._form != "none"
+        if request.constraint is not None and self._form == "json_schema":
+            text = request.constraint.from_json(text)
+        tokens, logprobs = _likelihoods(choice.logprobs) if request.logprobs else (None, None)
+        return Completion(
+            text=text.strip(),
+            finish_reason=choice.finish_reason,
+            tokens=tokens,
+            logprobs=logprobs,
+            constrained=constrained,
+        )
+
+
+def _likelihoods(logprobs: Any) -> tuple[tuple[str, ...] | None, tuple[float, ...] | None]:
+    """Token likelihoods in either of the API's two shapes."""
+    content = getattr(logprobs, "content", None)
+    if content:
+        return tuple(t.token for t in content), tuple(float(t.logprob) for t in content)
+    tokens = getattr(logprobs, "tokens", None)
+    values = getattr(logprobs, "token_logprobs", None)
+    if tokens and values and None not in values:
+        return tuple(tokens), tuple(float(value) for value in values)
+    return None, None
+
+
+def _shorten(message: str, limit: int = 300) -> str:
+    """The start of a server's message; an HTML page is not repeated whole."""
+    line = " ".join(message.split())
+    return line if len(line) <= limit else line[:limit] + " …"
