@@ -128,6 +128,9 @@ def build_rows(
         if query is None or query.facts in seen:
             log.rejected["no extension" if query is None else "seen before"] += 1
             continue
+        if not part.facts.issuperset(query.facts):
+            log.rejected["another split"] += 1
+            continue
         if split == "test_relations" and not any(held_out(f.property) for f in query.facts):
             continue
         rows = _rows_of(part, whole, query, rng, split=split, decoys=decoys, edited=edited, log=log)

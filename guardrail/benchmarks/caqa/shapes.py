@@ -14,7 +14,7 @@ from typing import Literal
 from guardrail.benchmarks.caqa.graph import Fact, FactGraph
 from guardrail.types import Complexity
 
-__all__ = ["Base", "Edge", "Extension", "Node", "Query", "sample_query"]
+__all__ = ["Base", "Edge", "Extension", "Node", "Query", "extend", "sample_query"]
 
 Base = Literal["single", "path", "tree"]
 Extension = Literal["union", "subject", "answer"]
@@ -76,11 +76,19 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A grounded query: one root for each answer (more than one only for a union)."""
+    """A grounded query: one root for each answer (more than one only for a union).
+
+    Attributes:
+        roots: One tree for each answer.
+        base: Shape before extension.
+        extension: Rule that extended it.
+        question: The question as a KGQA set words it; it stands while nothing is extended.
+    """
 
     roots: tuple[Node, ...]
     base: Base
     extension: Extension | None = None
+    question: str | None = None
 
     @property
     def facts(self) -> tuple[Fact, ...]:

@@ -5,17 +5,23 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from guardrail.benchmarks.caqa.graph import FactGraph, node_of
 from guardrail.errors import InputError
 from guardrail.types import Triple
 
-__all__ = ["assemble", "people_graph", "read_json_lines"]
+if TYPE_CHECKING:
+    from kg.sparql import SparqlGraph
+    from kg.store import OxigraphGraph
+
+__all__ = ["assemble", "from_knowledge_graph", "open_source", "people_graph", "read_json_lines"]
 
 _BARE_ID = re.compile(r"Q\d+")
 _HUMAN = "Q5"
+_BATCH = 256
 _SKIP = frozenset(
     {
         "topic's main category", "topic's main infobox", "coat of arms", "described by source",
@@ -25,7 +31,7 @@ _SKIP = frozenset(
 """Properties that link a wiki's own pages, not the world."""
 
 
-def read_json_lines(path: Path) -> Iterator[dict[str, object]]:
+def read_json_lines(path: Path) -> Iterator[dict[str, Any]]:
     """Rows of a JSON-lines file, gzipped or not.
 
     Raises:
@@ -87,6 +93,67 @@ def assemble(data: Path) -> FactGraph:
             )
         )
     return FactGraph(_joined(triples), _humans(triples))
+
+
+def open_source(source: str, *, limit: int = 1_000_000, ids: Sequence[str] = ()) -> FactGraph:
+    """The graph that a command names.
+
+    Args:
+        source: A folder of benchmark data (``assemble``), a JSON-lines file of persons or of
+            triples (``subject``, ``property``, ``value`` and their ids), or what ``kg.opening.open_graph`` opens: an
+            on-disk graph, an RDF file, a SPARQL endpoint, ``people`` for the shipped graph.
+        limit: Most subjects to read from a graph.
+        ids: Read these entities and their neighbours instead of the first ``limit``.
+
+    Raises:
+        KnowledgeGraphError: There is no graph, or it cannot be read.
+    """
+    path = Path(source)
+    if (path / "kg/people.jsonl.gz").is_file():
+        return assemble(path)
+    if path.is_file() and path.name.removesuffix(".gz").endswith(".jsonl"):
+        first = next(read_json_lines(path), {})
+        return people_graph(path) if "facts" in first else _triple_file(path)
+    from kg.opening import open_graph
+
+    graph = open_graph(source)
+    try:
+        return from_knowledge_graph(graph, limit=limit, ids=ids)
+    finally:
+        graph.close()
+
+
+def from_knowledge_graph(
+    graph: OxigraphGraph | SparqlGraph, *, limit: int = 1_000_000, ids: Sequence[str] = ()
+) -> FactGraph:
+    """Read a graph that is open: all of it, or the entities given and their neighbours."""
+    if ids:
+        nodes = list(ids)
+        around = graph.subgraphs(nodes)
+        nodes += [
+            t.value_id
+            for sub in around
+            for t in sub.triples
+            if t.value_id and t.value_id not in ids
+        ]
+        nodes = list(dict.fromkeys(nodes))[:limit]
+    else:
+        asked = "SELECT DISTINCT ?s WHERE { ?s ?p ?o . FILTER(isIRI(?s)) }"
+        rows = graph.query(f"{asked} LIMIT {limit}").rows
+        nodes = [graph.profile.short(str(row[0])) for row in rows]
+    triples: list[Triple] = []
+    types: dict[str, tuple[str, ...]] = {}
+    for start in range(0, len(nodes), _BATCH):
+        batch = nodes[start : start + _BATCH]
+        for sub in graph.subgraphs(batch):
+            triples += (t for t in sub.triples if t.property not in _SKIP)
+            if sub.entity.types:
+                types[node_of(sub.entity.label, sub.entity.id)] = sub.entity.types
+    return FactGraph(triples, types)
+
+
+def _triple_file(path: Path) -> FactGraph:
+    return FactGraph(Triple.model_validate(row) for row in read_json_lines(path))
 
 
 def _people(path: Path) -> Iterator[Triple]:

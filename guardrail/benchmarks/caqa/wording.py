@@ -41,7 +41,9 @@ class Wording:
     # --- question ------------------------------------------------------------------------
 
     def question(self, query: Query) -> str:
-        """Ask for the answers of the query."""
+        """Ask for the answers of the query; in a KGQA set's own words where nothing was added."""
+        if query.question and query.extension is None:
+            return query.question
         root = query.roots[0]
         if len(query.roots) > 1:
             return self._union_question(query)
