@@ -1,0 +1,71 @@
+"""The question that a conversation ends with, made to stand on its own.
+
+The guardrail judges an answer against one question. In a conversation the last user turn may
+lean on what came before ("and his father?"): then the earlier turns it leans on are put in
+front of it, newest first, until nothing is left open or the budget is spent.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+__all__ = ["Turn", "standalone_question"]
+
+MAX_QUESTION_WORDS = 160
+"""Words of history and question together; later turns are kept over earlier ones."""
+MAX_TURNS_BACK = 6
+
+LEANS = re.compile(
+    r"\b(?:he|him|his|she|her|hers|they|them|their|theirs|it|its|this|that|these|those|there|"
+    r"then|former|latter|both|same|one|ones)\b"
+    r"|^\s*(?:and|but|or|so|also|what about|how about|why|when|where|who else|really)\b",
+    re.IGNORECASE,
+)
+"""Words that point back, and openings of a question that is only a continuation."""
+NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-Z][\w'’-]+")
+"""A capitalised word that does not open a sentence."""
+
+
+class Turn(NamedTuple):
+    """One message of a conversation, as text."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    text: str
+
+
+def standalone_question(turns: Sequence[Turn], *, max_words: int = MAX_QUESTION_WORDS) -> str:
+    """The last user turn, with the turns it leans on before it.
+
+    Args:
+        turns: The conversation, oldest first; system and tool turns are passed over.
+        max_words: Budget for the whole; the last turn itself is never cut.
+
+    Returns:
+        The question, empty when no user turn has text.
+    """
+    spoken = [turn for turn in turns if turn.role in ("user", "assistant") and turn.text.strip()]
+    last = next((i for i in reversed(range(len(spoken))) if spoken[i].role == "user"), None)
+    if last is None:
+        return ""
+    question = " ".join(spoken[last].text.split())
+    parts = [question]
+    budget = max_words - len(question.split())
+    if not _leans(question):
+        return question
+    for turn in reversed(spoken[max(0, last - MAX_TURNS_BACK) : last]):
+        words = turn.text.split()
+        if budget <= 0:
+            break
+        # Of a long turn the beginning names what it is about.
+        parts.append(" ".join(words[:budget]))
+        budget -= len(words)
+        if turn.role == "user" and not _leans(turn.text):
+            break
+    return " ".join(reversed(parts))
+
+
+def _leans(text: str) -> bool:
+    """Whether a turn points back to what came before."""
+    return bool(LEANS.search(text)) or (not NAME.search(text) and len(text.split()) < 5)

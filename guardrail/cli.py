@@ -1,0 +1,45 @@
+"""The ``guardrail`` program."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import typer
+
+from guardrail.commands import answers, demo, graph, judging, serving
+from guardrail.errors import GuardrailError
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="guardrail",
+    help="Ground answers of language models in a knowledge graph: cite, mark [NA], score, rank.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command()(demo.demo)
+app.command()(answers.ask)
+app.command()(answers.check)
+app.command()(answers.rank)
+app.command()(answers.link)
+app.command()(judging.nli)
+app.command()(judging.attribute)
+app.command()(judging.intent)
+app.command()(serving.serve)
+app.add_typer(graph.app, name="kg")
+
+
+def main() -> None:
+    """Run the program; errors a user can act on are one line on stderr and exit status 1."""
+    try:
+        app()
+    except GuardrailError as error:
+        typer.echo(f"guardrail: {error}", err=True)
+        sys.exit(1)
+    except BrokenPipeError:
+        # The reader went away (``guardrail check | head``): nothing more to say, and nothing
+        # to flush into the closed pipe.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)

@@ -1,0 +1,57 @@
+"""``guardrail demo``: the main job on the embedded defaults, for a person to read."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from guardrail.commands.options import Graph
+
+__all__ = ["demo"]
+
+QUESTION = "How did Orazio Gentileschi's influence on Artemisia shape her as a Baroque painter?"
+CANDIDATES = 5
+
+
+def demo(
+    question: Annotated[str, typer.Argument(help="A question over the graph.")] = QUESTION,
+    n: Annotated[int, typer.Option("-n", min=1, max=16, help="Answers to sample.")] = CANDIDATES,
+    kg: Graph = None,
+) -> None:
+    """Ask, ground, cite, mark [NA] and rank, with the shipped graph, judge and a local model.
+
+    With OPENAI_API_KEY or OPENAI_BASE_URL set, that endpoint answers instead of the local model
+    (OPENAI_MODEL names the model).
+    """
+    from guardrail.commands.answers import build_config
+    from guardrail.commands.render import answer_panel, entity_table, ranking_table
+    from guardrail.guard import Guardrail
+    from guardrail.policy import BEST_OF_N
+
+    console = Console()
+    # One round shows the candidates as they were sampled; nothing is generated again.
+    policy = BEST_OF_N.model_copy(update={"attempts": 1, "deadline_s": None})
+    with Guardrail(build_config(kg=kg)) as guard:
+        console.print(f"[bold]Question[/bold]  {escape(question)}")
+        remote = os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL")
+        console.print(
+            f"[dim]sampling {n} answers from "
+            f"{'the configured endpoint' if remote else 'the local model'} …[/dim]"
+        )
+        ranked = guard.ask_ranked(question=question, n=n, policy=policy)
+    best = ranked[0]
+    if best.entities:
+        console.print(entity_table(best.entities))
+    console.print()
+    for answer in sorted(ranked, key=lambda one: one.id):
+        console.print(f"[bold]Candidate[/bold] [dim]{escape(answer.id)}[/dim]")
+        console.print(escape((answer.original or answer.text).strip()))
+        console.print()
+    console.print(ranking_table(ranked))
+    console.print()
+    console.print("[bold]Winner[/bold]")
+    console.print(answer_panel(best))

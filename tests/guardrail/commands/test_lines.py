@@ -1,0 +1,68 @@
+"""JSON lines in, JSON lines out: order, echo of ids, and bad lines that stay alone."""
+
+import json
+from collections.abc import Sequence
+
+import pytest
+
+from guardrail.commands.lines import LineJob, Row, run_lines
+from guardrail.errors import InputError
+from guardrail.types import Value
+
+
+class Number(Row):
+    value: int
+
+
+class Square(Value):
+    square: int
+
+
+def squares(rows: Sequence[Number]) -> list[Square]:
+    if any(row.value < 0 for row in rows):
+        raise InputError("negative numbers are not squared here")
+    return [Square(square=row.value**2) for row in rows]
+
+
+def results(*lines: str, batch_size: int = 64):
+    return list(LineJob(Number, squares, batch_size=batch_size).results(lines))
+
+
+def test_rows_come_back_in_order_with_their_ids():
+    lines = [json.dumps({"id": n, "value": n}) for n in range(10)]
+    assert results(*lines, batch_size=3) == [{"id": n, "square": n * n} for n in range(10)]
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("{", "line 2: not JSON"),
+        ("[" * 100_000, "line 2: not JSON"),
+        ("3", "line 2: "),
+        ('{"id": "b"}', "line 2: value: Field required"),
+        ('{"id": "b", "value": "x"}', "line 2: value: "),
+    ],
+)
+def test_a_bad_line_yields_an_error_and_the_others_their_results(line, problem):
+    first, bad, last = results('{"id": "a", "value": 2}', line, '{"id": "c", "value": 3}')
+    assert (first, last) == ({"id": "a", "square": 4}, {"id": "c", "square": 9})
+    assert bad["error"].startswith(problem)
+
+
+def test_a_row_that_fails_in_a_batch_fails_alone():
+    found = results('{"id": 1, "value": 1}', '{"id": 2, "value": -1}', '{"id": 3, "value": 3}')
+    assert [row.get("square") for row in found] == [1, None, 9]
+    assert found[1] == {"id": 2, "error": "negative numbers are not squared here"}
+
+
+def test_files_are_read_and_written(tmp_path):
+    source, target = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    source.write_text('{"id": "ü", "value": 4}\n\n{"id": "\\ud800", "value": 5}\n', "utf-8")
+    assert run_lines(LineJob(Number, squares), str(source), str(target)) == 0
+    rows = [json.loads(line) for line in target.read_text("utf-8").splitlines()]
+    assert [row["square"] for row in rows] == [16, 25]
+
+
+def test_a_file_that_is_missing_is_an_input_error(tmp_path):
+    with pytest.raises(InputError, match="cannot read"):
+        run_lines(LineJob(Number, squares), str(tmp_path / "no"), "-")
