@@ -1,0 +1,173 @@
+"""A guardrail for language models: cites a knowledge graph, says ``[NA]`` where it is silent.
+
+>>> from guardrail import Guardrail
+>>> guard = Guardrail()
+>>> answer = guard.check(question="Who was Ada Lovelace?", answer="Ada Lovelace was a poet.")
+>>> answer.sentences[0].na
+True
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from guardrail.config import GuardrailConfig
+    from guardrail.errors import (
+        ConfigError,
+        DeadlineExceededError,
+        GuardrailError,
+        InputError,
+        JudgeError,
+        KnowledgeGraphError,
+        MissingExtraError,
+        ModelError,
+        RecordError,
+    )
+    from guardrail.guard import AskRequest, CheckRequest, Guardrail, RankRequest
+    from guardrail.policy import ANNOTATE, BEST_OF_N, STRICT, Policy, Unavailable, policy_named
+    from guardrail.records import ScoreLog, open_log
+    from guardrail.scoring import Scorer, ScoringRequest
+    from guardrail.types import (
+        Action,
+        AttributedAnswer,
+        Candidate,
+        Category,
+        Citation,
+        Complexity,
+        Entity,
+        Evidence,
+        GuardedAnswer,
+        Judgement,
+        LinkedEntity,
+        Mention,
+        NLIScores,
+        Passage,
+        Problem,
+        Score,
+        ScoreCard,
+        Sentence,
+        Span,
+        SpanKind,
+        Subgraph,
+        Triple,
+        linearise,
+    )
+
+__all__ = [
+    "ANNOTATE",
+    "BEST_OF_N",
+    "STRICT",
+    "Action",
+    "AskRequest",
+    "AttributedAnswer",
+    "Candidate",
+    "Category",
+    "CheckRequest",
+    "Citation",
+    "Complexity",
+    "ConfigError",
+    "DeadlineExceededError",
+    "Entity",
+    "Evidence",
+    "GuardedAnswer",
+    "Guardrail",
+    "GuardrailConfig",
+    "GuardrailError",
+    "InputError",
+    "JudgeError",
+    "Judgement",
+    "KnowledgeGraphError",
+    "LinkedEntity",
+    "Mention",
+    "MissingExtraError",
+    "ModelError",
+    "NLIScores",
+    "Passage",
+    "Policy",
+    "Problem",
+    "RankRequest",
+    "RecordError",
+    "Score",
+    "ScoreCard",
+    "ScoreLog",
+    "Scorer",
+    "ScoringRequest",
+    "Sentence",
+    "Span",
+    "SpanKind",
+    "Subgraph",
+    "Triple",
+    "Unavailable",
+    "linearise",
+    "open_log",
+    "policy_named",
+]
+
+_HOMES = {
+    "guardrail.config": "GuardrailConfig",
+    "guardrail.errors": "ConfigError DeadlineExceededError GuardrailError InputError JudgeError "
+    "KnowledgeGraphError MissingExtraError ModelError RecordError",
+    "guardrail.guard": "AskRequest CheckRequest Guardrail RankRequest",
+    "guardrail.policy": "ANNOTATE BEST_OF_N STRICT Policy Unavailable policy_named",
+    "guardrail.records": "ScoreLog open_log",
+    "guardrail.scoring": "Scorer ScoringRequest",
+    "guardrail.types": "Action AttributedAnswer Candidate Category Citation Complexity Entity "
+    "Evidence GuardedAnswer Judgement LinkedEntity Mention NLIScores Passage Problem Score "
+    "ScoreCard Sentence Span SpanKind Subgraph Triple linearise",
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
+
+SIBLINGS = ("kg", "judges", "chains")
+
+
+def _check_siblings(home: Path) -> None:
+    """Refuse to run beside foreign packages that took the names of ours.
+
+    The check only looks where the packages would be imported from; nothing is imported.
+
+    Raises:
+        ImportError: One of them belongs to another distribution; says which to uninstall.
+    """
+    for name in SIBLINGS:
+        spec = find_spec(name)
+        origin = None if spec is None or spec.origin is None else Path(spec.origin).resolve()
+        if origin == home / name / "__init__.py":
+            continue
+        if spec is None:
+            where, advice = "is missing", "reinstall kg-guardrail"
+        elif origin is None:
+            folder = next(iter(spec.submodule_search_locations or ()), "elsewhere")
+            where, advice = f"is the folder {folder}", "rename it or run from another folder"
+        else:
+            where, advice = f"comes from {origin.parent}", f"uninstall {_owner(name, origin)}"
+        raise ImportError(
+            f"the package {name!r} that kg-guardrail needs {where} instead of being its own; "
+            f"{advice}."
+        )
+
+
+def _owner(name: str, origin: Path) -> str:
+    from importlib.metadata import packages_distributions
+
+    owners = [owner for owner in packages_distributions().get(name, ()) if owner != "kg-guardrail"]
+    return " and ".join(repr(owner) for owner in owners) or f"or rename {origin.parent}"
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name from its module on first use (PEP 562)."""
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+_check_siblings(Path(__file__).resolve().parent.parent)

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from guardrail.citations import Marker, ParsedText, insert
+from guardrail.citations import ParsedText
 from guardrail.coreference import Subject, genders, subjects_of
 from guardrail.errors import JudgeError
 from guardrail.matching import EvidenceIndex, Match, SentenceTokens
 from guardrail.passages import PassageIndex, PassageSupport
 from guardrail.phrases import Phrase, factual_phrases, is_claim, parse
+from guardrail.rendering import marked_text
 from guardrail.sentences import Stretch, split_sentences
 from guardrail.support import (
     Conflict,
@@ -65,12 +66,14 @@ class AttributionRequest(NamedTuple):
         answer: The answer with the markers that stood in it, parsed.
         evidence: Triples and passages.
         asked: Label of the entity that the question is about, where it is known.
+        doc: The clean answer parsed already; None to parse it here.
     """
 
     question: str
     answer: ParsedText
     evidence: tuple[Evidence, ...]
     asked: str | None = None
+    doc: Doc | None = None
 
 
 class _Draft(NamedTuple):
@@ -124,7 +127,8 @@ class Attributor:
             evidence to decide.
         """
         problems: list[Problem] = []
-        docs = parse([request.answer.clean for request in requests])
+        unread = iter(parse([one.answer.clean for one in requests if one.doc is None]))
+        docs = [one.doc if one.doc is not None else next(unread) for one in requests]
         drafts = [
             draft
             for number, (request, doc) in enumerate(zip(requests, docs, strict=True))
@@ -136,16 +140,14 @@ class Attributor:
         ]
         judgements = self._judgements(requests, drafts, verdicts, problems)
         sentences: list[list[Sentence]] = [[] for _ in requests]
-        markers: list[list[Marker]] = [[] for _ in requests]
         for draft, verdict, judgement in zip(drafts, verdicts, judgements, strict=True):
             answer = requests[draft.request].answer
             sentence = _sentence(draft, verdict, judgement, answer, self._limits)
             sentences[draft.request].append(sentence)
-            markers[draft.request] += _markers(sentence)
         return [
             AttributedAnswer(
                 text=request.answer.clean,
-                marked=insert(request.answer.clean, markers[number]).marked,
+                marked=marked_text(request.answer.clean, sentences[number]),
                 sentences=tuple(sentences[number]),
             )
             for number, request in enumerate(requests)
@@ -362,26 +364,6 @@ def _spans(draft: _Draft, verdict: _Verdict, shown: Sequence[Leftover]) -> tuple
         Span(text=text[start - offset : end - offset], start=start, end=end, kind=kind, triple=fact)
         for start, end, kind, fact in sorted(chosen, key=lambda one: one[0])
     )
-
-
-def _markers(sentence: Sentence) -> list[Marker]:
-    """Markers behind the phrases they belong to; ``[NA]`` behind each phrase left over."""
-    marks: list[Marker] = []
-    placed: set[Citation] = set()
-    for span in sentence.spans:
-        if span.kind is SpanKind.SUPPORTED and span.triple is not None:
-            placed.add(span.triple.citation)
-            marks.append(Marker(citations=(span.triple.citation,), at=span.end))
-        elif span.kind is not SpanKind.SUPPORTED:
-            marks.append(Marker(na=True, at=min(span.end, _before_stop(sentence))))
-    rest = tuple(one for one in sentence.citations if one not in placed)
-    if rest:
-        marks.append(Marker(citations=rest, at=_before_stop(sentence)))
-    return marks
-
-
-def _before_stop(sentence: Sentence) -> int:
-    return sentence.start + len(sentence.text.rstrip(".!?… "))
 
 
 def _dropped(answer: ParsedText, stretch: Stretch, cited: Sequence[Citation]) -> str | None:

@@ -1,0 +1,249 @@
+"""One typed configuration, from TOML and the environment.
+
+Parts are named by data, so that each is replaceable without code::
+
+    judge = "onnx"
+    scorers = ["sck", "conner"]
+    log = "scores.sqlite"
+
+    [graph]
+    location = "https://query.wikidata.org/sparql"
+
+    [policy]
+    base = "strict"
+    deadline_s = 5.0
+
+Environment variables win over the file: ``GUARDRAIL_JUDGE=onnx``,
+``GUARDRAIL_GRAPH__LOCATION=…``, ``GUARDRAIL_POLICY=strict``.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Self, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from guardrail.errors import ConfigError
+from guardrail.generation import GenerationSettings
+from guardrail.policy import ANNOTATE, Policy, policy_named
+from guardrail.types import Probability
+
+__all__ = ["AttributionConfig", "GraphConfig", "GuardrailConfig", "LimitsConfig", "ModelConfig"]
+
+ENV_PREFIX = "GUARDRAIL_"
+ENV_NESTING = "__"
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class GraphConfig(_Section):
+    """Which knowledge graph, and how much of it is read.
+
+    Attributes:
+        location: A directory, an RDF file or a SPARQL endpoint; None for the people graph that
+            ships with the package, ``none`` for no graph.
+        profile: Vocabulary profile by name or TOML file; None to detect it.
+        limit: Most triples read round one entity, each way.
+        relations: Whether relations that the question names are followed.
+        incoming: Whether facts that point at an entity serve as evidence as well.
+    """
+
+    location: str | None = None
+    profile: str | None = None
+    limit: int = Field(default=200, ge=1, le=10_000)
+    relations: bool = True
+    incoming: bool = True
+
+
+class ModelConfig(_Section):
+    """Which language model answers in ``ask``.
+
+    Attributes:
+        name: ``local``, a ``.gguf`` file, ``openai:NAME`` or ``completion:NAME``; None for the
+            endpoint of ``OPENAI_API_KEY`` / ``OPENAI_BASE_URL`` where they are set, else the
+            local model.
+        base_url: Address of an OpenAI-compatible endpoint.
+        api_key_env: Environment variable that holds its key.
+        generation: How answers are sampled.
+    """
+
+    name: str | None = None
+    base_url: str | None = None
+    api_key_env: str = "OPENAI_API_KEY"
+    generation: GenerationSettings = GenerationSettings()
+
+
+class AttributionConfig(_Section):
+    """Probabilities at which the judges' word counts; see ``guardrail.support.Thresholds``.
+
+    Fields left out keep the values that were fitted for the shipped judge.
+    """
+
+    entailment: Probability | None = None
+    entailment_alone: Probability | None = None
+    entailment_veto: Probability | None = None
+    contradiction: Probability | None = None
+    contradiction_alone: Probability | None = None
+    lack: Probability | None = None
+
+
+class LimitsConfig(_Section):
+    """Bounds that keep one hostile input from taking the service down.
+
+    Attributes:
+        answer_chars: Longest answer that is checked.
+        question_chars: Longest question.
+        evidence: Most triples and passages for one answer.
+        concurrency: Batches in work at once; more wait.
+    """
+
+    answer_chars: int = Field(default=100_000, ge=1)
+    question_chars: int = Field(default=20_000, ge=1)
+    evidence: int = Field(default=5_000, ge=1)
+    concurrency: int = Field(default=8, ge=1)
+
+
+class GuardrailConfig(_Section):
+    """Everything a guardrail is made of.
+
+    Attributes:
+        graph: The knowledge graph.
+        judge: Judge by name: ``onnx`` (shipped), ``transformers:MODEL``, ``t5-true:MODEL``,
+            ``chat:MODEL``; ``none`` for exact evidence alone.
+        attribution_judge: Judge of the four categories; None for the same as ``judge``.
+        model: The language model.
+        scorers: Further scorers by name: ``sck``, ``conner``, or ``module:attribute``.
+        policy: A policy, or the name of one.
+        log: File of the score log (``.sqlite`` or ``.jsonl``); None for none.
+        attribution: Thresholds.
+        limits: Bounds.
+    """
+
+    graph: GraphConfig = GraphConfig()
+    judge: str = "onnx"
+    attribution_judge: str | None = None
+    model: ModelConfig = ModelConfig()
+    scorers: tuple[str, ...] = ()
+    policy: Policy = ANNOTATE
+    log: Path | None = None
+    attribution: AttributionConfig = AttributionConfig()
+    limits: LimitsConfig = LimitsConfig()
+
+    @field_validator("graph", mode="before")
+    @classmethod
+    def _graph_by_location(cls, value: object) -> object:
+        return {"location": value} if isinstance(value, str) else value
+
+    @field_validator("model", mode="before")
+    @classmethod
+    def _model_by_name(cls, value: object) -> object:
+        return {"name": value} if isinstance(value, str) else value
+
+    @field_validator("policy", mode="before")
+    @classmethod
+    def _policy_by_name(cls, value: object) -> object:
+        if isinstance(value, str):
+            return policy_named(value)
+        if isinstance(value, Mapping):
+            changes = dict(value)
+            base = policy_named(str(changes.pop("base", changes.get("name", "annotate"))))
+            return {**base.model_dump(), **changes}
+        return value
+
+    @classmethod
+    def from_toml(cls, path: str | Path, *, environ: Mapping[str, str] | None = None) -> Self:
+        """Read a TOML file, then the environment over it.
+
+        Args:
+            path: The file.
+            environ: Variables to read; those of the process by default.
+
+        Raises:
+            ConfigError: The file cannot be read, or a setting is unknown or malformed; the
+                message names the nearest known setting.
+        """
+        try:
+            settings = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"cannot read the settings file {path}: {error}") from error
+        except tomllib.TOMLDecodeError as error:
+            raise ConfigError(f"{path} is not TOML: {error}") from error
+        return cls._build(settings, environ, str(path))
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str] | None = None) -> Self:
+        """Defaults, with the environment's ``GUARDRAIL_…`` variables over them.
+
+        Raises:
+            ConfigError: A variable names no setting, or its value is malformed.
+        """
+        return cls._build({}, environ, "the environment")
+
+    @classmethod
+    def _build(
+        cls, settings: dict[str, Any], environ: Mapping[str, str] | None, source: str
+    ) -> Self:
+        _overlay(settings, os.environ if environ is None else environ)
+        try:
+            return cls.model_validate(settings)
+        except ValidationError as error:
+            raise ConfigError(f"{source}: {_explain(cls, error)}") from error
+
+
+def _overlay(settings: dict[str, Any], environ: Mapping[str, str]) -> None:
+    for variable, text in sorted(environ.items()):
+        if not variable.startswith(ENV_PREFIX):
+            continue
+        *parents, last = variable.removeprefix(ENV_PREFIX).lower().split(ENV_NESTING)
+        table = settings
+        for parent in parents:
+            held = table.get(parent)
+            if isinstance(held, str):
+                held = {_SHORTHANDS[parent]: held} if parent in _SHORTHANDS else {}
+            table[parent] = dict(held or {})
+            table = table[parent]
+        table[last] = _read_value(text)
+
+
+_SHORTHANDS = {"graph": "location", "model": "name", "policy": "base"}
+
+
+def _read_value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _explain(model: type[BaseModel], error: ValidationError) -> str:
+    lines = []
+    for problem in error.errors():
+        where = ".".join(str(part) for part in problem["loc"])
+        if problem["type"] == "extra_forbidden":
+            known = list(_fields_at(model, problem["loc"][:-1]))
+            near = get_close_matches(str(problem["loc"][-1]), known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(known))}"
+            lines.append(f"there is no setting {where!r}; {hint}")
+        else:
+            lines.append(f"{where}: {problem['msg']}")
+    return "; ".join(lines)
+
+
+def _fields_at(model: type[BaseModel], place: tuple[int | str, ...]) -> list[str]:
+    for part in place:
+        field = model.model_fields.get(str(part))
+        if field is None:
+            return []
+        kinds = [field.annotation, *get_args(field.annotation)]
+        inner = next((k for k in kinds if isinstance(k, type) and issubclass(k, BaseModel)), None)
+        if inner is None:
+            return []
+        model = inner
+    return list(model.model_fields)

@@ -1,0 +1,364 @@
+"""The guardrail: check, rank and ask, each single and in batches, synchronous and not."""
+
+# ruff: noqa: A002 - `id` is the word of the command and JSON contract
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+from uuid import uuid4
+
+from guardrail.config import GuardrailConfig
+from guardrail.engine import Engine
+from guardrail.loop import run_sync
+from guardrail.pipeline import Parts, Row
+from guardrail.policy import Policy, policy_named
+from guardrail.ranking import ranked
+from guardrail.retrieval import as_evidence
+from guardrail.scoring import Scorer
+from guardrail.types import Evidence, GuardedAnswer, Value
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from guardrail.records import ScoreLog
+    from judges.base import AttributionJudge, NLIJudge
+    from kg.base import KnowledgeGraph
+    from kg.linking import EntityLinker
+
+__all__ = ["AskRequest", "CheckRequest", "Guardrail", "RankRequest"]
+
+
+class CheckRequest(Value):
+    """One answer to check; see ``Guardrail.check``."""
+
+    question: str
+    answer: str
+    evidence: tuple[Evidence, ...] | None = None
+    id: str | None = None
+
+
+class RankRequest(Value):
+    """Several answers to rank; see ``Guardrail.rank``."""
+
+    question: str
+    answers: tuple[str, ...]
+    evidence: tuple[Evidence, ...] | None = None
+    id: str | None = None
+
+
+class AskRequest(Value):
+    """A question to answer; see ``Guardrail.ask``."""
+
+    question: str
+    n: int | None = None
+    evidence: tuple[Evidence, ...] | None = None
+    id: str | None = None
+
+
+class Guardrail:
+    """Grounds answers in a knowledge graph, marks what lacks support, scores and decides.
+
+    Cheap to make: parts load when first needed, or in ``warm_up``. One guardrail may be used
+    from many threads and event loops at once.
+
+    Args:
+        config: Settings; None reads the environment over the defaults.
+        graph: A knowledge graph, in place of the configured one.
+        linker: An entity linker over that graph.
+        nli: An NLI judge.
+        attribution: An attribution judge.
+        model: A language model: anything ``guardrail.models.open_model`` takes.
+        scorers: Further scorers, beside those named in the config.
+        log: A score log; one that fails never fails an answer.
+        retriever: A LangChain retriever, or a function from a question to evidence, asked in
+            place of the graph.
+
+    Example:
+        >>> guard = Guardrail()
+        >>> answer = guard.check(question="Who was Ada Lovelace?", answer="A poet from Rome.")
+        >>> answer.sentences[0].na
+        True
+    """
+
+    def __init__(
+        self,
+        config: GuardrailConfig | None = None,
+        *,
+        graph: KnowledgeGraph | None = None,
+        linker: EntityLinker | None = None,
+        nli: NLIJudge | None = None,
+        attribution: AttributionJudge | None = None,
+        model: Any = None,
+        scorers: Sequence[Scorer] = (),
+        log: ScoreLog | None = None,
+        retriever: Any = None,
+    ) -> None:
+        self.config = GuardrailConfig.from_env() if config is None else config
+        given = {
+            "graph": graph,
+            "linker": linker,
+            "nli": nli,
+            "attribution": attribution,
+            "model": model,
+        }
+        self._engine = Engine(self.config, Parts(self.config, given, scorers), retriever, log)
+
+    def warm_up(self) -> None:
+        """Load graph, linker, judges and parser now, so that the first answer is fast.
+
+        Raises:
+            GuardrailError: A part cannot be loaded.
+        """
+        self._engine.warm_up()
+
+    def close(self) -> None:
+        """Release all parts that this guardrail made; it cannot be used afterwards."""
+        self._engine.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await asyncio.to_thread(self.close)
+
+    def check(
+        self,
+        *,
+        question: str,
+        answer: str,
+        evidence: Sequence[Evidence] | None = None,
+        policy: Policy | str | None = None,
+        id: str | None = None,
+    ) -> GuardedAnswer:
+        """Check an answer that was written elsewhere.
+
+        Args:
+            question: What was asked; may be empty.
+            answer: The answer, with or without markers.
+            evidence: Triples and passages that replace the graph; None to use the graph.
+            policy: A policy or its name; None for the configured one.
+            id: Echoed in the result; made when None.
+
+        Returns:
+            The answer as the policy leaves it. What went wrong in a part stands in ``errors``.
+
+        Raises:
+            InputError: The evidence is not evidence.
+            GuardrailError: A part cannot be used and the policy says ``raise``.
+        """
+        return run_sync(
+            self.acheck(question=question, answer=answer, evidence=evidence, policy=policy, id=id)
+        )
+
+    async def acheck(
+        self,
+        *,
+        question: str,
+        answer: str,
+        evidence: Sequence[Evidence] | None = None,
+        policy: Policy | str | None = None,
+        id: str | None = None,
+    ) -> GuardedAnswer:
+        """``check`` as a coroutine."""
+        request = CheckRequest(
+            question=question, answer=answer, evidence=_evidence(evidence), id=id
+        )
+        return (await self.acheck_batch([request], policy=policy))[0]
+
+    def check_batch(
+        self, requests: Sequence[CheckRequest], *, policy: Policy | str | None = None
+    ) -> list[GuardedAnswer]:
+        """Check n answers, in order, with one call to the judge for many of them."""
+        return run_sync(self.acheck_batch(requests, policy=policy))
+
+    async def acheck_batch(
+        self, requests: Sequence[CheckRequest], *, policy: Policy | str | None = None
+    ) -> list[GuardedAnswer]:
+        """``check_batch`` as a coroutine."""
+        rows = [
+            self._engine.row(one.id, one.question, one.answer, one.evidence) for one in requests
+        ]
+        return await self._engine.recorded(await self._engine.guard(rows, self._policy(policy)))
+
+    def rank(
+        self,
+        *,
+        question: str,
+        answers: Sequence[str],
+        evidence: Sequence[Evidence] | None = None,
+        policy: Policy | str | None = None,
+        id: str | None = None,
+    ) -> list[GuardedAnswer]:
+        """Check several answers to one question, best first.
+
+        Args:
+            question: What was asked.
+            answers: The answers; the id of the one at place i is ``<id>.<i>``.
+            evidence: Triples and passages that replace the graph.
+            policy: A policy or its name; its ``rank_by`` orders the answers.
+            id: Prefix of the results' ids; made when None.
+
+        Returns:
+            All answers, best first; the first of ``reasons`` says why each stands where it does.
+
+        Raises:
+            InputError: The evidence is not evidence.
+            GuardrailError: A part cannot be used and the policy says ``raise``.
+        """
+        return run_sync(
+            self.arank(question=question, answers=answers, evidence=evidence, policy=policy, id=id)
+        )
+
+    async def arank(
+        self,
+        *,
+        question: str,
+        answers: Sequence[str],
+        evidence: Sequence[Evidence] | None = None,
+        policy: Policy | str | None = None,
+        id: str | None = None,
+    ) -> list[GuardedAnswer]:
+        """``rank`` as a coroutine."""
+        request = RankRequest(
+            question=question, answers=tuple(answers), evidence=_evidence(evidence), id=id
+        )
+        return (await self.arank_batch([request], policy=policy))[0]
+
+    def rank_batch(
+        self, requests: Sequence[RankRequest], *, policy: Policy | str | None = None
+    ) -> list[list[GuardedAnswer]]:
+        """Rank the answers of n questions, each best first."""
+        return run_sync(self.arank_batch(requests, policy=policy))
+
+    async def arank_batch(
+        self, requests: Sequence[RankRequest], *, policy: Policy | str | None = None
+    ) -> list[list[GuardedAnswer]]:
+        """``rank_batch`` as a coroutine."""
+        chosen = self._policy(policy)
+        rows: list[Row] = []
+        for request in requests:
+            prefix = request.id or uuid4().hex
+            rows += [
+                self._engine.row(f"{prefix}.{place}", request.question, answer, request.evidence)
+                for place, answer in enumerate(request.answers)
+            ]
+        guarded = iter(await self._engine.recorded(await self._engine.guard(rows, chosen)))
+        return [ranked([next(guarded) for _ in request.answers], chosen) for request in requests]
+
+    def ask(
+        self,
+        *,
+        question: str,
+        n: int | None = None,
+        evidence: Sequence[Evidence] | None = None,
+        policy: Policy | str | None = None,
+        id: str | None = None,
+    ) -> GuardedAnswer:
+        """Answer a question: retrieve, sample, check, rank, regenerate where needed.
+
+        Args:
+            question: What to answer.
+            n: Answers to sample in each attempt; None for the policy's number.
+            evidence: Triples and passages that replace the graph.
+            policy: A policy or its name; ``attempts`` and ``deadline_s`` bound the work.
+            id: Echoed in the result; made when None.
+
+        Raises:
+            InputError: The question is empty or too long, or the evidence is not evidence.
+            GuardrailError: A part cannot be used and the policy says ``raise``.
+        """
+        return run_sync(self.aask(question=question, n=n, evidence=evidence, policy=policy, id=id))
+
+    async def aask(
+        self,
+        *,
+        question: str,
+        n: int | None = None,
+        evidence: Sequence[Evidence] | None = None,
+        policy: Policy | str | None = None,
+        id: str | None = None,
+    ) -> GuardedAnswer:
+        """``ask`` as a coroutine."""
+        ranked = await self.aask_ranked(
+            question=question, n=n, evidence=evidence, policy=policy, id=id
+        )
+        return ranked[0]
+
+    def ask_ranked(
+        self,
+        *,
+        question: str,
+        n: int | None = None,
+        evidence: Sequence[Evidence] | None = None,
+        policy: Policy | str | None = None,
+        id: str | None = None,
+    ) -> list[GuardedAnswer]:
+        """``ask``, with all sampled answers, best first; only the first is recorded."""
+        return run_sync(
+            self.aask_ranked(question=question, n=n, evidence=evidence, policy=policy, id=id)
+        )
+
+    async def aask_ranked(
+        self,
+        *,
+        question: str,
+        n: int | None = None,
+        evidence: Sequence[Evidence] | None = None,
+        policy: Policy | str | None = None,
+        id: str | None = None,
+    ) -> list[GuardedAnswer]:
+        """``ask_ranked`` as a coroutine."""
+        request = AskRequest(question=question, n=n, evidence=_evidence(evidence), id=id)
+        return await self._ask(request, self._policy(policy))
+
+    def ask_batch(
+        self, requests: Sequence[AskRequest], *, policy: Policy | str | None = None
+    ) -> list[GuardedAnswer]:
+        """Answer n questions, in order."""
+        return run_sync(self.aask_batch(requests, policy=policy))
+
+    async def aask_batch(
+        self, requests: Sequence[AskRequest], *, policy: Policy | str | None = None
+    ) -> list[GuardedAnswer]:
+        """``ask_batch`` as a coroutine; as many questions at once as ``limits.concurrency``."""
+        chosen = self._policy(policy)
+        gate = asyncio.Semaphore(self.config.limits.concurrency)
+
+        async def one(request: AskRequest) -> GuardedAnswer:
+            async with gate:
+                return (await self._ask(request, chosen))[0]
+
+        return list(await asyncio.gather(*map(one, requests)))
+
+    async def _ask(self, request: AskRequest, policy: Policy) -> list[GuardedAnswer]:
+        answers = await self._engine.ask(
+            request.id, request.question, request.n, request.evidence, policy
+        )
+        return [*await self._engine.recorded(answers[:1]), *answers[1:]]
+
+    def _policy(self, policy: Policy | str | None) -> Policy:
+        if policy is None:
+            return self.config.policy
+        return policy_named(policy) if isinstance(policy, str) else policy
+
+
+def _evidence(evidence: Sequence[Evidence] | None) -> tuple[Evidence, ...] | None:
+    return None if evidence is None else as_evidence(evidence)

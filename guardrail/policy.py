@@ -1,0 +1,210 @@
+"""Policies: what to do with an answer once it is attributed and scored.
+
+A policy is a small frozen object. Take one of ``ANNOTATE``, ``STRICT`` and ``BEST_OF_N`` and
+change what differs: ``STRICT.model_copy(update={"deadline_s": 5.0})``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from enum import StrEnum
+from typing import NamedTuple
+
+from pydantic import Field, FiniteFloat
+
+from guardrail.errors import ConfigError
+from guardrail.prompts import FailedSentence
+from guardrail.rendering import without_sentences
+from guardrail.types import Action, AttributedAnswer, Category, ScoreCard, Sentence, SpanKind, Value
+
+__all__ = [
+    "ANNOTATE",
+    "BEST_OF_N",
+    "STRICT",
+    "Decision",
+    "Policy",
+    "Unavailable",
+    "decide",
+    "feedback",
+    "policy_named",
+]
+
+
+class Unavailable(StrEnum):
+    """What to do when the graph, the judge or the model cannot be used."""
+
+    RETURN_UNVERIFIED = "return_unverified"
+    REFUSE = "refuse"
+    RAISE = "raise"
+
+
+class Policy(Value):
+    """Thresholds and what follows from them.
+
+    Attributes:
+        name: Goes to the score log.
+        contradicted: Done with sentences that the evidence contradicts: ``annotate`` keeps and
+            marks them, ``filter`` removes them, ``regenerate`` asks for another answer,
+            ``refuse`` returns the refusal.
+        unsupported: The same for sentences that lack support.
+        thresholds: Least value by score name; any name of the score card, ``overall`` included.
+        below: Done with an answer below a threshold; a score that could not be computed is not
+            below.
+        needs_support: Refuse where no sentence is left that the evidence supports.
+        exhausted: Done when no more attempts or time are left to regenerate.
+        candidates: Answers sampled by ``ask`` in each attempt.
+        attempts: Most rounds of generation in ``ask``.
+        deadline_s: Seconds for one call, all attempts together; None for no limit.
+        rank_by: Score that orders candidates.
+        unavailable: Done when a part cannot be used; always told in ``errors``.
+        refusal: The text returned in place of a refused answer.
+    """
+
+    name: str
+    contradicted: Action = Action.ANNOTATE
+    unsupported: Action = Action.ANNOTATE
+    thresholds: Mapping[str, FiniteFloat] = Field(default_factory=dict)
+    below: Action = Action.ANNOTATE
+    needs_support: bool = False
+    exhausted: Action = Action.ANNOTATE
+    candidates: int = Field(default=1, ge=1, le=64)
+    attempts: int = Field(default=1, ge=1, le=16)
+    deadline_s: float | None = Field(default=60.0, gt=0)
+    rank_by: str = "overall"
+    unavailable: Unavailable = Unavailable.RETURN_UNVERIFIED
+    refusal: str = "I could not find an answer that the available evidence supports."
+
+
+ANNOTATE = Policy(name="annotate")
+"""Removes nothing and marks everything."""
+
+STRICT = Policy(name="strict", contradicted=Action.FILTER, needs_support=True)
+"""Removes contradicted sentences, marks unsupported ones, refuses where nothing is supported."""
+
+BEST_OF_N = Policy(
+    name="best-of-n",
+    contradicted=Action.FILTER,
+    thresholds={"overall": 0.6},
+    below=Action.REGENERATE,
+    candidates=5,
+    attempts=2,
+)
+"""Samples, ranks, and regenerates below the threshold."""
+
+POLICIES = {policy.name: policy for policy in (ANNOTATE, STRICT, BEST_OF_N)}
+
+
+class Decision(NamedTuple):
+    """What the policy makes of one answer.
+
+    Attributes:
+        action: What was decided; ``regenerate`` asks the caller for another answer.
+        reasons: Why, one line each.
+        answer: The answer to show.
+    """
+
+    action: Action
+    reasons: tuple[str, ...]
+    answer: AttributedAnswer
+
+
+def policy_named(name: str) -> Policy:
+    """Look a policy up by name.
+
+    Raises:
+        ConfigError: There is none of that name; the message names the nearest.
+    """
+    found = POLICIES.get(name.strip().lower().replace("_", "-"))
+    if found is None:
+        near = get_close_matches(name, POLICIES, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ConfigError(f"there is no policy {name!r}{hint} Known: {', '.join(POLICIES)}")
+    return found
+
+
+def decide(policy: Policy, answer: AttributedAnswer, card: ScoreCard) -> Decision:
+    """Apply a policy to one attributed and scored answer.
+
+    Args:
+        policy: The policy.
+        answer: The answer as attributed.
+        card: Its scores.
+    """
+    reasons: list[str] = []
+    wanted: list[Action] = []
+    remove: list[Sentence] = []
+    for sentence in answer.sentences:
+        action, reason = _on_sentence(policy, sentence)
+        if action is None:
+            continue
+        reasons.append(reason)
+        wanted.append(action)
+        if action is Action.FILTER:
+            remove.append(sentence)
+    below = _below(policy, card)
+    reasons += below
+    if below:
+        wanted.append(policy.below)
+    if Action.REFUSE in wanted:
+        return _refuse(policy, reasons)
+    if Action.REGENERATE in wanted:
+        return Decision(Action.REGENERATE, tuple(reasons), answer)
+    kept = without_sentences(answer, remove)
+    supported = any(
+        sentence.category in (Category.SUPPORTIVE, Category.PARTIALLY_SUPPORTIVE)
+        for sentence in kept.sentences
+    )
+    claims = any(sentence.category is not None for sentence in answer.sentences)
+    if (policy.needs_support and claims and not supported) or (remove and not kept.text.strip()):
+        return _refuse(policy, [*reasons, "no sentence is left that the evidence supports"])
+    if remove:
+        return Decision(Action.FILTER, tuple(reasons), kept)
+    return Decision(Action.ANNOTATE if reasons else Action.PASS, tuple(reasons), kept)
+
+
+def feedback(answer: AttributedAnswer) -> list[FailedSentence]:
+    """What a model should be told before it tries again: the failed sentences, and why."""
+    failed = []
+    for sentence in answer.sentences:
+        phrases = [f'"{span.text}"' for span in sentence.spans if span.kind is SpanKind.NA]
+        facts = [
+            span.triple.text
+            for span in sentence.spans
+            if span.kind is SpanKind.CONTRADICTED and span.triple is not None
+        ]
+        if facts:
+            failed.append(FailedSentence(text=sentence.text, reason="but " + " ".join(facts)))
+        elif sentence.na:
+            what = f" for {', '.join(phrases)}" if phrases else ""
+            failed.append(FailedSentence(text=sentence.text, reason=f"no support is given{what}"))
+    return failed
+
+
+def _on_sentence(policy: Policy, sentence: Sentence) -> tuple[Action | None, str]:
+    shown = sentence.text if len(sentence.text) <= 80 else sentence.text[:79] + "…"
+    if sentence.category is Category.CONTRADICTORY:
+        facts = [
+            span.triple.text
+            for span in sentence.spans
+            if span.kind is SpanKind.CONTRADICTED and span.triple is not None
+        ]
+        return policy.contradicted, f'contradicted: "{shown}" against {" ".join(facts)}'.strip()
+    if sentence.na:
+        phrases = ", ".join(f'"{span.text}"' for span in sentence.spans if span.kind is SpanKind.NA)
+        return policy.unsupported, f'lacks support: {phrases or shown!r} in "{shown}"'
+    return None, ""
+
+
+def _below(policy: Policy, card: ScoreCard) -> list[str]:
+    reasons = []
+    for name, least in policy.thresholds.items():
+        score = card.overall if name == "overall" else card.scores.get(name)
+        if score is not None and score.value is not None and score.value < least:
+            reasons.append(f"{name} is {score.value:.2f}, below {least:.2f}")
+    return reasons
+
+
+def _refuse(policy: Policy, reasons: list[str]) -> Decision:
+    text = policy.refusal
+    return Decision(Action.REFUSE, tuple(reasons), AttributedAnswer(text=text, marked=text))

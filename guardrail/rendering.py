@@ -1,0 +1,107 @@
+"""Attributed sentences to marked text, and answers without some of their sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from guardrail.citations import Marker, insert
+from guardrail.types import AttributedAnswer, Citation, Sentence, SpanKind
+
+__all__ = ["marked_text", "without_sentences"]
+
+
+def marked_text(text: str, sentences: Sequence[Sentence]) -> str:
+    """Write the markers of all sentences into the clean text.
+
+    A citation stands behind the phrase it supports, else at the sentence's end; ``[NA]`` stands
+    behind each phrase that lacks support or is contradicted.
+    """
+    return insert(text, [mark for sentence in sentences for mark in _markers(sentence)]).marked
+
+
+def _markers(sentence: Sentence) -> list[Marker]:
+    marks: list[Marker] = []
+    placed: set[Citation] = set()
+    stop = sentence.start + len(sentence.text.rstrip(".!?…:;,*_ "))
+    for span in sentence.spans:
+        if span.kind is not SpanKind.SUPPORTED:
+            marks.append(Marker(na=True, at=min(span.end, max(stop, span.start + 1))))
+        elif span.triple is not None and span.triple.citation not in placed:
+            placed.add(span.triple.citation)
+            marks.append(Marker(citations=(span.triple.citation,), at=span.end))
+    rest = tuple(one for one in sentence.citations if one not in placed)
+    if rest:
+        marks.append(Marker(citations=rest, at=stop))
+    if sentence.na and not any(mark.na for mark in marks):
+        marks.append(Marker(na=True, at=stop))
+    return marks
+
+
+def without_sentences(answer: AttributedAnswer, remove: Sequence[Sentence]) -> AttributedAnswer:
+    """The answer without some of its sentences; all offsets are moved to the shorter text.
+
+    A list item or line that becomes empty goes with its sentence.
+    """
+    if not remove:
+        return answer
+    text = answer.text
+    cuts: list[tuple[int, int]] = []
+    for sentence in sorted(remove, key=lambda one: one.start):
+        start, end = sentence.start, sentence.end
+        line = text.rfind("\n", 0, start) + 1
+        stop = text.find("\n", end)
+        stop = len(text) if stop < 0 else stop
+        floor = max(line, cuts[-1][1] if cuts else 0)
+        alone = not any(sign.isalnum() for sign in text[floor:start]) or _is_number(
+            text[floor:start]
+        )
+        if alone and not text[end:stop].strip() and floor == line:
+            start, end = line, min(stop + 1, len(text))
+        else:
+            while end < stop and text[end] in " \t":
+                end += 1
+        cuts.append((max(start, cuts[-1][1] if cuts else 0), end))
+    kept_text, moves = _cut(text, cuts)
+    gone = {id(sentence) for sentence in remove}
+    sentences = tuple(
+        _moved(sentence, _shift(moves, sentence.start))
+        for sentence in answer.sentences
+        if id(sentence) not in gone
+    )
+    trimmed = kept_text.rstrip()
+    return AttributedAnswer(
+        text=trimmed, marked=marked_text(trimmed, sentences), sentences=sentences
+    )
+
+
+def _is_number(head: str) -> bool:
+    return head.strip().rstrip(".)").lstrip("(").isdigit()
+
+
+def _cut(text: str, cuts: Sequence[tuple[int, int]]) -> tuple[str, list[tuple[int, int]]]:
+    parts, moves, position, gone = [], [], 0, 0
+    for start, end in cuts:
+        parts.append(text[position:start])
+        gone += end - start
+        moves.append((end, gone))
+        position = end
+    parts.append(text[position:])
+    return "".join(parts), moves
+
+
+def _shift(moves: Sequence[tuple[int, int]], place: int) -> int:
+    shift = 0
+    for end, gone in moves:
+        if place >= end:
+            shift = gone
+    return shift
+
+
+def _moved(sentence: Sentence, by: int) -> Sentence:
+    spans = tuple(
+        span.model_copy(update={"start": span.start - by, "end": span.end - by})
+        for span in sentence.spans
+    )
+    return sentence.model_copy(
+        update={"start": sentence.start - by, "end": sentence.end - by, "spans": spans}
+    )

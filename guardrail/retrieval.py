@@ -1,0 +1,193 @@
+"""From texts to evidence: link entities, fetch their subgraphs, or ask a retriever (KaLMA 3.1)."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from guardrail.config import GraphConfig
+from guardrail.errors import GuardrailError, InputError, KnowledgeGraphError
+from guardrail.types import Entity, Evidence, LinkedEntity, Passage, Subgraph, Triple
+from kg.base import KnowledgeGraph
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
+
+    from kg.linking import EntityLinker
+
+__all__ = ["GraphRetriever", "Knowledge", "as_evidence", "given", "retrieve_passages"]
+
+
+class Knowledge(NamedTuple):
+    """What an answer is judged against.
+
+    Attributes:
+        entities: The linked entities, those of the question first.
+        evidence: Triples and passages, without repeats.
+        asked: Label of the first entity of the question.
+        subgraphs: The neighbourhoods behind the evidence, for the prompt.
+    """
+
+    entities: tuple[LinkedEntity, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    asked: str | None = None
+    subgraphs: tuple[Subgraph, ...] = ()
+
+
+class GraphRetriever:
+    """Links texts to a graph and reads the neighbourhood of what was linked.
+
+    Args:
+        graph: The graph.
+        linker: Its linker.
+        settings: How much is read.
+        limit: Most triples for one answer.
+    """
+
+    def __init__(
+        self, graph: KnowledgeGraph, linker: EntityLinker, settings: GraphConfig, limit: int
+    ) -> None:
+        self._graph = graph
+        self._linker = linker
+        self._settings = settings
+        self._limit = limit
+
+    def retrieve(
+        self, rows: Sequence[tuple[str, str]], docs: dict[str, Doc] | None = None
+    ) -> list[Knowledge]:
+        """Find the evidence for n pairs of question and answer (which may be empty).
+
+        Every different text is linked once, every different entity read once.
+
+        Args:
+            rows: Questions and clean answers.
+            docs: Texts that are parsed already.
+
+        Raises:
+            KnowledgeGraphError: The graph cannot answer.
+        """
+        texts = [text for text in dict.fromkeys(chain.from_iterable(rows)) if text.strip()]
+        parsed = [docs[text] for text in texts] if docs is not None else None
+        linked = dict(zip(texts, self._linker.link(texts, docs=parsed), strict=True))
+        found = [self._merge(linked.get(q, []), linked.get(a, [])) for q, a in rows]
+        ids = list(dict.fromkeys(one.entity.id for row in found for one in row))
+        around = dict(zip(ids, self._graph.subgraphs(ids, limit=self._settings.limit), strict=True))
+        knowledge = []
+        for (question, _), entities in zip(rows, found, strict=True):
+            asked = linked.get(question, [])
+            near = tuple(around[one.entity.id] for one in entities)
+            knowledge.append(
+                Knowledge(
+                    tuple(entities),
+                    self._evidence(near),
+                    asked[0].entity.label if asked else None,
+                    near,
+                )
+            )
+        return knowledge
+
+    def _merge(
+        self, first: Sequence[LinkedEntity], second: Sequence[LinkedEntity]
+    ) -> list[LinkedEntity]:
+        seen: dict[str, LinkedEntity] = {}
+        for entity in chain(first, second):
+            seen.setdefault(entity.entity.id, entity)
+        return list(seen.values())
+
+    def _evidence(self, subgraphs: Iterable[Subgraph]) -> tuple[Triple, ...]:
+        triples: dict[Triple, None] = {}
+        for subgraph in subgraphs:
+            triples.update(dict.fromkeys(subgraph.triples))
+            if self._settings.incoming:
+                triples.update(dict.fromkeys(subgraph.incoming))
+        return tuple(triples)[: self._limit]
+
+
+def given(evidence: Sequence[Evidence]) -> Knowledge:
+    """Evidence that the caller hands in, as knowledge to prompt with and to judge against."""
+    around: dict[str, list[Triple]] = {}
+    for place, item in enumerate(evidence, start=1):
+        if isinstance(item, Passage):
+            name = item.id or item.title or f"passage {place}"
+            item = Triple(subject=name, property="passage", value=item.text)
+        around.setdefault(item.subject_id or item.subject, []).append(item)
+    subgraphs = tuple(
+        Subgraph(entity=Entity(id=key, label=triples[0].subject), triples=tuple(triples))
+        for key, triples in around.items()
+    )
+    return Knowledge(evidence=tuple(evidence), subgraphs=subgraphs)
+
+
+def as_evidence(items: Iterable[object]) -> tuple[Evidence, ...]:
+    """Read evidence as users hand it in.
+
+    Args:
+        items: Triples, passages, texts, or LangChain documents.
+
+    Raises:
+        InputError: An item is none of these.
+    """
+    return tuple(_one(item) for item in items)
+
+
+def _one(item: object) -> Evidence:
+    if isinstance(item, (Triple, Passage)):
+        return item
+    if isinstance(item, str):
+        return Passage(text=item)
+    content = getattr(item, "page_content", None)
+    if isinstance(content, str):
+        metadata: dict[str, Any] = getattr(item, "metadata", None) or {}
+        name = getattr(item, "id", None) or metadata.get("id")
+        return Passage(
+            text=content,
+            id=None if name is None else str(name),
+            title=_text(metadata.get("title")),
+            url=_text(metadata.get("source") or metadata.get("url")),
+        )
+    raise InputError(
+        f"evidence must be Triple, Passage, str or a LangChain document, not {type(item).__name__}"
+    )
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+async def retrieve_passages(
+    retriever: Callable[[str], Any] | Any, questions: Sequence[str]
+) -> list[Knowledge]:
+    """Ask a retriever for the evidence of n questions.
+
+    Args:
+        retriever: A LangChain retriever (``ainvoke`` or ``invoke``), or a function, synchronous
+            or not, from a question to evidence.
+        questions: The questions; each different one is asked once.
+
+    Raises:
+        KnowledgeGraphError: The retriever failed.
+        InputError: It returned something that is no evidence.
+    """
+    call = getattr(retriever, "ainvoke", None) or getattr(retriever, "invoke", None) or retriever
+    unique = list(dict.fromkeys(questions))
+
+    async def ask(question: str) -> tuple[Evidence, ...]:
+        if inspect.iscoroutinefunction(call):
+            result = await call(question)
+        else:
+            result = await asyncio.to_thread(call, question)
+            if inspect.isawaitable(result):
+                result = await result
+        return as_evidence(result)
+
+    try:
+        found = await asyncio.gather(*(ask(question) for question in unique))
+    except GuardrailError:
+        raise
+    except Exception as error:  # a retriever is foreign code and may raise anything
+        raise KnowledgeGraphError(f"the retriever failed: {error!r}") from error
+    by_question = dict(zip(unique, found, strict=True))
+    return [given(by_question[question]) for question in questions]
