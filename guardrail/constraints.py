@@ -69,7 +69,9 @@ class CitationConstraint(Value):
     def gbnf(self, *, lines: bool = False) -> str:
         """Write the constraint as a llama.cpp grammar.
 
-        Repetition is unbounded on purpose: bounded repetition makes llama.cpp very slow.
+        A marker holds at most three facts of one entity, because small models else go on
+        listing. Counted repetition (``{1,3}`` of characters) is avoided: it makes llama.cpp
+        very slow.
 
         Args:
             lines: Allow line breaks in the answer; otherwise it is one line, ended by a break.
@@ -83,7 +85,8 @@ class CitationConstraint(Value):
             facts = " | ".join(_quote(write_fact(citation)) for citation in citations)
             rules.append(f"fact{number} ::= {facts}")
             head = _quote(f"{write_entity(entity)}, ")
-            groups.append(f'{head} fact{number} (", " fact{number})*')
+            more = f'", " fact{number}'
+            groups.append(f"{head} fact{number} ({more} ({more})?)?")
         rules = [
             "root ::= word (word | mark)*" if lines else 'root ::= word (word | mark)* "\\n"',
             r"word ::= [^\[\]]" if lines else r"word ::= [^\[\]\n]",
@@ -150,7 +153,7 @@ class CitationConstraint(Value):
         return f"{text[:stop]} {bracket}{text[stop:]}"
 
     def enforce(self, marked: str) -> EnforcedText:
-        """Take out citations of triples that were not retrieved.
+        """Take out citations of triples that were not retrieved, and repeats within a marker.
 
         A marker that loses all its citations becomes ``[NA]``: its claim has no support.
         """
@@ -159,14 +162,14 @@ class CitationConstraint(Value):
         dropped: list[Citation] = []
         markers: list[Marker] = []
         for marker in parsed.markers:
-            kept = tuple(citation for citation in marker.citations if citation in allowed)
-            lost = [citation for citation in marker.citations if citation not in allowed]
-            if lost:
-                dropped += lost
+            cited = tuple(dict.fromkeys(marker.citations))
+            kept = tuple(citation for citation in cited if citation in allowed)
+            dropped += [citation for citation in cited if citation not in allowed]
+            if kept != marker.citations:
                 changes = {"citations": kept, "na": marker.na or not kept, "source": None}
                 marker = marker.model_copy(update=changes)
             markers.append(marker)
-        if not dropped:
+        if tuple(markers) == parsed.markers:
             return EnforcedText(marked=marked)
         return EnforcedText(marked=insert(parsed.clean, markers).marked, dropped=tuple(dropped))
 

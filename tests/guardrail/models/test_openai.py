@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from guardrail.constraints import constraint_for
+from guardrail.errors import ConfigError, ModelError
+from guardrail.models import OpenAIModel, Prompt, SampleRequest
+from guardrail.types import Triple
+from tests.guardrail.models.endpoint import Endpoint, serve
+
+ROME = Triple(subject="Ann", subject_id="Q1", property="place of birth", value="Rome")
+REQUEST = SampleRequest(
+    prompt=Prompt.from_text("Who was Ann?"), n=3, seed=7, constraint=constraint_for([ROME])
+)
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Endpoint]:
+    with serve() as server:
+        yield server
+
+
+def model(endpoint: Endpoint, **options: object) -> OpenAIModel:
+    return OpenAIModel("m", base_url=endpoint.url, api_key="k", max_retries=0, **options)  # type: ignore[arg-type]
+
+
+def test_chat_samples_with_likelihoods_from_any_event_loop(endpoint: Endpoint) -> None:
+    chat = model(endpoint)
+    request = REQUEST.model_copy(update={"logprobs": True})
+    for _ in range(2):  # asyncio.run makes a new loop each time
+        samples = asyncio.run(chat.sample(request))
+    assert [sample.text for sample in samples] == ["An answer [NA]."] * 3
+    assert samples[0].tokens == ("An",)
+    assert samples[0].logprobs == (-0.5,)
+    assert not samples[0].constrained
+    assert endpoint.requests[0]["messages"] == [{"role": "user", "content": "Who was Ann?"}]
+    assert endpoint.requests[0]["seed"] == 7
+    chat.close()
+
+
+def test_a_server_that_ignores_n_is_asked_again(endpoint: Endpoint) -> None:
+    endpoint.choices_at_most = 1
+    samples = asyncio.run(model(endpoint, api="completion").sample(REQUEST))
+    assert len(samples) == 3
+    assert sorted(request["seed"] for request in endpoint.requests) == [7, 8, 9]
+    assert endpoint.requests[0]["stop"] == ["\n"]
+
+
+@pytest.mark.parametrize(
+    ("form", "path"),
+    [
+        ("llama.cpp", ["grammar"]),
+        ("vllm", ["structured_outputs", "grammar"]),
+        ("vllm-guided", ["guided_grammar"]),
+    ],
+)
+def test_grammars_reach_the_servers_that_know_them(
+    endpoint: Endpoint, form: str, path: list[str]
+) -> None:
+    (sample, *_) = asyncio.run(model(endpoint, constraint=form).sample(REQUEST))
+    assert sample.constrained
+    sent = endpoint.requests[0]
+    for key in path:
+        sent = sent[key]
+    assert 'fact0 ::= "place of birth: Rome"' in str(sent)
+
+
+def test_structured_outputs_come_back_as_markers(endpoint: Endpoint) -> None:
+    sentence = {"text": "Ann is Roman.", "na": False, "citations": ["Q1, place of birth: Rome"]}
+    endpoint.text = json.dumps({"sentences": [sentence]})
+    (sample, *_) = asyncio.run(model(endpoint, constraint="json_schema").sample(REQUEST))
+    assert sample.text == "Ann is Roman [Q1, place of birth: Rome]."
+    sent = endpoint.requests[0]["response_format"]["json_schema"]
+    assert sent["strict"] is True
+    with pytest.raises(ConfigError, match="chat API"):
+        model(endpoint, constraint="json_schema", api="completion")
+
+
+def test_what_goes_wrong_is_a_model_error(endpoint: Endpoint) -> None:
+    async def sample(**options: object) -> None:
+        await model(endpoint, **options).sample(REQUEST)
+
+    endpoint.status = 429
+    with pytest.raises(ModelError, match="HTTP 429"):
+        asyncio.run(sample())
+    endpoint.status, endpoint.body = 200, b"<html>" + b"x" * 10_000
+    with pytest.raises(ModelError):
+        asyncio.run(sample())
+    endpoint.delay_s = 1.0
+    with pytest.raises(ModelError, match="in time"):
+        asyncio.run(sample(timeout_s=0.2))
+    gone = OpenAIModel("m", base_url="http://127.0.0.1:9/v1", api_key="k", max_retries=0)
+    with pytest.raises(ModelError, match="cannot reach"):
+        asyncio.run(gone.sample(REQUEST))

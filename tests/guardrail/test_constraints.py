@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from guardrail.citations import parse
+from guardrail.constraints import MAX_ENUM_VALUES, constraint_for
+from guardrail.errors import ModelError
+from guardrail.types import Citation, Triple
+
+ROME = Triple(subject="Ann", subject_id="Q1", property="place of birth", value="Rome")
+QUOTED = Triple(subject="Ann", subject_id="Q1", property="title", value='The "Bell" \\ Jar]')
+BOB = Triple(subject="Bob", subject_id="Q2", property="child", value="Ann")
+CONSTRAINT = constraint_for([ROME, QUOTED, BOB, ROME])
+
+MARK = (
+    'mark ::= "[" ("NA" | "Q1, " fact0 (", " fact0 (", " fact0)?)? | '
+    '"Q2, " fact1 (", " fact1 (", " fact1)?)?) "]"'
+)
+
+
+def test_the_grammar_lists_each_fact_once_under_its_entity() -> None:
+    assert CONSTRAINT.gbnf().splitlines() == [
+        'root ::= word (word | mark)* "\\n"',
+        r"word ::= [^\[\]\n]",
+        MARK,
+        'fact0 ::= "place of birth: Rome" | "title: The \\"Bell\\" \\\\\\\\ Jar\\\\]"',
+        'fact1 ::= "child: Ann"',
+    ]
+    assert constraint_for([]).gbnf().splitlines()[2] == 'mark ::= "[" ("NA") "]"'
+
+
+def test_the_schema_allows_only_retrieved_triples() -> None:
+    sentence = CONSTRAINT.json_schema()["properties"]["sentences"]["items"]
+    assert sentence["properties"]["citations"]["items"]["enum"] == [
+        "Q1, place of birth: Rome",
+        'Q1, title: The "Bell" \\ Jar]',
+        "Q2, child: Ann",
+    ]
+    assert sentence["required"] == ["text", "na", "citations"]
+    many = [ROME.model_copy(update={"value": str(number)}) for number in range(2_000)]
+    schema = constraint_for(many).json_schema()
+    allowed = schema["properties"]["sentences"]["items"]["properties"]["citations"]
+    assert len(allowed["items"]["enum"]) == MAX_ENUM_VALUES
+
+
+def test_a_structured_reply_becomes_text_with_markers() -> None:
+    reply = {
+        "sentences": [
+            {
+                "text": "Ann [sic] was born in Rome.",
+                "na": False,
+                "citations": ["Q1, place of birth: Rome"],
+            },
+            {"text": "She sang.", "na": True, "citations": ["Q9, made: up"]},
+        ]
+    }
+    marked = CONSTRAINT.from_json(json.dumps(reply))
+    assert marked == "Ann (sic) was born in Rome [Q1, place of birth: Rome]. She sang [NA]."
+    for bad in ("", "[]", '{"sentences": [1]}', '{"sentences": [{"text": "x"}]}'):
+        with pytest.raises(ModelError, match="JSON schema"):
+            CONSTRAINT.from_json(bad)
+
+
+def test_citations_of_other_triples_are_taken_out() -> None:
+    enforced = CONSTRAINT.enforce(
+        "Ann [Q1, place of birth: Rome, place of birth: Rome, title: Queen] "
+        "met Bob [Q2, child: Eve]."
+    )
+    assert enforced.marked == "Ann [Q1, place of birth: Rome] met Bob [NA]."
+    assert enforced.dropped == (
+        Citation(entity="Q1", property="title", value="Queen"),
+        Citation(entity="Q2", property="child", value="Eve"),
+    )
+    assert parse(enforced.marked).clean == "Ann met Bob."
+    untouched = "Ann  [Q1, place of birth: Rome] sang[NA]."
+    assert CONSTRAINT.enforce(untouched).marked == untouched
