@@ -176,12 +176,17 @@ class Guardrail:
         evidence: Sequence[Evidence] | None = None,
         policy: Policy | str | None = None,
         id: str | None = None,
+        record: bool = True,
     ) -> GuardedAnswer:
-        """``check`` as a coroutine."""
+        """``check`` as a coroutine.
+
+        ``record`` is False for a look at an answer that is still growing: the score log holds
+        one row per response.
+        """
         request = CheckRequest(
             question=question, answer=answer, evidence=_evidence(evidence), id=id
         )
-        return (await self.acheck_batch([request], policy=policy))[0]
+        return (await self.acheck_batch([request], policy=policy, record=record))[0]
 
     def check_batch(
         self, requests: Sequence[CheckRequest], *, policy: Policy | str | None = None
@@ -190,13 +195,18 @@ class Guardrail:
         return run_sync(self.acheck_batch(requests, policy=policy))
 
     async def acheck_batch(
-        self, requests: Sequence[CheckRequest], *, policy: Policy | str | None = None
+        self,
+        requests: Sequence[CheckRequest],
+        *,
+        policy: Policy | str | None = None,
+        record: bool = True,
     ) -> list[GuardedAnswer]:
-        """``check_batch`` as a coroutine."""
+        """``check_batch`` as a coroutine; see ``acheck`` for ``record``."""
         rows = [
             self._engine.row(one.id, one.question, one.answer, one.evidence) for one in requests
         ]
-        return await self._engine.recorded(await self._engine.guard(rows, self._policy(policy)))
+        checked = await self._engine.guard(rows, self._policy(policy))
+        return await self._engine.recorded(checked) if record else checked
 
     def rank(
         self,

@@ -1,0 +1,111 @@
+"""LangChain messages to questions, and guarded answers back to messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
+from langchain_core.messages.content import create_citation, create_text_block
+from langchain_core.prompt_values import PromptValue
+
+from chains.conversation import Turn, standalone_question
+from chains.rendition import MarkerStyle, PlacedCitation, Rendition, details, render
+from guardrail.types import GuardedAnswer
+
+__all__ = ["guarded_message", "guarded_output", "is_answer", "output_text", "question_of"]
+
+ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"}
+QUESTION_KEYS = ("question", "input", "query", "messages")
+"""Keys of a chain's input that hold the question, the first one present counts."""
+
+
+def question_of(value: Any, key: str | None = None) -> str:
+    """The question in a chain's input.
+
+    Args:
+        value: A string, a prompt value, messages, or a mapping that holds one of these.
+        key: Where in the mapping the question stands; the usual keys are tried when None.
+
+    Returns:
+        The question, made to stand on its own where it is the end of a conversation; empty
+        where there is none.
+    """
+    if isinstance(value, Mapping):
+        keys = QUESTION_KEYS if key is None else (key,)
+        found = next((name for name in keys if value.get(name)), None)
+        if found is not None:
+            return question_of(value[found])
+        only = [text for text in value.values() if isinstance(text, str)]
+        return only[0] if len(only) == 1 else ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, PromptValue):
+        value = value.to_messages()
+    if isinstance(value, BaseMessage):
+        value = [value]
+    if isinstance(value, Sequence) and value:
+        turns = [Turn(ROLES.get(one.type, "tool"), one.text) for one in convert_to_messages(value)]  # type: ignore[arg-type]
+        return standalone_question(turns)
+    return ""
+
+
+def is_answer(output: Any) -> bool:
+    """Whether a chain's output is an answer to judge, rather than a tool call or data."""
+    if isinstance(output, AIMessage):
+        return not output.tool_calls and not output.invalid_tool_calls and bool(output.text)
+    return isinstance(output, str)
+
+
+def output_text(output: Any) -> str:
+    """The text of an answer."""
+    return output.text if isinstance(output, BaseMessage) else str(output)
+
+
+def guarded_output(output: Any, answer: GuardedAnswer, style: MarkerStyle) -> Any:
+    """The guarded answer in the type that the chain returned."""
+    if isinstance(output, AIMessage):
+        return guarded_message(output, answer, style)
+    return render(answer, style).text
+
+
+def guarded_message(message: AIMessage, answer: GuardedAnswer, style: MarkerStyle) -> AIMessage:
+    """The message with its text replaced by the guarded one.
+
+    The message keeps its id, so that it replaces the unguarded one in an agent's state, its
+    usage and its metadata; citations become annotations of the text block, and the verdict
+    stands in ``response_metadata["guardrail"]``.
+    """
+    rendition = render(answer, style)
+    other = [block for block in message.content_blocks if block["type"] != "text"]
+    # The content below is written in the standard form; without this mark, the translator of
+    # the provider that made the message would translate it a second time.
+    metadata = {**message.response_metadata, "output_version": "v1", "guardrail": details(answer)}
+    return message.model_copy(
+        update={
+            "content": [*other, text_block(rendition)],
+            "response_metadata": metadata,
+            # Providers keep the raw answer here (refusals, parsed output): it was not judged.
+            "additional_kwargs": {},
+        }
+    )
+
+
+def text_block(rendition: Rendition) -> dict[str, Any]:
+    """A standard text block with its citations as annotations."""
+    annotations = [annotation(citation) for citation in rendition.citations]
+    return dict(create_text_block(rendition.text, annotations=annotations or None))  # type: ignore[arg-type]
+
+
+def annotation(citation: PlacedCitation) -> dict[str, Any]:
+    """A citation as LangChain's standard annotation; offsets index the returned text."""
+    return dict(
+        create_citation(
+            url=citation.url,
+            title=citation.title,
+            start_index=citation.start,
+            end_index=citation.end,
+            cited_text=citation.title,
+            triple=citation.citation.model_dump(),
+        )
+    )

@@ -1,0 +1,220 @@
+"""Streams that cannot leak: a sentence leaves once it has been judged, never before.
+
+Two modes. ``sentence``: each sentence is released when it is complete and judged, with its
+markers; one that the policy removes is never released. ``buffer``: nothing is released before
+the whole answer has been judged, as ranking and regeneration need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator
+from enum import StrEnum
+from typing import NamedTuple
+
+from chains.rendition import (
+    MarkerStyle,
+    PlacedCitation,
+    Rendition,
+    footnote_list,
+    render,
+    render_sentences,
+)
+from guardrail import ANNOTATE, Guardrail, Policy
+from guardrail.sentences import split_sentences
+from guardrail.types import Action, Category, Citation, GuardedAnswer, Sentence
+
+__all__ = ["Release", "SentenceGate", "StreamMode", "guard_stream"]
+
+REMOVING = frozenset({Action.FILTER, Action.REGENERATE, Action.REFUSE})
+"""What a policy may ask for a failed sentence; in a stream all of them mean: do not release."""
+
+
+class StreamMode(StrEnum):
+    """When judged text leaves."""
+
+    SENTENCE = "sentence"
+    BUFFER = "buffer"
+
+
+class Release(NamedTuple):
+    """Judged text, and at the end the whole verdict.
+
+    Attributes:
+        text: What the consumer may see now; it continues what was released before.
+        citations: With offsets into all that has been released.
+        answer: The guarded answer, in the last release only.
+    """
+
+    text: str
+    citations: tuple[PlacedCitation, ...] = ()
+    answer: GuardedAnswer | None = None
+
+
+async def guard_stream(
+    guard: Guardrail,
+    question: str,
+    pieces: AsyncIterable[str],
+    *,
+    policy: Policy,
+    mode: StreamMode = StreamMode.SENTENCE,
+    style: MarkerStyle = MarkerStyle.KALMA,
+) -> AsyncIterator[Release]:
+    """Judge a streamed answer and release it as the mode allows.
+
+    Args:
+        guard: The guardrail.
+        question: What the answer answers.
+        pieces: The model's text as it comes, in pieces of any size.
+        policy: Decides what may be released.
+        mode: When.
+        style: How markers look in the released text.
+
+    Yields:
+        Releases in order; the last one carries the guarded answer.
+    """
+    gate = SentenceGate(guard, question, policy=policy, style=style)
+    async for piece in pieces:
+        if mode is StreamMode.SENTENCE:
+            release = await gate.feed(piece)
+            if release.text:
+                yield release
+        else:
+            gate.hold(piece)
+    yield await (gate.finish() if mode is StreamMode.SENTENCE else gate.finish_whole())
+
+
+class SentenceGate:
+    """Holds a growing answer back until its sentences have been judged.
+
+    Args:
+        guard: The guardrail.
+        question: What the answer answers.
+        policy: Sentences it would remove are never released.
+        style: How markers look in the released text.
+    """
+
+    def __init__(
+        self,
+        guard: Guardrail,
+        question: str,
+        *,
+        policy: Policy,
+        style: MarkerStyle = MarkerStyle.KALMA,
+    ) -> None:
+        self._guard = guard
+        self._question = question
+        self._policy = policy
+        self._style = style
+        # Judging must not remove anything here, or offsets would move between two looks.
+        self._look = ANNOTATE.model_copy(
+            update={"unavailable": policy.unavailable, "deadline_s": policy.deadline_s}
+        )
+        self._raw = ""
+        self._judged_raw = 0
+        self._judged = 0
+        self._sent = 0
+        self._footnotes: dict[Citation, int] = {}
+
+    def hold(self, piece: str) -> None:
+        """Take text without judging it yet."""
+        self._raw += piece
+
+    async def feed(self, piece: str) -> Release:
+        """Take text; release the sentences it completes, or nothing.
+
+        Raises:
+            GuardrailError: A part cannot be used and the policy says ``raise``.
+        """
+        self.hold(piece)
+        complete = _complete(self._raw, self._judged_raw)
+        if complete <= self._judged_raw:
+            return Release("")
+        self._judged_raw = complete
+        return await self._judge(self._raw[:complete])
+
+    async def finish(self) -> Release:
+        """Judge and release what is left, and give the verdict on the whole."""
+        last = await self._judge(self._raw, final=True)
+        answer = await self._guard.acheck(
+            question=self._question, answer=self._raw, policy=self._policy
+        )
+        text = last.text + footnote_list(self._footnotes) * bool(self._sent)
+        if not self._sent and answer.action is Action.REFUSE:
+            text = answer.text
+        return Release(text, last.citations, answer)
+
+    async def finish_whole(self) -> Release:
+        """Judge the whole answer at once and release what the policy leaves of it."""
+        answer = await self._guard.acheck(
+            question=self._question, answer=self._raw, policy=self._policy
+        )
+        return Release(*render(answer, self._style), answer)
+
+    async def _judge(self, raw: str, *, final: bool = False) -> Release:
+        """Judge the answer so far and release its sentences that are new."""
+        answer = await self._guard.acheck(
+            question=self._question, answer=raw, policy=self._look, record=False
+        )
+        if answer.action is Action.REFUSE:
+            return Release("")
+        new = [sentence for sentence in answer.sentences if sentence.end > self._judged]
+        pieces, citations = [], []
+        position = self._judged
+        for sentence in new:
+            if _removed(sentence, self._policy):
+                position = sentence.end
+                continue
+            rendition = self._render(answer, sentence, position)
+            citations += [
+                citation._replace(start=citation.start + self._sent, end=citation.end + self._sent)
+                for citation in rendition.citations
+            ]
+            pieces.append(rendition.text)
+            self._sent += len(rendition.text)
+            position = sentence.end
+        if new:
+            self._judged = position
+        if final and self._sent:
+            # What is behind the last sentence says nothing: a closing fence, a rule, space.
+            pieces.append(answer.text[self._judged :].rstrip())
+        return Release("".join(pieces), tuple(citations))
+
+    def _render(self, answer: GuardedAnswer, sentence: Sentence, position: int) -> Rendition:
+        """Render one sentence with the gap before it; a gap that opens the answer is dropped."""
+        start = position if self._sent else max(position, sentence.start)
+        text = answer.text[start : sentence.end]
+        spans = tuple(
+            span.model_copy(update={"start": span.start - start, "end": span.end - start})
+            for span in sentence.spans
+            if span.start >= start
+        )
+        moved = sentence.model_copy(
+            update={
+                "start": max(0, sentence.start - start),
+                "end": sentence.end - start,
+                "spans": spans,
+            }
+        )
+        return render_sentences(
+            text, [moved], answer.entities, self._style, footnotes=self._footnotes
+        )
+
+
+def _removed(sentence: Sentence, policy: Policy) -> bool:
+    if sentence.category is Category.CONTRADICTORY:
+        return policy.contradicted in REMOVING
+    return sentence.na and policy.unsupported in REMOVING
+
+
+def _complete(raw: str, start: int) -> int:
+    """Where the last complete sentence of a growing text ends, at or after ``start``.
+
+    A sentence is complete when another one has begun behind it. A bracket that is still open
+    may be a marker, which belongs to the sentence before it, so nothing behind it counts.
+    """
+    tail = raw[start:]
+    opened = tail.rfind("[")
+    if opened >= 0 and "]" not in tail[opened:]:
+        tail = tail[:opened]
+    stretches = split_sentences(tail)
+    return start + stretches[-2].end if len(stretches) > 1 else start
