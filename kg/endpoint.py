@@ -186,31 +186,14 @@ class Endpoint:
         wrapper.timeout = timeout  # type: ignore[assignment]
         try:
             return self._read(wrapper, timeout, graph=graph)
-        except SPARQLExceptions.QueryBadFormed as error:
-            raise QueryRejectedError(f"{self.url} rejects the query: {_cut(str(error))}") from error
-        except SPARQLExceptions.EndPointNotFound as error:
-            raise KnowledgeGraphError(
-                f"{self.url}: not found (404); give the address of the SPARQL endpoint itself"
-            ) from error
-        except SPARQLExceptions.Unauthorized as error:
-            raise KnowledgeGraphError(f"{self.url} asks for a login (401)") from error
-        except SPARQLExceptions.URITooLong as error:
-            raise KnowledgeGraphError(
-                f'{self.url}: the query is too long for GET (414); set method = "POST"'
-            ) from error
-        except SPARQLExceptions.EndPointInternalError as error:
-            cause = error.__context__
-            raise _TransientError(
-                "the server failed (500)",
-                _retry_after(cause) if isinstance(cause, urllib.error.HTTPError) else None,
-            ) from error
+        except SPARQLExceptions.SPARQLWrapperException as error:
+            # Raised for some statuses in place of the HTTPError, which knows the headers.
+            failure = error.__context__
+            if not isinstance(failure, urllib.error.HTTPError):
+                raise KnowledgeGraphError(f"{self.url}: {_cut(str(error))}") from error
+            raise self._status_error(failure, str(error)) from error
         except urllib.error.HTTPError as error:
-            if error.code in _TRANSIENT_STATUS:
-                what = "too many requests" if error.code == 429 else error.reason
-                raise _TransientError(f"{what} ({error.code})", _retry_after(error)) from error
-            raise KnowledgeGraphError(
-                f"{self.url} refuses the query: {error.reason} ({error.code})"
-            ) from error
+            raise self._status_error(error, "") from error
         except TimeoutError as error:
             raise _TransientError(f"no answer within {timeout:.3g} s") from error
         except (OSError, HTTPException) as error:
@@ -220,6 +203,27 @@ class Endpoint:
             raise _TransientError(f"cannot be reached ({reason})") from error
         except ValueError as error:
             raise KnowledgeGraphError(f"{self.url!r} cannot be queried: {error}") from error
+
+    def _status_error(self, failure: urllib.error.HTTPError, said: str) -> Exception:
+        """What an HTTP status means, and what to do about it."""
+        code, url = failure.code, self.url
+        pause = _retry_after(failure)
+        failure.close()
+        if code in _TRANSIENT_STATUS:
+            return _TransientError(f"{failure.reason} ({code})", pause)
+        if code == 400:
+            return QueryRejectedError(f"{url} rejects the query: {_cut(said)}")
+        if code == 401:
+            return KnowledgeGraphError(f"{url} asks for a login (401)")
+        if code == 404:
+            return KnowledgeGraphError(
+                f"{url}: not found (404); give the address of the SPARQL endpoint itself"
+            )
+        if code == 414:
+            return KnowledgeGraphError(
+                f'{url}: the query is too long for GET (414); set method = "POST"'
+            )
+        return KnowledgeGraphError(f"{url} refuses the query: {failure.reason} ({code})")
 
     def _read(self, wrapper: SPARQLWrapper, timeout: float, *, graph: bool) -> bytes:
         """Send the query and read the answer, giving up when the time is over.

@@ -19,6 +19,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from traceback import clear_frames
 from typing import BinaryIO, cast
 
 from pydantic import Field, ValidationError
@@ -116,8 +117,10 @@ def load_graph(
                 if target.exists():
                     target.rmdir()
                 partial.rename(target)
-            finally:
+            except BaseException as error:
+                _release(error)
                 shutil.rmtree(partial, ignore_errors=True)
+                raise
     except OSError as error:
         raise KnowledgeGraphError(f"cannot write the graph {target}: {error}") from error
     return LoadReport(
@@ -165,6 +168,13 @@ def _load_into(
         return after - before, after, skipped
     finally:
         graph.close()
+
+
+def _release(error: BaseException | None) -> None:
+    """Let go of the store that the frames of an error hold, so that its files can go."""
+    while error is not None:
+        clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__
 
 
 def _fill(store: Store, source: Path, progress: Progress | None) -> int:

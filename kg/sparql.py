@@ -80,7 +80,8 @@ class SparqlGraph:
         self._endpoint = Endpoint(endpoint, settings or EndpointSettings())
         host = urlsplit(endpoint).hostname or endpoint
         self._profile = load_profile(_KNOWN_HOSTS.get(host, "rdfs") if profile is None else profile)
-        self._queries = QueryWriter(self._profile)
+        self.queries = QueryWriter(self._profile)
+        """Writes what the endpoint is asked, for whoever wants to see it."""
         self._name = name or host
         self._labels: dict[str, str | None] = {}
 
@@ -102,7 +103,7 @@ class SparqlGraph:
         askable = [label for label in dict.fromkeys(wanted) if label and not _CONTROL.search(label)]
         found: dict[str, dict[str, None]] = defaultdict(dict)
         for batch in _batches(askable, self._endpoint.settings.batch):
-            for row in self._endpoint.select(self._queries.find(batch)):
+            for row in self._endpoint.select(self.queries.find(batch)):
                 if row["e"].type == "uri":
                     found[batch[int(row["q"].value)]][row["e"].value] = None
         known = self._read_entities([iri for iris in found.values() for iri in iris])
@@ -131,7 +132,7 @@ class SparqlGraph:
         outgoing: dict[str, list[Row]] = defaultdict(list)
         incoming: dict[str, list[Row]] = defaultdict(list)
         for batch in _batches([iri for iri in distinct if iri in known], _SUBGRAPHS_A_QUERY):
-            for row in self._endpoint.select(self._queries.facts(batch, limit + 1)):
+            for row in self._endpoint.select(self.queries.facts(batch, limit + 1)):
                 centre = batch[int(row["i"].value)]
                 if "o" in row and row["o"].type != "bnode":
                     outgoing[centre].append(_row(centre, row["p"], row["o"]))
@@ -163,7 +164,7 @@ class SparqlGraph:
         iris = list(dict.fromkeys(iri for id_ in ids if (iri := self._iri(id_)) is not None))
         if len(iris) < 2:
             return []
-        found = self._endpoint.select(self._queries.links(iris))
+        found = self._endpoint.select(self.queries.links(iris))
         rows = [Row(row["s"].value, row["p"].value, row["o"].value) for row in found]
         self._learn_labels(rows)
         return [
@@ -221,11 +222,11 @@ class SparqlGraph:
             triples=count("SELECT (COUNT(*) AS ?n) WHERE { ?s ?p ?o }"),
             entities=count(
                 f"SELECT (COUNT(DISTINCT ?e) AS ?n) WHERE {{ ?e {label} ?l . "
-                f"{self._queries.not_a_property()} }}"
+                f"{self.queries.not_a_property()} }}"
             ),
             properties=count(
                 "SELECT (COUNT(*) AS ?n) WHERE { "
-                f"{{ SELECT DISTINCT ?p WHERE {{ ?s ?p ?o }} }} {self._queries.fact_filter()} }}"
+                f"{{ SELECT DISTINCT ?p WHERE {{ ?s ?p ?o }} }} {self.queries.fact_filter()} }}"
             ),
         )
 
@@ -242,7 +243,7 @@ class SparqlGraph:
         known: dict[str, Entity] = {}
         for batch in _batches(list(dict.fromkeys(iris)), self._endpoint.settings.batch):
             facts: dict[str, list[tuple[str, Cell | None]]] = defaultdict(list)
-            for row in self._endpoint.select(self._queries.entities(batch)):
+            for row in self._endpoint.select(self.queries.entities(batch)):
                 facts[row["e"].value].append((row["r"].value, row.get("v")))
             for iri, roles in facts.items():
                 entity = self._entity(iri, roles)
@@ -299,7 +300,7 @@ class SparqlGraph:
         missing = [iri for iri in nodes if iri not in self._labels and self._iri(iri) is not None]
         for batch in _batches(missing, _LABELS_A_QUERY):
             names: dict[str, list[Name]] = defaultdict(list)
-            for solution in self._endpoint.select(self._queries.labels(batch)):
+            for solution in self._endpoint.select(self.queries.labels(batch)):
                 iri, cell = solution["n"].value, solution.get("nLabel")
                 # The label service answers with the bare id where there is no label.
                 if cell is None or cell.value == self._profile.short(iri):

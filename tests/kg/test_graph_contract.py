@@ -14,15 +14,13 @@ from kg.endpoint import EndpointSettings
 from .conftest import PAINTERS, SparqlServer
 
 ARTEMISIA, ORAZIO, ROME = "Q212657", "Q367360", "Q220"
-HOSTILE = "James \"Jim\" O'Neil } . \\u0022 # x"
+HOSTILE = 'James "Jim" O\'Neil } . \\u0022 # x'
 
 Graph = OxigraphGraph | SparqlGraph
 
 
 @pytest.fixture(params=["memory", "disk", "sparql"])
-def graph(
-    request: pytest.FixtureRequest, painters_file: Path, tmp_path: Path
-) -> Iterator[Graph]:
+def graph(request: pytest.FixtureRequest, painters_file: Path, tmp_path: Path) -> Iterator[Graph]:
     made: Graph
     if request.param == "memory":
         made = OxigraphGraph.from_text(PAINTERS)

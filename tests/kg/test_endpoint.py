@@ -1,0 +1,253 @@
+"""Endpoints that fail, and endpoints that recover: typed errors, bounded retries, a cache."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from email.utils import formatdate
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pyoxigraph
+import pytest
+
+from guardrail.errors import ConfigError, KnowledgeGraphError
+from kg import SparqlGraph, open_graph
+from kg.endpoint import Endpoint, EndpointSettings
+
+from .conftest import PAINTERS, SparqlServer
+
+Reply = Callable[[BaseHTTPRequestHandler], None]
+RESULT = {
+    "head": {"vars": ["x"]},
+    "results": {"bindings": [{"x": {"type": "uri", "value": "u:1"}}]},
+}
+QUERY = "SELECT ?x WHERE { ?x ?y ?z }"
+
+
+def reply(
+    status: int = 200,
+    body: str = json.dumps(RESULT),
+    media_type: str = "application/sparql-results+json",
+    **headers: str,
+) -> Reply:
+    def send(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(status)
+        handler.send_header("Content-Type", media_type)
+        handler.send_header("Content-Length", str(len(body.encode())))
+        for name, value in headers.items():
+            handler.send_header(name.replace("_", "-"), value)
+        handler.end_headers()
+        handler.wfile.write(body.encode())
+
+    return send
+
+
+def drip(handler: BaseHTTPRequestHandler) -> None:
+    """Send a byte now and then, for ever: no single read ever times out."""
+    handler.send_response(200)
+    handler.send_header("Content-Type", "application/sparql-results+json")
+    handler.end_headers()
+    for _ in range(200):
+        handler.wfile.write(b" ")
+        handler.wfile.flush()
+        time.sleep(0.05)
+
+
+class Server:
+    """An HTTP server that answers with the given replies in order, the last one for ever."""
+
+    def __init__(self, *replies: Reply) -> None:
+        self.requests: list[str] = []
+        self.times: list[float] = []
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
+                outer.answer(self, body)
+
+            def do_GET(self) -> None:
+                outer.answer(self, self.path)
+
+            def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+                pass
+
+        self.replies = replies
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.http.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.http.server_port}/sparql"
+        threading.Thread(target=self.http.serve_forever, args=(0.02,), daemon=True).start()
+
+    def answer(self, handler: BaseHTTPRequestHandler, request: str) -> None:
+        self.requests.append(request)
+        self.times.append(time.monotonic())
+        with suppress(BrokenPipeError, ConnectionResetError):
+            self.replies[min(len(self.requests), len(self.replies)) - 1](handler)
+
+
+@contextmanager
+def serving(*replies: Reply) -> Iterator[Server]:
+    server = Server(*replies)
+    yield server
+    server.http.shutdown()
+    server.http.server_close()
+
+
+def settings(**changes: object) -> EndpointSettings:
+    usual: dict[str, object] = {"cache": None, "backoff_s": 0.01, "timeout_s": 5, "attempts": 3}
+    return EndpointSettings.model_validate(usual | changes)
+
+
+@pytest.mark.parametrize(
+    ("answer", "message", "requests"),
+    [
+        (reply(200, "<html>Welcome</html>", "text/html; charset=utf-8"), "web page", 1),
+        (reply(200, "{oops"), "malformed JSON", 1),
+        (reply(200, "[1]"), "no SPARQL result", 1),
+        (reply(200, '{"results": {"bindings": [3]}}'), "malformed SPARQL result", 1),
+        (reply(400, "parse error"), "rejects the query: .*parse error", 1),
+        (reply(401), "login", 1),
+        (reply(403), "403", 1),
+        (reply(404), "404", 1),
+        (reply(429), "429.*tried 3 times", 3),
+        (reply(500), "500.*tried 3 times", 3),
+        (reply(503), "503.*tried 3 times", 3),
+    ],
+)
+def test_failures_are_typed_and_retried_only_where_it_helps(
+    answer: Reply, message: str, requests: int
+) -> None:
+    with serving(answer) as server:
+        with pytest.raises(KnowledgeGraphError, match=message):
+            Endpoint(server.url, settings()).select(QUERY)
+        assert len(server.requests) == requests
+
+
+def test_a_passing_failure_is_retried() -> None:
+    with serving(reply(500), reply(503), reply()) as server:
+        [row] = Endpoint(server.url, settings()).select(QUERY)
+        assert row["x"].value == "u:1"
+        assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_retry_after_is_honoured(status: int) -> None:
+    with serving(reply(status, Retry_After="1"), reply()) as server:
+        Endpoint(server.url, settings()).select(QUERY)
+        assert server.times[1] - server.times[0] >= 1
+
+
+def test_retry_after_beyond_the_deadline_fails_at_once() -> None:
+    later = formatdate(time.time() + 3600, usegmt=True)
+    with serving(reply(429, Retry_After=later)) as server:
+        started = time.monotonic()
+        with pytest.raises(KnowledgeGraphError, match="429"):
+            Endpoint(server.url, settings(deadline_s=20)).select(QUERY)
+        assert time.monotonic() - started < 10
+        assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("answer", [lambda handler: time.sleep(3), drip])
+def test_a_server_that_hangs_or_drips_is_given_up(answer: Reply) -> None:
+    with serving(answer) as server:
+        started = time.monotonic()
+        with pytest.raises(KnowledgeGraphError, match="no answer within"):
+            Endpoint(server.url, settings(timeout_s=0.2, attempts=2)).select(QUERY)
+        assert time.monotonic() - started < 2.5
+
+
+def test_the_deadline_bounds_all_attempts() -> None:
+    with serving(reply(500)) as server:
+        limits = settings(attempts=20, backoff_s=0.2, deadline_s=1)
+        started = time.monotonic()
+        with pytest.raises(KnowledgeGraphError):
+            Endpoint(server.url, limits).select(QUERY)
+        assert time.monotonic() - started < 3
+
+
+def test_nobody_there() -> None:
+    with serving(reply()) as server:
+        url = server.url
+    with pytest.raises(KnowledgeGraphError, match="cannot be reached"):
+        Endpoint(url, settings()).select(QUERY)
+
+
+def test_an_answer_without_end_is_cut() -> None:
+    with (
+        serving(reply(body=" " * 10_000)) as server,
+        pytest.raises(KnowledgeGraphError, match="longer than"),
+    ):
+        Endpoint(server.url, settings(max_bytes=1000)).select(QUERY)
+
+
+def test_get_and_post(sparql_server: SparqlServer) -> None:
+    sparql_server.put("<urn:a> <urn:b> <urn:c> .")
+    for method in ("GET", "POST"):
+        endpoint = Endpoint(sparql_server.query_url, settings(method=method))
+        assert endpoint.select(QUERY)[0]["x"].value == "urn:a"
+
+
+@pytest.mark.parametrize("url", ["", "ftp://x", "http://", "not a url"])
+def test_addresses_that_are_none(url: str) -> None:
+    with pytest.raises(ConfigError, match="address"):
+        SparqlGraph(url)
+
+
+def test_results_are_cached_between_graphs_and_expire(tmp_path: Path) -> None:
+    with serving(reply()) as server:
+        kept = settings(cache=tmp_path / "cache.sqlite")
+        for _ in range(3):
+            Endpoint(server.url, kept).select(QUERY)
+        assert len(server.requests) == 1
+        stale = settings(cache=tmp_path / "short.sqlite", cache_expire_s=0.05)
+        Endpoint(server.url, stale).select(QUERY)
+        time.sleep(0.1)
+        Endpoint(server.url, stale).select(QUERY)
+        assert len(server.requests) == 3
+
+
+def test_failures_are_not_cached(tmp_path: Path) -> None:
+    with serving(reply(200, "{oops"), reply()) as server:
+        endpoint = Endpoint(server.url, settings(cache=tmp_path / "cache.sqlite"))
+        with pytest.raises(KnowledgeGraphError):
+            endpoint.select(QUERY)
+        assert endpoint.select(QUERY)
+
+
+def test_a_batch_is_few_queries(sparql_server: SparqlServer) -> None:
+    """Many labels are one VALUES query (and one for what was found), not one each."""
+    sparql_server.put(PAINTERS)
+    sent: list[str] = []
+
+    def forward(handler: BaseHTTPRequestHandler) -> None:
+        from urllib.parse import parse_qs
+
+        query = parse_qs(server.requests[-1])["query"][0]
+        sent.append(query)
+        rows = Endpoint(sparql_server.query_url, settings()).json(query)
+        reply(body=json.dumps(rows))(handler)
+
+    with serving(forward) as server:
+        graph = SparqlGraph(server.url, profile="wikidata-mirror", settings=settings())
+        found = graph.find([f"Person {n}" for n in range(30)] + ["Rome", "London"])
+        assert [len(entities) for entities in found[-2:]] == [1, 1]
+        assert len(sent) == 2
+        graph.subgraphs(["Q212657", "Q367360", "Q220"])
+        assert len(sent) == 5  # entities, facts, labels
+
+
+def test_wikidata_is_asked_through_its_label_service() -> None:
+    graph = open_graph("https://query.wikidata.org/sparql")
+    assert isinstance(graph, SparqlGraph)
+    assert graph.profile.name == "wikidata"
+    query = graph.queries.labels(["http://www.wikidata.org/entity/Q7259"])
+    assert "SERVICE <http://wikiba.se/ontology#label>" in query
+    assert '"en,mul"' in query
+    # The query is SPARQL: an empty store parses it, and fails only at the remote service.
+    with pytest.raises((OSError, RuntimeError, ValueError)) as failure:
+        list(pyoxigraph.Store().query(query))  # type: ignore[arg-type]
+    assert not isinstance(failure.value, SyntaxError)

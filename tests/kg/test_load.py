@@ -1,0 +1,142 @@
+"""Loading files into graphs, and files that are not what they say."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from guardrail.errors import KnowledgeGraphError
+from kg import OxigraphGraph, load_graph, open_graph
+
+from .conftest import PAINTERS
+
+TRIPLES = """\
+<urn:ada> <http://www.w3.org/2000/01/rdf-schema#label> "Ada Lovelace"@en .
+<urn:ada> <urn:born> "1815-12-10"^^<http://www.w3.org/2001/XMLSchema#date> .
+"""
+PEOPLE = {
+    "qid": "Q7259",
+    "name": "Ada Lovelace",
+    "facts": [
+        {"pid": "P19", "property": "place of birth", "value": "London"},
+        {"pid": "P22", "property": "father", "value": "Lord Byron"},
+        {"pid": None, "property": "pet", "value": "Puff"},
+    ],
+}
+BYRON = {"qid": "Q5679", "name": "Lord Byron", "facts": []}
+
+
+def facts(graph: object, id_: str) -> list[str]:
+    assert isinstance(graph, OxigraphGraph)
+    return [triple.text for triple in graph.subgraphs([id_])[0].triples]
+
+
+@pytest.mark.parametrize("packing", ["", ".gz", ".bz2"])
+def test_ntriples_plain_and_packed(tmp_path: Path, packing: str) -> None:
+    pack = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress}[packing]
+    source = tmp_path / f"ada.nt{packing}"
+    source.write_bytes(pack(TRIPLES.encode()))
+    seen: list[tuple[int, int]] = []
+    report = load_graph(source, tmp_path / "g", progress=lambda read, of: seen.append((read, of)))
+    assert (report.triples, report.added, report.skipped) == (2, 2, 0)
+    size = source.stat().st_size
+    assert seen[-1] == (size, size)
+    assert seen == sorted(seen)
+    graph = open_graph(tmp_path / "g")
+    assert facts(graph, "urn:ada") == ["Ada Lovelace, born: 1815-12-10."]
+    # The same file opens without loading it first.
+    assert facts(open_graph(source), "urn:ada") == ["Ada Lovelace, born: 1815-12-10."]
+
+
+def test_two_files_into_one_graph_read_by_two(tmp_path: Path) -> None:
+    (tmp_path / "a.nt").write_text(TRIPLES)
+    (tmp_path / "b.ttl").write_text(PAINTERS)
+    load_graph(tmp_path / "a.nt", tmp_path / "g")
+    report = load_graph(tmp_path / "b.ttl", tmp_path / "g")
+    assert report.triples == report.added + 2
+    one, two = open_graph(tmp_path / "g"), open_graph(tmp_path / "g")
+    for graph in (one, two):
+        assert isinstance(graph, OxigraphGraph)
+        assert graph.profile.name == "wikidata"
+        assert len(graph.find(["Ada Lovelace"])[0]) == len(graph.find(["Rome"])[0]) == 1
+        assert [mention.text for mention in graph.spot("In Rome, Ada Lovelace")] == [
+            "Rome",
+            "Ada Lovelace",
+        ]
+    # The index lies in the store, and is no part of the data.
+    assert one.query("SELECT (COUNT(*) AS ?n) { ?s ?p ?o }").rows[0][0] is not None
+    assert one.stats().triples == report.triples
+
+
+def test_json_lines_of_persons(tmp_path: Path) -> None:
+    source = tmp_path / "people.jsonl.gz"
+    source.write_bytes(gzip.compress("\n".join(map(json.dumps, (PEOPLE, BYRON))).encode()))
+    report = load_graph(source, tmp_path / "g")
+    assert report.skipped == 1  # the pet has no property id
+    graph = open_graph(tmp_path / "g")
+    assert facts(graph, "Q7259") == [
+        "Ada Lovelace, father: Lord Byron.",
+        "Ada Lovelace, place of birth: London.",
+    ]
+    assert [link.value_id for link in graph.links(["Q7259", "Q5679"])] == ["Q5679"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.nt", b"<urn:a> <urn:b> <urn:c> .\nthis is prose\n", "line 2.*N-Triples"),
+        ("a.ttl", b"<!DOCTYPE html><html>", "line 1.*Turtle"),
+        ("a.nt", b"\x89PNG\r\n\x1a\n\x00\x00", "line 1"),
+        ("a.nt.gz", gzip.compress(TRIPLES.encode() * 9)[:-12], "damaged or cut short"),
+        ("a.jsonl", b'{"qid": "Q1", "name": "A", "facts": []}\n{"qid": 3}\n', "line 2.*qid"),
+        ("a.jsonl", b"\n{]", "line 2"),
+        ("a.docx", b"", "cannot tell the format"),
+    ],
+)
+def test_what_is_not_rdf_is_named_by_line_and_leaves_the_graph_alone(
+    tmp_path: Path, name: str, content: bytes, message: str
+) -> None:
+    good = tmp_path / "good.nt"
+    good.write_text(TRIPLES)
+    load_graph(good, tmp_path / "old")
+    source = tmp_path / name
+    source.write_bytes(content)
+    for target in ("old", "new"):
+        with pytest.raises(KnowledgeGraphError, match=message):
+            load_graph(source, tmp_path / target)
+    with pytest.raises(KnowledgeGraphError, match=message):
+        open_graph(source)
+    assert not (tmp_path / "new").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["good.nt", "old", name])
+    old = open_graph(tmp_path / "old")
+    assert isinstance(old, OxigraphGraph)
+    assert old.stats().triples == 2
+    assert old.find(["ada lovelace"])[0]
+
+
+def test_places_without_a_graph(tmp_path: Path) -> None:
+    with pytest.raises(KnowledgeGraphError, match="there is no graph"):
+        open_graph(tmp_path / "nothing")
+    with pytest.raises(KnowledgeGraphError, match="kg load"):
+        open_graph(tmp_path)
+    with pytest.raises(KnowledgeGraphError, match="no file"):
+        load_graph(tmp_path / "nothing.nt", tmp_path / "g")
+    (tmp_path / "a.nt").write_text(TRIPLES)
+    with pytest.raises(KnowledgeGraphError, match="is no graph"):
+        load_graph(tmp_path / "a.nt", tmp_path)
+
+
+def test_a_closed_graph_says_so() -> None:
+    graph = OxigraphGraph.from_text(TRIPLES)
+    graph.close()
+    with pytest.raises(KnowledgeGraphError, match="closed"):
+        graph.find(["Ada Lovelace"])
+
+
+def test_text_that_is_not_rdf() -> None:
+    with pytest.raises(KnowledgeGraphError, match="line 1"):
+        OxigraphGraph.from_text("this is prose")

@@ -1,0 +1,89 @@
+"""The people graph that ships with the package."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+from guardrail.types import Subgraph
+from kg import open_graph, open_people_graph
+from kg.build_people import Fact, Person, build
+
+
+def test_is_the_default_graph() -> None:
+    graph = open_graph()
+    assert graph.name == "people"
+    [[elvis]] = graph.find(["elvis presley"])
+    assert elvis.id == "Q303"
+    assert elvis.types == ("Q5",)
+    [subgraph] = graph.subgraphs([elvis.id])
+    birth = next(triple for triple in subgraph.triples if triple.property_id == "P569")
+    assert (birth.property, birth.value) == ("date of birth", "1935-01-08")
+
+
+def test_namesakes_are_told_apart() -> None:
+    [found] = open_people_graph().find(["Thomas Jefferson"])
+    assert [entity.id for entity in found] == ["Q11812", "Q76012398"]
+    assert found[0].prominence > found[1].prominence
+    assert found[0].description == "teacher, United States of America (1743–1826)"
+
+
+def test_persons_of_the_graph_are_linked() -> None:
+    graph = open_people_graph()
+    links = graph.links(["Q47152", "Q188569"])
+    assert {(link.subject, link.property, link.value) for link in links} == {
+        ("Mary Shelley", "father", "William Godwin"),
+        ("William Godwin", "child", "Mary Shelley"),
+    }
+
+
+def test_counts() -> None:
+    stats = open_people_graph().stats()
+    assert stats.entities == 1077  # the persons, and "human"
+    assert stats.triples > 20_000
+
+
+def test_importing_the_package_loads_nothing() -> None:
+    code = "import sys, kg; print([m for m in ('pyoxigraph', 'SPARQLWrapper') if m in sys.modules])"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(run.stdout) == []
+
+
+def person(qid: str, name: str, **facts: str) -> Person:
+    rows = tuple(Fact(pid=pid, property=pid, value=value) for pid, value in facts.items())
+    return Person(qid=qid, name=name, facts=rows)
+
+
+def built(*people: Person) -> set[tuple[str, str, str]]:
+    """Facts as (subject, property, value), nodes by their short ids."""
+    return {
+        tuple(getattr(term, "value", "").rsplit("/", 1)[-1] for term in triple)  # type: ignore[misc]
+        for triple in build(people, {})
+        if "/direct/" in str(triple.predicate)
+    }
+
+
+def test_a_name_links_only_where_one_person_is_possible() -> None:
+    facts = built(
+        person("Q1", "Ann", P569="1900-01-01", P22="Bob", P40="Cid", P26="Dan", P106="Bob"),
+        person("Q2", "Bob", P569="1870-01-01"),
+        person("Q3", "Cid", P569="1800-01-01"),  # too old to be a child of Ann
+        person("Q4", "Dan", P26="Ann"),
+        person("Q5", "Dan"),  # a namesake, not married to Ann
+    )
+    assert ("Q1", "P22", "Q2") in facts
+    assert ("Q1", "P40", "Cid") in facts
+    assert ("Q1", "P26", "Q4") in facts
+    assert ("Q1", "P106", "Bob") in facts  # an occupation is never a person
+
+
+def test_values_that_say_nothing_are_left_out() -> None:
+    odd = person("Q1", "Ann", P1="Q123", P910="Category:Ann", P3="", P4="Rome")
+    assert built(odd) == {("Q1", "P4", "Rome")}
+
+
+def test_unknown_ids_give_empty_subgraphs() -> None:
+    [subgraph] = open_people_graph().subgraphs(["Q99999999"])
+    assert isinstance(subgraph, Subgraph)
+    assert subgraph.triples == ()

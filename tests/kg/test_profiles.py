@@ -1,0 +1,86 @@
+"""Vocabulary profiles: shipped ones, a user's own, and what is wrong with bad ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyoxigraph import Store
+
+from guardrail.errors import ConfigError, InputError
+from kg import OxigraphGraph, load_profile
+from kg.profiles import check_iri
+
+
+@pytest.mark.parametrize("name", ["wikidata", "wikidata-mirror", "dbpedia", "rdfs"])
+def test_shipped_profiles_load(name: str) -> None:
+    profile = load_profile(name)
+    assert profile.name == name
+    assert profile.ner["PERSON"]
+    assert not profile.is_fact(profile.label[0])
+
+
+def test_a_users_own_profile(tmp_path: Path) -> None:
+    file = tmp_path / "museum.toml"
+    file.write_text(
+        'extends = "rdfs"\nname = "museum"\n'
+        'label = ["m:title"]\nentity_prefix = "https://museum.example/"\n'
+        'languages = ["de"]\n[prefixes]\nm = "https://museum.example/terms/"\n'
+    )
+    graph = OxigraphGraph.from_text(
+        """
+        @prefix o: <https://museum.example/> .
+        @prefix m: <https://museum.example/terms/> .
+        o:17 m:title "Judith"@de, "Judith (en)"@en ; m:paintedBy o:4 .
+        o:4 m:title "Gentileschi"@de .
+        """,
+        profile=file,
+    )
+    [[judith]] = graph.find(["Judith"])
+    assert judith.id == "17"
+    [subgraph] = graph.subgraphs(["17"])
+    assert [triple.text for triple in subgraph.triples] == ["Judith, painted by: Gentileschi."]
+
+
+def test_the_vocabulary_is_detected() -> None:
+    def detected(turtle: str) -> str:
+        return OxigraphGraph.from_text(turtle).profile.name
+
+    assert detected("<urn:a> <http://www.wikidata.org/prop/direct/P31> <urn:b> .") == "wikidata"
+    assert detected("<urn:a> <http://dbpedia.org/ontology/author> <urn:b> .") == "dbpedia"
+    assert detected("<urn:a> <urn:b> <urn:c> .") == "rdfs"
+    assert OxigraphGraph(Store()).profile.name == "rdfs"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("label = ", "not TOML"),
+        ('name = "x"\n', "label"),
+        ('name = "x"\nlabel = ["ex:label"]', "prefixes"),
+        ('extends = "nothing"\n', "does not exist"),
+        ('extends = "rdfs"\nlables = ["urn:x"]', "lables"),
+    ],
+)
+def test_bad_profiles_say_what_is_wrong(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "bad.toml"
+    file.write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        load_profile(file)
+
+
+def test_unknown_profile_names_the_known_ones() -> None:
+    with pytest.raises(ConfigError, match="dbpedia"):
+        load_profile("dbpeda")
+
+
+@given(st.text())
+def test_an_accepted_iri_is_one_term(text: str) -> None:
+    """Whatever passes the check stands between < and > without ending there."""
+    try:
+        iri = check_iri(text)
+    except InputError:
+        return
+    assert OxigraphGraph(Store()).query(f"ASK {{ VALUES ?x {{ <{iri}> }} }}").boolean is True
