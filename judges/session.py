@@ -23,7 +23,7 @@ from guardrail.errors import JudgeError
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-__all__ = ["OnnxTextModel", "Segments", "readable", "softmax"]
+__all__ = ["OnnxTextModel", "Segments", "open_session", "readable", "softmax"]
 
 GROUP_TOKENS = 512
 """Tokens per task of the pool: large enough that handing tasks out costs nothing beside them,
@@ -59,6 +59,27 @@ def softmax(logits: NDArray[np.floating[Any]], temperature: float = 1.0) -> NDAr
     weights = np.exp(scaled)
     result: NDArray[np.float64] = weights / weights.sum(axis=-1, keepdims=True)
     return result
+
+
+def open_session(path: Path) -> Any:
+    """Open an ONNX file for single-threaded passes on the CPU.
+
+    Raises:
+        JudgeError: The file is missing or cannot be read.
+    """
+    import onnxruntime
+
+    if not path.is_file():
+        raise JudgeError(f"{path} does not exist; name a folder that holds the model's files")
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.log_severity_level = ERRORS_ONLY
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+    try:
+        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except Exception as error:
+        raise JudgeError(f"the model {path} cannot be read: {error}") from error
 
 
 class OnnxTextModel:
@@ -145,27 +166,14 @@ class OnnxTextModel:
         return outputs
 
     def _load(self) -> None:
-        import onnxruntime
         from tokenizers import Tokenizer
 
-        model, vocabulary = self.folder / "model.onnx", self.folder / "tokenizer.json"
-        for path in (model, vocabulary):
-            if not path.is_file():
-                raise JudgeError(
-                    f"{path} does not exist; give a folder with model.onnx and tokenizer.json"
-                )
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        options.inter_op_num_threads = 1
-        options.log_severity_level = ERRORS_ONLY
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+        session = open_session(self.folder / "model.onnx")
+        vocabulary = self.folder / "tokenizer.json"
         try:
-            session = onnxruntime.InferenceSession(
-                str(model), options, providers=["CPUExecutionProvider"]
-            )
             tokenizer = Tokenizer.from_file(str(vocabulary))
         except Exception as error:
-            raise JudgeError(f"the model in {self.folder} cannot be read: {error}") from error
+            raise JudgeError(f"the tokenizer {vocabulary} cannot be read: {error}") from error
         tokenizer.no_truncation()
         tokenizer.no_padding()
         start, end = (tokenizer.token_to_id(token) for token in ("[CLS]", "[SEP]"))

@@ -1,0 +1,242 @@
+"""The shipped sentence encoder: embeddings, question intents, discourse, passage relevance."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ConfigDict, Field, FiniteFloat, ValidationError
+
+from guardrail.errors import JudgeError
+from guardrail.types import Value
+from judges.batching import distinct
+from judges.session import OnnxTextModel, Segments, open_session, softmax
+from judges.windows import spans
+
+__all__ = ["SHIPPED_ENCODER", "EncoderCard", "OnnxEncoder", "create_encoder"]
+
+SHIPPED_ENCODER = Path(__file__).parent / "weights" / "encoder"
+"""Folder of the encoder that comes with the package."""
+
+FRAME = 2
+"""[CLS] and [SEP] of a text."""
+
+
+class EncoderCard(Value):
+    """What ``encoder.json`` says of a model.
+
+    Attributes:
+        name: Name of the encoder.
+        version: Its version.
+        max_length: Most tokens of one sequence, special ones included.
+        labels: Labels of each head, in the order of its logits.
+        temperature: What the logits of a head are divided by, from calibration.
+        discourse_edges: Whether the start of a text, or its end too, counts as a neighbour.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+
+    name: str = "encoder"
+    version: str = "0"
+    max_length: int = Field(default=256, ge=16)
+    labels: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    temperature: dict[str, FiniteFloat] = Field(default_factory=dict)
+    discourse_edges: Literal["start", "both"] = "both"
+
+
+def create_encoder(folder: Path | str | None = None, *, threads: int | None = None) -> OnnxEncoder:
+    """Make the sentence encoder; nothing is loaded yet.
+
+    Args:
+        folder: Folder of its files; the shipped encoder by default.
+        threads: Texts computed at the same time; all cores by default.
+    """
+    return OnnxEncoder(folder, threads=threads)
+
+
+class OnnxEncoder:
+    """A sentence encoder with heads, as ONNX on the CPU.
+
+    One loaded model serves as ``SentenceEncoder``, ``IntentClassifier``, ``DiscourseModel`` and
+    ``RelevanceModel``. A text longer than the model reads is encoded in overlapping windows,
+    whose outputs are averaged by length.
+
+    Args:
+        folder: Holds ``model.onnx``, ``tokenizer.json``, ``encoder.json`` and, for coherence,
+            ``discourse.onnx``; the shipped encoder by default.
+        threads: Texts computed at the same time; all cores by default.
+    """
+
+    def __init__(self, folder: Path | str | None = None, *, threads: int | None = None) -> None:
+        self._folder = Path(folder) if folder is not None else SHIPPED_ENCODER
+        self._model = _shared_model(self._folder.resolve(), threads)
+        self._lock = threading.Lock()
+        self._card: EncoderCard | None = None
+        self._discourse: Any = None
+
+    @property
+    def card(self) -> EncoderCard:
+        """What the encoder's ``encoder.json`` says.
+
+        Raises:
+            JudgeError: The file is missing or malformed.
+        """
+        with self._lock:
+            if self._card is None:
+                self._card = _read_card(self._folder / "encoder.json")
+        return self._card
+
+    @property
+    def name(self) -> str:
+        """Name and version, for the score log."""
+        return f"{self.card.name}-{self.card.version}"
+
+    def warm_up(self) -> None:
+        """Load the model; later calls do nothing."""
+        _ = self.card
+        self._model.warm_up()
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embed n texts; shape [n, d], rows of unit length.
+
+        Raises:
+            JudgeError: The model cannot be loaded or gave no usable output.
+        """
+        means = self._means(texts, "embedding")
+        lengths = np.linalg.norm(means, axis=-1, keepdims=True)
+        units: NDArray[np.float32] = (means / np.maximum(lengths, 1e-12)).astype(np.float32)
+        return units
+
+    def intents(self, questions: Sequence[str]) -> list[dict[str, float]]:
+        """Probability of each intent, by name, for n questions (SCK, Structure).
+
+        Raises:
+            JudgeError: The model cannot be loaded or has no such head.
+        """
+        return self._intents(questions, "intent")
+
+    def answer_intents(self, answers: Sequence[str]) -> list[dict[str, float]]:
+        """Probability of each intent that n answers look written for (SCK, Structure).
+
+        The embeddings of answers are aligned with those of questions first.
+
+        Raises:
+            JudgeError: The model cannot be loaded or has no such head.
+        """
+        return self._intents(answers, "answer_intent")
+
+    def coherence(self, texts: Sequence[Sequence[str]]) -> list[float]:
+        """Coherence in [0, 1] of n texts, each a sequence of sentences (CONNER eq. 4).
+
+        Each sentence is judged as the successor of the one before; the edges of the text count
+        as neighbours. In a text without sentences nothing is out of order: 1.
+
+        Raises:
+            JudgeError: The model cannot be loaded or has no such head.
+        """
+        counts = [len(text) for text in texts]
+        states = self._means([sentence for text in texts for sentence in text], "sentence_state")
+        lefts, rights, owners = [], [], []
+        place = 0
+        for owner, count in enumerate(counts):
+            if not count:
+                continue
+            own = states[place : place + count]
+            edge = np.zeros_like(own[:1])
+            last = [edge] if self.card.discourse_edges == "both" else []
+            lefts.append(np.concatenate([edge, own if last else own[:-1]]))
+            rights.append(np.concatenate([own, *last]))
+            owners.extend([owner] * len(lefts[-1]))
+            place += count
+        if not owners:
+            return [1.0] * len(texts)
+        logits = self._neighbour_logits(np.concatenate(lefts), np.concatenate(rights))
+        sums = np.bincount(owners, logits, minlength=len(texts))
+        sizes = np.bincount(owners, minlength=len(texts))
+        means = sums / np.maximum(sizes, 1) / self._temperature("discourse")
+        chances = 1 / (1 + np.exp(-means))
+        return [float(c) if count else 1.0 for c, count in zip(chances, counts, strict=True)]
+
+    def relevance(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """Relevance in [0, 1] of n (query, passage) pairs (CONNER eq. 2).
+
+        The cosine of the two embeddings, negative ones as 0.
+
+        Raises:
+            JudgeError: The model cannot be loaded or gave no usable output.
+        """
+        wanted, inverse = distinct([(query, passage) for query, passage in pairs])
+        vectors = self.embed([text for pair in wanted for text in pair])
+        cosines = (vectors[0::2] * vectors[1::2]).sum(-1, dtype=np.float64)
+        scores = np.clip(cosines, 0.0, 1.0).tolist()
+        return [scores[i] for i in inverse]
+
+    def _neighbour_logits(
+        self, left: NDArray[np.float64], right: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Log-odds that the right sentence follows the left one, [n]."""
+        with self._lock:
+            if self._discourse is None:
+                self._discourse = open_session(self._folder / "discourse.onnx")
+        feed = {"left": left.astype(np.float32), "right": right.astype(np.float32)}
+        logits = np.asarray(self._discourse.run(["logit"], feed)[0], np.float64).reshape(-1)
+        if not np.isfinite(logits).all():
+            raise JudgeError(f"{self._folder / 'discourse.onnx'} gave numbers that are not finite")
+        return logits
+
+    def _intents(self, texts: Sequence[str], head: str) -> list[dict[str, float]]:
+        labels = self.card.labels.get("intent")
+        if not labels:
+            raise JudgeError(f"the encoder in {self._folder} has no intent head")
+        if not texts:
+            return []
+        logits = self._means(texts, head)
+        if logits.shape[1] != len(labels):
+            raise JudgeError(f"encoder.json in {self._folder} gives wrong labels for intents")
+        rows = softmax(logits, self._temperature(head, self._temperature("intent")))
+        return [dict(zip(labels, row.tolist(), strict=True)) for row in rows]
+
+    def _temperature(self, head: str, default: float = 1.0) -> float:
+        return self.card.temperature.get(head, default)
+
+    def _means(self, texts: Sequence[str], output: str) -> NDArray[np.float64]:
+        """One output of n texts, averaged over windows by their length, [n, k]."""
+        self.warm_up()
+        if output not in self._model.outputs:
+            raise JudgeError(f"the encoder in {self._folder} has no output {output!r}")
+        if not texts:
+            return np.zeros((0, 0))
+        wanted, inverse = distinct(texts)
+        room = self.card.max_length - FRAME
+        sequences: list[Segments] = []
+        owners: list[int] = []
+        for i, ids in enumerate(self._model.tokenize(wanted)):
+            for start, end in spans(len(ids), room):
+                sequences.append(Segments(ids[start:end]))
+                owners.append(i)
+        values = self._model.run(sequences)[output].astype(np.float64)
+        weights = np.array([float(sequence.length) for sequence in sequences])
+        sums = np.zeros((len(wanted), values.shape[1]))
+        np.add.at(sums, owners, values * weights[:, None])
+        totals = np.bincount(owners, weights, minlength=len(wanted))
+        means: NDArray[np.float64] = (sums / totals[:, None])[inverse]
+        return means
+
+
+@lru_cache(maxsize=8)
+def _shared_model(folder: Path, threads: int | None) -> OnnxTextModel:
+    return OnnxTextModel(folder, threads=threads)
+
+
+def _read_card(path: Path) -> EncoderCard:
+    try:
+        return EncoderCard.model_validate_json(path.read_text("utf-8"))
+    except OSError as error:
+        raise JudgeError(f"the encoder's description cannot be read: {error}") from error
+    except ValidationError as error:
+        raise JudgeError(f"{path} does not describe an encoder: {error}") from error

@@ -1,0 +1,318 @@
+"""Merges items of many callers into batches, remembers results, and pushes back."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import CancelledError, Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from types import TracebackType
+from typing import Generic, Self, TypeVar
+
+from guardrail.errors import DeadlineExceededError, JudgeError
+
+__all__ = ["MicroBatcher"]
+
+Item = TypeVar("Item", bound=Hashable)
+Result = TypeVar("Result")
+
+MAX_WAIT_MS = 2.0
+"""Default wait for company; a tenth of what eight pairs take on two cores."""
+MAX_BATCH = 512
+"""Default size of a batch, in items."""
+CACHE_SIZE = 65_536
+"""Default number of remembered results; about 50 MB with short texts."""
+MAX_QUEUE = 8_192
+"""Default number of items that may wait for the judge."""
+
+
+class _Request(Generic[Item, Result]):
+    """What one caller waits for."""
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        self.items = list(dict.fromkeys(items))
+        self.found: dict[Item, Result] = {}
+        self.future: Future[dict[Item, Result]] = Future()
+        self.admitted = False
+
+    def settle(self, item: Item, result: Result) -> None:
+        """Take one result; the caller wakes up on the last."""
+        self.found[item] = result
+        if len(self.found) == len(self.items):
+            self.finish()
+
+    def finish(self) -> None:
+        """Hand the results over."""
+        if not self.future.done() and self.future.set_running_or_notify_cancel():
+            self.future.set_result(self.found)
+
+    def fail(self, error: BaseException) -> None:
+        """Hand an error over."""
+        if not self.future.done() and self.future.set_running_or_notify_cancel():
+            self.future.set_exception(error)
+
+
+class MicroBatcher(Generic[Item, Result]):
+    """Merges items of concurrent callers into batches for one function.
+
+    While a batch is computed, the next gathers; an idle batcher waits ``max_wait_ms`` for
+    company. An item that several callers ask for at the same time is computed once. Where more
+    than ``max_queue`` items wait, further callers wait, first come first served, before their
+    items are taken in. A caller that gives up frees the place of the items only it asked for.
+    When a batch fails, each caller's items are tried again alone, so that the error reaches
+    only those whose items caused it.
+
+    Args:
+        run: Computes a batch; called from one thread at a time.
+        key: Names what ``run`` depends on, for the cache; asked for once per batch.
+        max_wait_ms: Longest wait for company, milliseconds.
+        max_batch: Most items of a batch.
+        cache_size: Results to remember, least recently used dropped first; 0 for none.
+        max_queue: Most items that wait to be computed; a larger request is let in alone.
+    """
+
+    def __init__(
+        self,
+        run: Callable[[Sequence[Item]], Sequence[Result]],
+        *,
+        key: Callable[[], str],
+        max_wait_ms: float = MAX_WAIT_MS,
+        max_batch: int = MAX_BATCH,
+        cache_size: int = CACHE_SIZE,
+        max_queue: int = MAX_QUEUE,
+    ) -> None:
+        if max_wait_ms < 0 or max_batch < 1 or cache_size < 0 or max_queue < 1:
+            raise ValueError("wait and cache size are at least 0, batch and queue at least 1")
+        self._run = run
+        self._key = key
+        self._max_wait = max_wait_ms / 1000
+        self._max_batch = max_batch
+        self._cache_size = cache_size
+        self._max_queue = max_queue
+        self._changed = threading.Condition()
+        self._cache: OrderedDict[tuple[str, Item], Result] = OrderedDict()
+        self._queued: OrderedDict[Item, list[_Request[Item, Result]]] = OrderedDict()
+        self._computed: dict[Item, list[_Request[Item, Result]]] = {}
+        self._outside: deque[_Request[Item, Result]] = deque()
+        self._worker: threading.Thread | None = None
+        self._closed = False
+
+    def call(self, items: Sequence[Item], *, timeout_s: float | None = None) -> list[Result]:
+        """Compute n items from any thread; the result has the order of the input.
+
+        Raises:
+            DeadlineExceededError: ``timeout_s`` ran out; the request is withdrawn.
+            JudgeError: The batcher is closed. Also whatever ``run`` raises.
+        """
+        request = self._submit(items)
+        try:
+            found = request.future.result(timeout_s)
+        except FutureTimeoutError:
+            if not request.future.cancel():
+                return self._ordered(items, request.future.result())
+            raise DeadlineExceededError(f"the judge gave no answer in {timeout_s} s") from None
+        except CancelledError:
+            raise JudgeError("the request was withdrawn") from None
+        except BaseException:
+            request.future.cancel()
+            raise
+        return self._ordered(items, found)
+
+    async def acall(self, items: Sequence[Item]) -> list[Result]:
+        """Compute n items from a coroutine; cancelling it withdraws the request.
+
+        Raises:
+            JudgeError: The batcher is closed. Also whatever ``run`` raises.
+        """
+        request = self._submit(items)
+        return self._ordered(items, await asyncio.wrap_future(request.future))
+
+    def close(self) -> None:
+        """Stop; callers still waiting get a ``JudgeError``."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+            worker = self._worker
+            waiting = {id(r): r for r in self._outside}
+            waiting |= {id(r): r for group in self._queued.values() for r in group}
+            self._outside.clear()
+            self._queued.clear()
+        for request in waiting.values():
+            request.fail(JudgeError("the judge was closed before it answered"))
+        if worker is not None and worker is not threading.current_thread():
+            worker.join()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def waiting(self) -> int:
+        """Items that wait to be computed, those of callers not yet let in included."""
+        with self._changed:
+            return len(self._queued) + sum(len(request.items) for request in self._outside)
+
+    @staticmethod
+    def _ordered(items: Sequence[Item], found: dict[Item, Result]) -> list[Result]:
+        return [found[item] for item in items]
+
+    def _submit(self, items: Sequence[Item]) -> _Request[Item, Result]:
+        request: _Request[Item, Result] = _Request(items)
+        key = self._key() if request.items else ""
+        request.future.add_done_callback(lambda future: self._withdraw(request, future))
+        with self._changed:
+            if self._closed:
+                raise JudgeError("the judge is closed")
+            for item in request.items:
+                if (key, item) in self._cache:
+                    self._cache.move_to_end((key, item))
+                    request.found[item] = self._cache[key, item]
+            complete = len(request.found) == len(request.items)
+            if not complete:
+                self._outside.append(request)
+                self._admit()
+                self._start_worker()
+                self._changed.notify_all()
+        if complete:
+            request.finish()
+        return request
+
+    def _admit(self) -> None:
+        """Let callers in while there is room. Holds the lock."""
+        while self._outside:
+            request = self._outside[0]
+            missing = [item for item in request.items if item not in request.found]
+            fresh = [i for i in missing if i not in self._queued and i not in self._computed]
+            if self._queued and len(self._queued) + len(fresh) > self._max_queue:
+                return
+            self._outside.popleft()
+            request.admitted = True
+            for item in missing:
+                if item in self._computed:
+                    self._computed[item].append(request)
+                else:
+                    self._queued.setdefault(item, []).append(request)
+
+    def _withdraw(
+        self, request: _Request[Item, Result], future: Future[dict[Item, Result]]
+    ) -> None:
+        """Forget a caller that gave up."""
+        if not future.cancelled():
+            return
+        with self._changed:
+            if not request.admitted:
+                if request in self._outside:
+                    self._outside.remove(request)
+            else:
+                for item in request.items:
+                    group = self._queued.get(item)
+                    if group is not None and request in group:
+                        group.remove(request)
+                        if not group:
+                            del self._queued[item]
+            self._admit()
+            self._changed.notify_all()
+
+    def _start_worker(self) -> None:
+        if self._worker is None:
+            self._worker = threading.Thread(target=self._work, name="micro-batcher", daemon=True)
+            self._worker.start()
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                idle = not self._queued
+                while not self._queued and not self._closed:
+                    self._changed.wait()
+                if self._closed:
+                    return
+                if idle:
+                    self._wait_for_company()
+                batch = [self._queued.popitem(last=False) for _ in range(self._batch_size())]
+                self._computed = dict(batch)
+                self._admit()
+            if batch:
+                self._compute([item for item, _ in batch])
+
+    def _wait_for_company(self) -> None:
+        """Give other callers a moment. Holds the lock, which waiting releases."""
+        end = time.monotonic() + self._max_wait
+        while len(self._queued) < self._max_batch and not self._closed:
+            left = end - time.monotonic()
+            if left <= 0 or not self._changed.wait(left):
+                return
+
+    def _batch_size(self) -> int:
+        return min(len(self._queued), self._max_batch)
+
+    def _compute(self, items: Sequence[Item]) -> None:
+        try:
+            key = self._key()
+            results = self._checked(items)
+        except Exception as error:
+            self._compute_apart(items, error)
+            return
+        self._deliver(key, dict(zip(items, results, strict=True)))
+
+    def _checked(self, items: Sequence[Item]) -> Sequence[Result]:
+        results = self._run(items)
+        if len(results) != len(items):
+            raise JudgeError(f"the judge gave {len(results)} results for {len(items)} items")
+        return results
+
+    def _compute_apart(self, items: Sequence[Item], error: Exception) -> None:
+        """After a failure, give every caller its own batch."""
+        with self._changed:
+            callers = {id(r): r for item in items for r in self._computed.get(item, ())}
+        wanted = set(items)
+        done: set[Item] = set()
+        for request in callers.values():
+            own = [item for item in request.items if item in wanted - done]
+            try:
+                if len(callers) == 1:
+                    raise error
+                results = dict(zip(own, self._checked(own) if own else (), strict=True))
+                done.update(own)
+                self._deliver(self._key(), results)
+            except Exception as again:
+                self._drop(request)
+                request.fail(again)
+        with self._changed:
+            for item, group in self._computed.items():  # callers that joined in the meantime
+                self._queued.setdefault(item, []).extend(group)
+            self._computed = {}
+            self._admit()
+
+    def _drop(self, request: _Request[Item, Result]) -> None:
+        """Take a failed request out of everything it still waits for."""
+        with self._changed:
+            for table in (self._queued, self._computed):
+                for item in request.items:
+                    group = table.get(item)
+                    if group is not None and request in group:
+                        group.remove(request)
+                        if not group:
+                            del table[item]
+
+    def _deliver(self, key: str, results: dict[Item, Result]) -> None:
+        with self._changed:
+            for item, result in results.items():
+                if self._cache_size:
+                    self._cache[key, item] = result
+                    self._cache.move_to_end((key, item))
+            while len(self._cache) > self._cache_size:
+                self._cache.popitem(last=False)
+            waiting = [(item, self._computed.pop(item, [])) for item in results]
+        for item, requests in waiting:
+            for request in requests:
+                request.settle(item, results[item])

@@ -1,0 +1,133 @@
+"""One judge for many callers: threads and coroutines share its batches and its memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from guardrail.types import Judgement, NLIScores
+from judges.base import AttributionItem, AttributionJudge, NLIJudge, Pair
+from judges.microbatcher import (
+    CACHE_SIZE,
+    MAX_BATCH,
+    MAX_QUEUE,
+    MAX_WAIT_MS,
+    MicroBatcher,
+)
+
+__all__ = ["AttributionService", "JudgeService"]
+
+
+class JudgeService(MicroBatcher[Pair, NLIScores]):
+    """An NLI judge shared by threads and coroutines; itself an ``NLIJudge``.
+
+    Args:
+        judge: Does the work.
+        max_wait_ms: Longest wait for company, milliseconds.
+        max_batch_pairs: Most pairs of a batch.
+        cache_size: Pairs to remember; 0 for none.
+        max_queue: Most pairs that wait to be judged; further callers wait outside.
+    """
+
+    def __init__(
+        self,
+        judge: NLIJudge,
+        *,
+        max_wait_ms: float = MAX_WAIT_MS,
+        max_batch_pairs: int = MAX_BATCH,
+        cache_size: int = CACHE_SIZE,
+        max_queue: int = MAX_QUEUE,
+    ) -> None:
+        super().__init__(
+            judge.judge,
+            key=lambda: judge.name,
+            max_wait_ms=max_wait_ms,
+            max_batch=max_batch_pairs,
+            cache_size=cache_size,
+            max_queue=max_queue,
+        )
+        self._judge = judge
+
+    @property
+    def name(self) -> str:
+        """Name and version of the judge, for the score log."""
+        return self._judge.name
+
+    def warm_up(self) -> None:
+        """Load the model; later calls do nothing."""
+        self._judge.warm_up()
+
+    def judge(self, pairs: Sequence[Pair], *, timeout_s: float | None = None) -> list[NLIScores]:
+        """Judge n pairs from any thread; the result has the order of the input.
+
+        Raises:
+            DeadlineExceededError: ``timeout_s`` ran out.
+            JudgeError: The judge failed on one of these pairs, or is closed.
+        """
+        return self.call(pairs, timeout_s=timeout_s)
+
+    async def ajudge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
+        """Judge n pairs from a coroutine; cancelling it withdraws the request.
+
+        Raises:
+            JudgeError: The judge failed on one of these pairs, or is closed.
+        """
+        return await self.acall(pairs)
+
+
+class AttributionService(MicroBatcher[AttributionItem, Judgement]):
+    """An attribution judge shared by threads and coroutines; itself an ``AttributionJudge``.
+
+    Args:
+        judge: Does the work.
+        max_wait_ms: Longest wait for company, milliseconds.
+        max_batch_items: Most items of a batch.
+        cache_size: Items to remember; 0 for none.
+        max_queue: Most items that wait to be judged; further callers wait outside.
+    """
+
+    def __init__(
+        self,
+        judge: AttributionJudge,
+        *,
+        max_wait_ms: float = MAX_WAIT_MS,
+        max_batch_items: int = MAX_BATCH,
+        cache_size: int = CACHE_SIZE,
+        max_queue: int = MAX_QUEUE,
+    ) -> None:
+        super().__init__(
+            judge.attribute,
+            key=lambda: judge.name,
+            max_wait_ms=max_wait_ms,
+            max_batch=max_batch_items,
+            cache_size=cache_size,
+            max_queue=max_queue,
+        )
+        self._judge = judge
+
+    @property
+    def name(self) -> str:
+        """Name and version of the judge, for the score log."""
+        return self._judge.name
+
+    def warm_up(self) -> None:
+        """Load the model; later calls do nothing."""
+        self._judge.warm_up()
+
+    def attribute(
+        self, items: Sequence[AttributionItem], *, timeout_s: float | None = None
+    ) -> list[Judgement]:
+        """Judge n items from any thread; the result has the order of the input.
+
+        Raises:
+            DeadlineExceededError: ``timeout_s`` ran out.
+            JudgeError: The judge failed on one of these items, or is closed.
+        """
+        return self.call(items, timeout_s=timeout_s)
+
+    async def aattribute(self, items: Sequence[AttributionItem]) -> list[Judgement]:
+        """Judge n items from a coroutine; cancelling it withdraws the request.
+
+        Raises:
+            JudgeError: The judge failed on one of these items, or is closed.
+        """
+        return await self.acall(items)

@@ -1,0 +1,169 @@
+"""T5 judges of the TRUE kind: entailment as the likelihood of "1" against "0" (AutoIS).
+
+The papers generate text with an 11B T5, one pair at a time. One decoder step holds the same
+answer: the logits of "1" and "0" as first token.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guardrail.errors import ConfigError, JudgeError
+from guardrail.types import NLIScores
+from judges.base import Pair
+from judges.batching import distinct
+from judges.session import readable
+from judges.torch_runner import (
+    Prepared,
+    TorchRunner,
+    chosen_dtype,
+    load_pretrained,
+    prepared_ahead,
+)
+from judges.windows import pair_windows
+
+__all__ = ["T5True"]
+
+MAX_LENGTH = 2048
+"""Tokens; T5 has relative positions and no limit of its own."""
+
+TOKEN_BUDGET = 16_384
+"""Tokens of a batch, padding included; keeps T5-XXL busy and fits beside its weights."""
+
+PREMISE, HYPOTHESIS = "premise:", "hypothesis:"
+
+
+class T5True:
+    """An NLI judge from a T5 model that was trained to say "1" for entailment and "0" else.
+
+    It does not tell contradiction: what is not entailed counts as neutral. Premises that are
+    too long are judged in windows, the most entailing one counts.
+
+    Args:
+        model: Model id or folder.
+        device: ``cuda``, ``cpu``, …; the GPU where there is one by default.
+        dtype: ``bfloat16``, ``float32``, …; bfloat16 on a GPU by default.
+        max_length: Most tokens of a pair.
+        token_budget: Most tokens of a batch, padding included.
+        compiled: Run the model through ``torch.compile``.
+    """
+
+    def __init__(
+        self,
+        model: str | None,
+        *,
+        device: str | None = None,
+        dtype: str | None = None,
+        max_length: int = MAX_LENGTH,
+        token_budget: int = TOKEN_BUDGET,
+        compiled: bool = False,
+    ) -> None:
+        if not model:
+            raise ConfigError("a T5 judge needs a model, as in 't5-true:google/flan-t5-small'")
+        self._id = model
+        self._device = device
+        self._dtype = dtype
+        self._max_length = max_length
+        self._budget = token_budget
+        self._compiled = compiled
+        self._lock = threading.Lock()
+        self._tokenizer: Any = None
+        self._runner: TorchRunner | None = None
+        self._answers = (0, 0)
+
+    @property
+    def name(self) -> str:
+        """Name of the judge, for the score log."""
+        return f"t5-true:{self._id}"
+
+    def warm_up(self) -> None:
+        """Load the model; later calls do nothing.
+
+        Raises:
+            JudgeError: The model does not exist or has no tokens "1" and "0".
+            MissingExtraError: torch or transformers is missing.
+        """
+        with self._lock:
+            if self._runner is not None:
+                return
+            device, dtype = chosen_dtype(self._device, self._dtype)
+            model, self._tokenizer = load_pretrained(
+                self._id, "AutoModelForSeq2SeqLM", device=device, dtype=dtype
+            )
+            one, zero = (
+                self._tokenizer.encode(text, add_special_tokens=False)[-1] for text in "10"
+            )
+            if one == zero or self._tokenizer.unk_token_id in (one, zero):
+                raise JudgeError(f"{self._id} cannot say '1' and '0'; is it a TRUE model?")
+            self._answers = (one, zero)
+            self._runner = TorchRunner(
+                model,
+                pad_id=self._tokenizer.pad_token_id,
+                token_budget=self._budget,
+                compiled=self._compiled,
+                outputs=self._first_step,
+            )
+
+    def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
+        """Judge n pairs; the result has length n and the order of the input.
+
+        Raises:
+            JudgeError: The model cannot be loaded or gave no usable output.
+        """
+        self.warm_up()
+        wanted, inverse = distinct(pairs)
+        assert self._runner is not None
+        results: list[NLIScores] = []
+        for chunk in prepared_ahead(self._prepare, wanted):
+            rows = self._runner.run(chunk.sequences, name=self.name)
+            results.extend(_chunk_scores(chunk, rows))
+        return [results[i] for i in inverse]
+
+    def _prepare(self, pairs: Sequence[Pair]) -> Prepared:
+        before, between = self._ids([PREMISE, HYPOTHESIS])
+        end = [self._tokenizer.eos_token_id]
+        capacity = self._max_length - len(before) - len(between) - len(end)
+        chunk = Prepared(count=len(pairs))
+        texts = self._ids([text for pair in pairs for text in pair])
+        for i in range(len(pairs)):
+            for window in pair_windows(texts[2 * i], texts[2 * i + 1], capacity):
+                first = [*before, *window.premise, *between]
+                chunk.add([*first, *window.hypothesis, *end], len(first), (i, window.part))
+        return chunk
+
+    def _ids(self, texts: Sequence[str]) -> list[list[int]]:
+        cleaned = [readable(text) for text in texts]
+        encoded = self._tokenizer(cleaned, add_special_tokens=False, verbose=False)
+        ids: list[list[int]] = encoded["input_ids"]
+        return ids
+
+    def _first_step(self, model: Any, inputs: dict[str, Any]) -> Any:
+        """Probability of "1" against "0" as the first token, [n, 1]."""
+        import torch
+
+        rows = len(inputs["input_ids"])
+        start = torch.full(
+            (rows, 1),
+            model.config.decoder_start_token_id,
+            dtype=torch.long,
+            device=inputs["input_ids"].device,
+        )
+        logits = model(**inputs, decoder_input_ids=start, use_cache=False).logits[:, 0]
+        chances = logits[:, list(self._answers)].float().softmax(-1)
+        return chances[:, :1]
+
+
+def _chunk_scores(chunk: Prepared, rows: NDArray[np.float32]) -> list[NLIScores]:
+    """The most entailing window of the least entailed part of each hypothesis."""
+    best: dict[tuple[int, int], float] = {}
+    for owner, row in zip(chunk.owners, rows, strict=True):
+        best[owner] = max(best.get(owner, 0.0), float(row[0]))
+    scores = [1.0] * chunk.count
+    for (i, _), chance in best.items():
+        scores[i] = min(scores[i], chance)
+    return [NLIScores(entailment=score, neutral=1 - score, contradiction=0.0) for score in scores]

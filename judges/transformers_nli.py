@@ -1,0 +1,234 @@
+"""Any Hugging Face NLI classifier as a judge, on GPU or CPU."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guardrail.errors import ConfigError, JudgeError
+from guardrail.types import NLIScores
+from judges.base import Pair
+from judges.batching import distinct
+from judges.session import readable, softmax
+from judges.torch_runner import (
+    Prepared,
+    TorchRunner,
+    chosen_dtype,
+    load_pretrained,
+    prepared_ahead,
+)
+from judges.windows import pair_windows
+
+__all__ = ["TransformersNLI", "label_columns"]
+
+TOKEN_BUDGET = 32_768
+"""Tokens of a batch, padding included; fills a large GPU and takes under 2 GB for roberta-large."""
+
+DEFAULT_LENGTH = 512
+"""Tokens, for models whose configuration names no limit."""
+
+_PATTERNS: Mapping[str, str] = {
+    "neither": r"not?[\s_-]*entail|non[\s_-]*entail",
+    "entailment": r"entail|support",
+    "neutral": r"neutral|not[\s_-]*enough|nei\b|unrelated",
+    "contradiction": r"contra|refut",
+}
+
+
+def label_columns(id2label: Mapping[int, str]) -> dict[str, int]:
+    """Find the columns of the labels in a model's configuration.
+
+    Returns:
+        Column of ``entailment`` and either of ``neutral`` and ``contradiction``, or of
+        ``neither`` for a model with two labels.
+
+    Raises:
+        JudgeError: The labels are not those of an NLI model.
+    """
+    columns: dict[str, int] = {}
+    for column, label in id2label.items():
+        for name, pattern in _PATTERNS.items():
+            if re.search(pattern, label, re.IGNORECASE):
+                if name in columns:
+                    raise JudgeError(f"two labels of {dict(id2label)} mean {name}")
+                columns[name] = int(column)
+                break
+    known = [{"entailment", "neutral", "contradiction"}, {"entailment", "neither"}]
+    if len(columns) != len(id2label) or set(columns) not in known:
+        raise JudgeError(
+            f"the labels {dict(id2label)} are not those of an NLI model; "
+            "pass labels=('entailment', 'neutral', 'contradiction') in the model's order"
+        )
+    return columns
+
+
+class TransformersNLI:
+    """An NLI judge from a Hugging Face sequence classifier of any label order.
+
+    Models with two labels (entailment or not) give ``neutral`` for the second. Premises that
+    are too long are judged in overlapping windows; the most decided one counts.
+
+    Args:
+        model: Model id or folder.
+        device: ``cuda``, ``cpu``, …; the GPU where there is one by default.
+        dtype: ``bfloat16``, ``float32``, …; bfloat16 on a GPU by default.
+        labels: Labels in the order of the model's logits, where its configuration does not
+            name them; ``not_entailment`` for the second of two.
+        token_budget: Most tokens of a batch, padding included.
+        compiled: Run through ``torch.compile``, over few padded lengths.
+    """
+
+    def __init__(
+        self,
+        model: str | None,
+        *,
+        device: str | None = None,
+        dtype: str | None = None,
+        labels: Sequence[str] | None = None,
+        token_budget: int = TOKEN_BUDGET,
+        compiled: bool = False,
+    ) -> None:
+        if not model:
+            raise ConfigError(
+                "this judge needs a model, as in 'transformers:facebook/bart-large-mnli'"
+            )
+        self._id = model
+        self._device = device
+        self._dtype = dtype
+        self._labels = labels
+        self._budget = token_budget
+        self._compiled = compiled
+        self._lock = threading.Lock()
+        self._tokenizer: Any = None
+        self._runner: TorchRunner | None = None
+        self._columns: dict[str, int] = {}
+        self._max_length = DEFAULT_LENGTH
+        self._segments = False
+
+    @property
+    def name(self) -> str:
+        """Name of the judge, for the score log."""
+        return f"transformers:{self._id}"
+
+    def warm_up(self) -> None:
+        """Load the model; later calls do nothing.
+
+        Raises:
+            JudgeError: The model does not exist or is no NLI model.
+            MissingExtraError: torch or transformers is missing.
+        """
+        with self._lock:
+            if self._runner is not None:
+                return
+            device, dtype = chosen_dtype(self._device, self._dtype)
+            model, self._tokenizer = load_pretrained(
+                self._id, "AutoModelForSequenceClassification", device=device, dtype=dtype
+            )
+            config = model.config
+            names = dict(enumerate(self._labels)) if self._labels else config.id2label
+            self._columns = label_columns(names)
+            self._max_length = _longest(config, self._tokenizer)
+            self._segments = getattr(config, "type_vocab_size", 0) > 1
+            pad = self._tokenizer.pad_token_id
+            self._runner = TorchRunner(
+                model,
+                pad_id=config.eos_token_id if pad is None else pad,
+                token_budget=self._budget,
+                compiled=self._compiled,
+                positions=self._max_length,
+                outputs=lambda loaded, inputs: loaded(**inputs).logits,
+            )
+
+    def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
+        """Judge n pairs; the result has length n and the order of the input.
+
+        Raises:
+            JudgeError: The model cannot be loaded or gave no usable output.
+        """
+        self.warm_up()
+        wanted, inverse = distinct(pairs)
+        assert self._runner is not None
+        results: list[NLIScores] = []
+        for chunk in prepared_ahead(self._prepare, wanted):
+            logits = self._runner.run(
+                chunk.sequences, borders=chunk.borders if self._segments else (), name=self.name
+            )
+            results.extend(self._chunk_scores(chunk, logits))
+        return [results[i] for i in inverse]
+
+    def _prepare(self, pairs: Sequence[Pair]) -> Prepared:
+        texts, places = distinct([text for pair in pairs for text in pair])
+        ids = self._ids(texts)
+        before, between, after = self._frame()
+        capacity = self._max_length - len(before) - len(between) - len(after)
+        chunk = Prepared(count=len(pairs))
+        for i in range(len(pairs)):
+            for window in pair_windows(ids[places[2 * i]], ids[places[2 * i + 1]], capacity):
+                first = [*before, *window.premise, *between]
+                chunk.add([*first, *window.hypothesis, *after], len(first), (i, window.part))
+        return chunk
+
+    def _chunk_scores(self, chunk: Prepared, logits: NDArray[np.float32]) -> list[NLIScores]:
+        """The most decided window of the least entailed part of each hypothesis."""
+        best: dict[tuple[int, int], NLIScores] = {}
+        for owner, row in zip(chunk.owners, softmax(logits), strict=True):
+            found = self._scores(row)
+            if owner not in best or found.neutral < best[owner].neutral:
+                best[owner] = found
+        weakest: dict[int, NLIScores] = {}
+        for (i, _), found in best.items():
+            if i not in weakest or found.entailment < weakest[i].entailment:
+                weakest[i] = found
+        return [weakest[i] for i in range(chunk.count)]
+
+    def _scores(self, row: NDArray[np.float64]) -> NLIScores:
+        values = {name: float(row[column]) for name, column in self._columns.items()}
+        return NLIScores(
+            entailment=values["entailment"],
+            neutral=values.get("neutral", values.get("neither", 0.0)),
+            contradiction=values.get("contradiction", 0.0),
+        )
+
+    def _ids(self, texts: Sequence[str]) -> list[list[int]]:
+        if not texts:
+            return []
+        encoded = self._tokenizer(
+            [readable(text) for text in texts], add_special_tokens=False, verbose=False
+        )
+        ids: list[list[int]] = encoded["input_ids"]
+        return ids
+
+    def _frame(self) -> tuple[list[int], list[int], list[int]]:
+        """Special tokens before, between and after the two texts of a pair."""
+        first, second = self._ids(["a", "b"])
+        whole: list[int] = self._tokenizer("a", "b")["input_ids"]
+        start = _find(whole, first, 0)
+        middle = _find(whole, second, start + len(first))
+        return (
+            whole[:start],
+            whole[start + len(first) : middle],
+            whole[middle + len(second) :],
+        )
+
+
+def _find(whole: Sequence[int], part: Sequence[int], start: int) -> int:
+    for place in range(start, len(whole) - len(part) + 1):
+        if list(whole[place : place + len(part)]) == list(part):
+            return place
+    raise JudgeError("the model's tokenizer reads a pair of texts in a way that is not supported")
+
+
+def _longest(config: Any, tokenizer: Any) -> int:
+    """Most tokens of a sequence, by the smaller of what model and tokenizer say."""
+    limits = [int(tokenizer.model_max_length)]
+    positions = getattr(config, "max_position_embeddings", None)
+    if positions and positions > 0:
+        # RoBERTa's position table begins behind the padding id and holds that many less.
+        shifted = "roberta" in getattr(config, "model_type", "")
+        limits.append(int(positions) - (config.pad_token_id + 1 if shifted else 0))
+    return min([limit for limit in limits if limit < 1_000_000] or [DEFAULT_LENGTH])
