@@ -7,7 +7,7 @@ the whole answer has been judged, as ranking and regeneration need.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -20,10 +20,11 @@ from chains.rendition import (
     render_sentences,
 )
 from guardrail import ANNOTATE, Guardrail, Policy
+from guardrail.loop import run_sync
 from guardrail.sentences import split_sentences
 from guardrail.types import Action, Category, Citation, GuardedAnswer, Sentence
 
-__all__ = ["Release", "SentenceGate", "StreamMode", "guard_stream"]
+__all__ = ["Release", "SentenceGate", "StreamMode", "guard_stream", "guard_stream_sync"]
 
 REMOVING = frozenset({Action.FILTER, Action.REGENERATE, Action.REFUSE})
 """What a policy may ask for a failed sentence; in a stream all of them mean: do not release."""
@@ -50,37 +51,30 @@ class Release(NamedTuple):
     answer: GuardedAnswer | None = None
 
 
-async def guard_stream(
-    guard: Guardrail,
-    question: str,
-    pieces: AsyncIterable[str],
-    *,
-    policy: Policy,
-    mode: StreamMode = StreamMode.SENTENCE,
-    style: MarkerStyle = MarkerStyle.KALMA,
-) -> AsyncIterator[Release]:
-    """Judge a streamed answer and release it as the mode allows.
+async def guard_stream(gate: SentenceGate, pieces: AsyncIterable[str]) -> AsyncIterator[Release]:
+    """Judge a streamed answer and release it as the gate's mode allows.
 
     Args:
-        guard: The guardrail.
-        question: What the answer answers.
+        gate: Made for this one answer.
         pieces: The model's text as it comes, in pieces of any size.
-        policy: Decides what may be released.
-        mode: When.
-        style: How markers look in the released text.
 
     Yields:
         Releases in order; the last one carries the guarded answer.
     """
-    gate = SentenceGate(guard, question, policy=policy, style=style)
     async for piece in pieces:
-        if mode is StreamMode.SENTENCE:
-            release = await gate.feed(piece)
-            if release.text:
-                yield release
-        else:
-            gate.hold(piece)
-    yield await (gate.finish() if mode is StreamMode.SENTENCE else gate.finish_whole())
+        release = await gate.feed(piece)
+        if release.text:
+            yield release
+    yield await gate.finish()
+
+
+def guard_stream_sync(gate: SentenceGate, pieces: Iterable[str]) -> Iterator[Release]:
+    """``guard_stream`` over a blocking source, which is read in the caller's own thread."""
+    for piece in pieces:
+        release = run_sync(gate.feed(piece))
+        if release.text:
+            yield release
+    yield run_sync(gate.finish())
 
 
 class SentenceGate:
@@ -90,6 +84,7 @@ class SentenceGate:
         guard: The guardrail.
         question: What the answer answers.
         policy: Sentences it would remove are never released.
+        mode: When judged text is released.
         style: How markers look in the released text.
     """
 
@@ -99,11 +94,13 @@ class SentenceGate:
         question: str,
         *,
         policy: Policy,
+        mode: StreamMode = StreamMode.SENTENCE,
         style: MarkerStyle = MarkerStyle.KALMA,
     ) -> None:
         self._guard = guard
         self._question = question
         self._policy = policy
+        self._mode = mode
         self._style = style
         # Judging must not remove anything here, or offsets would move between two looks.
         self._look = ANNOTATE.model_copy(
@@ -115,17 +112,15 @@ class SentenceGate:
         self._sent = 0
         self._footnotes: dict[Citation, int] = {}
 
-    def hold(self, piece: str) -> None:
-        """Take text without judging it yet."""
-        self._raw += piece
-
     async def feed(self, piece: str) -> Release:
         """Take text; release the sentences it completes, or nothing.
 
         Raises:
             GuardrailError: A part cannot be used and the policy says ``raise``.
         """
-        self.hold(piece)
+        self._raw += piece
+        if self._mode is StreamMode.BUFFER:
+            return Release("")
         complete = _complete(self._raw, self._judged_raw)
         if complete <= self._judged_raw:
             return Release("")
@@ -133,22 +128,23 @@ class SentenceGate:
         return await self._judge(self._raw[:complete])
 
     async def finish(self) -> Release:
-        """Judge and release what is left, and give the verdict on the whole."""
-        last = await self._judge(self._raw, final=True)
-        answer = await self._guard.acheck(
-            question=self._question, answer=self._raw, policy=self._policy
-        )
-        text = last.text + footnote_list(self._footnotes) * bool(self._sent)
-        if not self._sent and answer.action is Action.REFUSE:
-            text = answer.text
-        return Release(text, last.citations, answer)
+        """Judge and release what is left, and give the verdict on the whole.
 
-    async def finish_whole(self) -> Release:
-        """Judge the whole answer at once and release what the policy leaves of it."""
+        A stream without text, such as a tool call, has no verdict.
+        """
+        if not self._raw.strip():
+            return Release("")
+        last = Release("")
+        if self._mode is StreamMode.SENTENCE:
+            last = await self._judge(self._raw, final=True)
         answer = await self._guard.acheck(
             question=self._question, answer=self._raw, policy=self._policy
         )
-        return Release(*render(answer, self._style), answer)
+        if self._mode is StreamMode.BUFFER:
+            return Release(*render(answer, self._style), answer)
+        if not self._sent and answer.action is Action.REFUSE:
+            return Release(answer.text, (), answer)
+        return Release(last.text + footnote_list(self._footnotes), last.citations, answer)
 
     async def _judge(self, raw: str, *, final: bool = False) -> Release:
         """Judge the answer so far and release its sentences that are new."""

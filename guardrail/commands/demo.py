@@ -13,7 +13,9 @@ from guardrail.commands.options import Graph
 
 __all__ = ["demo"]
 
-QUESTION = "How did Orazio Gentileschi's influence on Artemisia shape her as a Baroque painter?"
+QUESTION = (
+    "How did Mary Shelley's parents, William Godwin and Mary Wollstonecraft, shape her as a writer?"
+)
 CANDIDATES = 5
 
 
