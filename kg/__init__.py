@@ -2,8 +2,8 @@
 
 >>> from kg import open_graph
 >>> graph = open_graph()                      # the people graph of the package
->>> graph.find(["Ada Lovelace"])[0][0].id
-'Q7259'
+>>> graph.find(["Mary Shelley"])[0][0].id
+'Q47152'
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kg.base import KnowledgeGraph, MentionIndex
+    from kg.endpoint import EndpointSettings
     from kg.linking import EntityLinker
     from kg.load import LoadReport, load_graph
     from kg.opening import open_graph
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from kg.store import OxigraphGraph
 
 __all__ = [
+    "EndpointSettings",
     "EntityLinker",
     "GraphStats",
     "KnowledgeGraph",
@@ -39,6 +41,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "EndpointSettings": "kg.endpoint",
     "EntityLinker": "kg.linking",
     "GraphStats": "kg.results",
     "KnowledgeGraph": "kg.base",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import random
 import time
 import urllib.error
@@ -22,6 +23,7 @@ from kg.cache import QueryCache, default_cache_path
 
 __all__ = ["Cell", "Endpoint", "EndpointSettings", "QueryRejectedError"]
 
+_LOG = logging.getLogger(__name__)
 _RESULT_TYPES = ("application/sparql-results+json", "application/json", "text/json")
 _GRAPH_TYPES = ("text/turtle", "application/n-triples", "application/x-turtle", "text/plain")
 _TRANSIENT_STATUS = (408, 425, 429, 500, 502, 503, 504)
@@ -94,10 +96,7 @@ class Endpoint:
             raise ConfigError(f"{url!r} is not the address of an endpoint; it starts with https://")
         self.url = url
         self.settings = settings
-        self._cache: QueryCache | None = None
-        if settings.cache is not None:
-            path = default_cache_path() if settings.cache == "default" else settings.cache
-            self._cache = QueryCache(path, expire_s=settings.cache_expire_s)
+        self._cache = _open_cache(settings)
 
     def select(self, query: str) -> list[dict[str, Cell]]:
         """Run a SELECT and return its solutions, from the cache where it is fresh.
@@ -267,6 +266,19 @@ class Endpoint:
                 f"{self.url} breaks off or sends malformed JSON: {error}"
             ) from error
         raise KnowledgeGraphError(f"{self.url} answers with JSON that is no SPARQL result")
+
+
+def _open_cache(settings: EndpointSettings) -> QueryCache | None:
+    if settings.cache is None:
+        return None
+    if settings.cache != "default":
+        return QueryCache(settings.cache, expire_s=settings.cache_expire_s)
+    try:
+        return QueryCache(default_cache_path(), expire_s=settings.cache_expire_s)
+    except ConfigError as error:
+        # Nobody asked for this file by name: a read-only home is no reason to fail.
+        _LOG.warning("%s; going on without", error)
+        return None
 
 
 def _cell(term: dict[str, Any]) -> Cell:

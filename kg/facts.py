@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from guardrail.types import Triple
+from guardrail.types import Entity, Subgraph, Triple
 from kg.profiles import Profile, local_name
 from kg.values import render_literal
 
-__all__ = ["Name", "Row", "choose_names", "fallback_label", "order", "property_fallback", "triples"]
+__all__ = [
+    "Name",
+    "Row",
+    "choose_names",
+    "fallback_label",
+    "order",
+    "property_fallback",
+    "triples",
+    "unknown",
+]
 
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 UNREADABLE = 1_000
 """Language rank of a name in a language that the profile does not list."""
 
@@ -120,6 +131,13 @@ def fallback_label(iri: str, profile: Profile) -> str:
     """Name a node that has no label: its short id, or the readable end of its IRI."""
     short = profile.short(iri)
     return local_name(iri) if short == iri else short
+
+
+def unknown(identifier: str, profile: Profile) -> Subgraph:
+    """The empty subgraph of an id that the graph does not know."""
+    text = _SURROGATE.sub("\ufffd", identifier)
+    label = local_name(text) if ":" in text else text
+    return Subgraph(entity=Entity(id=profile.short(text), label=label))
 
 
 def property_fallback(predicate: str) -> str:

@@ -17,6 +17,7 @@ from kg.facts import (
     fallback_label,
     property_fallback,
     triples,
+    unknown,
 )
 from kg.profiles import Profile
 
@@ -86,8 +87,7 @@ class NodeReader:
             return cached
         entity, rows, truncated = self._read(iri)
         if entity is None:
-            name = fallback_label(iri, self._profile)
-            return Subgraph(entity=Entity(id=self._profile.short(iri), label=name))
+            return unknown(self._profile.short(iri), self._profile)
         outgoing = self._triples(rows)
         incoming: list[Row] = []
         for quad in self._quads(None, None, NamedNode(iri)):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from guardrail.errors import KnowledgeGraphError
 
 if TYPE_CHECKING:
+    from kg.endpoint import EndpointSettings
     from kg.profiles import Profile
     from kg.sparql import SparqlGraph
     from kg.store import OxigraphGraph
@@ -16,7 +17,10 @@ __all__ = ["open_graph"]
 
 
 def open_graph(
-    location: str | Path | None = None, *, profile: str | Path | Profile | None = None
+    location: str | Path | None = None,
+    *,
+    profile: str | Path | Profile | None = None,
+    settings: EndpointSettings | None = None,
 ) -> OxigraphGraph | SparqlGraph:
     """Open a knowledge graph.
 
@@ -26,6 +30,7 @@ def open_graph(
             memory; or the ``http(s)://`` address of a SPARQL endpoint.
         profile: Name or TOML file of the vocabulary profile; None to detect it. An endpoint
             whose address does not tell (Wikidata's and DBpedia's do) is read as plain RDFS.
+        settings: Time limits, retries and cache of an endpoint; other graphs take none.
 
     Raises:
         KnowledgeGraphError: If there is no graph there, or it cannot be read.
@@ -38,7 +43,7 @@ def open_graph(
     if str(location).startswith(("http://", "https://")):
         from kg.sparql import SparqlGraph
 
-        return SparqlGraph(str(location), profile=profile)
+        return SparqlGraph(str(location), profile=profile, settings=settings)
     path = Path(location).expanduser()
     if path.is_dir():
         from kg.store import OxigraphGraph

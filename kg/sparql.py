@@ -25,6 +25,7 @@ from kg.facts import (
     fallback_label,
     property_fallback,
     triples,
+    unknown,
 )
 from kg.profiles import Profile, load_profile
 from kg.quoting import quote_iri
@@ -145,8 +146,7 @@ class SparqlGraph:
         for id_, iri in zip(ids, iris, strict=True):
             entity = None if iri is None else known.get(iri)
             if iri is None or entity is None:
-                label = id_ if iri is None else fallback_label(iri, self._profile)
-                graphs.append(Subgraph(entity=Entity(id=id_, label=label)))
+                graphs.append(unknown(id_, self._profile))
                 continue
             cut = len(outgoing[iri]) > limit or len(incoming[iri]) > limit
             graphs.append(

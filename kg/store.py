@@ -9,6 +9,7 @@ from pyoxigraph import DefaultGraph, NamedNode, RdfFormat, Store
 
 from guardrail.errors import InputError, KnowledgeGraphError
 from guardrail.types import Entity, Mention, Subgraph, Triple
+from kg.facts import unknown
 from kg.labels import LabelIndex, MemoryLabelIndex, StoredLabelIndex, key_of, names_in, spot
 from kg.nodes import NodeReader, detect_profile
 from kg.profiles import Profile, load_profile
@@ -87,7 +88,7 @@ class OxigraphGraph:
         cls,
         text: str | bytes,
         *,
-        format: RdfFormat = RdfFormat.TURTLE,  # noqa: A002 - the field's own word
+        format: RdfFormat = RdfFormat.TURTLE,
         profile: str | Path | Profile | None = None,
         name: str | None = None,
     ) -> OxigraphGraph:
@@ -156,7 +157,7 @@ class OxigraphGraph:
         """
         reader = self._nodes()
         return [
-            Subgraph(entity=Entity(id=id_, label=id_))
+            unknown(id_, self.profile)
             if (iri := self._iri(id_)) is None
             else reader.subgraph(iri, limit)
             for id_ in ids

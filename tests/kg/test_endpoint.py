@@ -73,7 +73,7 @@ class Server:
             def do_GET(self) -> None:
                 outer.answer(self, self.path)
 
-            def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            def log_message(self, format: str, *args: object) -> None:
                 pass
 
         self.replies = replies
@@ -208,6 +208,17 @@ def test_results_are_cached_between_graphs_and_expire(tmp_path: Path) -> None:
         time.sleep(0.1)
         Endpoint(server.url, stale).select(QUERY)
         assert len(server.requests) == 3
+
+
+def test_a_home_that_cannot_be_written_costs_only_the_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    with serving(reply()) as server:
+        assert Endpoint(server.url, settings(cache="default")).select(QUERY)
+        with pytest.raises(ConfigError, match="query cache"):
+            Endpoint(server.url, settings(cache=tmp_path / "file" / "named.sqlite"))
 
 
 def test_failures_are_not_cached(tmp_path: Path) -> None:

@@ -8,8 +8,14 @@ from pathlib import Path
 import pytest
 
 from guardrail.errors import InputError
-from kg import KnowledgeGraph, OxigraphGraph, SparqlGraph, load_graph, open_graph
-from kg.endpoint import EndpointSettings
+from kg import (
+    EndpointSettings,
+    KnowledgeGraph,
+    OxigraphGraph,
+    SparqlGraph,
+    load_graph,
+    open_graph,
+)
 
 from .conftest import PAINTERS, SparqlServer
 
@@ -77,7 +83,7 @@ def test_entities_are_none_where_unknown(graph: Graph) -> None:
 
 
 def test_one_hop_subgraph(graph: Graph) -> None:
-    artemisia, unknown = graph.subgraphs([ARTEMISIA, "Q404"])
+    artemisia, unknown, malformed = graph.subgraphs([ARTEMISIA, "Q404", "a b\ud800>"])
     assert [triple.text for triple in artemisia.triples] == [
         "Artemisia Gentileschi, date of birth: 1593-07-08.",
         "Artemisia Gentileschi, father: Orazio Gentileschi.",
@@ -93,7 +99,8 @@ def test_one_hop_subgraph(graph: Graph) -> None:
     father = artemisia.triples[1]
     assert (father.subject_id, father.property_id, father.value_id) == (ARTEMISIA, "P22", ORAZIO)
     assert artemisia.triples[0].value_id is None
-    assert unknown.triples == unknown.incoming == ()
+    assert unknown.triples == unknown.incoming == malformed.triples == ()
+    assert unknown.entity.id == unknown.entity.label == "Q404"
     assert not artemisia.truncated
 
 

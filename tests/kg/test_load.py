@@ -130,6 +130,15 @@ def test_places_without_a_graph(tmp_path: Path) -> None:
         load_graph(tmp_path / "a.nt", tmp_path)
 
 
+def test_a_graph_that_is_being_written(tmp_path: Path) -> None:
+    (tmp_path / "a.nt").write_text(TRIPLES)
+    load_graph(tmp_path / "a.nt", tmp_path / "g")
+    writer = OxigraphGraph.open(tmp_path / "g", writable=True)
+    with pytest.raises(KnowledgeGraphError, match="cannot open"):
+        load_graph(tmp_path / "a.nt", tmp_path / "g")
+    writer.close()
+
+
 def test_a_closed_graph_says_so() -> None:
     graph = OxigraphGraph.from_text(TRIPLES)
     graph.close()
