@@ -84,7 +84,7 @@ def sentences(triple: Triple) -> tuple[str, ...]:
 
 
 def questions(label: str, subject: str) -> tuple[str, ...]:
-    """Questions that the value of the property answers, e.g. *Where was Ada Lovelace born?*"""
+    """Questions that the value of the property answers, such as *Where was Ada born?* for Ada."""
     return tuple(_fill(template, subject, "") for template in phrasing(label).questions)
 
 
@@ -220,7 +220,11 @@ def _from_label(label: str) -> Phrasing:
     head, tail = words[0], words[-1]
     participle = head.endswith("ed") or head in _IRREGULAR
     verb = (
-        head.endswith("s") and not head.endswith("ss") and head not in _NOT_VERBS and len(words) > 1
+        head.endswith("s")
+        and not head.endswith("ss")
+        and head not in _NOT_VERBS
+        and len(words) > 1
+        and words[1] != "of"
     ) or label in {"uses", "depicts", "contains", "follows", "replaces", "precedes"}
     if head == "has" and len(words) > 1:
         return _noun(" ".join(words[1:]))
@@ -238,7 +242,20 @@ def _from_label(label: str) -> Phrasing:
         )
     if verb and (tail in _PREPOSITIONS or len(words) == 1):
         return _verbal(label, (f"{name} {{v}}",), f"What is it that {{s}} {name}?", name)
+    if (verb or participle) and not _PREPOSITIONS.isdisjoint(words):
+        return _entry(name)
     return _noun(name)
+
+
+def _entry(name: str) -> Phrasing:
+    """A label that is no phrase of English on its own, such as *located at street address*."""
+    return Phrasing(
+        noun=f'"{name}" entry',
+        predicates=(f'has {{v}} under "{name}"', f'has the "{name}" entry {{v}}'),
+        inversions=(f'{{v}} is the "{name}" entry of {{s}}',),
+        questions=(f'What stands under "{name}" for {{s}}?',),
+        known=False,
+    )
 
 
 def _verbal(label: str, verbs: Sequence[str], question: str, noun: str) -> Phrasing:

@@ -9,7 +9,8 @@ the construction.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from pydantic import FiniteFloat
@@ -100,13 +101,13 @@ def overlap_features(row: CAQARow) -> list[float]:
     evidence = " ".join(row.evidence)
     words, answer, question = _words(evidence), _words(row.answer), _words(row.question)
     have, own = set(words), set(answer) - set(question)
-    pairs = set(zip(answer, answer[1:], strict=False))
+    pairs = set(pairwise(answer))
     names = re.findall(r"\b[A-Z]\w+", row.answer)
     return [
         _share(set(answer), have),
         _share(set(question), have),
         _share(own, have),
-        _share(pairs, set(zip(words, words[1:], strict=False))),
+        _share(pairs, set(pairwise(words))),
         len(set(answer) & have) / max(1, len(set(answer) | have)),
         sum(name in evidence for name in names) / max(1, len(names)),
         float(len(words)),
@@ -147,5 +148,5 @@ def _words(text: str) -> list[str]:
     return re.findall(r"\w+", text.casefold())
 
 
-def _share(part: set[object] | set[str], whole: set[object] | set[str]) -> float:
+def _share(part: Set[object], whole: Set[object]) -> float:
     return len(part & whole) / max(1, len(part))

@@ -122,6 +122,7 @@ def plan(graph: FactGraph, query: Query, rng: random.Random, *, edited: float) -
             root.key,
         )
     used = _Used(query, rival)
+    used.take(decoy)
     around = []
     for root_ in query.roots:
         for node in root_.nodes():
@@ -255,7 +256,7 @@ def _edges(query: Query) -> list[tuple[str, Edge]]:
 
 
 def _vague(graph: FactGraph, query: Query) -> bool:
-    """Whether the question would ask for anything at all: *What is male?*"""
+    """Whether the question (*What is male?*) fits far too much to be asked."""
     for root in query.roots:
         if len(root.edges) == 1 and not root.edges[0].forward:
             child = root.edges[0].child
@@ -307,14 +308,14 @@ def _about(graph: FactGraph, key: str, used: _Used, rng: random.Random) -> Fact 
         if fact.property not in used.properties and end not in used.keys and used.allows(fact):
             return fact
     for _ in range(_TRIES if out or into else 0):
-        fact = _borrowed(graph, key, rng)
+        told = _borrowed(graph, key, rng)
         if (
-            fact is not None
-            and fact.property not in used.properties
-            and used.allows(fact)
-            and not ({fact.subject, fact.value} - {key}) & used.keys
+            told is not None
+            and told.property not in used.properties
+            and used.allows(told)
+            and not ({told.subject, told.value} - {key}) & used.keys
         ):
-            return fact
+            return told
     return None
 
 

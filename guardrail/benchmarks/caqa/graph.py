@@ -21,9 +21,9 @@ class Fact(NamedTuple):
     value: str
 
 
-def node_of(label: str, id: str | None) -> str:
+def node_of(label: str, known_id: str | None) -> str:
     """The key of a node: its id, else its label behind a mark that no id carries."""
-    return id if id else f"={label}"
+    return known_id if known_id else f"={label}"
 
 
 class FactGraph:
@@ -90,14 +90,14 @@ class FactGraph:
         name = self._properties[bisect_left(self._weights, point)]
         return rng.choice(self.by_property[name])
 
-    def fits(self, key: str, property: str, *, forward: bool) -> bool:
+    def fits(self, key: str, label: str, *, forward: bool) -> bool:
         """Whether a node is the value (``forward``) or subject of some fact of the property."""
-        return key in (self._ranges if forward else self._domains).get(property, ())
+        return key in (self._ranges if forward else self._domains).get(label, ())
 
-    def alike(self, one: str, other: str, property: str) -> bool:
+    def alike(self, one: str, other: str, label: str) -> bool:
         """Whether two nodes are told of in another property too, or one of them in no other."""
         first, second = (
-            {f.property for f in self.out.get(key, ())} - {property} for key in (one, other)
+            {f.property for f in self.out.get(key, ())} - {label} for key in (one, other)
         )
         return not first or not second or not first.isdisjoint(second)
 

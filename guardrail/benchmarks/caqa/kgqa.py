@@ -128,10 +128,10 @@ class _Names:
         for key, label in graph.labels.items():
             self._nodes.setdefault(label.casefold(), []).append(key)
         self._properties: dict[str, str] = {}
-        for label, id in graph.property_ids.items():
+        for label, pid in graph.property_ids.items():
             self._properties[f"={label.casefold()}"] = label
-            if id:
-                self._properties[id] = label
+            if pid:
+                self._properties[pid] = label
 
     def nodes(self, term: str) -> list[str]:
         if term.startswith("="):
@@ -155,18 +155,8 @@ def _grounded(
         grown: list[dict[str, str]] = []
         for bound in bindings:
             for fact in _matches(graph, names, pattern.subject, label, pattern.value, bound):
-                grown.append(
-                    {
-                        **bound,
-                        **{
-                            term: key
-                            for term, key in (
-                                (pattern.subject, fact.subject),
-                                (pattern.value, fact.value),
-                            )
-                        },
-                    }
-                )
+                ends = {pattern.subject: fact.subject, pattern.value: fact.value}
+                grown.append({**bound, **ends})
         bindings = grown
     if not bindings:
         return shape.base, None

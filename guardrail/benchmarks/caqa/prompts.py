@@ -68,7 +68,10 @@ Below is an instruction that describes a task, paired with an input that provide
 context. Write a response that appropriately completes the request.
 Instruction: Verify whether a given reference can support the claim. Options: {options}.
 """
-_FACT = "Judge this fact based on the given context.\n\nFact: {fact}\nText: {text}\n\nTrue or False?\nOutput:"
+_FACT = (
+    "Judge this fact based on the given context.\n\n"
+    "Fact: {fact}\nText: {text}\n\nTrue or False?\nOutput:"
+)
 
 
 def category_prompt(

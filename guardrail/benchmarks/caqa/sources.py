@@ -100,8 +100,9 @@ def open_source(source: str, *, limit: int = 1_000_000, ids: Sequence[str] = ())
 
     Args:
         source: A folder of benchmark data (``assemble``), a JSON-lines file of persons or of
-            triples (``subject``, ``property``, ``value`` and their ids), or what ``kg.opening.open_graph`` opens: an
-            on-disk graph, an RDF file, a SPARQL endpoint, ``people`` for the shipped graph.
+            triples (``subject``, ``property``, ``value`` and their ids), or what
+            ``kg.opening.open_graph`` opens: an on-disk graph, an RDF file, a SPARQL
+            endpoint, ``people`` for the shipped graph.
         limit: Most subjects to read from a graph.
         ids: Read these entities and their neighbours instead of the first ``limit``.
 
@@ -185,9 +186,9 @@ def _joined(triples: list[Triple]) -> Iterator[Triple]:
     """Give nodes without id the id that their label has elsewhere, where it has just one."""
     ids: dict[str, set[str]] = {}
     for triple in triples:
-        for label, id in ((triple.subject, triple.subject_id), (triple.value, triple.value_id)):
-            if id:
-                ids.setdefault(label, set()).add(id)
+        for label, known in ((triple.subject, triple.subject_id), (triple.value, triple.value_id)):
+            if known:
+                ids.setdefault(label, set()).add(known)
     only = {label: next(iter(found)) for label, found in ids.items() if len(found) == 1}
     for triple in triples:
         yield triple.model_copy(

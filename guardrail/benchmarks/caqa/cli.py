@@ -1,0 +1,298 @@
+"""``guardrail bench caqa``: build rows, run evaluators, write a page to read, fine-tune."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Annotated, Any, get_args
+
+import typer
+
+from guardrail.benchmarks.caqa.rows import CAQARow, Split
+from guardrail.errors import GuardrailError, InputError
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    help="CAQA: complex attribution in question answering, built from any graph.",
+    no_args_is_help=True,
+    add_completion=False,
+)
+
+_CONTROL_TRAIN_ROWS = 20_000
+_TEST_ROWS = 2_000
+
+Source = Annotated[
+    str,
+    typer.Option(
+        "--source",
+        "--kg",
+        "--data",
+        metavar="DIR|FILE|URL",
+        help="Graph to build from: a folder of benchmark data, JSON lines of persons or triples, "
+        "an on-disk graph, an RDF file, a SPARQL endpoint, or 'people' (shipped).",
+    ),
+]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of all choices.")]
+
+
+@app.command()
+def build(
+    source: Source = "people",
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE|-", help="Where the rows go.")
+    ] = "-",
+    n: Annotated[int, typer.Option("-n", "--rows", min=1, help="Number of rows.")] = 2_000,
+    split: Annotated[
+        str, typer.Option("--split", help="train, valid, test or test_relations.")
+    ] = "test",
+    kgqa: Annotated[
+        Path | None,
+        typer.Option("--kgqa", help="Take queries from a KGQA file (QALD, VQuAnDa, …)."),
+    ] = None,
+    seed: Seed = 0,
+    decoys: Annotated[
+        float, typer.Option("--decoys", min=0, max=1, help="Share of rows with decoys.")
+    ] = 0.85,
+    edited: Annotated[
+        float,
+        typer.Option("--edited", min=0, max=1, help="Share of queries with an exchanged answer."),
+    ] = 0.5,
+) -> None:
+    """Build rows as JSON lines; counts go to stderr."""
+    with _errors():
+        from guardrail.benchmarks.caqa.build import BuildLog, build_rows
+        from guardrail.benchmarks.caqa.kgqa import KGQALog, kgqa_entities, kgqa_queries
+        from guardrail.benchmarks.caqa.sources import open_source
+
+        started = time.monotonic()
+        ids = kgqa_entities(kgqa) if kgqa and source.startswith(("http://", "https://")) else ()
+        graph = open_source(source, ids=ids)
+        _say(f"{len(graph)} facts read in {time.monotonic() - started:.1f} s")
+        log, asked = BuildLog(), KGQALog()
+        queries = None if kgqa is None else kgqa_queries(kgqa, graph, seed=seed, log=asked)
+        rows = build_rows(
+            graph,
+            n=n,
+            seed=seed,
+            split=_split(split),
+            decoys=decoys,
+            edited=edited,
+            queries=queries,
+            log=log,
+        )
+        started = time.monotonic()
+        _write(output, rows, n)
+        made = sum(log.rows.values())
+        _say(f"{made} rows in {time.monotonic() - started:.1f} s")
+        for (category, complexity), count in sorted(log.rows.items()):
+            _say(f"  {category} / {complexity}: {count}")
+        for reason, count in log.rejected.most_common():
+            _say(f"  not used, {reason}: {count}")
+        if kgqa is not None:
+            _say(f"{asked.read} questions; by shape: {dict(asked.shapes)}")
+            _say(f"  in the graph: {dict(asked.grounded)}; other forms: {dict(asked.skipped)}")
+
+
+@app.command()
+def run(
+    judge: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--judge",
+            help="Evaluator; may be given several times: onnx, nli:onnx, autois:onnx, "
+            "transformers:MODEL, classifier:FOLDER, chat-zero:MODEL, chat-few:MODEL, "
+            "attrscore:MODEL; NAME@N runs it on about N rows.",
+        ),
+    ] = None,
+    test: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--test", "-i", metavar="FILE|-", help="Built rows; may be given several times."
+        ),
+    ] = None,
+    train: Annotated[
+        Path | None, typer.Option("--train", help="Built training rows, for controls and few-shot.")
+    ] = None,
+    source: Source = "people",
+    n: Annotated[
+        int, typer.Option("-n", "--rows", min=1, help="Rows to build where --test is not given.")
+    ] = _TEST_ROWS,
+    controls: Annotated[
+        bool, typer.Option("--controls", help="Train and print the three controls.")
+    ] = False,
+    transfer: Annotated[
+        Path | None, typer.Option("--transfer", help="Folder with attribution/ sets by people.")
+    ] = None,
+    sample: Annotated[
+        int | None, typer.Option("--sample", min=1, help="Rows of each set for every judge.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder for report.json and report.md.")
+    ] = None,
+    seed: Seed = 0,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON instead of Markdown.")
+    ] = False,
+) -> None:
+    """Run evaluators and print the tables.
+
+    With --json: one object with the first judge's ``overall``, ``category`` and ``complexity``
+    on the first split, ``controls``, and under ``evaluators`` every figure of every judge.
+    """
+    with _errors():
+        from guardrail.benchmarks.caqa.run import read_rows
+        from guardrail.benchmarks.caqa.run import run as run_all
+        from guardrail.benchmarks.caqa.tables import markdown
+
+        names = judge or ["onnx"]
+        few = any(name.startswith("chat-few") for name in names)
+        splits: dict[str, list[CAQARow]] = {}
+        training = read_rows(train) if train is not None else []
+        if test:
+            for path in test:
+                for row in read_rows(Path(path)):
+                    splits.setdefault(row.split, []).append(row)
+        if not test or ((controls or few) and not training):
+            built = _built(source, seed, n if not test else 0, controls or few)
+            training = training or built.pop("train", [])
+            splits = splits or built
+        report = run_all(
+            names,
+            splits,
+            train=training,
+            controls=controls,
+            data=transfer,
+            sample=sample,
+            progress=_progress(),
+        )
+        if output is not None:
+            output.mkdir(parents=True, exist_ok=True)
+            (output / "report.json").write_text(report.model_dump_json(indent=2) + "\n")
+            (output / "report.md").write_text(markdown(report))
+        if not as_json:
+            typer.echo(markdown(report))
+            return
+        first = report.evaluators[0]
+        main = next(iter(first.splits.values()))
+        typer.echo(
+            _json(
+                {
+                    "judge": first.name,
+                    "n": main.n,
+                    "overall": main.overall,
+                    "category": dict(main.category),
+                    "complexity": dict(main.complexity),
+                    "controls": report.controls.model_dump() if report.controls else None,
+                    "evaluators": [one.model_dump(mode="json") for one in report.evaluators],
+                }
+            )
+        )
+
+
+@app.command()
+def page(
+    rows: Annotated[str, typer.Option("--input", "-i", metavar="FILE|-", help="Built rows.")] = "-",
+    output: Annotated[Path, typer.Option("--output", "-o", help="HTML file.")] = Path("caqa.html"),
+    n: Annotated[int, typer.Option("-n", "--rows", min=1, help="Rows to show.")] = 200,
+) -> None:
+    """Write rows to one HTML page, graph, evidence and label side by side."""
+    with _errors():
+        from guardrail.benchmarks.caqa.page import render_page
+        from guardrail.benchmarks.caqa.run import read_rows, thinned
+
+        shown = thinned(read_rows(Path(rows)), n)
+        output.write_text(render_page(shown), encoding="utf-8")
+        _say(f"{len(shown)} rows written to {output}")
+
+
+@app.command("fine-tune")
+def fine_tune(
+    model: Annotated[str, typer.Argument(help="Hugging Face encoder, by id or path.")],
+    train: Annotated[Path, typer.Option("--train", help="Built training rows.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the classifier.")],
+    epochs: Annotated[int, typer.Option("--epochs", min=1, help="Passes over the rows.")] = 2,
+    batch_size: Annotated[int, typer.Option("--batch-size", min=1, help="Rows a step.")] = 32,
+    learning_rate: Annotated[float, typer.Option("--learning-rate", help="Peak rate.")] = 3e-5,
+    seed: Seed = 0,
+) -> None:
+    """Fine-tune a classifier; evaluate it with: run --judge classifier:FOLDER."""
+    with _errors():
+        from guardrail.benchmarks.caqa.finetune import FineTuning
+        from guardrail.benchmarks.caqa.finetune import fine_tune as tune
+        from guardrail.benchmarks.caqa.run import read_rows
+
+        settings = FineTuning(
+            epochs=epochs, batch_size=batch_size, learning_rate=learning_rate, seed=seed
+        )
+        loss = tune(model, read_rows(train), output, settings)
+        _say(f"saved to {output}; last loss {loss:.4f}")
+
+
+def _built(source: str, seed: int, n: int, training: bool) -> dict[str, list[CAQARow]]:
+    """Rows built on the spot: both test splits, and training rows where they are needed."""
+    from guardrail.benchmarks.caqa.build import build_rows
+    from guardrail.benchmarks.caqa.sources import open_source
+
+    graph = open_source(source)
+    wanted: list[tuple[Split, int]] = [("test", n), ("test_relations", n)] if n else []
+    if training:
+        wanted.append(("train", _CONTROL_TRAIN_ROWS))
+    return {name: list(build_rows(graph, n=k, seed=seed, split=name)) for name, k in wanted}
+
+
+def _split(name: str) -> Split:
+    for known in get_args(Split):
+        if name == known:
+            found: Split = known
+            return found
+    raise InputError(f"there is no split {name!r}; known: {', '.join(get_args(Split))}")
+
+
+def _write(output: str, rows: Iterable[CAQARow], n: int) -> None:
+    progress = _progress()
+    stream = sys.stdout if output == "-" else Path(output).open("w", encoding="utf-8")  # noqa: SIM115
+    try:
+        for number, row in enumerate(rows, 1):
+            stream.write(row.model_dump_json() + "\n")
+            if progress is not None and number % 1000 == 0:
+                progress("rows", number, n)
+    finally:
+        if output != "-":
+            stream.close()
+
+
+def _progress() -> Callable[[str, int, int], None] | None:
+    if not sys.stderr.isatty():
+        return None
+
+    def show(name: str, done: int, total: int) -> None:
+        end = "\n" if done >= total else ""
+        sys.stderr.write(f"\r{name}: {done}/{total}{end}")
+        sys.stderr.flush()
+
+    return show
+
+
+def _say(text: str) -> None:
+    typer.echo(text, err=True)
+
+
+def _json(value: dict[str, Any]) -> str:
+    import json
+
+    return json.dumps(value, ensure_ascii=False)
+
+
+class _errors:  # noqa: N801 - reads as a statement
+    """Turns the project's own errors into one line on stderr and exit code 1."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, GuardrailError):
+            _say(f"error: {error}")
+            raise typer.Exit(1) from error

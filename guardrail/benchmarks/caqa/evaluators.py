@@ -1,0 +1,256 @@
+"""Evaluators: any judge, NLI in AutoIS form, chat models by the paper's prompts (5.2)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+from guardrail.benchmarks.caqa.prompts import (
+    Form,
+    category_prompt,
+    demonstrations,
+    fact_prompt,
+    read_category,
+    read_truth,
+)
+from guardrail.benchmarks.caqa.rows import CAQARow
+from guardrail.errors import ConfigError
+from guardrail.models.base import LanguageModel, Prompt, SampleRequest
+from guardrail.types import Category
+from judges.base import AttributionItem, AttributionJudge, NLIJudge, Pair
+
+__all__ = [
+    "AutoISEvaluator",
+    "ChatEvaluator",
+    "ChatModel",
+    "Evaluator",
+    "JudgeEvaluator",
+    "ModelChat",
+    "create_evaluator",
+    "item_of",
+]
+
+_NOT_SUPPORTIVE = Category.IRRELEVANT
+"""What stands for *not supportive* where an evaluator knows no more."""
+_REPLY_TOKENS = 24
+_AT_ONCE = 4
+"""Prompts sent to a chat model at the same time."""
+
+
+@runtime_checkable
+class Evaluator(Protocol):
+    """Something that gives categories; ``categories`` are those it can give."""
+
+    @property
+    def name(self) -> str:
+        """Name for the tables."""
+        ...
+
+    @property
+    def categories(self) -> tuple[Category, ...]:
+        """The categories it can tell apart; others get no figure in the tables."""
+        ...
+
+    def categorise(self, items: Sequence[AttributionItem]) -> list[Category | None]:
+        """The category of n items; None where a reply names none."""
+        ...
+
+    def supports(self, facts: Sequence[tuple[str, tuple[str, ...]]]) -> list[bool]:
+        """Whether evidence supports a sub-fact, for n pairs of (sub-fact, evidence)."""
+        ...
+
+
+def item_of(row: CAQARow) -> AttributionItem:
+    """What an evaluator sees of a row."""
+    return AttributionItem(row.question, row.answer, row.evidence)
+
+
+class JudgeEvaluator:
+    """An attribution judge as an evaluator, such as the shipped head or a lifted NLI judge.
+
+    Args:
+        judge: The judge.
+        name: Name for the tables; the judge's own by default.
+    """
+
+    categories = tuple(Category)
+
+    def __init__(self, judge: AttributionJudge, name: str | None = None) -> None:
+        self._judge = judge
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        """Name for the tables."""
+        return self._name or self._judge.name
+
+    def categorise(self, items: Sequence[AttributionItem]) -> list[Category | None]:
+        """The judge's likeliest category of n items."""
+        return [judgement.category for judgement in self._judge.attribute(items)]
+
+    def supports(self, facts: Sequence[tuple[str, tuple[str, ...]]]) -> list[bool]:
+        """Supportive is true, every other category false (App. C)."""
+        items = [AttributionItem("", fact, evidence) for fact, evidence in facts]
+        return [label is Category.SUPPORTIVE for label in self.categorise(items)]
+
+
+class AutoISEvaluator:
+    """An NLI judge in the form of AutoIS: citation as premise, question and answer as hypothesis.
+
+    It tells supportive from not supportive; its other categories have no figure (Table 6).
+    """
+
+    categories = (Category.SUPPORTIVE,)
+
+    def __init__(self, nli: NLIJudge) -> None:
+        self._nli = nli
+
+    @property
+    def name(self) -> str:
+        """Name for the tables."""
+        return f"autois:{self._nli.name}"
+
+    def categorise(self, items: Sequence[AttributionItem]) -> list[Category | None]:
+        """Supportive where the citation entails question and answer."""
+        pairs = [Pair(" ".join(i.evidence), f"{i.question} {i.answer}".strip()) for i in items]
+        return [
+            Category.SUPPORTIVE if score.label == "entailment" else _NOT_SUPPORTIVE
+            for score in self._nli.judge(pairs)
+        ]
+
+    def supports(self, facts: Sequence[tuple[str, tuple[str, ...]]]) -> list[bool]:
+        """Whether the citation entails the sub-fact."""
+        scores = self._nli.judge([Pair(" ".join(evidence), fact) for fact, evidence in facts])
+        return [score.label == "entailment" for score in scores]
+
+
+class ChatModel(Protocol):
+    """A chat model, as far as evaluators need one: n prompts in, n replies out."""
+
+    @property
+    def name(self) -> str:
+        """Name of the model."""
+        ...
+
+    def reply(self, prompts: Sequence[str]) -> list[str]:
+        """Answer n prompts at temperature 0.
+
+        Raises:
+            ModelError: The model cannot be reached or refused.
+        """
+        ...
+
+
+class ModelChat:
+    """A ``LanguageModel`` of the engine as a chat model of the evaluators."""
+
+    def __init__(self, model: LanguageModel) -> None:
+        self._model = model
+
+    @property
+    def name(self) -> str:
+        """Name of the model."""
+        return self._model.name
+
+    def reply(self, prompts: Sequence[str]) -> list[str]:
+        """Answer n prompts at temperature 0, a few at the same time."""
+        return asyncio.run(self._all(prompts))
+
+    async def _all(self, prompts: Sequence[str]) -> list[str]:
+        gate = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(prompt: str) -> str:
+            request = SampleRequest(
+                prompt=Prompt.from_text(prompt), temperature=0.0, max_tokens=_REPLY_TOKENS
+            )
+            async with gate:
+                return (await self._model.sample(request))[0].text
+
+        return list(await asyncio.gather(*(one(prompt) for prompt in prompts)))
+
+
+class ChatEvaluator:
+    """A chat model with the prompts of Tables 12 and 13.
+
+    Args:
+        chat: The model.
+        form: Which input form; AttrScore's has no partially supportive.
+        shots: Demonstrations; none is zero-shot.
+    """
+
+    def __init__(
+        self, chat: ChatModel, *, form: Form = Form.GPT, shots: Sequence[CAQARow] = ()
+    ) -> None:
+        self._chat = chat
+        self._form = form
+        self._shots = tuple(shots)
+        if form is Form.ATTRSCORE:
+            self._shots = tuple(
+                row for row in shots if row.category is not Category.PARTIALLY_SUPPORTIVE
+            )
+
+    @property
+    def name(self) -> str:
+        """Model, form and number of demonstrations."""
+        setting = "few-shot" if self._shots else "zero-shot"
+        return f"{self._chat.name} {setting} ({self._form})"
+
+    @property
+    def categories(self) -> tuple[Category, ...]:
+        """All four; three in AttrScore's form."""
+        skipped = Category.PARTIALLY_SUPPORTIVE if self._form is Form.ATTRSCORE else None
+        return tuple(category for category in Category if category is not skipped)
+
+    def categorise(self, items: Sequence[AttributionItem]) -> list[Category | None]:
+        """The category each reply names."""
+        prompts = [category_prompt(item, self._form, self._shots) for item in items]
+        return [read_category(reply) for reply in self._chat.reply(prompts)]
+
+    def supports(self, facts: Sequence[tuple[str, tuple[str, ...]]]) -> list[bool]:
+        """Whether the reply to the true-or-false prompt says true."""
+        replies = self._chat.reply([fact_prompt(fact, evidence) for fact, evidence in facts])
+        return [read_truth(reply) is True for reply in replies]
+
+
+def create_evaluator(name: str, *, shots: Sequence[CAQARow] = ()) -> Evaluator:
+    """Make an evaluator by name.
+
+    Args:
+        name: A judge of ``judges.registry`` (``onnx``, ``transformers:MODEL``, …); ``nli:NAME``
+            lifts its NLI to the categories; ``autois:NAME`` takes the AutoIS form;
+            ``chat-zero:MODEL``, ``chat-few:MODEL`` and ``attrscore:MODEL`` prompt a language
+            model (``local`` for the embedded one, ``openai:NAME``, a GGUF file);
+            ``classifier:FOLDER`` is a fine-tuned one.
+        shots: Rows to take demonstrations from.
+
+    Raises:
+        ConfigError: The name is unknown, or few-shot is asked for without rows.
+    """
+    from judges.lifting import LiftedJudge
+    from judges.registry import create_attribution, create_nli
+
+    kind, _, rest = name.partition(":")
+    if kind == "nli":
+        return JudgeEvaluator(LiftedJudge(create_nli(rest or "onnx")))
+    if kind == "autois":
+        return AutoISEvaluator(create_nli(rest or "onnx"))
+    if kind == "classifier":
+        from guardrail.benchmarks.caqa.finetune import ClassifierJudge
+
+        return JudgeEvaluator(ClassifierJudge(rest))
+    if kind in ("chat-zero", "chat-few", "attrscore"):
+        if kind == "chat-few" and not shots:
+            raise ConfigError(f"{name!r} needs training rows to show; give --train")
+        return ChatEvaluator(
+            ModelChat(_model(rest or "local")),
+            form=Form.ATTRSCORE if kind == "attrscore" else Form.GPT,
+            shots=demonstrations(shots) if kind == "chat-few" else (),
+        )
+    return JudgeEvaluator(create_attribution(name))
+
+
+def _model(name: str) -> LanguageModel:
+    from guardrail.models import open_model
+
+    return open_model(name)
