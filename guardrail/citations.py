@@ -73,10 +73,12 @@ class ParsedText(Value):
     def within(self, start: int, end: int) -> tuple[Marker, ...]:
         """The markers of the sentence ``clean[start:end]``.
 
-        A marker right after the sentence's full stop still belongs to it; one at the very
-        start of the text belongs to the first sentence.
+        A marker right after the sentence's full stop still belongs to it, and so does one that
+        opens the line that the sentence opens.
         """
-        first = bisect_right(self.markers, start if start else -1, key=lambda marker: marker.at)
+        opens_line = start == 0 or self.clean[start - 1] == "\n"
+        after = start - 1 if opens_line else start
+        first = bisect_right(self.markers, after, key=lambda marker: marker.at)
         last = bisect_right(self.markers, end, key=lambda marker: marker.at)
         return self.markers[first:last]
 

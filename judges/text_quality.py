@@ -1,0 +1,269 @@
+"""Text quality by a chat model: coherence, consistency, fluency, relevance (KaLMA 4.1).
+
+Each is an integer from 1 to 5, given after the instructions of KaLMA's Tables 11–14, which
+follow G-Eval. Where the endpoint returns token likelihoods, the mean of the ratings weighted by
+their likelihood is reported beside it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from enum import StrEnum
+from typing import Any, Protocol
+
+from pydantic import FiniteFloat
+
+from guardrail.errors import JudgeError
+from guardrail.types import Score, Value
+
+__all__ = [
+    "OpenAIRater",
+    "Quality",
+    "QualityItem",
+    "QualityRating",
+    "Rater",
+    "RatingReply",
+    "quality_means",
+    "quality_prompt",
+    "rate_quality",
+]
+
+
+class Quality(StrEnum):
+    """What is rated."""
+
+    COHERENCE = "coherence"
+    CONSISTENCY = "consistency"
+    FLUENCY = "fluency"
+    RELEVANCE = "relevance"
+
+
+class QualityItem(Value):
+    """What the rater reads: the knowledge matters for consistency only."""
+
+    question: str
+    answer: str
+    knowledge: str = ""
+
+
+class RatingReply(Value):
+    """A rater's reply.
+
+    Attributes:
+        text: What it wrote.
+        likelihoods: Log likelihood of each possible first token; empty where not told.
+    """
+
+    text: str
+    likelihoods: Mapping[str, FiniteFloat] = {}
+
+
+class QualityRating(Value):
+    """One rating.
+
+    Attributes:
+        rating: The integer the model wrote, 1 to 5.
+        weighted: Mean of 1 to 5 weighted by likelihood, where the endpoint tells likelihoods.
+    """
+
+    rating: Score
+    weighted: Score
+
+
+class Rater(Protocol):
+    """A chat model that rates."""
+
+    def rate(self, prompts: Sequence[str]) -> list[RatingReply]:
+        """Answer n prompts, in order.
+
+        Raises:
+            JudgeError: The model could not be reached or refused.
+        """
+        ...
+
+
+_TASK = (
+    "You will be given one question and answer. Your task is to rate the answer on one metric. "
+    "Please make sure you read and understand these instructions carefully. Please keep this "
+    "document open while reviewing, and refer to it as needed."
+)
+
+_CRITERIA = {
+    Quality.COHERENCE: (
+        "the collective quality of all sentences. We align this dimension with the DUC quality "
+        "question of structure and coherence whereby the answer should be well-structured and "
+        "well-organized. The answer should not just be a heap of related information, but should "
+        "build from sentence to sentence to a coherent body of information about a topic."
+    ),
+    Quality.CONSISTENCY: (
+        "the answer should be consistent with the given knowledge. The answer should also be "
+        "self-consistent, without any contradiction to itself."
+    ),
+    Quality.FLUENCY: (
+        "the answer should be written in fluent language. The answer should use appropriate "
+        "vocabulary, grammar, and sentence structures that enable readers or listeners to "
+        "comprehend the content effortlessly."
+    ),
+    Quality.RELEVANCE: (
+        "the answer should be relevant to the question. The answer should directly answer the "
+        "question, without providing any irrelevant information."
+    ),
+}
+
+_STEPS = {
+    Quality.COHERENCE: (
+        "Read the question carefully and identify the main topic and key points.",
+        (
+            "Read the answer and compare it to the question. Check if the answer covers the main "
+            "topic and key points of the question, and if it presents them in a clear and logical "
+            "order."
+        ),
+    ),
+    Quality.CONSISTENCY: (
+        "Read the question and knowledge carefully.",
+        (
+            "Read the answer and compare it to the knowledge. Check if the answer is consistent "
+            "with the given knowledge."
+        ),
+    ),
+    Quality.FLUENCY: (
+        "Read the question carefully.",
+        "Read the answer and check if the language in the answer is fluent.",
+    ),
+    Quality.RELEVANCE: (
+        "Read the question carefully.",
+        (
+            "Read the answer and compare it with the question to check if it fully answers the "
+            "question and has no redundancies."
+        ),
+    ),
+}
+
+
+def quality_prompt(quality: Quality, item: QualityItem) -> str:
+    """The instruction of Tables 11–14 for one quality, with the item to rate."""
+    steps = (
+        *_STEPS[quality],
+        (
+            f"Assign a score for {quality} on a scale of 1 to 5, where 1 is the lowest and 5 is "
+            "the highest based on the Evaluation Criteria."
+        ),
+    )
+    numbered = "\n".join(f"{number}. {step}" for number, step in enumerate(steps, start=1))
+    knowledge = f"Knowledge: {item.knowledge}\n" if quality is Quality.CONSISTENCY else ""
+    return (
+        f"Instruction: {_TASK}\n\nEvaluation Criteria:\n{quality.capitalize()} (1-5) - "
+        f"{_CRITERIA[quality]}\n\nEvaluation Steps:\n{numbered}\n\n{knowledge}"
+        f"Question: {item.question}\nAnswer: {item.answer}\n\n"
+        f"{quality.capitalize()} score, one digit:"
+    )
+
+
+def rate_quality(items: Sequence[QualityItem], rater: Rater) -> list[dict[Quality, QualityRating]]:
+    """Rate n answers on all four qualities.
+
+    Raises:
+        JudgeError: The rater could not be reached or refused.
+    """
+    prompts = [quality_prompt(quality, item) for item in items for quality in Quality]
+    ratings = [_rating(reply) for reply in rater.rate(prompts)]
+    width = len(Quality)
+    return [
+        dict(zip(Quality, ratings[start : start + width], strict=True))
+        for start in range(0, len(ratings), width)
+    ]
+
+
+def quality_means(ratings: Sequence[Mapping[Quality, QualityRating]]) -> dict[str, Score]:
+    """Means over answers, as KaLMA's Table 4: each quality, and ``…_weighted`` beside it."""
+    means: dict[str, Score] = {}
+    for quality in Quality:
+        rows = [row[quality] for row in ratings]
+        means[quality.value] = _mean([row.rating.value for row in rows])
+        means[f"{quality.value}_weighted"] = _mean([row.weighted.value for row in rows])
+    return means
+
+
+class OpenAIRater:
+    """A chat model behind an OpenAI-compatible endpoint; temperature 0 (appendix A.2).
+
+    Args:
+        model: Name the endpoint knows the model by.
+        base_url: The endpoint; None takes ``OPENAI_BASE_URL`` or OpenAI's own.
+        api_key: The key; None takes ``OPENAI_API_KEY``.
+        concurrency: Requests under way at once.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        concurrency: int = 4,
+    ) -> None:
+        self._model = model
+        self._options = {"base_url": base_url, "api_key": api_key}
+        self._concurrency = concurrency
+
+    def rate(self, prompts: Sequence[str]) -> list[RatingReply]:
+        """Answer n prompts, in order.
+
+        Raises:
+            JudgeError: The endpoint could not be reached or refused.
+        """
+        import openai
+
+        try:
+            client: Any = openai.OpenAI(**self._options)  # type: ignore[arg-type]
+            with client, ThreadPoolExecutor(self._concurrency) as pool:
+                return list(pool.map(lambda prompt: self._rate(client, prompt), prompts))
+        except openai.OpenAIError as error:
+            raise JudgeError(f"rating model {self._model!r}: {error}") from error
+
+    def _rate(self, client: Any, prompt: str) -> RatingReply:
+        reply = client.chat.completions.create(
+            model=self._model,
+            messages=[{"role": "user", "content": prompt}],
+            temperature=0.0,
+            max_tokens=4,
+            logprobs=True,
+            top_logprobs=20,
+        )
+        choice = reply.choices[0]
+        content = getattr(choice.logprobs, "content", None) or []
+        likelihoods: dict[str, float] = {}
+        for token in content:
+            if token.token.strip():
+                likelihoods = {top.token: top.logprob for top in token.top_logprobs}
+                break
+        return RatingReply(text=choice.message.content or "", likelihoods=likelihoods)
+
+
+def _rating(reply: RatingReply) -> QualityRating:
+    digit = re.search(r"(?<!\d)[1-5](?!\d)", reply.text)
+    rating = (
+        Score(value=float(digit.group()))
+        if digit
+        else Score(reason=f"no rating in the reply {reply.text[:40]!r}")
+    )
+    weights = [0.0] * 6
+    for token, logprob in reply.likelihoods.items():
+        if token.strip() in "12345" and len(token.strip()) == 1:
+            weights[int(token)] += math.exp(logprob)
+    total = sum(weights)
+    if not total:
+        weighted = Score(reason="the endpoint tells no token likelihoods of ratings")
+    else:
+        weighted = Score(value=sum(n * weight for n, weight in enumerate(weights)) / total)
+    return QualityRating(rating=rating, weighted=weighted)
+
+
+def _mean(values: Sequence[float | None]) -> Score:
+    known = [value for value in values if value is not None]
+    if not known:
+        return Score(reason="no ratings")
+    return Score(value=sum(known) / len(known), evidence=(f"{len(known)} of {len(values)} rated",))
