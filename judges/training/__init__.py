@@ -1,0 +1,1 @@
+"""Offline recipes that train the shipped judge and the shipped sentence encoder."""

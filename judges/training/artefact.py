@@ -1,0 +1,133 @@
+"""Writes the judge's folder: model in eight bits, tokenizer, ``judge.json``, model card."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from judges.onnx import JudgeCard
+from judges.optimise import write_cross_encoder
+from judges.training.calibrate import fit_temperature
+from judges.training.card import write_card
+from judges.training.evaluate import Measured, logits, measure, table
+from judges.training.model import HEADS, CrossEncoder
+from judges.training.rows import NO_LABEL, Row, held_out
+
+__all__ = ["calibration_rows", "write_judge"]
+
+NAME = "minilm-l6-judge"
+MAX_LENGTH = 256
+"""Word pieces of a pair at run time; the encoder was pre-trained up to this length."""
+CALIBRATION_SHARE = 0.3
+"""Share of validation premises that temperatures are fitted on; error is measured on the rest."""
+
+
+def write_judge(
+    model: CrossEncoder,
+    folder: Path,
+    full: Path,
+    *,
+    tokenizer: Path,
+    validation: Sequence[Row],
+    version: str,
+) -> tuple[list[Measured], list[Measured]]:
+    """Export, calibrate and measure the judge.
+
+    Args:
+        model: The trained judge.
+        folder: Where the artefact goes; made when missing.
+        full: Where a copy in 32 bits goes, for the comparison.
+        tokenizer: The ``tokenizer.json`` the judge was trained with.
+        validation: Rows that were not trained on.
+        version: Version of the weights.
+
+    Returns:
+        What was measured in eight bits and in 32.
+    """
+    state = {k: v.detach().float().cpu().numpy() for k, v in model.state_dict().items()}
+    for place, quantise in ((folder, True), (full, False)):
+        place.mkdir(parents=True, exist_ok=True)
+        write_cross_encoder(
+            state,
+            place / "model.onnx",
+            heads=list(HEADS),
+            attention_heads=model.config.attention_heads,
+            epsilon=model.config.layer_norm_eps,
+            quantise=quantise,
+        )
+        _write_tokenizer(tokenizer, place / "tokenizer.json")
+    _write_card_file(folder, version, {}, [])
+    shutil.copy(folder / "judge.json", full / "judge.json")
+    scores = logits(folder, validation)
+    temperature = _temperatures(scores, validation)
+    measured = measure(scores, validation, temperature, unseen=calibration_rows(validation))
+    compared = measure(logits(full, validation), validation, temperature)
+    _write_card_file(folder, version, temperature, measured)
+    shutil.copy(folder / "judge.json", full / "judge.json")
+    write_card(folder / "README.md", version, table(measured, compared))
+    return measured, compared
+
+
+def calibration_rows(rows: Sequence[Row]) -> list[bool]:
+    """Tell for each validation row whether temperatures are fitted on it."""
+    return [held_out(row.premise, CALIBRATION_SHARE, salt="calibration") for row in rows]
+
+
+def _temperatures(
+    scores: Mapping[str, np.ndarray[tuple[int, ...], np.dtype[np.float32]]], rows: Sequence[Row]
+) -> dict[str, float]:
+    """One temperature a head; every source counts alike, however many rows it has."""
+    fitted = calibration_rows(rows)
+    result = {}
+    for head in HEADS:
+        labels = [_label(row, head) if fit else NO_LABEL for row, fit in zip(rows, fitted, strict=True)]
+        chosen = [i for i, label in enumerate(labels) if label != NO_LABEL]
+        if not chosen:
+            result[head] = 1.0
+            continue
+        sources = [rows[i].source for i in chosen]
+        weights = np.array([1.0 / sources.count(source) for source in sources])
+        picked = np.array([labels[i] for i in chosen])
+        result[head] = round(fit_temperature(scores[head][chosen], picked, weights), 4)
+    return result
+
+
+def _label(row: Row, head: str) -> int:
+    if head == "attribution":
+        return row.attribution[0] if len(row.attribution) == 1 else NO_LABEL
+    return row.nli if head == "nli" else row.complexity
+
+
+def _write_tokenizer(source: Path, target: Path) -> None:
+    tokenizer = Tokenizer.from_file(str(source))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    tokenizer.save(str(target), pretty=False)
+
+
+def _write_card_file(
+    folder: Path, version: str, temperature: Mapping[str, float], measured: Sequence[Measured]
+) -> None:
+    metrics: dict[str, dict[str, float]] = {}
+    for one in measured:
+        metrics[f"{one.head}/{one.source}"] = {
+            "rows": one.rows,
+            "accuracy": round(one.accuracy, 4),
+            "macro_f1": round(one.macro_f1, 4),
+            "ece": round(one.ece, 4),
+        }
+    card = {
+        "name": NAME,
+        "version": version,
+        "max_length": MAX_LENGTH,
+        "labels": HEADS,
+        "temperature": temperature,
+        "metrics": metrics,
+    }
+    JudgeCard.model_validate(card)
+    (folder / "judge.json").write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")

@@ -1,0 +1,42 @@
+"""Rows of the attribution and complexity heads, built from graphs as the CAQA benchmark is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from guardrail.benchmarks.caqa.build import build_rows
+from guardrail.benchmarks.caqa.graph import FactGraph
+from guardrail.benchmarks.caqa.rows import CAQARow, Split
+from judges.training.model import HEADS
+from judges.training.rows import Row
+
+__all__ = ["attribution_rows", "caqa_rows"]
+
+
+def caqa_rows(graph: FactGraph, *, rows: int, seed: int, split: Split) -> list[Row]:
+    """Build rows of one split; splits share no entity with facts of its own.
+
+    Relations of the split ``test_relations`` occur in no other.
+
+    Args:
+        graph: All facts.
+        rows: Number of rows.
+        seed: Seed of all choices.
+        split: Part of the benchmark.
+    """
+    source = "caqa" if split == "train" else f"caqa_{split}"
+    return attribution_rows(build_rows(graph, n=rows, seed=seed, split=split), source)
+
+
+def attribution_rows(rows: Iterable[CAQARow], source: str) -> list[Row]:
+    """Benchmark rows as the judge reads them: evidence, then question and answer."""
+    return [
+        Row(
+            premise=" ".join(row.evidence),
+            hypothesis=f"{row.question} {row.answer}",
+            source=source,
+            attribution=(HEADS["attribution"].index(row.category.value),),
+            complexity=HEADS["complexity"].index(row.complexity.value),
+        )
+        for row in rows
+    ]

@@ -1,0 +1,174 @@
+"""Measures a judge's folder on validation rows; as a command prints the table.
+
+``python -m judges.training.evaluate --data DIR [--judge DIR] [--compare DIR]``
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judges.onnx import JudgeCard
+from judges.session import OnnxTextModel, Segments
+from judges.training.calibrate import expected_calibration_error, softmax
+from judges.training.model import HEADS
+from judges.training.rows import NO_LABEL, Row
+
+__all__ = ["Measured", "logits", "main", "measure", "table"]
+
+Logits = Mapping[str, NDArray[np.float32]]
+
+
+class Measured(NamedTuple):
+    """One head on one set of rows.
+
+    Attributes:
+        head: Name of the head.
+        source: Name of the rows.
+        rows: Number of rows.
+        accuracy: Share judged right; with one label a row this is micro-F1 too.
+        macro_f1: Mean F1 over the labels that occur.
+        ece: Expected calibration error, on rows that no temperature was fitted on.
+    """
+
+    head: str
+    source: str
+    rows: int
+    accuracy: float
+    macro_f1: float
+    ece: float
+
+
+def logits(folder: Path, rows: Sequence[Row]) -> dict[str, NDArray[np.float32]]:
+    """Run a judge's model over rows; logits by head, [n, labels].
+
+    Args:
+        folder: Holds ``model.onnx``, ``tokenizer.json`` and ``judge.json``.
+        rows: The rows; a pair too long for the model is cut, its longer text first.
+    """
+    model = OnnxTextModel(folder)
+    card = JudgeCard.model_validate_json((folder / "judge.json").read_text("utf-8"))
+    firsts = model.tokenize([row.premise for row in rows])
+    seconds = model.tokenize([row.hypothesis for row in rows])
+    capacity = card.max_length - 3
+    return model.run([_cut(a, b, capacity) for a, b in zip(firsts, seconds, strict=True)])
+
+
+def _cut(first: list[int], second: list[int], capacity: int) -> Segments:
+    """Cut the longer text until the pair fits."""
+    kept = min(len(second), max(capacity - len(first), capacity // 2))
+    return Segments(first[: capacity - kept], second[:kept])
+
+
+def measure(
+    scores: Logits,
+    rows: Sequence[Row],
+    temperature: Mapping[str, float],
+    *,
+    unseen: Sequence[bool] | None = None,
+) -> list[Measured]:
+    """Measure every head on every source.
+
+    Args:
+        scores: Logits by head.
+        rows: The rows they belong to.
+        temperature: By head.
+        unseen: True for rows that temperatures were fitted on; they do not count in the
+            calibration error.
+    """
+    fitted = np.zeros(len(rows), bool) if unseen is None else np.array(unseen)
+    results = []
+    for head in HEADS:
+        for source in dict.fromkeys(row.source for row in rows):
+            picked = np.array(
+                [i for i, row in enumerate(rows) if row.source == source and _taught(row, head)],
+                int,
+            )
+            if len(picked):
+                probabilities = softmax(scores[head][picked], temperature.get(head, 1.0))
+                results.append(
+                    _measured(head, source, probabilities, [rows[i] for i in picked], fitted[picked])
+                )
+    return results
+
+
+def _taught(row: Row, head: str) -> bool:
+    """Whether a row has one known label for a head; NLI rows do not measure attribution."""
+    if head == "nli":
+        return row.nli != NO_LABEL
+    if head == "complexity":
+        return row.complexity != NO_LABEL
+    return len(row.attribution) == 1 and row.nli == NO_LABEL
+
+
+def _measured(
+    head: str,
+    source: str,
+    probabilities: NDArray[np.float64],
+    rows: Sequence[Row],
+    fitted: NDArray[np.bool_],
+) -> Measured:
+    labels = np.array(
+        [{"nli": r.nli, "complexity": r.complexity}.get(head, r.attribution[:1] or NO_LABEL)
+         for r in rows]
+    ).reshape(-1)  # fmt: skip
+    guessed = probabilities.argmax(-1)
+    scores = []
+    for label in np.unique(labels):
+        hits = float(((guessed == label) & (labels == label)).sum())
+        scores.append(2 * hits / float((guessed == label).sum() + (labels == label).sum()))
+    rest = ~fitted if (~fitted).any() else fitted
+    return Measured(
+        head,
+        source,
+        len(rows),
+        float((guessed == labels).mean()),
+        float(np.mean(scores)),
+        expected_calibration_error(probabilities[rest], labels[rest]),
+    )
+
+
+def table(measured: Sequence[Measured], compared: Sequence[Measured] = ()) -> str:
+    """The measurements as a Markdown table; the comparison's accuracy in the last column."""
+    other = {(one.head, one.source): one.accuracy for one in compared}
+    lines = ["| head | rows from | rows | accuracy | macro-F1 | ECE |", "|---|---|--:|--:|--:|--:|"]
+    if other:
+        lines = [lines[0] + " accuracy fp32 |", lines[1] + "--:|"]
+    for one in measured:
+        cells = [one.head, one.source, f"{one.rows:,}", f"{one.accuracy:.4f}"]
+        cells += [f"{one.macro_f1:.4f}", f"{one.ece:.4f}"]
+        if other:
+            cells.append(f"{other[one.head, one.source]:.4f}")
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the table of a judge on the validation rows."""
+    from judges.training.artefact import calibration_rows
+    from judges.training.recipe import SEED, load_validation
+
+    parser = argparse.ArgumentParser(prog="python -m judges.training.evaluate")
+    parser.add_argument("--data", type=Path, required=True, help="the data folder")
+    parser.add_argument("--judge", type=Path, default=Path(__file__).parents[1] / "weights/judge")
+    parser.add_argument("--compare", type=Path, help="the same judge in 32 bits")
+    parser.add_argument("--seed", type=int, default=SEED, help="seed of the constructed rows")
+    options = parser.parse_args(arguments)
+    rows = load_validation(options.data, seed=options.seed)
+    card = JudgeCard.model_validate_json((options.judge / "judge.json").read_text("utf-8"))
+    measured = measure(
+        logits(options.judge, rows), rows, card.temperature, unseen=calibration_rows(rows)
+    )
+    compared = []
+    if options.compare:
+        compared = measure(logits(options.compare, rows), rows, card.temperature)
+    print(table(measured, compared))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""Which rows the shipped judge learns from, and in which proportion."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from guardrail.benchmarks.caqa.sources import assemble
+from judges.training.caqa_rows import caqa_rows
+from judges.training.data import load_nli
+from judges.training.graph_pairs import graph_rows
+from judges.training.rows import Row
+from judges.training.sentence_pairs import load_dart, load_tekgen
+
+__all__ = ["SEED", "SHARES", "load_rows", "load_validation"]
+
+SHARES: Mapping[str, float] = {
+    "vitaminc_real": 1.4,
+    "vitaminc_synthetic": 0.7,
+    "fever": 0.6,
+    "snli_dev": 1.0,
+    "mnli_dev_matched": 1.0,
+    "cad_snli": 0.6,
+    "conjnli": 0.4,
+    "infotabs_train": 0.7,
+    "tekgen": 0.4,
+    "tekgen_reverse": 0.4,
+    "dart": 0.7,
+    "graph": 0.5,
+    "graph_fact": 0.6,
+    "caqa": 0.5,
+}
+"""How often one round of training meets each row of a source."""
+
+SEED = 13
+GRAPH_ROWS = 30_000
+CAQA_ROWS = 32_000
+TEST_ROWS = 2_000
+"""Rows of each constructed validation set."""
+
+
+def load_rows(data: Path, *, seed: int) -> list[Row]:
+    """Load and construct every training row.
+
+    Args:
+        data: The data folder, with ``nli/``, ``triples/`` and ``kg/``.
+        seed: Seed of all constructions.
+    """
+    graph = assemble(data)
+    return [
+        *load_nli(data).train,
+        *load_tekgen(data, seed=seed).train,
+        *load_dart(data, seed=seed).train,
+        *graph_rows(graph, rows=GRAPH_ROWS, seed=seed, split="train"),
+        *caqa_rows(graph, rows=CAQA_ROWS, seed=seed, split="train"),
+    ]
+
+
+def load_validation(data: Path, *, seed: int = SEED) -> list[Row]:
+    """Load and construct every validation row; none shares page, table or entity with training.
+
+    ``caqa_test_relations`` asks about relations that no training row has.
+
+    Args:
+        data: The data folder, with ``nli/``, ``triples/`` and ``kg/``.
+        seed: Seed of all constructions.
+    """
+    graph = assemble(data)
+    return [
+        *load_nli(data).validation,
+        *load_tekgen(data, seed=seed).validation,
+        *load_dart(data, seed=seed).validation,
+        *graph_rows(graph, rows=TEST_ROWS, seed=seed, split="valid"),
+        *caqa_rows(graph, rows=TEST_ROWS, seed=seed, split="test"),
+        *caqa_rows(graph, rows=TEST_ROWS, seed=seed, split="test_relations"),
+    ]

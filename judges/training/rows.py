@@ -1,0 +1,100 @@
+"""Training rows: what the judge reads and which answers are right.
+
+One row may teach several heads. The attribution target is a set of categories: a plain NLI pair
+that is neutral may be partially supportive or irrelevant, and its loss is the negative logarithm
+of the probability that the head gives to the whole set.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from judges.training.model import HEADS
+
+__all__ = ["NO_LABEL", "Row", "held_out", "nli_row", "without_overlap"]
+
+NO_LABEL = -1
+"""Index that stands for "this row does not teach that head"."""
+
+_NLI = HEADS["nli"]
+_SUPPORTIVE, _PARTIAL, _CONTRADICTORY, _IRRELEVANT = range(len(HEADS["attribution"]))
+
+
+class Row(NamedTuple):
+    """One pair of texts with its targets.
+
+    Attributes:
+        premise: First segment: a premise, or the evidence of an attribution row.
+        hypothesis: Second segment: a hypothesis, or question and answer.
+        source: Name of the file or construction the row comes from.
+        nli: Index into ``HEADS["nli"]``, or ``NO_LABEL``.
+        attribution: Indices into ``HEADS["attribution"]`` that count as right; empty for none.
+        complexity: Index into ``HEADS["complexity"]``, or ``NO_LABEL``.
+    """
+
+    premise: str
+    hypothesis: str
+    source: str
+    nli: int = NO_LABEL
+    attribution: tuple[int, ...] = ()
+    complexity: int = NO_LABEL
+
+
+def nli_row(
+    premise: str, hypothesis: str, label: str, source: str, *, neutral: str | None = None
+) -> Row:
+    """Make a row of an NLI pair; it teaches the attribution head as far as the label tells.
+
+    Args:
+        premise: The text taken as true.
+        hypothesis: The text to judge.
+        label: ``entailment``, ``neutral`` or ``contradiction``.
+        source: Name of the data.
+        neutral: For a neutral pair, ``partially_supportive`` or ``irrelevant`` where it is known.
+    """
+    index = _NLI.index(label)
+    if label == "neutral":
+        unknown = (_PARTIAL, _IRRELEVANT)
+        category = unknown if neutral is None else (HEADS["attribution"].index(neutral),)
+    else:
+        category = (_SUPPORTIVE,) if label == "entailment" else (_CONTRADICTORY,)
+    return Row(premise, hypothesis, source, index, category)
+
+
+def held_out(group: str, share: float, *, salt: str = "") -> bool:
+    """Tell whether a group (page, table, entity) belongs to validation; stable across runs.
+
+    Args:
+        group: Name of the group; all its rows share one side.
+        share: Share of groups held out, in [0, 1].
+        salt: Makes independent splits of the same names.
+    """
+    digest = hashlib.blake2b(f"{salt}\x1f{group}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big") < share * 2**64
+
+
+def without_overlap(
+    rows: Iterable[Row],
+    validation: Iterable[Row],
+    *,
+    texts: Callable[[Row], tuple[str, ...]] = lambda row: (row.premise, row.hypothesis),
+) -> list[Row]:
+    """Drop rows that share a text with validation, and exact repetitions.
+
+    Args:
+        rows: Training rows.
+        validation: Rows that must stay unseen.
+        texts: The texts of a row that must not recur.
+    """
+    seen = {_folded(text) for row in validation for text in texts(row)}
+    kept: dict[tuple[str, str], Row] = {}
+    for row in rows:
+        if not any(_folded(text) in seen for text in texts(row)):
+            kept.setdefault((row.premise, row.hypothesis), row)
+    return list(kept.values())
+
+
+def _folded(text: str) -> str:
+    return "".join(c for c in text.casefold() if c.isalnum())
