@@ -246,7 +246,8 @@ def names_in(sentence: SentenceTokens, label: str) -> tuple[Span, ...]:
         for place in sentence.by_folded.get(part.folded, ())
         if (token := sentence.tokens[place]).text[:1].isupper() or len(name.tokens) == 1
     ]
-    needed = 1 if len(name.tokens) <= 2 else len(name.tokens) / 2
+    surname = name.tokens[-1].folded in sentence.by_folded
+    needed = 1 if surname or len(name.tokens) <= 2 else len(name.tokens) / 2
     if len(set(parts)) < needed:
         return ()
     return tuple(sorted(set(parts)))

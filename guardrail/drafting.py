@@ -1,0 +1,96 @@
+"""Drafts: each sentence of an answer with what exact evidence finds in it, before any judge."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from guardrail.citations import ParsedText
+from guardrail.coreference import Subject, genders, subjects_of
+from guardrail.matching import EvidenceIndex, Match, SentenceTokens
+from guardrail.passages import PassageIndex, PassageSupport
+from guardrail.phrases import Phrase, factual_phrases, is_claim
+from guardrail.sentences import Stretch, split_sentences
+from guardrail.types import Evidence, Passage, Triple
+from guardrail.values import fold, tokenise
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
+
+__all__ = ["AttributionRequest", "Draft", "drafts_of"]
+
+
+class AttributionRequest(NamedTuple):
+    """One answer to attribute.
+
+    Attributes:
+        question: The question it answers.
+        answer: The answer with the markers that stood in it, parsed.
+        evidence: Triples and passages.
+        asked: Label of the entity that the question is about, where it is known.
+        doc: The clean answer parsed already; None to parse it here.
+    """
+
+    question: str
+    answer: ParsedText
+    evidence: tuple[Evidence, ...]
+    asked: str | None = None
+    doc: Doc | None = None
+
+
+class Draft(NamedTuple):
+    """A sentence on its way."""
+
+    request: int
+    stretch: Stretch
+    tokens: SentenceTokens
+    phrases: tuple[Phrase, ...]
+    subject: Subject
+    claim: bool
+    matches: tuple[Match, ...]
+    passages: tuple[PassageSupport, ...]
+
+
+def drafts_of(number: int, request: AttributionRequest, doc: Doc) -> list[Draft]:
+    """Split an answer and look for its evidence in every sentence.
+
+    Args:
+        number: Place of the request in its batch.
+        request: The answer and its evidence.
+        doc: The parsed clean answer.
+    """
+    triples = [one for one in request.evidence if isinstance(one, Triple)]
+    passages = [one for one in request.evidence if isinstance(one, Passage)]
+    index = EvidenceIndex(triples)
+    reader = PassageIndex(passages)
+    subjects = list(index.subjects)
+    known = {
+        token.folded for triple in triples for token in tokenise(f"{triple.subject} {triple.value}")
+    } | {token.folded for token in tokenise(request.question)}
+    asked = request.asked
+    if asked is None:
+        question = fold(request.question)
+        asked = next((label for label in subjects if fold(label) in question), None)
+    stretches = split_sentences(request.answer.clean)
+    tokens = [SentenceTokens.of(stretch.text, stretch.start) for stretch in stretches]
+    traced = subjects_of(
+        doc,
+        stretches,
+        tokens,
+        subjects=subjects,
+        known_words=frozenset(known),
+        sexes=genders(triples),
+        asked=asked,
+    )
+    return [
+        Draft(
+            request=number,
+            stretch=stretch,
+            tokens=sentence,
+            phrases=tuple(factual_phrases(doc, stretch.start, stretch.end)),
+            subject=subject,
+            claim=is_claim(stretch.text),
+            matches=tuple(index.matches(sentence, topic=subject.topic, foreign=subject.foreign)),
+            passages=tuple(reader.nearest(sentence)),
+        )
+        for stretch, sentence, subject in zip(stretches, tokens, traced, strict=True)
+    ]

@@ -1,0 +1,131 @@
+"""Verdicts: what was decided on a draft, as the sentence that a reader sees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from guardrail.citations import ParsedText
+from guardrail.drafting import Draft
+from guardrail.matching import Match
+from guardrail.passages import PassageSupport
+from guardrail.phrases import PhraseKind
+from guardrail.sentences import Stretch
+from guardrail.support import Conflict, Leftover, Thresholds, unsupported
+from guardrail.types import Category, Citation, Judgement, Sentence, Span, SpanKind, Triple
+from guardrail.values import fold
+
+__all__ = ["Verdict", "sentence_of"]
+
+
+class Verdict(NamedTuple):
+    """What the evidence says of a draft."""
+
+    kept: tuple[Match, ...]
+    passage: PassageSupport | None
+    conflicts: tuple[Conflict, ...]
+    leftovers: tuple[Leftover, ...]
+
+
+def sentence_of(
+    draft: Draft,
+    verdict: Verdict,
+    judgement: Judgement | None,
+    answer: ParsedText,
+    limits: Thresholds,
+) -> Sentence:
+    """The sentence with its category, citations and phrases.
+
+    Args:
+        draft: The draft.
+        verdict: What was decided on it.
+        judgement: The attribution judge's word, where it was asked.
+        answer: The answer with the markers that stood in it.
+        limits: The thresholds.
+    """
+    stretch = draft.stretch
+    supported = bool(verdict.kept or verdict.passage)
+    lacking = draft.claim and unsupported(verdict.leftovers, judgement, supported, limits)
+    shown = list(verdict.leftovers) if lacking else []
+    if lacking and not any(phrase.kind.hard for phrase in shown):
+        shown = shown or [_whole(draft)]
+    elif lacking:
+        shown = [phrase for phrase in shown if phrase.kind.hard]
+    spans = _spans(draft, verdict, shown)
+    category: Category | None = None
+    if draft.claim:
+        if verdict.conflicts:
+            category = Category.CONTRADICTORY
+        elif not supported:
+            category = Category.IRRELEVANT
+        else:
+            category = Category.PARTIALLY_SUPPORTIVE if lacking else Category.SUPPORTIVE
+    cited = _citations(verdict)
+    return Sentence(
+        text=stretch.text,
+        start=stretch.start,
+        end=stretch.end,
+        category=category,
+        na=lacking,
+        citations=cited,
+        spans=spans,
+        judgement=judgement,
+        note=_note(verdict, answer, stretch, cited),
+    )
+
+
+def _citations(verdict: Verdict) -> tuple[Citation, ...]:
+    ordered = sorted(
+        verdict.kept, key=lambda match: (match.value_spans or match.cue_spans or ((0, 0),))[0]
+    )
+    cited = [match.triple.citation for match in ordered]
+    if verdict.passage is not None:
+        cited.append(verdict.passage.citation)
+    return tuple(dict.fromkeys(cited))
+
+
+def _whole(draft: Draft) -> Leftover:
+    stretch = draft.stretch
+    return Leftover(stretch.text, stretch.start, stretch.end, PhraseKind.RELATION)
+
+
+def _spans(draft: Draft, verdict: Verdict, shown: Sequence[Leftover]) -> tuple[Span, ...]:
+    """Phrases by support; contradictions first, then support, then what is left over."""
+    text, offset = draft.stretch.text, draft.stretch.start
+    wanted: list[tuple[int, int, SpanKind, Triple | None]] = [
+        (clash.start, clash.end, SpanKind.CONTRADICTED, clash.triple) for clash in verdict.conflicts
+    ]
+    finer = {(match.finer.start, match.finer.end) for match in verdict.kept if match.finer}
+    for match in verdict.kept:
+        for start, end in (match.value_spans or match.cue_spans)[:1]:
+            if (start, end) not in finer:
+                wanted.append((start, end, SpanKind.SUPPORTED, match.triple))
+    wanted += [(one.start, one.end, SpanKind.NA, None) for one in shown]
+    chosen: list[tuple[int, int, SpanKind, Triple | None]] = []
+    for span in wanted:
+        if not any(span[0] < end and start < span[1] for start, end, _, _ in chosen):
+            chosen.append(span)
+    return tuple(
+        Span(text=text[start - offset : end - offset], start=start, end=end, kind=kind, triple=fact)
+        for start, end, kind, fact in sorted(chosen, key=lambda one: one[0])
+    )
+
+
+def _note(
+    verdict: Verdict, answer: ParsedText, stretch: Stretch, cited: Sequence[Citation]
+) -> str | None:
+    """Which triples contradict the sentence, and which of its citations were not kept."""
+    lines = [f"contradicted by: {clash.triple.text}" for clash in dict.fromkeys(verdict.conflicts)]
+    held = {(fold(one.property), fold(one.value)) for one in cited}
+    gone = [
+        f"[{one.entity}, {one.property}: {one.value}]"
+        for marker in answer.within(stretch.start, stretch.end)
+        for one in marker.citations
+        if (fold(one.property), fold(one.value)) not in held
+    ]
+    if gone:
+        lines.append(
+            "citation dropped, since no evidence holds it or the sentence does not state it: "
+            + " ".join(dict.fromkeys(gone))
+        )
+    return "; ".join(lines) or None

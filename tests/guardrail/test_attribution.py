@@ -1,0 +1,145 @@
+import pytest
+
+from guardrail.attribution import AttributionRequest, Attributor
+from guardrail.citations import parse
+from guardrail.types import AttributedAnswer, Category, Passage, Sentence, SpanKind, Triple
+
+ARTEMISIA, ORAZIO = "Artemisia Gentileschi", "Orazio Gentileschi"
+FACTS = (
+    (ARTEMISIA, "place of birth", "Rome"),
+    (ARTEMISIA, "date of birth", "1593-07-08"),
+    (ARTEMISIA, "date of death", "1654-01-01"),
+    (ARTEMISIA, "place of death", "Naples"),
+    (ARTEMISIA, "country of citizenship", "Italy"),
+    (ARTEMISIA, "occupation", "painter"),
+    (ARTEMISIA, "sex or gender", "female"),
+    (ARTEMISIA, "surname", "Gentileschi"),
+    (ARTEMISIA, "father", ORAZIO),
+    (ORAZIO, "child", ARTEMISIA),
+    (ORAZIO, "sex or gender", "male"),
+    (ORAZIO, "place of birth", "Pisa"),
+    (ORAZIO, "place of death", "London"),
+)
+TRIPLES = tuple(Triple(subject=s, property=p, value=v) for s, p, v in FACTS)
+
+
+def attribute(answer: str, triples: tuple[Triple, ...] = TRIPLES) -> AttributedAnswer:
+    request = AttributionRequest(f"Who was {ARTEMISIA}?", parse(answer, triples), triples)
+    (attributed,), problems = Attributor(None, None).attribute([request])
+    assert problems == []
+    return attributed
+
+
+def sentence(answer: str) -> Sentence:
+    return attribute(answer).sentences[-1]
+
+
+def cited(one: Sentence) -> set[tuple[str, str]]:
+    return {(citation.property, citation.value) for citation in one.citations}
+
+
+def phrases(one: Sentence, kind: SpanKind) -> list[str]:
+    return [span.text for span in one.spans if span.kind is kind]
+
+
+def test_every_supported_phrase_is_cited_where_it_stands() -> None:
+    answer = attribute("Artemisia Gentileschi was an Italian painter born in Rome on July 8, 1593.")
+    (only,) = answer.sentences
+    assert only.category is Category.SUPPORTIVE
+    assert not only.na
+    assert answer.marked == (
+        "Artemisia Gentileschi was an Italian [Artemisia Gentileschi, country of citizenship: "
+        "Italy] painter [Artemisia Gentileschi, occupation: painter] born in Rome [Artemisia "
+        "Gentileschi, place of birth: Rome] on July 8, 1593 [Artemisia Gentileschi, date of "
+        "birth: 1593-07-08]."
+    )
+
+
+def test_pronouns_follow_the_person_they_stand_for() -> None:
+    answer = attribute(
+        "Artemisia was born in Rome. Her father was Orazio. He was born in Pisa. "
+        "She died in Naples."
+    )
+    assert [one.category for one in answer.sentences] == [Category.SUPPORTIVE] * 4
+    assert ("father", ORAZIO) in cited(answer.sentences[1])
+    assert cited(answer.sentences[2]) == {("place of birth", "Pisa")}
+    assert cited(answer.sentences[3]) == {("place of death", "Naples")}
+
+
+def test_a_value_under_another_relation_is_not_cited() -> None:
+    assert ("place of birth", "Rome") not in cited(sentence("Artemisia Gentileschi died in Rome."))
+
+
+def test_what_the_evidence_lacks_is_marked() -> None:
+    one = sentence("Artemisia Gentileschi was born in Rome and taught by Agostino Tassi.")
+    assert one.category is Category.PARTIALLY_SUPPORTIVE
+    assert one.na
+    assert phrases(one, SpanKind.NA) == ["Agostino Tassi"]
+    assert sentence("She wrote 12 letters to Galileo.").category is Category.IRRELEVANT
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Artemisia Gentileschi was born in 1596 in Rome.",
+        "Artemisia Gentileschi (8 July 1596 – 1654) was a painter.",
+        "She was born on 9 July 1593.",
+    ],
+)
+def test_a_wrong_date_is_contradicted_by_its_triple(text: str) -> None:
+    one = sentence(text)
+    assert one.category is Category.CONTRADICTORY
+    (span,) = [span for span in one.spans if span.kind is SpanKind.CONTRADICTED]
+    assert span.triple is not None
+    assert span.triple.value == "1593-07-08"
+    assert one.note is not None
+    assert "1593-07-08" in one.note
+
+
+def test_a_date_told_more_precisely_than_known_lacks_support() -> None:
+    one = sentence("Artemisia Gentileschi died on 14 June 1654.")
+    assert phrases(one, SpanKind.NA) == ["14 June 1654"]
+
+
+@pytest.mark.parametrize(
+    "text", ["I do not know when she died.", "Who was her mother?", "I hope this helps!", "Sure!"]
+)
+def test_what_claims_nothing_has_no_verdict(text: str) -> None:
+    one = sentence(text)
+    assert one.category is None
+    assert not one.na
+
+
+def test_citations_in_the_text_are_kept_where_right_and_dropped_with_a_reason() -> None:
+    one = sentence(
+        f"Artemisia was born in Rome [{ARTEMISIA}, place of birth: Rome, movement: cubism]."
+    )
+    assert cited(one) == {("place of birth", "Rome")}
+    assert one.note is not None
+    assert "movement: cubism" in one.note
+
+
+def test_every_citation_is_one_of_the_triples_and_offsets_fit() -> None:
+    answer = attribute(
+        "Orazio, father of Artemisia, died in London.\n- Born: Rome, 1593\n- Father: Orazio"
+    )
+    given = {triple.citation for triple in TRIPLES}
+    for one in answer.sentences:
+        assert answer.text[one.start : one.end] == one.text
+        assert set(one.citations) <= given
+        for span in one.spans:
+            assert answer.text[span.start : span.end] == span.text
+
+
+def test_without_evidence_every_claim_lacks_support() -> None:
+    answer = attribute("Artemisia was born in Rome. She painted.", ())
+    assert [one.na for one in answer.sentences] == [True, True]
+    assert "[NA]" in answer.marked
+
+
+def test_passages_without_a_judge_support_nothing() -> None:
+    request = AttributionRequest(
+        "", parse("She was born in Rome."), (Passage(text="She was born in Rome."),)
+    )
+    (answer,), _ = Attributor(None, None).attribute([request])
+    assert answer.sentences[0].na
