@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from guardrail.citations import parse, render_marker
 from guardrail.rendering import marked_text
-from guardrail.types import Citation, GuardedAnswer, LinkedEntity, Sentence, SpanKind
+from guardrail.types import Action, Citation, GuardedAnswer, LinkedEntity, Sentence, SpanKind
 
 __all__ = ["MarkerStyle", "PlacedCitation", "Rendition", "details", "render", "render_sentences"]
 
@@ -100,12 +100,20 @@ def footnote_list(footnotes: Mapping[Citation, int], *, above: int = 0) -> str:
 
 
 def details(answer: GuardedAnswer) -> dict[str, Any]:
-    """The ``guardrail`` field of a host's message: decision, sentences and scores, as JSON."""
+    """The ``guardrail`` field of a host's message: decision, sentences and scores, as JSON.
+
+    The reasons of a decision quote what they are about. Where the policy removed text, they
+    would carry it to the reader after all, so they stay in the score log.
+    """
     kept = answer.model_dump(
-        mode="json",
-        include={"id", "action", "reasons", "sentences", "scorecard", "errors", "timings_ms"},
+        mode="json", include={"id", "action", "sentences", "scorecard", "errors", "timings_ms"}
     )
+    # Scores rest on sentences that may have been removed, too.
+    for score in (kept["scorecard"]["overall"], *kept["scorecard"]["scores"].values()):
+        score.pop("evidence")
     kept["marked"] = answer.marked
+    if answer.action in (Action.PASS, Action.ANNOTATE):
+        kept["reasons"] = list(answer.reasons)
     return kept
 
 

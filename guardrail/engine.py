@@ -297,7 +297,7 @@ class Engine:
         problems: list[Problem] = []
         try:
             async with asyncio.timeout(policy.deadline_s):
-                known = row.knowledge or await self._knowledge(row.question)
+                known = row.knowledge or await self.knowledge(row.question)
                 count = n or policy.candidates
                 for attempt in range(policy.attempts):
                     texts = await self._sample(row.question, known, count, failed)
@@ -333,7 +333,8 @@ class Engine:
             for place, answer in enumerate(pool)
         ]
 
-    async def _knowledge(self, question: str) -> Knowledge:
+    async def knowledge(self, question: str) -> Knowledge:
+        """What the graph, or the retriever, has on a question."""
         if self._retriever is not None:
             return (await retrieve_passages(self._retriever, [question]))[0]
         return (await self._in_thread(self._pipeline.knowledge, [question]))[0]

@@ -1,7 +1,5 @@
 """The guardrail: check, rank and ask, each single and in batches, synchronous and not."""
 
-# ruff: noqa: A002 - `id` is the word of the command and JSON contract
-
 from __future__ import annotations
 
 import asyncio
@@ -15,7 +13,7 @@ from guardrail.loop import run_sync
 from guardrail.pipeline import Parts, Row
 from guardrail.policy import Policy, policy_named
 from guardrail.ranking import ranked
-from guardrail.retrieval import as_evidence
+from guardrail.retrieval import Knowledge, as_evidence
 from guardrail.scoring import Scorer
 from guardrail.types import Evidence, GuardedAnswer, Value
 
@@ -207,6 +205,20 @@ class Guardrail:
         ]
         checked = await self._engine.guard(rows, self._policy(policy))
         return await self._engine.recorded(checked) if record else checked
+
+    # --- retrieve ------------------------------------------------------------------------
+
+    def retrieve(self, *, question: str) -> Knowledge:
+        """Link a question's entities and retrieve the facts round them.
+
+        Raises:
+            KnowledgeGraphError: The graph cannot be used.
+        """
+        return run_sync(self.aretrieve(question=question))
+
+    async def aretrieve(self, *, question: str) -> Knowledge:
+        """``retrieve`` as a coroutine."""
+        return await self._engine.knowledge(question)
 
     def rank(
         self,

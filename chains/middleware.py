@@ -1,0 +1,218 @@
+"""A guardrail in a LangChain agent: its final answers are judged, its tool calls left alone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, NotRequired, cast
+
+from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
+from langchain.agents.middleware.types import ExtendedModelResponse
+from langchain_core.callbacks.base import BaseCallbackManager
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
+from langchain_core.runnables.config import RunnableConfig, ensure_config, set_config_context
+from langgraph.types import Command
+
+from chains.messages import guarded_message, is_answer, question_of
+from chains.rendition import MarkerStyle, details
+from chains.runnable import NO_STREAM_TAG, hidden
+from guardrail import STRICT, Action, GuardedAnswer, Guardrail, Policy
+from guardrail.loop import run_sync
+from guardrail.policy import feedback
+from guardrail.prompts import flatten, relevant_triples
+from guardrail.types import AttributedAnswer
+
+__all__ = ["GuardrailMiddleware", "GuardrailState"]
+
+SyncHandler = Callable[[ModelRequest[Any]], ModelResponse[Any]]
+AsyncHandler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+
+FEEDBACK = (
+    "Some of your answer does not hold against the evidence:\n{problems}\n"
+    "Answer the question again. Keep what is right, leave out or correct the rest."
+)
+
+
+class GuardrailState(AgentState[Any]):
+    """The agent's state with the verdict on its last answer."""
+
+    guardrail: NotRequired[dict[str, Any]]
+
+
+class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
+    """Judges what an agent is about to say; for ``create_agent(…, middleware=[…])``.
+
+    The model is called hidden from streams; candidates are ranked and, where the policy says
+    so, asked for again with the failed sentences named. The message that enters the state keeps
+    the id of the chosen one. Messages with tool calls and structured responses pass untouched.
+
+    Args:
+        guard: The guardrail.
+        policy: ``candidates`` is the number of calls per attempt, ``attempts`` bounds the rounds.
+        style: How markers look in the message's text.
+        ground: Whether the facts retrieved for the question are put into the system prompt.
+    """
+
+    state_schema = GuardrailState
+
+    def __init__(
+        self,
+        guard: Guardrail,
+        *,
+        policy: Policy = STRICT,
+        style: MarkerStyle | str = MarkerStyle.KALMA,
+        ground: bool = False,
+    ) -> None:
+        super().__init__()
+        self._guard = guard
+        self._policy = policy
+        self._style = MarkerStyle(style)
+        self._ground = ground
+
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: SyncHandler
+    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
+        """Call the model, judge its answer, and put the guarded one in its place."""
+
+        async def call(hidden_request: ModelRequest[Any]) -> ModelResponse[Any]:
+            # The handler blocks: it must not run on the loop that all sync callers share.
+            return await asyncio.to_thread(_quietly, handler, hidden_request, config)
+
+        config = ensure_config()
+        return run_sync(self._call(request, call))
+
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: AsyncHandler
+    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
+        """``wrap_model_call`` as a coroutine."""
+        config = ensure_config()
+
+        async def call(hidden_request: ModelRequest[Any]) -> ModelResponse[Any]:
+            with set_config_context(_hidden_from_streams(config)) as context:
+                task = asyncio.get_running_loop().create_task(
+                    cast(Any, handler(hidden_request)), context=context
+                )
+                return cast(ModelResponse[Any], await task)
+
+        return await self._call(request, call)
+
+    async def _call(
+        self, request: ModelRequest[Any], call: AsyncHandler
+    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
+        question = question_of(request.messages)
+        request = _without_streaming(request)
+        if self._ground:
+            request = await self._grounded(request, question)
+        for attempt in range(self._policy.attempts):
+            responses = [await call(request)]
+            if not _final(responses[0]):
+                return responses[0]
+            responses += await asyncio.gather(
+                *(call(request) for _ in range(self._policy.candidates - 1))
+            )
+            responses = [response for response in responses if _final(response)]
+            best, answer = await self._best(question, responses)
+            if answer.action is not Action.REGENERATE or attempt + 1 == self._policy.attempts:
+                break
+            request = _with_feedback(request, best, answer)
+        if answer.action is Action.REGENERATE:
+            # No attempt is left: what the policy cannot have, it does without.
+            answer = await self._guard.acheck(
+                question=question,
+                answer=_last(best).text,
+                policy=self._policy.model_copy(update=_without_regeneration(self._policy)),
+            )
+        return self._replaced(best, answer)
+
+    async def _best(
+        self, question: str, responses: Sequence[ModelResponse[Any]]
+    ) -> tuple[ModelResponse[Any], GuardedAnswer]:
+        texts = [_last(response).text for response in responses]
+        if len(texts) == 1:
+            answer = await self._guard.acheck(
+                question=question, answer=texts[0], policy=self._policy
+            )
+            return responses[0], answer
+        ranked = await self._guard.arank(question=question, answers=texts, policy=self._policy)
+        place = int(ranked[0].id.rpartition(".")[2])
+        return responses[place], ranked[0]
+
+    def _replaced(
+        self, response: ModelResponse[Any], answer: GuardedAnswer
+    ) -> ExtendedModelResponse[Any]:
+        messages = [*response.result[:-1], guarded_message(_last(response), answer, self._style)]
+        return ExtendedModelResponse(
+            model_response=ModelResponse(result=messages),
+            command=Command(update={"guardrail": details(answer)}),
+        )
+
+    async def _grounded(self, request: ModelRequest[Any], question: str) -> ModelRequest[Any]:
+        known = await self._guard.aretrieve(question=question)
+        facts = flatten(relevant_triples(question, known.subgraphs))
+        if not facts:
+            return request
+        given = request.system_message.text + "\n\n" if request.system_message else ""
+        text = f"{given}Facts from the knowledge graph that bear on the question:\n{facts}"
+        return request.override(system_message=SystemMessage(content=text))
+
+
+def _without_streaming(request: ModelRequest[Any]) -> ModelRequest[Any]:
+    """The request with a model whose tokens no stream shows.
+
+    Both the tag and the field are needed, and both must sit on the model itself: tags given
+    by ``with_config`` are lost once tools are bound.
+    """
+    model = request.model
+    tags = [*(model.tags or []), NO_STREAM_TAG]
+    return request.override(
+        model=model.model_copy(update={"disable_streaming": True, "tags": tags})
+    )
+
+
+def _hidden_from_streams(config: RunnableConfig) -> RunnableConfig:
+    callbacks = config.get("callbacks")
+    return hidden(config, callbacks) if isinstance(callbacks, BaseCallbackManager) else config
+
+
+def _quietly(
+    handler: SyncHandler, request: ModelRequest[Any], config: RunnableConfig
+) -> ModelResponse[Any]:
+    with set_config_context(_hidden_from_streams(config)) as context:
+        return context.run(handler, request)
+
+
+def _final(response: ModelResponse[Any]) -> bool:
+    """Whether a response ends in an answer, rather than a tool call or structured data."""
+    return (
+        response.structured_response is None
+        and bool(response.result)
+        and is_answer(response.result[-1])
+    )
+
+
+def _last(response: ModelResponse[Any]) -> AIMessage:
+    return cast(AIMessage, response.result[-1])
+
+
+def _with_feedback(
+    request: ModelRequest[Any], response: ModelResponse[Any], answer: GuardedAnswer
+) -> ModelRequest[Any]:
+    attributed = AttributedAnswer(
+        text=answer.text, marked=answer.marked, sentences=answer.sentences
+    )
+    problems = "\n".join(f'- "{failed.text}": {failed.reason}' for failed in feedback(attributed))
+    told: list[AnyMessage] = [
+        *request.messages,
+        # A message of its own, since the failed one must not enter the state.
+        AIMessage(content=_last(response).text),
+        HumanMessage(content=FEEDBACK.format(problems=problems or "- it scored too low")),
+    ]
+    return request.override(messages=told)
+
+
+def _without_regeneration(policy: Policy) -> dict[str, Action]:
+    return {
+        field: policy.exhausted
+        for field in ("contradicted", "unsupported", "below")
+        if getattr(policy, field) is Action.REGENERATE
+    }
