@@ -12,7 +12,6 @@ from rich.console import Console
 from rich.table import Table
 
 from guardrail.commands.options import AsJson, Graph
-from guardrail.errors import InputError
 
 __all__ = ["app"]
 
@@ -85,14 +84,9 @@ def query(
 @app.command()
 def stats(kg: Graph = None, as_json: AsJson = False) -> None:
     """Count triples, entities and properties."""
-    from kg import OxigraphGraph, open_graph
+    from kg import open_graph
 
-    graph = open_graph(kg)
-    if not isinstance(graph, OxigraphGraph):
-        raise InputError(
-            "stats counts embedded graphs; ask a SPARQL endpoint with: guardrail kg query"
-        )
-    counts = graph.stats()
+    counts = open_graph(kg).stats()
     if as_json:
         typer.echo(counts.model_dump_json())
         return
