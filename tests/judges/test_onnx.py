@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from guardrail.errors import JudgeError
+from guardrail.types import Category, NLIScores
+from judges.base import AttributionItem, Pair
+from judges.onnx import OnnxJudge
+from tests.judges.tiny import WORDS, write_judge
+
+words = st.lists(st.sampled_from(WORDS), min_size=1, max_size=30).map(" ".join)
+texts = st.lists(st.builds(Pair, words, words), min_size=2, max_size=8)
+
+NOTHING_SAID = NLIScores(entailment=0.0, neutral=1.0, contradiction=0.0)
+
+
+@settings(deadline=None, max_examples=30)
+@given(texts)
+def test_a_pair_is_judged_the_same_in_any_company(tiny_judge: OnnxJudge, pairs: list[Pair]) -> None:
+    together = tiny_judge.judge(pairs)
+    alone = [tiny_judge.judge([pair])[0] for pair in pairs]
+    assert together == alone
+    assert tiny_judge.judge(pairs[::-1]) == together[::-1]
+
+
+def test_probabilities_are_calibrated_softmax(tiny_judge: OnnxJudge) -> None:
+    [scores] = tiny_judge.judge([Pair("born in rome", "born in florence")])
+    assert scores.entailment + scores.neutral + scores.contradiction == pytest.approx(1)
+    assert 0 < scores.entailment < 1
+
+
+def test_windows_read_long_evidence_to_its_end(tiny_judge: OnnxJudge) -> None:
+    fact, filler = "artemisia gentileschi was born in rome .", "the sculptor is in paris . " * 40
+    hypothesis = "artemisia was born in rome"
+    [first] = tiny_judge.judge([Pair(filler + "1593 " * 50, hypothesis)])
+    [second] = tiny_judge.judge([Pair(filler + "1593 " * 50 + fact, hypothesis)])
+    assert first != second
+
+
+def test_a_decided_window_outweighs_all_open_ones(tiny_judge: OnnxJudge) -> None:
+    halves = ["the painter " * 25, "born in rome 1593 " * 12]
+    scores = tiny_judge.judge([Pair(" ".join(halves), "who"), *(Pair(h, "who") for h in halves)])
+    assert scores[0].neutral <= max(score.neutral for score in scores[1:]) + 1e-9
+
+
+@pytest.mark.parametrize("blank", ["", " \n\t"])
+def test_blank_texts_say_nothing(tiny_judge: OnnxJudge, blank: str) -> None:
+    pairs = [Pair(blank, "rome"), Pair("rome", blank), Pair(blank, blank)]
+    assert tiny_judge.judge(pairs) == [NOTHING_SAID] * 3
+    [verdict] = tiny_judge.attribute([AttributionItem("who ?", "rome", (blank,))])
+    assert verdict.category is Category.IRRELEVANT
+    assert verdict.scores[Category.IRRELEVANT] == 1
+
+
+def test_no_input_breaks_the_judge(tiny_judge: OnnxJudge) -> None:
+    pairs = [
+        Pair("rome, " * 16_700, "born in rome"),  # 100,000 characters
+        Pair("rome", "florence " * 500),
+        Pair("\ud800 rome", "rome \udfff"),
+        Pair("\x00\x01", "𝔯𝔬𝔪𝔢"),
+    ]
+    assert len(tiny_judge.judge(pairs)) == 4
+    assert tiny_judge.judge([]) == []
+    assert tiny_judge.attribute([]) == []
+
+
+def test_attribution_tells_category_complexity_and_share(tiny_judge: OnnxJudge) -> None:
+    item = AttributionItem("where was artemisia born ?", "rome and florence", ("rome .", "paris ."))
+    first, again = tiny_judge.attribute([item, item])
+    assert first == again
+    assert sum(first.scores.values()) == pytest.approx(1)
+    assert first.category is max(first.scores, key=first.scores.__getitem__)
+    assert first.complexity is not None
+    assert first.supported_share is not None
+
+
+def test_labels_may_come_in_any_order(judge_folder: Path, tmp_path: Path) -> None:
+    for name in ("model.onnx", "tokenizer.json"):
+        (tmp_path / name).write_bytes((judge_folder / name).read_bytes())
+    card = json.loads((judge_folder / "judge.json").read_text())
+    card["labels"]["nli"] = ["contradiction", "neutral", "entailment"]
+    (tmp_path / "judge.json").write_text(json.dumps(card))
+    pair = Pair("born in rome", "painter")
+    [straight], [turned] = OnnxJudge(judge_folder).judge([pair]), OnnxJudge(tmp_path).judge([pair])
+    assert turned.contradiction == straight.entailment
+
+
+def test_a_damaged_model_is_an_error_not_a_score(tmp_path: Path) -> None:
+    judge = OnnxJudge(write_judge(tmp_path / "damaged", damaged=True))
+    with pytest.raises(JudgeError, match="not finite"):
+        judge.judge([Pair("rome", "paris")])
+
+
+def test_a_missing_or_unreadable_model_is_named(tmp_path: Path, judge_folder: Path) -> None:
+    with pytest.raises(JudgeError, match="no-such-folder"):
+        OnnxJudge(tmp_path / "no-such-folder").warm_up()
+    (tmp_path / "judge.json").write_bytes((judge_folder / "judge.json").read_bytes())
+    (tmp_path / "model.onnx").write_bytes(b"not a model")
+    with pytest.raises(JudgeError, match="cannot be read"):
+        OnnxJudge(tmp_path).warm_up()
+
+
+def test_eight_bit_weights_stay_close_to_full_precision(tmp_path: Path) -> None:
+    import onnxruntime
+
+    from judges.onnx import HEADS
+    from judges.optimise import write_cross_encoder
+    from tests.judges.tiny import random_state
+
+    state = random_state(vocabulary=50)
+    ids = np.arange(4, 40, dtype=np.int64)[None]
+    feed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": 0 * ids}
+    logits = []
+    for quantise in (False, True):
+        path = tmp_path / f"{quantise}.onnx"
+        write_cross_encoder(state, path, heads=tuple(HEADS), attention_heads=4, quantise=quantise)
+        logits.append(onnxruntime.InferenceSession(path).run(["nli"], feed)[0])
+    np.testing.assert_allclose(logits[0], logits[1], atol=0.25 * np.ptp(logits[0]))

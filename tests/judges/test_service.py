@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from guardrail.errors import DeadlineExceededError, JudgeError
+from judges.base import AttributionItem, Pair
+from judges.microbatcher import MicroBatcher
+from judges.onnx import OnnxJudge
+from judges.service import AttributionService, JudgeService
+from tests.judges.tiny import WORDS
+
+PAIRS = [Pair(f"born in {a}", f"the {b} is {a}") for a in WORDS[:8] for b in WORDS[8:16]]
+
+
+class Doubler:
+    """Doubles numbers, slowly where told to, and fails on 13."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[int]] = []
+        self.gate = threading.Event()
+        self.gate.set()
+
+    def __call__(self, numbers: Sequence[int]) -> list[int]:
+        self.batches.append(list(numbers))
+        assert self.gate.wait(10)
+        if 13 in numbers:
+            raise JudgeError("thirteen")
+        return [2 * number for number in numbers]
+
+
+def batcher(run: Doubler, **options: int) -> MicroBatcher[int, int]:
+    return MicroBatcher(run, key=lambda: "doubler-1", **options)
+
+
+def until(condition: object, seconds: float = 5.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():  # type: ignore[operator]
+        assert time.monotonic() < end
+        time.sleep(0.001)
+
+
+async def test_threads_and_coroutines_get_what_an_unbatched_call_gives(
+    tiny_judge: OnnxJudge,
+) -> None:
+    calls = [PAIRS[start : start + 8] for start in range(0, 64, 4)]
+    expected = [tiny_judge.judge(call) for call in calls]
+    with JudgeService(tiny_judge) as service, ThreadPoolExecutor(16) as threads:
+        assert list(threads.map(service.judge, calls)) == expected
+        assert await asyncio.gather(*map(service.ajudge, calls)) == expected
+        assert service.judge(calls[0]) == expected[0]
+
+
+async def test_attribution_is_served_alike(tiny_judge: OnnxJudge) -> None:
+    items = [AttributionItem("who ?", word, ("rome .", word)) for word in WORDS[:4]]
+    with AttributionService(tiny_judge) as service:
+        assert service.attribute(items) == tiny_judge.attribute(items)
+        assert await service.aattribute(items[:1]) == tiny_judge.attribute(items[:1])
+
+
+def test_requests_that_wait_share_a_batch_and_duplicates_are_computed_once() -> None:
+    run = Doubler()
+    with batcher(run) as service, ThreadPoolExecutor(8) as threads:
+        run.gate.clear()
+        first = threads.submit(service.call, [0])
+        until(lambda: run.batches)
+        rest = [threads.submit(service.call, [n, 7, 0]) for n in range(1, 6)]
+        until(lambda: service.waiting == 6)
+        run.gate.set()
+        assert first.result() == [0]
+        assert [task.result() for task in rest] == [[2 * n, 14, 0] for n in range(1, 6)]
+    assert [sorted(batch) for batch in run.batches] == [[0], [1, 2, 3, 4, 5, 7]]
+
+
+def test_the_cache_forgets_what_was_not_used_for_longest() -> None:
+    run = Doubler()
+    with batcher(run, cache_size=2) as service:
+        for numbers in ([1], [2], [1], [3], [1], [2]):
+            service.call(numbers)
+    assert run.batches == [[1], [2], [3], [2]]
+
+
+async def test_a_cancelled_caller_frees_its_place_and_stalls_nobody() -> None:
+    run = Doubler()
+    with batcher(run) as service:
+        run.gate.clear()
+        first = asyncio.create_task(service.acall([1]))
+        await asyncio.to_thread(until, lambda: run.batches)
+        given_up = asyncio.create_task(service.acall([2, 3]))
+        kept = asyncio.create_task(service.acall([3, 4]))
+        await asyncio.to_thread(until, lambda: service.waiting == 3)
+        given_up.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await given_up
+        run.gate.set()
+        assert (await first, await kept) == ([2], [6, 8])
+    assert run.batches == [[1], [3, 4]]
+
+
+def test_a_caller_may_set_a_deadline() -> None:
+    run = Doubler()
+    with batcher(run) as service:
+        run.gate.clear()
+        with pytest.raises(DeadlineExceededError):
+            service.call([1], timeout_s=0.05)
+        run.gate.set()
+        assert service.call([2]) == [4]
+
+
+def test_a_full_queue_keeps_further_callers_outside() -> None:
+    run = Doubler()
+    with batcher(run, max_queue=4, max_batch=2) as service, ThreadPoolExecutor(8) as threads:
+        run.gate.clear()
+        tasks = [threads.submit(service.call, [10 * n + k for k in range(3)]) for n in range(8)]
+        until(lambda: service.waiting >= 21)
+        assert len(service._queued) <= 4
+        run.gate.set()
+        results = [task.result() for task in tasks]
+    assert results == [[2 * (10 * n + k) for k in range(3)] for n in range(8)]
+    assert max(map(len, run.batches)) == 2
+
+
+def test_an_error_reaches_only_the_callers_whose_items_caused_it() -> None:
+    run = Doubler()
+    with batcher(run) as service, ThreadPoolExecutor(4) as threads:
+        run.gate.clear()
+        first = threads.submit(service.call, [0])
+        until(lambda: run.batches)
+        good, bad = threads.submit(service.call, [1, 2]), threads.submit(service.call, [2, 13])
+        until(lambda: service.waiting == 3)
+        run.gate.set()
+        assert (first.result(), good.result()) == ([0], [2, 4])
+        with pytest.raises(JudgeError, match="thirteen"):
+            bad.result()
+        assert service.call([2]) == [4]
+
+
+def test_closing_tells_those_who_wait() -> None:
+    run = Doubler()
+    service = batcher(run)
+    with ThreadPoolExecutor(3) as threads:
+        run.gate.clear()
+        running = threads.submit(service.call, [1])
+        until(lambda: run.batches)
+        waiting = threads.submit(service.call, [2])
+        until(lambda: service.waiting == 1)
+        closing = threads.submit(service.close)
+        with pytest.raises(JudgeError, match="closed"):
+            waiting.result()
+        run.gate.set()
+        closing.result()
+        assert running.result() == [2]
+    with pytest.raises(JudgeError, match="closed"):
+        service.call([3])
