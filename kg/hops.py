@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from guardrail.types import Entity, Mention, Subgraph
 from kg.base import KnowledgeGraph
-from kg.mentions import fold
+from kg.mentions import fold, word_set
 from kg.names import NameParts
 from kg.relations import (
     Relation,
@@ -19,13 +19,15 @@ from kg.relations import (
     literal_key,
     neighbours,
     property_words,
-    relation_words,
 )
 
 __all__ = ["Asked", "Neighbourhoods", "Source", "family_names", "follow_relations"]
 
 MAX_NEIGHBOURS: Final = 8
 """Most neighbours taken over one relation of one entity: "children" of a king, not all readers."""
+
+REACH: Final = 400
+"""Characters between a name and a relation word that may concern it; a long question's length."""
 
 MAX_KIN: Final = 2
 """A family name that more persons bear says nothing of kinship."""
@@ -40,11 +42,9 @@ _COMMONPLACE: Final = frozenset(
         "described by source", "manner of death", "date of birth", "date of death",
     )
 )  # fmt: skip
-_KINSHIP: Final = frozenset(
-    (
-        "father mother parent child son daughter husband wife spouse sibling brother sister "
-        "family ancestor descendant relative"
-    ).split()
+_KINSHIP: Final = word_set(
+    "father mother parent child son daughter husband wife spouse sibling brother sister "
+    "family ancestor descendant relative"
 )
 _BROAD: Final = frozenset({"family", "relative", "ancestor", "descendant"})
 
@@ -106,9 +106,7 @@ class Neighbourhoods:
 
     def fetch_written(self, keys: Iterable[str]) -> None:
         """Read the facts that write the labels of known nodes as text, for ``written``."""
-        self.fetch(
-            literal_key(self.get(key).entity.label) for key in keys if self.get(key).triples
-        )
+        self.fetch(literal_key(self.get(key).entity.label) for key in keys if self.get(key).triples)
 
     def written(self, key: str) -> Subgraph:
         """Give a subgraph with the facts that name its node as text only, by contemporaries."""
@@ -140,7 +138,10 @@ class _Walk:
 
 
 def follow_relations(
-    texts: Sequence[str], sources: Sequence[Sequence[Source]], around: Neighbourhoods
+    texts: Sequence[str],
+    words: Sequence[Sequence[RelationWord]],
+    sources: Sequence[Sequence[Source]],
+    around: Neighbourhoods,
 ) -> list[list[Asked]]:
     """Follow the relations that texts name from their linked entities, all texts step by step.
 
@@ -149,6 +150,7 @@ def follow_relations(
 
     Args:
         texts: Questions or sentences.
+        words: For each text its ``relation_words``.
         sources: For each text where relations may start.
         around: The subgraphs; those of the sources are fetched already.
 
@@ -156,11 +158,10 @@ def follow_relations(
         For each text the entities reached, those of the most telling words first.
     """
     walks: list[_Walk] = []
-    for number, (text, starts) in enumerate(zip(texts, sources, strict=True)):
-        words = relation_words(text) if starts else []
+    for number, (text, named, starts) in enumerate(zip(texts, words, sources, strict=True)):
         for source in starts:
             own = property_words(text, around.get(source.key))
-            for word in [*words, *own]:
+            for word in _near(source, [*named, *own]):
                 walks += _walks(number, word, word.relation, source)
     # What several words reach is put down to the one that says most: "father" before "family".
     walks.sort(key=lambda walk: (walk.relation.name == "life", walk.relation.name in _BROAD))
@@ -181,6 +182,16 @@ def follow_relations(
         mention = Mention(text=walk.word.text, start=walk.word.start, end=walk.word.end)
         results[walk.text] += [Asked(mention, around.get(key).entity, matched) for key in keys]
     return results
+
+
+def _near(source: Source, words: Iterable[RelationWord]) -> Iterator[RelationWord]:
+    """Yield the words that may concern a source, the first for each relation."""
+    seen = set()
+    for word in words:
+        near = abs(word.start - source.mention.start) <= REACH
+        if near and word.relation.name not in seen:
+            seen.add(word.relation.name)
+            yield word
 
 
 def _walks(
@@ -223,7 +234,7 @@ def _walk(walks: Sequence[_Walk], around: Neighbourhoods) -> list[tuple[_Walk, l
 
 
 def family_names(
-    text: str,
+    words: Sequence[RelationWord],
     sources: Sequence[Source],
     asked: Sequence[Asked],
     names: NameParts,
@@ -235,7 +246,7 @@ def family_names(
     graph describes the source, shares at least one of its other values.
 
     Args:
-        text: The question.
+        words: The relation words of the question.
         sources: Its linked entities, and names that only stand as values.
         asked: What was reached over stated relations.
         names: The graph's look-up by parts of names.
@@ -244,9 +255,9 @@ def family_names(
     Returns:
         The persons found, each with ``family name: …`` as its way.
     """
-    words = [word for word in relation_words(text) if word.relation.name in _KINSHIP]
-    broad = [word for word in words if word.relation.name in _BROAD]
-    word = next(iter(broad or words), None)
+    kinship = [word for word in words if word.relation.name in _KINSHIP]
+    broad = [word for word in kinship if word.relation.name in _BROAD]
+    word = next(iter(broad or kinship), None)
     if word is None or (asked and not broad):
         return []
     found: list[Asked] = []

@@ -25,12 +25,13 @@ from kg.mentions import (
     listed_names,
     name_forms,
     tagged_mentions,
+    word_set,
 )
 from kg.names import NameParts, name_parts
 from kg.ner_types import classes_of, compatible, persons
 from kg.relations import between_persons, literal_key, relation_words
 from kg.reranking import TextIndex, rerank
-from kg.tagger import MAX_TAGGED, load_tagger
+from kg.tagger import load_tagger, taggable
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -59,15 +60,25 @@ _GROUPS: Final = re.compile(
     re.IGNORECASE,
 )
 _NUMERAL: Final = re.compile(r"[IVXLC]+")
-_CALENDAR: Final = frozenset(
+_CALENDAR: Final = word_set(
     "january february march april may june july august september october november december "
-    "monday tuesday wednesday thursday friday saturday sunday".split()
+    "monday tuesday wednesday thursday friday saturday sunday"
 )
 
 
 @dataclass
 class _Text:
-    """One text on its way through the linker."""
+    """One text on its way through the linker.
+
+    Attributes:
+        text: The text.
+        index: Its words.
+        mentions: What may name an entity.
+        spans: Its capitalised stretches.
+        linked: What was linked so far.
+        open: Mentions without an entity.
+        values: Those of them that stand as a value of facts between persons.
+    """
 
     text: str
     index: TextIndex
@@ -165,7 +176,7 @@ class EntityLinker:
 
     def _parse(self, texts: Sequence[str]) -> list[Doc]:
         nlp = self._nlp or load_tagger()
-        return list(nlp.pipe(text[:MAX_TAGGED] for text in texts))
+        return list(nlp.pipe(map(taggable, texts)))
 
     def _read(self, text: str, doc: Doc) -> _Text:
         spans = _first_of_each(capitalised_spans(text))
@@ -225,8 +236,11 @@ class EntityLinker:
                     taken.update(_range(name.mention))
 
     def _link_values(self, states: Sequence[_Text], around: Neighbourhoods) -> None:
-        """Names that only stand as values: the persons whose facts name them are all that the
-        graph knows of them ("Toby Jones" leads to "Freddie Jones, child: Toby Jones")."""
+        """Link the persons whose facts name a name that is no node itself.
+
+        Their facts are all that the graph knows of it: "Toby Jones" leads to "Freddie Jones,
+        child: Toby Jones".
+        """
         around.fetch(literal_key(m.text) for state in states for m in state.open)
         for state in states:
             for mention in list(state.open):
@@ -258,7 +272,12 @@ class EntityLinker:
             if not group:
                 continue
             [candidates] = self._rank(state, [group[:_KEPT_CANDIDATES]], around)
-            if _GROUPS.match(state.text, mention.end) and len(group) <= MAX_FAMILY:
+            same = [c for c in candidates if fold(part) == fold(c.entity.label)]
+            if same:
+                # The index compares accents; this look-up does not.
+                state.add(mention, same, "label")
+                state.settle(mention)
+            elif _GROUPS.match(state.text, mention.end) and len(group) <= MAX_FAMILY:
                 for candidate in candidates:
                     if fold(candidate.entity.label).endswith(fold(part)):
                         state.add(mention, [candidate], "partial name")
@@ -272,28 +291,31 @@ class EntityLinker:
     def _link_asked(self, states: Sequence[_Text], around: Neighbourhoods) -> None:
         """Follow relations from what is linked, and from names that only stand as values."""
         # Without a relation word nothing is asked of a name that only stands as a value.
-        asking = [bool(relation_words(state.text)) for state in states]
+        words = [relation_words(state.text) for state in states]
         unlinked = [
-            [Source(m, literal_key(m.text)) for m in state.open] if asks else []
-            for state, asks in zip(states, asking, strict=True)
+            [Source(m, literal_key(m.text)) for m in state.open] if asking else []
+            for state, asking in zip(states, words, strict=True)
         ]
         around.fetch(source.key for group in unlinked for source in group)
         sources = [
             [
-                *(Source(link.mention, link.entity.id) for link in state.linked if not link.matched.startswith('value')),
+                *(
+                    Source(link.mention, link.entity.id)
+                    for link in state.linked
+                    if link.mention not in state.values
+                ),
                 *(source for source in group if around.get(source.key).incoming),
             ]
             for state, group in zip(states, unlinked, strict=True)
         ]
-        texts = [state.text for state in states]
-        reached = follow_relations(texts, sources, around)
-        for state, starts, others, found in zip(states, sources, unlinked, reached, strict=True):
+        reached = follow_relations([state.text for state in states], words, sources, around)
+        for state, asking, starts, others, found in zip(
+            states, words, sources, unlinked, reached, strict=True
+        ):
             state.add_asked(found)
             if self._names is not None:
                 named = [s for s in others if " " in s.mention.text and s not in starts]
-                state.add_asked(
-                    family_names(state.text, [*starts, *named], found, self._names, around)
-                )
+                state.add_asked(family_names(asking, [*starts, *named], found, self._names, around))
 
     # --- the graph ---------------------------------------------------------------------------
 
@@ -305,10 +327,17 @@ class EntityLinker:
         self, state: _Text, groups: Sequence[Sequence[Entity]], around: Neighbourhoods
     ) -> list[list[Candidate]]:
         """Re-rank groups of candidates beside the entities that are linked already."""
-        settled = [[link.entity] for link in state.linked]
-        ids = {entity.id for group in [*groups, *settled] for entity in group}
-        links = [t for id_ in ids for t in around.get(id_).triples if t.value_id in ids]
-        return rerank([*groups, *settled], state.index, around.known, links)[: len(groups)]
+        settled = {link.entity.id for link in state.linked}
+        ids = settled | {entity.id for group in groups for entity in group}
+        links = {
+            fact: None
+            for group in groups
+            for entity in group
+            for subgraph in [around.get(entity.id)]
+            for fact in (*subgraph.triples, *subgraph.incoming)
+            if fact.subject_id in ids and fact.value_id in ids
+        }
+        return rerank(groups, state.index, around.known, list(links))
 
 
 def _first_of_each(mentions: Iterable[Mention]) -> list[Mention]:

@@ -25,6 +25,7 @@ __all__ = [
     "listed_names",
     "name_forms",
     "tagged_mentions",
+    "word_set",
 ]
 
 MAX_WORDS: Final = 10
@@ -36,32 +37,34 @@ _SENTENCE_END: Final = re.compile(r"(?<=\w\w)\.$")
 _LIST_JOIN: Final = re.compile(r"\s*(?:,\s*and|,|and|&|or)\s+", re.IGNORECASE)
 _GAP: Final = re.compile(r"[^\S\n]+")
 
-# Lower-case words inside one name: "Wernher von Braun", "Hasan al-Askari", "Henry VIII of England".
-_PARTICLES: Final = frozenset(
-    "von van der den de da di du del della dos la le of the ibn bin zu af ter ten".split()
+
+def word_set(words: str) -> frozenset[str]:
+    """Make a set of the words of a text, for word lists that can be read."""
+    return frozenset(words.split())
+
+
+# Lower-case words inside names: "Wernher von Braun", "Hasan al-Askari", "Henry VIII of England".
+_PARTICLES: Final = word_set(
+    "von van der den de da di du del della dos la le of the ibn bin zu af ter ten"
 )
 
 # Words that stand before a name and are no part of most labels.
-TITLES: Final = frozenset(
-    (
-        "sir dame lord lady dr doctor prof professor mr mrs ms miss saint st president king queen "
-        "emperor empress prince princess duke duchess count countess baron baroness earl marquis "
-        "pope cardinal bishop archbishop rabbi imam sheikh shah sultan caliph pharaoh pharaohs "
-        "tsar czar kaiser chancellor minister senator governor general colonel major captain "
-        "admiral marshal lieutenant sergeant guru swami maharaja emir khan reverend crown grand "
-        "archduke consort kings queens emperors popes princes prime"
-    ).split()
+_TITLES: Final = word_set(
+    "sir dame lord lady dr doctor prof professor mr mrs ms miss saint st president king queen "
+    "emperor empress prince princess duke duchess count countess baron baroness earl marquis "
+    "pope cardinal bishop archbishop rabbi imam sheikh shah sultan caliph pharaoh pharaohs "
+    "tsar czar kaiser chancellor minister senator governor general colonel major captain "
+    "admiral marshal lieutenant sergeant guru swami maharaja emir khan reverend crown grand "
+    "archduke consort kings queens emperors popes princes prime"
 )
 
 # Words capitalised for standing first, not for being a name.
-_OPENERS: Final = frozenset(
-    (
-        "who what when where why which whose whom how can could would did does do is are was were "
-        "has have had will in on at by for from during after before as if the a an and or but of "
-        "to describe explain give name list tell please provide besides despite according this "
-        "that these those he she it they his her their its with about into there between both i "
-        "we you not no yes"
-    ).split()
+_OPENERS: Final = word_set(
+    "who what when where why which whose whom how can could would did does do is are was were "
+    "has have had will in on at by for from during after before as if the a an and or but of "
+    "to describe explain give name list tell please provide besides despite according this "
+    "that these those he she it they his her their its with about into there between both i "
+    "we you not no yes"
 )
 
 
@@ -130,8 +133,8 @@ def capitalised_spans(text: str) -> list[Mention]:
         if run and (closed or not _GAP.fullmatch(text, run[-1][1], start)):
             close()
         closed = possessive
-        capital = word[0].isupper() or (run and word[0].isdigit() is False and "-" in word
-                                        and word.split("-")[-1][:1].isupper())
+        # "al-Askari" goes on with a name though it begins small.
+        capital = word[0].isupper() or (bool(run) and word.rpartition("-")[2][:1].isupper())
         if not capital:
             if run and word in _PARTICLES:
                 run.append((start, end))
@@ -187,7 +190,7 @@ def name_forms(name: str) -> list[str]:
     """
     forms = [name]
     words = name.split()
-    while len(words) > 1 and (words[0].lower().rstrip(".") in TITLES or words[0].lower() == "the"):
+    while len(words) > 1 and (words[0].lower().rstrip(".") in _TITLES or words[0].lower() == "the"):
         words = words[1:]
         forms.append(" ".join(words))
     plain = "".join(

@@ -33,8 +33,10 @@ class NameParts(Protocol):
     """A graph that can be asked by a part of a name and by a written value."""
 
     def named(self, parts: Sequence[str]) -> list[list[Entity]]:
-        """For each of n word sequences, the entities with a name that begins or ends with it
-        and is longer, most prominent first; case and diacritics do not count."""
+        """For each of n word sequences, the entities with a name that begins or ends with it.
+
+        Case and diacritics do not count; most prominent first.
+        """
         ...
 
     def facts_with(self, values: Sequence[str]) -> list[list[Triple]]:
@@ -64,7 +66,7 @@ class StoreNameParts:
         self._lock = Lock()
 
     def named(self, parts: Sequence[str]) -> list[list[Entity]]:
-        """For each of n word sequences, the entities with a longer name that begins or ends so."""
+        """For each of n word sequences, the entities with a name that begins or ends with it."""
         edges = self._index()
         found = []
         for part in parts:
@@ -137,12 +139,11 @@ class StoreNameParts:
                 edges: dict[str, list[str]] = defaultdict(list)
                 for iri, name in listed if len(listed) <= MAX_NAMES else ():
                     words = fold(name).split()
-                    if len(words) > 1:
-                        edges[words[0]].append(profile.short(iri))
-                        edges[words[-1]].append(profile.short(iri))
+                    for word in {words[0], words[-1]} if words else ():
+                        edges[word].append(profile.short(iri))
                 self._edges = dict(edges)
             return self._edges
 
 
 def _edge(name: str, part: str) -> bool:
-    return name.startswith(part + " ") or name.endswith(" " + part)
+    return f" {name}".endswith(f" {part}") or f"{name} ".startswith(f"{part} ")

@@ -9,7 +9,7 @@ labels of the properties that the entity itself has.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from guardrail.types import Subgraph, Triple
@@ -159,8 +159,10 @@ _WORDS: Final[dict[str, str]] = {
         "relative": "relative|cousin|kin",
         "ancestor": "ancestor|ancestry|ancestral|forebear|forefather|lineage|descent",
         "descendant": "descendant|progeny",
-        "family": "family|families|familial|dynasty|dynastic|genealogy|household|kinship|clan|heritage",
-        "life": "life|lives|biography|biographies|background|relationship|relation|related|connection",
+        "family": "family|families|familial|dynasty|dynastic|genealogy|household|kinship|clan"
+        "|heritage",
+        "life": "life|lives|biography|biographies|background|relationship|relation|related"
+        "|connection",
         "successor": "succeeded|successor|succession|succeed|succeeding|inherited",
         "predecessor": "predecessor|preceded",
         "teacher": "teacher|mentor|tutor|advisor|adviser|taught|mentored|mentorship",
@@ -175,10 +177,12 @@ _WORDS: Final[dict[str, str]] = {
 }
 _WORD: Final = re.compile(
     r"(?<![\w-])(" + "|".join(sorted(map(re.escape, _WORDS), key=len, reverse=True)) + r")"
-    r"(?:s|'s|s')?(?![\w-])",
+    r"(?:['’]s|s['’]|s)?(?![\w-])",
     re.IGNORECASE,
 )
-_WHO: Final = re.compile(r"\b(Who (?:is|are|was|were))\s+([^\s,;:?!][^,;:?!]{0,200})", re.IGNORECASE)
+_WHO: Final = re.compile(
+    r"\b(Who (?:is|are|was|were))\s+([^\s,;:?!][^,;:?!]{0,200})", re.IGNORECASE
+)
 _POSSESSIVE: Final = re.compile(r"['’]s?\s|\bof\b")
 
 
@@ -192,10 +196,10 @@ def relation_words(text: str) -> list[RelationWord]:
         One entry per naming word, in the order of the text.
     """
     words = [
-        RelationWord(
-            found.start(), found.end(), found.group(), _RELATIONS[_WORDS[found.group(1).lower()]]
-        )
+        RelationWord(found.start(), found.end(), found.group(), _RELATIONS[name])
         for found in _WORD.finditer(text)
+        # A letter such as the long s matches in any case and is no key.
+        if (name := _WORDS.get(found.group(1).casefold())) is not None
     ]
     # "Who was Stephen Crane, …" asks for a biography; "Who was Ian Khama's father" does not.
     words += [
@@ -222,10 +226,10 @@ def property_words(text: str, subgraph: Subgraph) -> list[RelationWord]:
     for label in dict.fromkeys(triple.property for triple in subgraph.triples):
         if label.lower() in _WORDS or label.lower() not in lowered:
             continue
-        hit = re.search(rf"(?<!\w){re.escape(label.lower())}s?(?!\w)", lowered)
+        hit = re.search(rf"(?<!\w){re.escape(label)}s?(?!\w)", text, re.IGNORECASE)
         if hit is not None:
             relation = Relation(label, ((Hop(frozenset({label}), frozenset()),),))
-            found.append(RelationWord(hit.start(), hit.end(), text[hit.start() : hit.end()], relation))
+            found.append(RelationWord(hit.start(), hit.end(), hit.group(), relation))
     return found
 
 

@@ -15,12 +15,15 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from guardrail.types import Candidate, Entity, Subgraph, Triple
-from kg.mentions import fold
+from kg.mentions import fold, word_set
 
 __all__ = ["Evidence", "TextIndex", "exact_matches", "rerank"]
 
 MAX_GRAM: Final = 8
 """Longest neighbour value looked for in the text, in words."""
+
+MAX_TEXT: Final = 20_000
+"""Words of a text that are searched for values; a text of this length holds more than a chapter."""
 
 # Weights, in units of one rare value that stands in the text. They order kinds of evidence and
 # were set once by that order: a link beats a value, a value beats its parts.
@@ -34,13 +37,13 @@ GENDER: Final = 0.3
 _WORDS: Final = re.compile(r"\w+")
 _DATE: Final = re.compile(r"(-?\d{3,})-\d\d-\d\d")
 _STEM: Final = 5
-_STOP: Final = frozenset(
+_STOP: Final = word_set(
     "the of and in a an to for by his her is was were what who how did which with on at as from s "
-    "or its their he she they had has have be that this".split()
+    "or its their he she they had has have be that this"
 )
 _GENDER_WORDS: Final = {
-    "male": frozenset("he his him himself".split()),
-    "female": frozenset("she her hers herself".split()),
+    "male": word_set("he his him himself"),
+    "female": word_set("she her hers herself"),
 }
 
 
@@ -52,7 +55,7 @@ class TextIndex:
     """
 
     def __init__(self, text: str) -> None:
-        words = _WORDS.findall(fold(text))
+        words = _WORDS.findall(fold(text))[:MAX_TEXT]
         self.words = frozenset(words)
         self._stems = frozenset(word[:_STEM] for word in words if len(word) >= _STEM)
         self._grams = frozenset(
@@ -112,7 +115,7 @@ def rerank(
         groups: For each mention its candidate nodes.
         index: The text the mentions stand in.
         subgraphs: One-hop subgraphs by id; candidates without one count as having no facts.
-        links: Direct triples between candidates of all groups.
+        links: Direct triples between the candidates, and from them to nodes settled already.
         plain: Count exact matches only, each as 1, as the paper does.
 
     Returns:
@@ -122,9 +125,9 @@ def rerank(
     group_of = {entity.id: number for number, group in enumerate(groups) for entity in group}
     linked: Counter[str] = Counter()
     for triple in links:
-        ends = (triple.subject_id or "", triple.value_id or "")
-        sides = [group_of.get(end) for end in ends]
-        if None not in sides and sides[0] != sides[1]:
+        ends = [end for end in (triple.subject_id, triple.value_id) if end is not None]
+        sides = {group_of.get(end, -1) for end in ends}
+        if len(ends) == len(sides) == 2:
             linked.update(ends)
     ranked = []
     for group in groups:

@@ -309,9 +309,7 @@ def _linking_reports(
     linker.link(texts, docs=docs)
     start = time.perf_counter()
     # One by one, as questions arrive.
-    linked = [
-        linker.link([text], docs=[doc])[0] for text, doc in zip(texts, docs, strict=True)
-    ]
+    linked = [linker.link([text], docs=[doc])[0] for text, doc in zip(texts, docs, strict=True)]
     seconds = time.perf_counter() - start
     yield measure_linking("linker", questions, linked, seconds=seconds)
 
