@@ -24,6 +24,7 @@ __all__ = [
     "PromptBudget",
     "answer_prompt",
     "flatten",
+    "is_housekeeping",
     "relevant_triples",
 ]
 
@@ -207,11 +208,16 @@ def _line(text: str) -> str:
     return " ".join(text.split())
 
 
+def is_housekeeping(name: str) -> bool:
+    """True for properties on the data base itself, such as sources and categories."""
+    return bool(_HOUSEKEEPING.match(name))
+
+
 # Properties of Wikidata that describe its own pages or repeat the name.
 _HOUSEKEEPING = re.compile(
     r"^(?:instance of|given name|family name|surname|described by source|topic's main .*|"
     r"Commons .*|on focus list of .*|list of works|discography|filmography|archives at|"
-    r"present in work|depicted by|.* ID|category for .*|Wikimedia .*|different from)$"
+    r"present in work|depicted by|topic's .*|.* ID|category for .*|Wikimedia .*|different from)$"
 )
 
 _WORD = re.compile(r"\w+")
@@ -233,7 +239,7 @@ def _stems(text: str) -> frozenset[str]:
 
 
 def _relevance(triple: Triple, question: frozenset[str]) -> float:
-    if _HOUSEKEEPING.match(triple.property):
+    if is_housekeeping(triple.property):
         return -1.0
     shared_property = len(_stems(triple.property) & question)
     shared_value = len(_stems(triple.value) & question)
