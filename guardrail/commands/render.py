@@ -63,22 +63,17 @@ def entity_table(entities: Sequence[LinkedEntity]) -> Table:
 def ranking_table(answers: Sequence[GuardedAnswer]) -> Table:
     """Candidates best first, with the numbers and reasons that ordered them."""
     table = Table(title="Ranking", title_justify="left", box=None, pad_edge=False)
-    table.add_column("#", justify="right")
-    table.add_column("score", justify="right")
-    table.add_column("supported", justify="right")
-    table.add_column("[NA]".replace("[", "\\["), justify="right")
-    table.add_column("contradicted", justify="right")
-    table.add_column("answer", overflow="ellipsis", no_wrap=True, ratio=2)
-    table.add_column("why", overflow="fold", ratio=2)
+    for heading in ("#", "score", "cited", "\\[NA]", "against"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("why", overflow="fold")
     for place, answer in enumerate(answers, start=1):
         table.add_row(
-            str(place),
+            f"{place} ({answer.id[-2:]})" if "." in answer.id[-3:] else str(place),
             format_score(answer.scorecard.overall),
             str(sum(len(sentence.citations) for sentence in answer.sentences)),
             str(sum(sentence.na for sentence in answer.sentences)),
             str(sum(s.category is Category.CONTRADICTORY for s in answer.sentences)),
-            " ".join(answer.text.split()),
-            "; ".join(answer.reasons),
+            answer.reasons[0] if answer.reasons else answer.action.value,
         )
     return table
 

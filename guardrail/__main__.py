@@ -1,0 +1,5 @@
+"""``python -m guardrail``: the program without its script on the path."""
+
+from guardrail.cli import main
+
+main()

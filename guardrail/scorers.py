@@ -1,0 +1,87 @@
+"""SCK and CONNER as scorers of the guardrail: its rows to theirs, their reports to scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from guardrail.scoring import ScoringRequest
+from guardrail.types import Evidence, Passage, Score, Triple, linearise
+
+if TYPE_CHECKING:
+    from judges.base import CausalLM, NLIJudge
+    from judges.conner import ConnerReport, ConnerScorer
+
+__all__ = ["ConnerGuardScorer", "conner_scorer", "evidence_texts"]
+
+FACTS_PER_TEXT = 12
+"""Facts of one entity that are read together, so that a sentence with several facts can be
+entailed by one piece of evidence (CONNER eq. 1 takes the maximum over pieces)."""
+
+
+def evidence_texts(evidence: Sequence[Evidence]) -> tuple[str, ...]:
+    """Evidence as texts: passages as they are, the facts of an entity in groups."""
+    texts = [piece.text for piece in evidence if isinstance(piece, Passage)]
+    triples = [piece for piece in evidence if isinstance(piece, Triple)]
+    for _, group in groupby(triples, key=lambda triple: triple.subject):
+        facts = list(group)
+        texts += [
+            linearise(facts[start : start + FACTS_PER_TEXT])
+            for start in range(0, len(facts), FACTS_PER_TEXT)
+        ]
+    return tuple(texts)
+
+
+def conner_scorer(nli: NLIJudge | None = None, causal: CausalLM | None = None) -> ConnerGuardScorer:
+    """CONNER with the shipped encoder; perspectives that need a causal model only with one.
+
+    Args:
+        nli: The guardrail's NLI judge.
+        causal: Tells token likelihoods; see ``judges.causal_lm``.
+    """
+    from judges.conner import ConnerModels, ConnerScorer
+    from judges.encoder import create_encoder
+
+    encoder = create_encoder()
+    models = ConnerModels(
+        nli=nli, encoder=encoder, relevance=encoder, discourse=encoder, causal=causal
+    )
+    return ConnerGuardScorer(ConnerScorer(models))
+
+
+class ConnerGuardScorer:
+    """The six perspectives on an answer, which takes the place of the knowledge (CONNER 3)."""
+
+    name = "conner"
+
+    def __init__(self, scorer: ConnerScorer) -> None:
+        self._scorer = scorer
+
+    def score(self, batch: Sequence[ScoringRequest]) -> list[Mapping[str, Score]]:
+        """Score n answers by what they were judged against."""
+        from judges.conner import ConnerInput
+
+        rows = [
+            ConnerInput(
+                query=request.question,
+                knowledge=request.answer.text,
+                sentences=tuple(sentence.text for sentence in request.answer.sentences),
+                evidence=evidence_texts(request.evidence),
+            )
+            for request in batch
+        ]
+        return [_conner_scores(report) for report in self._scorer.score(rows)]
+
+
+def _conner_scores(report: ConnerReport) -> dict[str, Score]:
+    return {
+        "conner": report.quality,
+        "conner.factuality": report.factuality,
+        "conner.non_verified": report.non_verified,
+        "conner.factual_inconsistent": report.factual_inconsistent,
+        "conner.relevance": report.relevance,
+        "conner.coherence_sentence": report.coherence_sentence,
+        "conner.coherence_paragraph": report.coherence_paragraph,
+        "conner.informativeness": report.informativeness,
+    }
