@@ -49,9 +49,9 @@ def demo(
     if best.entities:
         console.print(entity_table(best.entities))
     console.print()
-    for answer in sorted(ranked, key=lambda one: one.id):
-        console.print(f"[bold]Candidate[/bold] [dim]{escape(answer.id)}[/dim]")
-        console.print(escape((answer.original or answer.text).strip()))
+    console.print("Candidates as sampled, best first")
+    for place, answer in enumerate(ranked, start=1):
+        console.print(f"[bold]{place}[/bold]  {escape((answer.original or answer.text).strip())}")
         console.print()
     console.print(ranking_table(ranked))
     console.print()

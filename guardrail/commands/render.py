@@ -68,7 +68,7 @@ def ranking_table(answers: Sequence[GuardedAnswer]) -> Table:
     table.add_column("why", overflow="fold")
     for place, answer in enumerate(answers, start=1):
         table.add_row(
-            f"{place} ({answer.id[-2:]})" if "." in answer.id[-3:] else str(place),
+            str(place),
             format_score(answer.scorecard.overall),
             str(sum(len(sentence.citations) for sentence in answer.sentences)),
             str(sum(sentence.na for sentence in answer.sentences)),
