@@ -282,7 +282,7 @@ class EntityLinker:
                     if fold(candidate.entity.label).endswith(fold(part)):
                         state.add(mention, [candidate], "partial name")
                         state.settle(mention)
-            elif _convincing(part, candidates):
+            elif _convincing(part, candidates) or _neighbour(candidates[0], state, around):
                 state.add(mention, candidates, "partial name")
                 state.settle(mention)
 
@@ -367,6 +367,18 @@ def _may_be_part(mention: Mention, state: _Text) -> bool:
         return False
     said = {word for link in state.linked for word in link.entity.label.split()}
     return said.isdisjoint(words)
+
+
+def _neighbour(candidate: Candidate, state: _Text, around: Neighbourhoods) -> bool:
+    """Whether a fact joins the candidate to an entity that the text names by its label.
+
+    A given name is enough then: "Artemisia was taught by Orazio Gentileschi".
+    """
+    named = {link.entity.id for link in state.linked if link.matched == "label"}
+    subgraph = around.get(candidate.entity.id)
+    ends = {fact.value_id for fact in subgraph.triples}
+    ends |= {fact.subject_id for fact in subgraph.incoming}
+    return not named.isdisjoint(ends)
 
 
 def _convincing(part: str, candidates: Sequence[Candidate]) -> bool:

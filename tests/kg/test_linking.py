@@ -28,10 +28,11 @@ PEOPLE: dict[int, tuple[str, dict[str, str | int]]] = {
     13: ("Freddie Jones", {"child": "Toby Jones", "gender": "male"}),
     14: ("Toni Braxton", {"instrument": "piano"}),
     15: ("Ada Jahan", {"gender": "female"}),
+    16: ("Keri Lewis", {"spouse": 14}),
 }
 PROPERTIES = {
     "father": "P22", "child": "P40", "gender": "P21", "born": "P19", "surname": "P734",
-    "occupation": "P106", "employer": "P108", "sport": "P641", "instrument": "P1303",
+    "spouse": "P26", "occupation": "P106", "employer": "P108", "sport": "P641", "instrument": "P1303",
 }  # fmt: skip
 LABELS = {"gender": "sex or gender", "born": "place of birth"}
 
@@ -76,6 +77,14 @@ def link(linker: EntityLinker, text: str) -> dict[str, str]:
         ("Where did Artemisia Gentileschi work?", {"Artemisia Gentileschi": "label"}),
         ("Where did Eamon de Valera grow up?", {"Éamon de Valera": "label"}),
         ("Which crimes did Gacy commit?", {"John Wayne Gacy": "partial name"}),
+        (
+            "What did Artemisia learn from Orazio Gentileschi?",
+            {"Artemisia Gentileschi": "list", "Orazio Gentileschi": "label"},
+        ),
+        (
+            "What did Toni sing with Keri Lewis?",
+            {"Toni Braxton": "partial name", "Keri Lewis": "label"},
+        ),
         (
             "What did Elizabeth and Emily Blackwell found?",
             {"Elizabeth Blackwell": "list", "Emily Blackwell": "label"},
