@@ -13,7 +13,7 @@ from guardrail.drafting import AttributionRequest, Draft, drafts_of
 from guardrail.errors import JudgeError
 from guardrail.phrases import parse
 from guardrail.rendering import marked_text
-from guardrail.support import Thresholds, accepted, conflicts, leftovers, needs_nli
+from guardrail.support import Thresholds, accepted, conflicts, leftovers, needs_nli, settled
 from guardrail.types import (
     AttributedAnswer,
     Judgement,
@@ -35,6 +35,9 @@ FEW_TRIPLES = 12
 MAX_PAIRS = 12
 """At most this many triples are put to the judge for one sentence, those found best first."""
 
+
+CERTAIN = NLIScores(entailment=1.0, neutral=0.0, contradiction=0.0)
+"""Stands for the judge's word where exact evidence settles the matter."""
 
 MAX_READ = 15
 """At most this many triples are read by the attribution judge for one sentence, as in training."""
@@ -99,13 +102,19 @@ class Attributor:
         self, drafts: Sequence[Draft], problems: list[Problem]
     ) -> tuple[list[dict[int, NLIScores]], bool]:
         """Ask the NLI judge about all drafts at once: scores by triple, negative for passages."""
+        scores: list[dict[int, NLIScores]] = [{} for _ in drafts]
         places: list[tuple[int, int]] = []
         pairs: list[Pair] = []
         for place, draft in enumerate(drafts):
             if not draft.claim:
                 continue
             few = len(draft.matches) <= FEW_TRIPLES
-            asked = [match for match in draft.matches if needs_nli(match, few=few)]
+            asked = []
+            for match in draft.matches:
+                if settled(match, draft.tokens, draft.matches):
+                    scores[place][match.number] = CERTAIN
+                elif needs_nli(match, few=few):
+                    asked.append(match)
             asked.sort(key=lambda match: (-match.value_share, -len(match.cue_spans), match.number))
             for match in asked[:MAX_PAIRS]:
                 places.append((place, match.number))
@@ -113,7 +122,6 @@ class Attributor:
             for support in draft.passages:
                 places.append((place, -1 - support.number))
                 pairs.append(Pair(support.text, draft.subject.resolved))
-        scores: list[dict[int, NLIScores]] = [{} for _ in drafts]
         if self._nli is None:
             return scores, False
         try:

@@ -210,7 +210,8 @@ class EvidenceIndex:
                 subject = "antecedent"
             elif foreign:
                 subject = "foreign"
-        share, spans, finer = _find_value(sentence, value, triple, subject_spans)
+        itself = triple.value == triple.subject
+        share, spans, finer = _find_value(sentence, value, triple, () if itself else subject_spans)
         inverse = False
         if share < 1.0 and subject == "explicit" and topic is not None and triple.value == topic:
             share, spans, inverse = 1.0, (), True
@@ -237,7 +238,7 @@ def names_in(sentence: SentenceTokens, label: str) -> tuple[Span, ...]:
     name = _name(label)
     if not name.tokens:
         return ()
-    whole = _runs(sentence, name.tokens)
+    whole = _runs(sentence, name.tokens) or _initials(sentence, name.tokens)
     if whole:
         return whole
     parts = [
@@ -251,6 +252,18 @@ def names_in(sentence: SentenceTokens, label: str) -> tuple[Span, ...]:
     if len(set(parts)) < needed:
         return ()
     return tuple(sorted(set(parts)))
+
+
+def _initials(sentence: SentenceTokens, parts: Sequence[Token]) -> tuple[Span, ...]:
+    """Where the initials of a name of three words or more stand for it: ``USAF``."""
+    if len(parts) < 3:
+        return ()
+    short = "".join(part.folded[0] for part in parts)
+    return tuple(
+        (token.start, token.end)
+        for place in sentence.by_folded.get(short, ())
+        if (token := sentence.tokens[place]).text.isupper()
+    )
 
 
 @lru_cache(maxsize=65_536)
@@ -279,7 +292,9 @@ def _find_value(
     if not value.tokens:
         return 0.0, (), None
     whole = tuple(
-        span for span in _runs(sentence, value.tokens) if not _within(span, subject_spans)
+        span
+        for span in _runs(sentence, value.tokens) or _initials(sentence, value.tokens)
+        if not _within(span, subject_spans)
     )
     if whole:
         return 1.0, whole, None
@@ -394,4 +409,4 @@ def _inside(token: Token, spans: Iterable[Span]) -> bool:
 
 
 def _within(span: Span, spans: Iterable[Span]) -> bool:
-    return any(start <= span[0] and span[1] <= end and (start, end) != span for start, end in spans)
+    return any(start <= span[0] and span[1] <= end for start, end in spans)

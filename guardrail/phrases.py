@@ -66,6 +66,13 @@ GREETING = re.compile(
     r"you(?:'|’)re welcome|goodbye|bye)(?:[\s,]+[a-z'’]+){0,5}[\s.!,]*$"
 )
 
+ROLES = word_set(
+    "lord mayor president king queen prince princess emperor empress pope minister prime governor "
+    "chancellor duke duchess count countess baron sir dame lady professor doctor captain general "
+    "colonel major senator judge bishop archbishop cardinal ceo director chairman manager coach"
+)
+"""Titles written in capitals are roles, not names, when no name is with them."""
+
 QUOTED = re.compile(r"[\"“”]([^\"“”\n]{2,120})[\"“”]")
 
 _LOCK = Lock()
@@ -158,10 +165,16 @@ def factual_phrases(doc: Doc, start: int, end: int) -> list[Phrase]:
             add(match.start(1), match.end(1), PhraseKind.NAME)
     for entity in span.ents:
         if entity.label_ not in VALUE_TYPES:
-            first = entity[1:] if entity[0].lower_ in STOP_WORDS and len(entity) > 1 else entity
-            add(first.start_char, first.end_char, PhraseKind.NAME)
-    for run in _proper_runs(list(span)):
-        add(*run, PhraseKind.NAME)
+            named = entity[1:] if entity[0].lower_ in STOP_WORDS and len(entity) > 1 else entity
+            title = all(token.lower_ in ROLES for token in named)
+            add(
+                named.start_char,
+                named.end_char,
+                PhraseKind.TERM if title else PhraseKind.NAME,
+            )
+    for first, last in _proper_runs(list(span)):
+        title = all(token.folded in ROLES for token in tokenise(text[first:last]))
+        add(first, last, PhraseKind.TERM if title else PhraseKind.NAME)
     for token in span:
         kind = _kind(token)
         if kind is not None:
@@ -185,7 +198,9 @@ def _kind(token: ParsedToken) -> PhraseKind | None:
     if token.is_punct or token.is_space or word in STOP_WORDS:
         return None
     if token.pos_ == "NUM" or token.text[0].isdigit():
-        return None if word == "one" else PhraseKind.NUMBER
+        if word == "one":
+            return None
+        return PhraseKind.NUMBER if token.text[0].isdigit() else PhraseKind.QUALITY
     if len(word) < 3 or not word[0].isalpha():
         return None
     if token.pos_ == "NOUN":

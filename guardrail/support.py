@@ -6,7 +6,7 @@ threshold, so that a reader can follow why a phrase was marked.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from guardrail.matching import Match, SentenceTokens, Span, names_in
@@ -14,6 +14,7 @@ from guardrail.phrases import Phrase, PhraseKind
 from guardrail.types import Category, Judgement, NLIScores, Triple
 from guardrail.values import Agreement, Date, agreement, parse_date, tokenise
 from guardrail.vocabulary import (
+    STOP_WORDS,
     cues,
     describes_entity,
     inverse_cues,
@@ -29,8 +30,13 @@ __all__ = [
     "conflicts",
     "leftovers",
     "needs_nli",
+    "settled",
     "unsupported",
 ]
+
+
+LONG_WORD = 6
+"""Letters a word must have for a slip of the pen to be told from another word."""
 
 
 class Thresholds(NamedTuple):
@@ -83,7 +89,29 @@ def needs_nli(match: Match, *, few: bool) -> bool:
         return False
     if match.value_share > 0.0:
         return True
-    return few or (is_functional(match.triple.property) and match.subject != "open")
+    if few and not _is_name(match.triple.value):
+        return True
+    # Another value may be told: the judge is asked, except for dates, which conflict exactly.
+    return (
+        bool(match.cue_spans)
+        and match.subject in ("explicit", "antecedent")
+        and is_functional(match.triple.property)
+        and parse_date(match.triple.value) is None
+    )
+
+
+def settled(match: Match, tokens: SentenceTokens, matches: Sequence[Match]) -> bool:
+    """Whether a date stands beside its own property's word, so that nothing is left to judge."""
+    return (
+        match.value_share >= 1.0
+        and match.subject in ("explicit", "antecedent")
+        and not tokens.negated
+        and parse_date(match.triple.value) is not None
+        and any(
+            (date.start, date.end) in match.value_spans
+            for date in _attached_dates(tokens, match, matches)
+        )
+    )
 
 
 def accepted(
@@ -120,7 +148,14 @@ def _accept(match: Match, score: NLIScores | None, limits: Thresholds) -> bool:
         return score.entailment >= limits.entailment_veto
     if full:
         return score.entailment >= limits.entailment
+    if match.value_share == 0.0 and _is_name(match.triple.value):
+        return False
     return score.entailment >= limits.entailment_alone
+
+
+def _is_name(value: str) -> bool:
+    """Whether a value is a name, date or number, which no other words can stand for."""
+    return any(part[:1].isupper() or part[:1].isdigit() for part in value.split())
 
 
 def _outdone(match: Match, kept: Sequence[Match]) -> bool:
@@ -253,13 +288,17 @@ def leftovers(
     words = {token.stem for token in tokenise(topic or "")}
     for match in kept:
         words |= cues(match.triple.property) | inverse_cues(match.triple.property)
-        words |= {token.stem for token in tokenise(f"{match.triple.subject} {match.triple.value}")}
+        held = tokenise(f"{match.triple.subject} {match.triple.value}")
+        words |= {token.stem for token in held} | {token.folded for token in held}
     found = []
     for phrase in phrases:
         parts = [
             token
             for token in tokenise(phrase.text, phrase.start)
-            if not _touches((token.start, token.end), covered) and token.stem not in words
+            if token.folded not in STOP_WORDS
+            and token.stem not in words
+            and not _touches((token.start, token.end), covered)
+            and not _misspelt(token.folded, words)
         ]
         if not parts or (phrase.kind is PhraseKind.NAME and all(len(p.text) < 2 for p in parts)):
             continue
@@ -271,6 +310,33 @@ def leftovers(
         text = phrase.text[start - phrase.start : end - phrase.start]
         found.append(Leftover(text, start, end, phrase.kind))
     return found
+
+
+def _misspelt(word: str, known: Iterable[str]) -> bool:
+    """Whether a long word is one slip of the pen away from a known one: ``Insitute``."""
+    if len(word) < LONG_WORD or word[0].isdigit():
+        return False
+    return any(
+        abs(len(word) - len(other)) <= 1 and word[0] == other[0] and _one_slip(word, other)
+        for other in known
+        if len(other) >= LONG_WORD
+    )
+
+
+def _one_slip(one: str, two: str) -> bool:
+    """Whether two different words differ by one letter more, less, changed or swapped."""
+    short, long = sorted((one, two), key=len)
+    start = next((i for i, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), -1)
+    if start < 0:
+        return True
+    if len(short) != len(long):
+        return short[start:] == long[start + 1 :]
+    if short[start + 1 :] == long[start + 1 :]:
+        return True
+    return (
+        short[start : start + 2] == long[start : start + 2][::-1]
+        and short[start + 2 :] == long[start + 2 :]
+    )
 
 
 def unsupported(

@@ -195,15 +195,18 @@ def _key(folded: str) -> str:
 def number_of(tokens: Sequence[Token]) -> float | None:
     """The number that a run of tokens writes: ``5,457,831``, ``3.5 million``, ``twenty one``."""
     total: float | None = None
+    figures = False
     for token in tokens:
         word = token.folded
         value = _digits(word)
-        if value is None:
-            value = UNITS.get(word, ORDINALS.get(word))
         if value is not None:
-            total = value if total is None else total + value
+            if total is not None:
+                return None  # "20-25" is a range, not a sum
+            total, figures = value, True
         elif word in SCALES:
             total = (1.0 if total is None else total) * SCALES[word]
+        elif (value := UNITS.get(word, ORDINALS.get(word))) is not None and not figures:
+            total = value if total is None else total + value
         elif word != "and":
             return None
     return total
