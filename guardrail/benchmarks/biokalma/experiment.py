@@ -1,0 +1,178 @@
+"""One experiment: which questions, model and settings; its result is a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from guardrail.benchmarks.biokalma.questions import (
+    RunQuestion,
+    read_questions,
+    retrieved_subgraphs,
+)
+from guardrail.benchmarks.biokalma.run import (
+    AnswerRow,
+    SampleStore,
+    Setting,
+    answers,
+    sample_all,
+    write_rows,
+)
+from guardrail.benchmarks.biokalma.scoring import cited_answer
+from guardrail.benchmarks.biokalma.tables import TableRow, markdown, na_markdown, table_row
+from guardrail.config import GuardrailConfig
+from guardrail.errors import InputError
+from guardrail.generation import GenerationSettings
+from guardrail.guard import Guardrail
+from guardrail.models import open_model
+from guardrail.types import Value
+from judges.kalma import (
+    ContainmentAligner,
+    KalmaScores,
+    NotAvailableScores,
+    kalma_scores,
+    not_available_scores,
+)
+
+if TYPE_CHECKING:
+    from judges.base import NLIJudge
+    from kg.base import KnowledgeGraph
+
+__all__ = ["Experiment", "ExperimentResult"]
+
+Progress = Callable[[int, int], None]
+
+
+class ExperimentResult(Value):
+    """The table, as cells and as Markdown."""
+
+    rows: tuple[TableRow, ...]
+    markdown: str
+
+
+class Experiment(Value):
+    """What is run; see the options of ``guardrail bench biokalma run``."""
+
+    data: Path
+    output: Path
+    settings: tuple[Setting, ...]
+    model: str
+    n: int | None
+    seeds: tuple[int, ...]
+    kg: str | None
+    judge: str
+    grader: str | None
+    linked: bool
+    accuracy: float = Field(ge=0, le=1)
+    removed: int = Field(ge=0)
+    temperature: float = Field(ge=0)
+    max_tokens: int = Field(ge=1)
+
+    def run(
+        self, graph: KnowledgeGraph, grader: NLIJudge | None, *, progress: Progress
+    ) -> ExperimentResult:
+        """Sample, guard, score, and write everything under ``output``.
+
+        Args:
+            graph: Where the knowledge comes from.
+            grader: NLI judge for alignment; None leaves that column empty.
+            progress: Told (calls done, calls in all) while sampling.
+
+        Raises:
+            GuardrailError: The questions cannot be read, or model, graph or judge fails.
+        """
+        try:
+            self.output.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"cannot write to {self.output}: {error.strerror}") from error
+        questions = read_questions(self.data, self.n)
+        model = open_model(self.model)
+        guard = None
+        if {Setting.CHECK, Setting.BEST_OF_5} & set(self.settings):
+            guard = Guardrail(GuardrailConfig(judge=self.judge), graph=graph)
+        linked = self._linked(graph, questions) if self.linked else None
+        rows: list[AnswerRow] = []
+        for seed in self.seeds:
+            known = retrieved_subgraphs(
+                graph,
+                questions,
+                linked=linked,
+                accuracy=self.accuracy,
+                removed=self.removed,
+                seed=seed,
+            )
+            store = SampleStore(self.output / f"samples-{self._conditions()}.jsonl")
+            how = GenerationSettings(temperature=self.temperature, max_tokens=self.max_tokens)
+            sample_all(
+                model, known, self.settings, store, seed=seed, generation=how, report=progress
+            )
+            rows += answers(known, self.settings, store, guard, seed=seed)
+        if guard is not None:
+            guard.close()
+        write_rows(self.output / "answers.jsonl", rows)
+        result = self._result(rows, grader)
+        (self.output / "table.md").write_text(result.markdown + "\n", encoding="utf-8")
+        (self.output / "table.json").write_text(result.model_dump_json(indent=2), encoding="utf-8")
+        return result
+
+    def _conditions(self) -> str:
+        """What samples depend on, besides question and seed; part of their file's name."""
+        name = "".join(sign if sign.isalnum() else "-" for sign in self.model)
+        retrieval = "linked" if self.linked else "gold"
+        return (
+            f"{name}-{retrieval}-{round(100 * self.accuracy)}-{self.removed}-"
+            f"{self.temperature:g}-{self.max_tokens}"
+        )
+
+    @staticmethod
+    def _linked(graph: KnowledgeGraph, questions: Sequence[RunQuestion]) -> list[list[str]]:
+        from kg.linking import EntityLinker
+
+        found = EntityLinker(graph).link([row.question for row in questions])
+        return [list(dict.fromkeys(one.entity.id for one in row)) for row in found]
+
+    def _result(self, rows: Sequence[AnswerRow], grader: NLIJudge | None) -> ExperimentResult:
+        table = []
+        for setting in self.settings:
+            runs: list[KalmaScores] = []
+            na: list[NotAvailableScores] = []
+            for seed in self.seeds:
+                cited = [
+                    cited_answer(row.marked, row.graph, row.minimum, row.removed)
+                    for row in rows
+                    if row.setting is setting and row.seed == seed
+                ]
+                runs.append(kalma_scores(cited, grader))
+                if self.removed:
+                    na.append(not_available_scores(cited, ContainmentAligner()))
+            table.append(table_row(setting.label, runs, na))
+        parts = [markdown(table, notes=self._notes())]
+        if self.removed:
+            parts.append(na_markdown(table, self.removed))
+        return ExperimentResult(rows=tuple(table), markdown="\n\n".join(parts))
+
+    def _notes(self) -> list[str]:
+        retrieval = "linked entities" if self.linked else "the questions' own entities"
+        conditions = (
+            f"Model {self.model}, temperature {self.temperature:g}, at most {self.max_tokens} "
+            f"tokens; {len(self.seeds)} run(s); knowledge of {retrieval}, "
+            f"{100 * self.accuracy:.0f} % of the subgraphs right, {self.removed} triples of each "
+            "minimum set removed. Percent; deviation over runs in brackets."
+        )
+        notes = [
+            conditions,
+            f"Guardrail with judge {self.judge}. All columns but Align. (NLI) are model-free.",
+        ]
+        if self.grader is None:
+            notes.append("No NLI judge measured alignment.")
+        elif self.grader == self.judge and {Setting.CHECK, Setting.BEST_OF_5} & set(self.settings):
+            notes.append(
+                f"Align. (NLI) by {self.grader}, which is also the guardrail's judge: a circular "
+                "measure for the rows with guardrail."
+            )
+        else:
+            notes.append(f"Align. (NLI) by {self.grader}, which took no part in filtering.")
+        return notes

@@ -1,0 +1,271 @@
+"""Runs a model on the questions in several settings, with and without the guardrail.
+
+Everything sampled is kept in a file, so a run that was stopped goes on where it stood, and the
+settings that share samples are compared on the same ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from enum import StrEnum
+from pathlib import Path
+
+from pydantic import Field, ValidationError
+
+from guardrail.benchmarks.biokalma.questions import RunQuestion
+from guardrail.benchmarks.biokalma.scoring import Fact
+from guardrail.errors import InputError
+from guardrail.generation import GenerationSettings, generate
+from guardrail.guard import Guardrail
+from guardrail.models.base import LanguageModel
+from guardrail.policy import ANNOTATE, BEST_OF_N
+from guardrail.types import GuardedAnswer, Subgraph, Triple, Value
+
+__all__ = ["AnswerRow", "SampleRow", "SampleStore", "Setting", "answers", "sample_all"]
+
+BEST_OF = 5  # KaLMA's settings sample once; best-of-five is this project's
+
+
+class Setting(StrEnum):
+    """How an answer comes about."""
+
+    PLAIN = "plain"
+    CONSTRAINED = "constrained"
+    CHECK = "check"
+    BEST_OF_5 = "best-of-5"
+
+    @property
+    def label(self) -> str:
+        """The row's name in a table."""
+        return {
+            Setting.PLAIN: "model alone",
+            Setting.CONSTRAINED: "constrained",
+            Setting.CHECK: "with guardrail (check)",
+            Setting.BEST_OF_5: "with guardrail (best of 5)",
+        }[self]
+
+    @property
+    def constrained(self) -> bool:
+        """True when its samples are held to the retrieved triples."""
+        return self in (Setting.CONSTRAINED, Setting.BEST_OF_5)
+
+    @property
+    def samples(self) -> int:
+        """Samples it needs of each question."""
+        return BEST_OF if self is Setting.BEST_OF_5 else 1
+
+
+class SampleRow(Value):
+    """What the model said to one question.
+
+    Attributes:
+        id: The question's.
+        seed: Of the run.
+        constrained: Whether decoding was held to the triples.
+        marked: The samples, with markers.
+        seconds: Wall time of the call.
+    """
+
+    id: str
+    seed: int
+    constrained: bool
+    marked: tuple[str, ...]
+    seconds: float = Field(ge=0)
+
+
+class AnswerRow(Value):
+    """One answer in one setting, with what it is measured against."""
+
+    id: str
+    setting: Setting
+    seed: int
+    marked: str
+    graph: tuple[Fact, ...]
+    minimum: tuple[Fact, ...]
+    removed: tuple[Fact, ...] = ()
+
+
+class SampleStore:
+    """Samples on disk, one JSON object a line; what is there is not sampled again.
+
+    Args:
+        path: The file; None keeps samples in memory.
+
+    Raises:
+        InputError: The file holds something else.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._rows: dict[tuple[str, int, bool], SampleRow] = {}
+        if path is None or not path.exists():
+            return
+        try:
+            text = path.read_text(encoding="utf-8")
+            # A line that was cut short by a stop is sampled again.
+            for line in text.splitlines() if text.endswith("\n") else text.splitlines()[:-1]:
+                self._keep(SampleRow.model_validate_json(line))
+        except (OSError, UnicodeDecodeError, ValidationError) as error:
+            raise InputError(f"{path} is no file of samples: {error}") from error
+        if not text.endswith("\n") and text:
+            path.write_text(text[: text.rfind("\n") + 1], encoding="utf-8")
+
+    def _keep(self, row: SampleRow) -> None:
+        self._rows[row.id, row.seed, row.constrained] = row
+
+    def find(self, question: str, seed: int, *, constrained: bool, n: int) -> SampleRow | None:
+        """A row with at least n samples."""
+        row = self._rows.get((question, seed, constrained))
+        return row if row and len(row.marked) >= n else None
+
+    def add(self, row: SampleRow) -> None:
+        """Keep a row, on disk before this returns."""
+        self._keep(row)
+        if self._path is not None:
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(row.model_dump_json() + "\n")
+
+
+def sample_all(
+    model: LanguageModel,
+    rows: Sequence[tuple[RunQuestion, tuple[Subgraph, ...]]],
+    settings: Sequence[Setting],
+    store: SampleStore,
+    *,
+    seed: int,
+    generation: GenerationSettings | None = None,
+    report: Callable[[int, int], None] = lambda done, total: None,
+) -> None:
+    """Sample what the settings need and the store lacks.
+
+    Args:
+        model: The model.
+        rows: Questions with their knowledge.
+        settings: The settings to be compared.
+        store: Where samples are kept.
+        seed: Of the run; question i is sampled with ``seed · 10,000 + i``.
+        generation: How to sample; seed and constraint are set here.
+        report: Told (calls done, calls in all).
+
+    Raises:
+        ModelError: The model could not be reached or refused.
+    """
+    generation = generation or GenerationSettings()
+    kinds: dict[bool, int] = {}
+    for setting in settings:
+        constrained = setting.constrained
+        kinds[constrained] = max(kinds.get(constrained, 0), setting.samples)
+    calls = [
+        (number, constrained, n)
+        for number in range(len(rows))
+        for constrained, n in sorted(kinds.items())
+    ]
+    for done, (number, constrained, n) in enumerate(calls):
+        report(done, len(calls))
+        question, subgraphs = rows[number]
+        if store.find(question.id, seed, constrained=constrained, n=n):
+            continue
+        how = generation.model_copy(
+            update={"constrained": constrained, "seed": seed * 10_000 + number}
+        )
+        began = time.perf_counter()
+        found = asyncio.run(generate(question.question, subgraphs, model, n, settings=how))
+        store.add(
+            SampleRow(
+                id=question.id,
+                seed=seed,
+                constrained=constrained,
+                marked=tuple(answer.marked for answer in found),
+                seconds=time.perf_counter() - began,
+            )
+        )
+    report(len(calls), len(calls))
+
+
+def answers(
+    rows: Sequence[tuple[RunQuestion, tuple[Subgraph, ...]]],
+    settings: Sequence[Setting],
+    store: SampleStore,
+    guard: Guardrail | None,
+    *,
+    seed: int,
+) -> Iterator[AnswerRow]:
+    """The answers of each setting, from the samples in the store.
+
+    Raises:
+        InputError: A setting needs a guardrail and there is none, or a sample is missing.
+        GuardrailError: The guardrail cannot work.
+    """
+    for question, subgraphs in rows:
+        triples = tuple(
+            dict.fromkeys(triple for subgraph in subgraphs for triple in subgraph.triples)
+        )
+        for setting in settings:
+            kind = setting.constrained
+            sample = store.find(question.id, seed, constrained=kind, n=setting.samples)
+            if sample is None:
+                raise InputError(f"no sample of question {question.id} for setting {setting}")
+            marked = _marked(setting, question, sample, triples, guard)
+            yield AnswerRow(
+                id=question.id,
+                setting=setting,
+                seed=seed,
+                marked=marked,
+                graph=graph_facts(subgraphs),
+                minimum=question.minimum,
+                removed=question.removed,
+            )
+
+
+def graph_facts(subgraphs: Sequence[Subgraph]) -> tuple[Fact, ...]:
+    """The retrieved triples, and each entity's name, which the prompt shows as a fact too."""
+    facts: dict[Fact, None] = {}
+    for subgraph in subgraphs:
+        facts[Fact(subgraph.entity.id, "name", subgraph.entity.label)] = None
+        for triple in subgraph.triples:
+            facts[Fact(triple.citation.entity, triple.property, triple.value)] = None
+    return tuple(facts)
+
+
+def _marked(
+    setting: Setting,
+    question: RunQuestion,
+    sample: SampleRow,
+    triples: tuple[Triple, ...],
+    guard: Guardrail | None,
+) -> str:
+    if setting in (Setting.PLAIN, Setting.CONSTRAINED):
+        return sample.marked[0]
+    if guard is None:
+        raise InputError(f"setting {setting} needs a guardrail")
+    # A benchmark on a busy machine must not lose answers to a deadline.
+    if setting is Setting.CHECK:
+        policy = ANNOTATE.model_copy(update={"deadline_s": None})
+        return guard.check(
+            question=question.question, answer=sample.marked[0], evidence=triples, policy=policy
+        ).marked
+    policy = BEST_OF_N.model_copy(update={"deadline_s": None})
+    candidates = [marked for marked in sample.marked[:BEST_OF] if marked.strip()]
+    if not candidates:
+        return ""
+    ranked: list[GuardedAnswer] = guard.rank(
+        question=question.question, answers=candidates, evidence=triples, policy=policy
+    )
+    return ranked[0].marked
+
+
+def write_rows(path: Path, rows: Sequence[Value]) -> None:
+    """Write rows as JSON lines.
+
+    Raises:
+        InputError: The file cannot be written.
+    """
+    try:
+        with path.open("w", encoding="utf-8") as file:
+            for row in rows:
+                file.write(json.dumps(row.model_dump(mode="json"), ensure_ascii=False) + "\n")
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from error

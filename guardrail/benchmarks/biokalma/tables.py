@@ -1,0 +1,122 @@
+"""Our rows in the form of KaLMA's Table 3, with the paper's rows below."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from statistics import fmean, stdev
+from typing import Any
+
+from pydantic import BaseModel
+
+from guardrail.types import Score
+from judges.kalma import KalmaScores, NotAvailableScores
+
+__all__ = ["COLUMNS", "Cell", "TableRow", "markdown", "na_markdown", "paper_tables", "table_row"]
+
+COLUMNS = {
+    "alignment_containment": "Align. (value stands in sentence)",
+    "alignment": "Align. (NLI)",
+    "correctness": "Corr.",
+    "precision": "Prec.",
+    "recall": "Rec.",
+    "f1": "F1",
+    "macro_precision": "Macro P.",
+    "macro_recall": "Macro R.",
+    "macro_f1": "Macro F1",
+}
+
+
+class Cell(BaseModel):
+    """Percent, mean over runs; null where no run could tell."""
+
+    mean: float | None
+    deviation: float | None = None
+
+
+class TableRow(BaseModel):
+    """One setting: cells by column, and how many citations they rest on, mean over runs."""
+
+    row: str
+    cells: dict[str, Cell]
+    citations: float
+    answers: int
+
+
+@cache
+def paper_tables() -> dict[str, list[dict[str, Any]]]:
+    """The paper's own numbers, in percent: ``table_3``, ``table_4``, ``table_5``."""
+    text = files("guardrail.benchmarks.biokalma").joinpath("paper.json").read_text("utf-8")
+    tables: dict[str, list[dict[str, Any]]] = json.loads(text)
+    return tables
+
+
+def table_row(
+    title: str, runs: Sequence[KalmaScores], na: Sequence[NotAvailableScores] = ()
+) -> TableRow:
+    """One row from the scores of one or more runs with different seeds.
+
+    Args:
+        title: The row's name.
+        runs: Scores of each run.
+        na: Scores of ``[NA]`` of each run, where triples were removed.
+    """
+    columns: dict[str, list[Score]] = {name: [] for name in COLUMNS}
+    for run in runs:
+        columns["alignment_containment"].append(run.alignment_containment)
+        columns["alignment"].append(run.alignment)
+        for name in ("correctness", "precision", "recall", "f1"):
+            columns[name].append(getattr(run.micro, name))
+        for name in ("precision", "recall", "f1"):
+            columns[f"macro_{name}"].append(getattr(run.macro, name))
+    for scores in na:
+        for name in ("precision", "recall", "f1"):
+            columns.setdefault(f"na_{name}", []).append(getattr(scores, name))
+    return TableRow(
+        row=title,
+        cells={name: _cell(scores) for name, scores in columns.items()},
+        citations=fmean(run.citations for run in runs),
+        answers=runs[0].answers,
+    )
+
+
+def markdown(rows: Sequence[TableRow], *, notes: Sequence[str] = ()) -> str:
+    """The table for a person, the paper's Table 3 below ours, with notes under it."""
+    lines = [
+        "| Model | " + " | ".join(COLUMNS.values()) + " | Citations |",
+        "|---" * (len(COLUMNS) + 2) + "|",
+    ]
+    for row in rows:
+        cells = (_written(row.cells[name]) for name in COLUMNS)
+        lines.append(f"| {row.row} | {' | '.join(cells)} | {row.citations:.0f} |")
+    for paper in paper_tables()["table_3"]:
+        cells = (f"{paper[name]:.1f}" if name in paper else "" for name in COLUMNS)
+        lines.append(f"| paper: {paper['row']} | {' | '.join(cells)} | |")
+    return "\n".join([*lines, "", *notes])
+
+
+def na_markdown(rows: Sequence[TableRow], removed: int) -> str:
+    """``[NA]`` precision, recall and F1, where triples were removed."""
+    lines = [
+        f"| Model, {removed} removed | [NA] prec. | [NA] rec. | [NA] F1 |",
+        "|---|---|---|---|",
+    ]
+    for row in rows:
+        cells = (_written(row.cells[f"na_{name}"]) for name in ("precision", "recall", "f1"))
+        lines.append(f"| {row.row} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _cell(scores: Sequence[Score]) -> Cell:
+    values = [100 * score.value for score in scores if score.value is not None]
+    if not values:
+        return Cell(mean=None)
+    return Cell(mean=fmean(values), deviation=stdev(values) if len(values) > 1 else None)
+
+
+def _written(cell: Cell) -> str:
+    if cell.mean is None:
+        return "–"
+    return f"{cell.mean:.1f}" + (f" ({cell.deviation:.1f})" if cell.deviation is not None else "")
