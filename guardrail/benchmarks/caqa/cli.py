@@ -10,6 +10,7 @@ from typing import Annotated, Any, get_args
 
 import typer
 
+from guardrail.benchmarks.caqa.build import DECOY_SHARE, EDITED_SHARE
 from guardrail.benchmarks.caqa.rows import CAQARow, Split
 from guardrail.errors import GuardrailError, InputError
 
@@ -55,11 +56,11 @@ def build(
     seed: Seed = 0,
     decoys: Annotated[
         float, typer.Option("--decoys", min=0, max=1, help="Share of rows with decoys.")
-    ] = 0.85,
+    ] = DECOY_SHARE,
     edited: Annotated[
         float,
         typer.Option("--edited", min=0, max=1, help="Share of queries with an exchanged answer."),
-    ] = 0.5,
+    ] = EDITED_SHARE,
 ) -> None:
     """Build rows as JSON lines; counts go to stderr."""
     with _errors():

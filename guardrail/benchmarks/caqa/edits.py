@@ -67,6 +67,7 @@ class Plan:
         echoes: For each fact of the query a fact with its property, and where that can be its
             value, about another entity.
         extra: Further facts, as many as the row wants beyond the others.
+        spares: Facts about the entities to stand in for deleted ones where no echo does.
         edited: Whether the answer differs from the graph's.
     """
 
@@ -78,6 +79,7 @@ class Plan:
     around: tuple[Fact, ...]
     echoes: dict[Fact, Fact]
     extra: tuple[Fact, ...]
+    spares: tuple[Fact, ...]
     edited: bool
 
 
@@ -139,12 +141,24 @@ def plan(graph: FactGraph, query: Query, rng: random.Random, *, edited: float) -
         if echo is None:
             return None
         echoes[edge.fact(parent)] = used.take(echo)
-    extra = []
-    for _ in range(rng.choice((0, 0, 1, 1, 2))):
+    further: list[Fact] = []
+    wanted = rng.choice((0, 0, 1, 1, 2))
+    for _ in range(wanted + len(query.facts)):
         fact = _about(graph, rng.choice(query.keys), used, rng)
         if fact is not None:
-            extra.append(used.take(fact))
-    return Plan(query, index, rival, decoy, slot, tuple(around), echoes, tuple(extra), swapped)
+            further.append(used.take(fact))
+    return Plan(
+        query=query,
+        index=index,
+        rival=rival,
+        decoy=decoy,
+        slot=slot,
+        around=tuple(around),
+        echoes=echoes,
+        extra=tuple(further[:wanted]),
+        spares=tuple(further[wanted:]),
+        edited=swapped,
+    )
 
 
 def edit(
@@ -185,6 +199,8 @@ def edit(
     missing = [] if category is Category.CONTRADICTORY else [f for f in claimed if f not in kept]
     if decoys:
         noise += [decoy, *(plan.echoes[fact] for fact in missing)]
+    else:
+        noise += plan.spares[: len(missing)]
     return Draft(category, tuple(core), tuple(dict.fromkeys(noise)), kept)
 
 

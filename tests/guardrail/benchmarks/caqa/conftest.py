@@ -1,0 +1,21 @@
+import pytest
+
+from guardrail.benchmarks.caqa.build import build_rows
+from guardrail.benchmarks.caqa.graph import FactGraph
+from guardrail.benchmarks.caqa.rows import CAQARow
+from guardrail.benchmarks.caqa.sources import open_source
+
+
+@pytest.fixture(scope="session")
+def people() -> FactGraph:
+    return open_source("people")
+
+
+@pytest.fixture(scope="session")
+def train(people: FactGraph) -> list[CAQARow]:
+    return list(build_rows(people, n=3000, seed=7, split="train"))
+
+
+@pytest.fixture(scope="session")
+def unseen(people: FactGraph) -> list[CAQARow]:
+    return list(build_rows(people, n=1000, seed=7, split="test"))

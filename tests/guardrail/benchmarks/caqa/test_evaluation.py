@@ -1,0 +1,261 @@
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from guardrail.benchmarks.caqa.cli import app
+from guardrail.benchmarks.caqa.evaluators import (
+    AutoISEvaluator,
+    ChatEvaluator,
+    JudgeEvaluator,
+    item_of,
+)
+from guardrail.benchmarks.caqa.metrics import (
+    agreement,
+    confusion,
+    f1_by_category,
+    fine_grained,
+    micro_f1,
+    pearson,
+    report,
+)
+from guardrail.benchmarks.caqa.page import render_page
+from guardrail.benchmarks.caqa.prompts import (
+    Form,
+    category_prompt,
+    demonstrations,
+    read_category,
+    read_truth,
+)
+from guardrail.benchmarks.caqa.rows import CAQARow
+from guardrail.benchmarks.caqa.run import evaluate, thinned
+from guardrail.benchmarks.caqa.tables import paper_tables
+from guardrail.benchmarks.caqa.transfer import transfer
+from guardrail.errors import InputError
+from guardrail.types import Category, Judgement, NLIScores
+from judges.base import AttributionItem, Pair
+from judges.registry import register
+
+S, P, C, I = Category  # noqa: E741 - the paper's letters
+
+
+class ContainmentJudge:
+    """A whole small judge: supportive where the answer's last word stands in the evidence."""
+
+    name = "containment"
+
+    def warm_up(self) -> None:
+        return None
+
+    def attribute(self, items: Sequence[AttributionItem]) -> list[Judgement]:
+        said = [S if i.answer.split()[-1] in " ".join(i.evidence) else I for i in items]
+        return [
+            Judgement(category=one, scores={c: float(c is one) for c in Category}) for one in said
+        ]
+
+    def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
+        hits = [float(p.hypothesis.split()[-1] in p.premise) for p in pairs]
+        return [NLIScores(entailment=h, neutral=1 - h, contradiction=0) for h in hits]
+
+
+class Parrot:
+    """A chat model that gives one reply."""
+
+    name = "parrot"
+
+    def __init__(self, reply: str) -> None:
+        self._reply = reply
+        self.prompts: list[str] = []
+
+    def reply(self, prompts: Sequence[str]) -> list[str]:
+        self.prompts += prompts
+        return [self._reply] * len(prompts)
+
+
+# --- metrics, by hand --------------------------------------------------------------------
+
+
+def test_f1_by_category_and_micro_f1() -> None:
+    gold, said = [S, S, P, C, I, I], [S, P, P, C, S, None]
+    assert f1_by_category(gold, said) == {
+        S: pytest.approx(2 * 1 / (2 + 2)),
+        P: pytest.approx(2 * 1 / (1 + 2)),
+        C: 1.0,
+        I: 0.0,
+    }
+    assert micro_f1(gold, said) == pytest.approx(2 * 3 / (6 + 5))
+    assert confusion(gold, said)[I] == {S: 1, P: 0, C: 0, I: 0, "unreadable": 1}
+
+
+def test_agreement_and_correlation() -> None:
+    assert agreement([S, S, C, I], [S, S, C, C]).micro_f1 == 0.75
+    assert agreement([S, S, C, I], [S, S, C, C]).kappa == pytest.approx((0.75 - 0.375) / 0.625)
+    assert agreement([S, S], [S, S]).kappa is None
+    assert pearson([0.1, 0.2, 0.3], [0.2, 0.4, 0.6]) == pytest.approx(1.0)
+    assert pearson([1, 1], [0, 1]) is None
+
+
+def test_the_fine_grained_measure_compares_with_the_known_share(unseen: list[CAQARow]) -> None:
+    rows = [row for row in unseen if row.category is P][:20]
+    known = [fact.supported for row in rows for fact in row.sub_facts]
+    perfect = fine_grained(rows, [[fact.supported for fact in row.sub_facts] for row in rows])
+    assert perfect.error_rate == 0
+    assert perfect.accuracy == 1
+    credulous = fine_grained(rows, [[True] * len(row.sub_facts) for row in rows])
+    assert credulous.factscore == 1
+    assert credulous.error_rate == pytest.approx(1 - sum(known) / len(known))
+    with pytest.raises(InputError, match="partially supportive"):
+        fine_grained([row for row in unseen if row.category is S], [[True]])
+
+
+def test_lengths_must_agree() -> None:
+    with pytest.raises(InputError, match="one for each"):
+        micro_f1([S], [])
+
+
+# --- prompts -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reply", "category"),
+    [
+        ("Supportive", S),
+        (" The relationship is: Insufficient, since ...", P),
+        ("Partially supportive.", P),
+        ("missing information", P),
+        ("contradicts itself", C),
+        ("Irrelevant (not supportive)", I),
+        ("It is not supportive; it is Contradictory", C),
+        ("Extrapolatory", I),
+        ("Attributable", S),
+        ("3", C),
+        ("Well.", None),
+    ],
+)
+def test_the_category_is_read_from_free_text(reply: str, category: Category | None) -> None:
+    assert read_category(reply) is category
+
+
+@given(st.text())
+def test_reading_a_reply_never_fails(reply: str) -> None:
+    assert read_category(reply) in (None, *Category)
+    assert read_truth(reply) in (None, True, False)
+
+
+def test_few_shot_prompts_show_one_row_of_each_category(unseen: list[CAQARow]) -> None:
+    shots = demonstrations(unseen)
+    assert [row.category for row in shots] == list(Category)
+    prompt = category_prompt(item_of(unseen[-1]), Form.GPT, shots)
+    assert prompt.count("Question: ") == 5
+    assert "Relationship Category: Insufficient" in prompt
+    assert prompt.endswith("Relationship Category:")
+    attrscore = category_prompt(item_of(unseen[-1]), Form.ATTRSCORE)
+    assert "Options: Attributable, Extrapolatory or Contradictory." in attrscore
+
+
+# --- evaluators --------------------------------------------------------------------------
+
+
+def test_any_judge_is_an_evaluator(unseen: list[CAQARow]) -> None:
+    found = evaluate(JudgeEvaluator(ContainmentJudge()), unseen)
+    assert found.n == len(unseen)
+    assert found.overall == pytest.approx(
+        sum(found.confusion[c][c] for c in Category) / len(unseen)
+    )
+    assert found.category[P] == 0
+
+
+def test_autois_tells_supportive_only() -> None:
+    evaluator = AutoISEvaluator(ContainmentJudge())
+    assert evaluator.categories == (S,)
+    items = [AttributionItem("Where?", "in Rome", ("He lives in Rome",))]
+    assert evaluator.categorise(items) == [S]
+    assert evaluator.supports([("He lives in Bern", ("He lives in Rome",))]) == [False]
+
+
+def test_chat_models_get_the_papers_prompts(unseen: list[CAQARow]) -> None:
+    chat = Parrot("Insufficient")
+    evaluator = ChatEvaluator(chat, shots=demonstrations(unseen))
+    assert evaluator.categorise([item_of(unseen[0])]) == [P]
+    assert "There are four possible types of relationships" in chat.prompts[0]
+    assert ChatEvaluator(Parrot("True"), form=Form.SHORT).supports([("x", ("y",))]) == [True]
+    assert P not in ChatEvaluator(chat, form=Form.ATTRSCORE).categories
+    assert report(unseen[:2], ChatEvaluator(Parrot("?")).categorise(
+        [item_of(row) for row in unseen[:2]])).unreadable == 2  # fmt: skip
+
+
+def test_a_sample_is_spread_over_all_rows(unseen: list[CAQARow]) -> None:
+    assert thinned(unseen, 10) == unseen[:: len(unseen) // 10][:10]
+    assert thinned(unseen, None) == unseen
+
+
+def test_transfer_maps_categories_to_the_labels_of_a_set(tmp_path: Path) -> None:
+    folder = tmp_path / "attribution"
+    folder.mkdir()
+    import gzip
+
+    rows = [
+        {"claim": "It is in Rome", "evidence": ["Made in Rome"], "label": "supported"},
+        {"claim": "It is in Bern", "evidence": ["Made in Rome"], "label": "not_supported"},
+        {"claim": "It is in Rome", "evidence": ["Rome"], "label": "partially_supported"},
+    ]
+    with gzip.open(folder / "wice_claim_dev.jsonl.gz", "wt") as file:
+        file.write("\n".join(map(json.dumps, rows)))
+    found = transfer(JudgeEvaluator(ContainmentJudge()), "wice_claim_dev", tmp_path)
+    assert found.f1 == {
+        "supported": pytest.approx(2 / 3),
+        "partially_supported": 0.0,
+        "not_supported": 1.0,
+    }
+    assert found.macro_f1 == pytest.approx((2 / 3 + 1) / 3)
+
+
+# --- tables, page, commands --------------------------------------------------------------
+
+
+def test_the_papers_numbers_are_at_hand() -> None:
+    best = paper_tables()["table_6"][23]
+    assert best["evaluator"] == "Vicuna (13B)"
+    assert best["overall"] == 0.933
+    assert best["complexity"]["concatenation"] == 0.847
+
+
+def test_the_page_escapes_what_it_shows(unseen: list[CAQARow]) -> None:
+    row = unseen[0].model_copy(update={"question": "<script>?"})
+    page = render_page([row])
+    assert "<script>" not in page
+    assert "&lt;script&gt;?" in page
+
+
+def test_build_run_and_page_by_command(tmp_path: Path) -> None:
+    register("containment", lambda model=None, **options: ContainmentJudge())
+    runner = CliRunner()
+    test, html = tmp_path / "test.jsonl", tmp_path / "rows.html"
+    built = runner.invoke(app, ["build", "-n", "200", "--split", "test", "-o", str(test)])
+    assert built.exit_code == 0, built.output
+    assert "200 rows" in built.stderr
+    arguments = ["run", "--judge", "containment", "--judge", "autois:containment@50"]
+    arguments += ["--test", str(test), "--output", str(tmp_path / "out")]
+    told = runner.invoke(app, [*arguments, "--json"])
+    assert told.exit_code == 0, told.output
+    result = json.loads(told.stdout)
+    assert set(result["category"]) == set(Category)
+    assert result["n"] == 200
+    assert 0 < result["overall"] < 1
+    assert result["controls"] is None
+    table = (tmp_path / "out/report.md").read_text()
+    assert "| **containment** |" in table
+    assert "paper, fine-tuning: Vicuna (13B)" in table
+    assert runner.invoke(app, ["page", "-i", str(test), "-o", str(html)]).exit_code == 0
+    assert html.read_text().count("<article") == 200
+
+
+def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["run", "--test", str(tmp_path / "none.jsonl")])
+    assert result.exit_code == 1
+    assert "guardrail bench caqa build" in result.stderr
+    assert "Traceback" not in result.stderr
