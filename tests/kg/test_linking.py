@@ -32,7 +32,8 @@ PEOPLE: dict[int, tuple[str, dict[str, str | int]]] = {
 }
 PROPERTIES = {
     "father": "P22", "child": "P40", "gender": "P21", "born": "P19", "surname": "P734",
-    "spouse": "P26", "occupation": "P106", "employer": "P108", "sport": "P641", "instrument": "P1303",
+    "spouse": "P26", "occupation": "P106", "employer": "P108", "sport": "P641",
+    "instrument": "P1303",
 }  # fmt: skip
 LABELS = {"gender": "sex or gender", "born": "place of birth"}
 
