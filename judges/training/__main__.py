@@ -8,7 +8,7 @@ from pathlib import Path
 
 __all__ = ["main"]
 
-STEPS = 3_600
+STEPS = 4_200
 MAX_TRAINING_LENGTH = 160
 VERSION = "1.0"
 
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     from judges.training.batches import encode_rows, load_tokenizer
     from judges.training.evaluate import table
     from judges.training.model import load_pretrained
-    from judges.training.recipe import SHARES, load_rows, load_validation
+    from judges.training.recipe import CURRICULUM, WEIGHTS, load_rows, load_validation
     from judges.training.trainer import Settings, Trainer
 
     torch.manual_seed(options.seed)
@@ -43,15 +43,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     trainer = Trainer(
         model,
         encode_rows(tokenizer, load_rows(options.data, seed=options.seed)),
-        SHARES,
+        CURRICULUM,
         Settings(
             steps=options.steps,
-            decay=max(1, options.steps // 5),
+            decay=max(1, 3 * options.steps // 10),
             replicas=1 if options.device == "cuda" else 2,
             seed=options.seed,
             device=options.device,
         ),
         options.out,
+        WEIGHTS,
     )
     if options.resume:
         trainer.resume(options.out / "last.pt")

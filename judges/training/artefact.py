@@ -85,7 +85,9 @@ def _temperatures(
     fitted = calibration_rows(rows)
     result = {}
     for head in HEADS:
-        labels = [_label(row, head) if fit else NO_LABEL for row, fit in zip(rows, fitted, strict=True)]
+        labels = [
+            _label(row, head) if fit else NO_LABEL for row, fit in zip(rows, fitted, strict=True)
+        ]
         chosen = [i for i, label in enumerate(labels) if label != NO_LABEL]
         if not chosen:
             result[head] = 1.0

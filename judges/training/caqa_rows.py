@@ -12,6 +12,12 @@ from judges.training.rows import Row
 
 __all__ = ["attribution_rows", "caqa_rows"]
 
+TRAINING_DECOYS = 0.5
+"""Share of training rows with decoys; the plain edits beside them teach matching sooner."""
+_NLI_OF = tuple(HEADS["nli"].index(label) for label in (
+    "entailment", "neutral", "contradiction", "neutral"))  # fmt: skip
+"""NLI label by category: a training row teaches the NLI head too, which learns to match facts."""
+
 
 def caqa_rows(graph: FactGraph, *, rows: int, seed: int, split: Split) -> list[Row]:
     """Build rows of one split; splits share no entity with facts of its own.
@@ -24,8 +30,12 @@ def caqa_rows(graph: FactGraph, *, rows: int, seed: int, split: Split) -> list[R
         seed: Seed of all choices.
         split: Part of the benchmark.
     """
-    source = "caqa" if split == "train" else f"caqa_{split}"
-    return attribution_rows(build_rows(graph, n=rows, seed=seed, split=split), source)
+    if split == "train":
+        made = build_rows(graph, n=rows, seed=seed, split=split, decoys=TRAINING_DECOYS)
+        return [
+            row._replace(nli=_NLI_OF[row.attribution[0]]) for row in attribution_rows(made, "caqa")
+        ]
+    return attribution_rows(build_rows(graph, n=rows, seed=seed, split=split), f"caqa_{split}")
 
 
 def attribution_rows(rows: Iterable[CAQARow], source: str) -> list[Row]:

@@ -15,7 +15,8 @@ the evidence (`complexity`). 22 million parameters in 8-bit integers, one ONNX f
 
 | file | holds |
 |---|---|
-| `model.onnx` | inputs `input_ids`, `attention_mask`, `token_type_ids` (int64 [n, l]); outputs raw logits `nli` [n, 3], `attribution` [n, 4], `complexity` [n, 4] |
+| `model.onnx` | inputs `input_ids`, `attention_mask`, `token_type_ids` (int64 [n, l]); outputs \
+raw logits `nli` [n, 3], `attribution` [n, 4], `complexity` [n, 4] |
 | `tokenizer.json` | the word pieces of all-MiniLM-L6-v2, uncased |
 | `judge.json` | labels in the order of the logits, temperature by head, measurements |
 
@@ -30,12 +31,14 @@ Encoder: sentence-transformers/all-MiniLM-L6-v2 (Apache-2.0). All rows allow com
 |---|---|---|
 | VitaminC, real and synthetic | CC BY-SA 3.0 | train; 12 % of pages held out |
 | FEVER-NLI | CC BY-SA | train |
-| SNLI and MNLI, development files | CC BY-SA 4.0, OANC | half of the premises each: train, held out |
+| SNLI and MNLI, development files | CC BY-SA 4.0, OANC | half of the premises each: \
+train, held out |
 | CAD-SNLI, ConjNLI | Apache-2.0, MIT | train |
 | InfoTabS | Apache-2.0 | its training tables; its development tables held out |
 | TekGen (Text2KGBench) | CC BY-SA | sentence to triple; subjects of its validation file held out |
 | DART | MIT | triples to sentence; 20 % of subjects held out |
-| facts of Wikidata, ParaRel | CC0, MIT | sentences and CAQA rows written by template; entities and relations held out |
+| facts of Wikidata, ParaRel | CC0, MIT | sentences and CAQA rows written by template; \
+entities and relations held out |
 
 Wrong and missing facts are made: values swapped within a relation, dates and numbers moved a
 little, roles mixed up (father and son, born and died), facts dropped, other entities of the same

@@ -92,7 +92,9 @@ def measure(
             if len(picked):
                 probabilities = softmax(scores[head][picked], temperature.get(head, 1.0))
                 results.append(
-                    _measured(head, source, probabilities, [rows[i] for i in picked], fitted[picked])
+                    _measured(
+                        head, source, probabilities, [rows[i] for i in picked], fitted[picked]
+                    )
                 )
     return results
 

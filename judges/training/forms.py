@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import calendar
 import random
 import re
 
@@ -9,9 +10,7 @@ __all__ = ["mentions", "near_miss", "same_value"]
 
 _DATE = re.compile(r"([+-]?)(\d{4})-(\d\d)-(\d\d)")
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
-_MONTHS = (
-    "January February March April May June July August September October November December"
-).split()
+_MONTHS = tuple(calendar.month_name)[1:]
 
 
 def near_miss(value: str, rng: random.Random) -> str | None:
@@ -61,7 +60,9 @@ def _other_number(text: str, rng: random.Random) -> str:
     if len(whole) == 4 and "," not in whole and 1000 <= number <= 2100:
         moved = _moved_year(number, rng)
     else:
-        step = rng.choice((1, 1, 2, 10 ** max(0, len(str(number)) - 2), 10 ** (len(str(number)) - 1)))
+        step = rng.choice(
+            (1, 1, 2, 10 ** max(0, len(str(number)) - 2), 10 ** (len(str(number)) - 1))
+        )
         moved = number + step if number <= step or rng.random() < 0.5 else number - step
     written = f"{moved:,}" if "," in whole else str(moved)
     return written + dot + part

@@ -170,7 +170,9 @@ class GraphPairs:
             hypothesis = statement(false, self._rng)
         elif kind < 0.9:
             unstated = [f for f in facts if f.property not in {c.property for c in claims}]
-            unstated = [f for f in unstated if not any(same_value(f.value, c.value) for c in claims)]
+            unstated = [
+                f for f in unstated if not any(same_value(f.value, c.value) for c in claims)
+            ]
             if not unstated:
                 return None
             hypothesis = statement(self._rng.choice(unstated), self._rng)

@@ -11,10 +11,21 @@ from judges.training.data import load_nli
 from judges.training.graph_pairs import graph_rows
 from judges.training.rows import Row
 from judges.training.sentence_pairs import load_dart, load_tekgen
+from judges.training.trainer import Stage
 
-__all__ = ["SEED", "SHARES", "load_rows", "load_validation"]
+__all__ = ["CURRICULUM", "SEED", "WEIGHTS", "load_rows", "load_validation"]
 
-SHARES: Mapping[str, float] = {
+_SENTENCES = {
+    "vitaminc_real": 1.0,
+    "vitaminc_synthetic": 0.7,
+    "fever": 0.7,
+    "snli_dev": 1.0,
+    "mnli_dev_matched": 1.0,
+    "cad_snli": 1.0,
+    "conjnli": 0.7,
+    "infotabs_train": 0.5,
+}
+_FACTS = {
     "vitaminc_real": 1.4,
     "vitaminc_synthetic": 0.7,
     "fever": 0.6,
@@ -28,13 +39,33 @@ SHARES: Mapping[str, float] = {
     "dart": 0.7,
     "graph": 0.5,
     "graph_fact": 0.6,
-    "caqa": 0.5,
+    "caqa": 0.35,
 }
-"""How often one round of training meets each row of a source."""
+_ATTRIBUTION = {
+    "vitaminc_real": 1.3,
+    "vitaminc_synthetic": 0.6,
+    "fever": 0.5,
+    "snli_dev": 2.0,
+    "mnli_dev_matched": 1.5,
+    "cad_snli": 1.0,
+    "conjnli": 0.25,
+    "infotabs_train": 0.6,
+    "tekgen": 0.35,
+    "tekgen_reverse": 0.4,
+    "dart": 0.9,
+    "graph": 0.6,
+    "graph_fact": 0.6,
+    "caqa": 1.0,
+}
+CURRICULUM = (Stage(0, _SENTENCES), Stage(500, _FACTS), Stage(1_200, _ATTRIBUTION))
+"""Plain sentence pairs first, then facts, then much attribution, the hardest to learn."""
+
+WEIGHTS: Mapping[str, float] = {"caqa": 1.3}
+"""Weight of a source's rows in the loss where it is not 1."""
 
 SEED = 13
 GRAPH_ROWS = 30_000
-CAQA_ROWS = 32_000
+CAQA_ROWS = 48_000
 TEST_ROWS = 2_000
 """Rows of each constructed validation set."""
 

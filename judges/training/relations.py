@@ -28,7 +28,10 @@ FUNCTIONAL = frozenset(
     date of retirement; year of construction; county; architectural style; time; directed by;
     written by; original air date; 1st runway length feet; full name; abbreviation; preceded by;
     championship; population density; location; owner; operator; publisher; hometown; commander
-    """.replace("\n", " ").replace("  ", " ").strip().split("; ")
+    """.replace("\n", " ")
+    .replace("  ", " ")
+    .strip()
+    .split("; ")
 )
 """Labels of relations that have one true value, lower case; a second value contradicts.
 

@@ -19,6 +19,7 @@ from torch.nn import functional
 
 from judges.training.batches import Batch
 from judges.training.model import CrossEncoder, MaskBank
+from judges.training.rows import NO_LABEL
 
 __all__ = ["Losses", "Replicas", "losses"]
 
@@ -40,23 +41,17 @@ def losses(outputs: tuple[Tensor, Tensor, Tensor], batch: Batch, smoothing: floa
         smoothing: Label smoothing of the NLI head, in [0, 1).
     """
     nli, attribution, complexity = (logits.float() for logits in outputs)
-    ignored = torch.full_like(batch.nli, -1)
     nli_loss = functional.cross_entropy(
-        nli, batch.nli, ignore_index=-1, reduction="none", label_smoothing=smoothing
+        nli, batch.nli, ignore_index=NO_LABEL, reduction="none", label_smoothing=smoothing
     )
     inside = functional.log_softmax(attribution, -1).masked_fill(~batch.attribution, -torch.inf)
     taught = batch.attribution.any(-1)
     set_loss = -torch.logsumexp(torch.where(taught[:, None], inside, 0.0), -1)
     set_loss = torch.where(taught, set_loss, 0.0)
     complexity_loss = functional.cross_entropy(
-        complexity,
-        torch.where(batch.complexity < 0, ignored, batch.complexity),
-        ignore_index=-1,
-        reduction="none",
+        complexity, batch.complexity, ignore_index=NO_LABEL, reduction="none"
     )
-    return Losses(
-        *((loss * batch.weight).sum() for loss in (nli_loss, set_loss, complexity_loss))
-    )
+    return Losses(*((loss * batch.weight).sum() for loss in (nli_loss, set_loss, complexity_loss)))
 
 
 class Replicas:
@@ -109,8 +104,8 @@ class Replicas:
             Mean losses per weighted row, for the log.
         """
         total = float(sum(batch.weight.sum() for batch in batches))
-        work = zip(self._replicas, batches, strict=False)
-        sums = list(self._threads.map(lambda pair: self._one(*pair, total), work))
+        used = self._replicas[: len(batches)]
+        sums = list(self._threads.map(lambda r, b: self._one(r, b, total), used, batches))
         masters = list(self.model.parameters())
         shared = zip(*(replica.parameters() for replica in self._replicas), strict=True)
         for master, copies in zip(masters, shared, strict=True):

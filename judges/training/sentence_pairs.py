@@ -112,9 +112,7 @@ def _unstated(
     if rng.random() < 0.6:
         name = rng.choice([p for p in properties if p != triple.property] or list(properties))
         other = rng.choice(by_property[name])
-        return other.model_copy(
-            update={"subject": triple.subject, "subject_id": triple.subject_id}
-        )
+        return other.model_copy(update={"subject": triple.subject, "subject_id": triple.subject_id})
     return rng.choice(by_property[triple.property])
 
 
@@ -148,7 +146,9 @@ def load_dart(data: Path, *, seed: int) -> Split:
             unseen = held_out(triples[0].subject, DART_SHARE, salt="dart")
             parts[unseen].append((triples, raw["texts"][:6]))
     train, validation = (list(_triples_to_sentence(part, rng)) for part in parts)
-    return Split(without_overlap(train, validation, texts=lambda row: (row.hypothesis,)), validation)
+    return Split(
+        without_overlap(train, validation, texts=lambda row: (row.hypothesis,)), validation
+    )
 
 
 def _triples_to_sentence(

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -15,7 +16,7 @@ from judges.training.batches import Batch, EncodedRows, batches_by_length
 from judges.training.model import CrossEncoder
 from judges.training.replicas import Replicas
 
-__all__ = ["Settings", "Trainer", "rate_share"]
+__all__ = ["Settings", "Stage", "Trainer", "rate_share"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,12 +50,25 @@ class Settings:
     decay: int = 600
     weight_decay: float = 0.01
     smoothing: float = 0.03
-    head_weights: tuple[float, float, float] = (1.0, 0.5, 0.2)
+    head_weights: tuple[float, float, float] = (1.0, 1.0, 0.1)
     averaging: float = 0.98
     average_every: int = 5
     checkpoint_every: int = 300
     seed: int = 13
     device: str = "cpu"
+
+
+class Stage(NamedTuple):
+    """A part of the training with its own mixture.
+
+    Attributes:
+        start: Step at which it begins.
+        shares: Per source, how often a round meets each of its rows (0.5: half of them); a
+            source that is not named is left out.
+    """
+
+    start: int
+    shares: Mapping[str, float]
 
 
 def rate_share(step: int, *, steps: int, warm_up: int, decay: int) -> float:
@@ -73,7 +87,7 @@ class Trainer:
     Args:
         model: The model to train, in 32 bits.
         encoded: All training rows.
-        shares: Per source, how often a round meets each of its rows (0.5: half of them).
+        curriculum: The mixtures, by rising start.
         settings: How to train.
         folder: Where the checkpoint ``last.pt`` lies; a file ``stop`` put there starts the decay.
         weights: Loss weight of each source; 1 where absent.
@@ -83,14 +97,14 @@ class Trainer:
         self,
         model: CrossEncoder,
         encoded: EncodedRows,
-        shares: Mapping[str, float],
+        curriculum: Sequence[Stage],
         settings: Settings,
         folder: Path,
         weights: Mapping[str, float] | None = None,
     ) -> None:
         self.model = model
         self._encoded = encoded
-        self._shares = shares
+        self._curriculum = curriculum
         self._settings = settings
         self._folder = folder
         self._steps = settings.steps
@@ -132,10 +146,15 @@ class Trainer:
             The averaged weights.
         """
         settings = self._settings
-        stream = self._stream()
+        stage = self._stage()
+        stream = self._stream(stage)
         started, tokens = time.monotonic(), 0
         while self._step < self._steps:
             self._look_for_stop()
+            if self._stage() is not stage:
+                stage = self._stage()
+                self._round += 1
+                stream = self._stream(stage)
             batches = [next(stream) for _ in range(self._replicas.count)]
             share = rate_share(
                 self._step, steps=self._steps, warm_up=settings.warm_up, decay=settings.decay
@@ -169,7 +188,10 @@ class Trainer:
         if (self._folder / "stop").exists() and end < self._steps:
             self._steps = end
 
-    def _stream(self) -> Iterator[Batch]:
+    def _stage(self) -> Stage:
+        return [stage for stage in self._curriculum if stage.start <= self._step][-1]
+
+    def _stream(self, stage: Stage) -> Iterator[Batch]:
         """Micro-batches without end: rounds over the mixture, each freshly shuffled."""
         by_source: dict[str, list[int]] = {}
         for index, row in enumerate(self._encoded.rows):
@@ -178,7 +200,7 @@ class Trainer:
             chooser = random.Random(f"{self._settings.seed}/{self._round}")
             order: list[int] = []
             for source, indices in by_source.items():
-                order += _drawn(indices, self._shares.get(source, 1.0), chooser)
+                order += _drawn(indices, stage.shares.get(source, 0.0), chooser)
             chooser.shuffle(order)
             yield from batches_by_length(
                 self._encoded,

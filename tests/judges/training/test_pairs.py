@@ -1,0 +1,121 @@
+"""Constructed pairs: the label follows from how the pair was made."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from guardrail.benchmarks.caqa.graph import FactGraph
+from guardrail.types import Triple
+from judges.training.forms import mentions, near_miss, same_value
+from judges.training.graph_pairs import GraphPairs
+from judges.training.relations import readable, single_valued
+from judges.training.rows import Row, held_out, nli_row, without_overlap
+from kg.verbalise import surface
+
+NAMES = ["Ada Bryn", "Carl Bryn", "Dora Eck", "Emil Fahr", "Greta Holm", "Ida Holm"]
+ENTAILMENT, NEUTRAL, CONTRADICTION = range(3)
+
+
+def _graph() -> FactGraph:
+    triples = []
+    for i, name in enumerate(NAMES):
+        facts = {
+            "date of birth": f"{1600 + 37 * i}-0{i + 1}-1{i}",
+            "date of death": f"{1660 + 37 * i}-0{i + 1}-2{i}",
+            "place of birth": ["Rome", "Oslo", "Lyon", "Graz", "Cork", "Bern"][i],
+            "father": NAMES[i - 1],
+            "occupation": ["painter", "judge", "baker", "poet", "miner", "nurse"][i],
+        }
+        triples += [Triple(subject=name, property=p, value=v) for p, v in facts.items()]
+    return FactGraph(triples)
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[Row]:
+    pairs = GraphPairs(_graph(), random.Random(3))
+    return [pairs.row() for _ in range(600)]
+
+
+def test_every_label_is_drawn(rows: list[Row]) -> None:
+    assert {row.nli for row in rows} == {ENTAILMENT, NEUTRAL, CONTRADICTION}
+    assert {row.attribution for row in rows} == {(0,), (1,), (2,), (3,)}
+
+
+def test_facts_behind_an_entailed_sentence_are_in_the_premise(rows: list[Row]) -> None:
+    graph = _graph()
+    facts = [graph.triple(fact) for fact in graph.facts]
+    for row in rows:
+        if row.source == "graph" and row.nli == ENTAILMENT:
+            told = [f for f in facts if f.subject in row.hypothesis and f.value in row.hypothesis]
+            assert all(f"{f.property}: {f.value}" in row.premise for f in told)
+
+
+def test_a_contradicted_triple_is_a_single_valued_relation_with_a_false_value(
+    rows: list[Row],
+) -> None:
+    graph = _graph()
+    facts = {graph.triple(fact).text for fact in graph.facts}
+    contradicted = [r for r in rows if r.source == "graph_fact" and r.nli == CONTRADICTION]
+    assert contradicted
+    for row in contradicted:
+        assert row.hypothesis not in facts
+        relation = row.hypothesis.rpartition(": ")[0].rpartition(", ")[2]
+        assert single_valued(relation)
+
+
+@given(st.integers(1000, 2050), st.integers(1, 12), st.integers(2, 28), st.integers(0, 10_000))
+def test_a_near_miss_of_a_date_is_another_date(year: int, month: int, day: int, seed: int) -> None:
+    date = f"{year:04}-{month:02}-{day:02}"
+    changed = near_miss(date, random.Random(seed))
+    assert changed is not None
+    assert changed != date
+    assert len(changed) == len(date)
+    assert not same_value(surface(changed), surface(date))
+
+
+@given(st.integers(0, 10**7), st.integers(0, 10_000))
+def test_a_near_miss_of_a_number_is_another_number(number: int, seed: int) -> None:
+    for text in (f"{number}", f"{number:,} m", f"{number}.5 km"):
+        changed = near_miss(text, random.Random(seed))
+        assert changed is not None
+        assert changed != text
+
+
+def test_names_have_no_near_miss() -> None:
+    assert near_miss("Orazio Gentileschi", random.Random(0)) is None
+
+
+def test_mentions_reads_whole_words() -> None:
+    assert mentions("She was born in Rome, Italy.", "rome")
+    assert not mentions("He built Romeville.", "Rome")
+
+
+def test_relations_are_written_as_words() -> None:
+    assert readable("RUNWAY_LENGTH") == "runway length"
+    assert readable("familyFriendly") == "family friendly"
+
+
+def test_neutral_pairs_leave_the_category_open() -> None:
+    assert nli_row("a", "b", "neutral", "x").attribution == (1, 3)
+    assert nli_row("a", "b", "neutral", "x", neutral="irrelevant").attribution == (3,)
+    assert nli_row("a", "b", "contradiction", "x").attribution == (2,)
+
+
+def test_training_rows_that_recur_in_validation_are_dropped() -> None:
+    unseen = [nli_row("The sky is blue.", "It is blue.", "entailment", "x")]
+    train = [
+        nli_row("the sky is BLUE", "It is green.", "contradiction", "x"),
+        nli_row("Grass grows.", "It grows.", "entailment", "x"),
+        nli_row("Grass grows.", "It grows.", "entailment", "x"),
+    ]
+    assert without_overlap(train, unseen) == [train[1]]
+
+
+def test_a_group_keeps_its_side() -> None:
+    sides = [held_out(f"page {i}", 0.2) for i in range(2000)]
+    assert sides == [held_out(f"page {i}", 0.2) for i in range(2000)]
+    assert 300 < sum(sides) < 500

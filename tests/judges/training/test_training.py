@@ -1,0 +1,153 @@
+"""A tiny judge learns a toy task, resumes, and reads the same after export."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+
+from judges.base import Pair
+from judges.onnx import OnnxJudge
+from judges.training.artefact import write_judge
+from judges.training.batches import batches_by_length, encode_rows, load_tokenizer
+from judges.training.calibrate import expected_calibration_error, fit_temperature, softmax
+from judges.training.evaluate import logits, measure, table
+from judges.training.model import HEADS, CrossEncoder, EncoderConfig
+from judges.training.rows import Row, nli_row
+from judges.training.trainer import Settings, Stage, Trainer, rate_share
+
+WORDS = ["rome", "oslo", "lyon", "graz", "cork", "bern", "he", "lives", "never", "in", "likes"]
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
+TINY = EncoderConfig(
+    vocab_size=len(WORDS) + len(SPECIAL) + 1,
+    hidden_size=32,
+    layers=2,
+    attention_heads=2,
+    intermediate_size=64,
+    positions=32,
+    dropout=0.1,
+)
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    vocabulary = {word: i for i, word in enumerate([*SPECIAL, ".", *WORDS])}
+    made = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    made.normalizer = normalizers.Lowercase()
+    made.pre_tokenizer = pre_tokenizers.Whitespace()
+    made.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
+    )
+    path = tmp_path_factory.mktemp("tokenizer") / "tokenizer.json"
+    made.save(str(path))
+    return path
+
+
+def _rows(count: int, seed: int) -> list[Row]:
+    """One word decides: *likes* is neutral, *never* contradicts."""
+    rng = random.Random(seed)
+    rows = []
+    for _ in range(count):
+        town = rng.choice(WORDS[:6])
+        label = rng.choice(["entailment", "neutral", "contradiction"])
+        verb = {"entailment": "lives in", "neutral": "likes", "contradiction": "never lives in"}
+        rows.append(nli_row(f"He lives in {town}.", f"He {verb[label]} {town}.", label, "toy"))
+    rows.append(
+        Row("He lives in Rome.", "He lives in Rome.", "caqa_toy", attribution=(0,), complexity=0)
+    )
+    return rows
+
+
+def _settings(steps: int) -> Settings:
+    return Settings(steps=steps, tokens=300, rate=3e-3, head_rate=3e-3, warm_up=5, decay=20,
+                    averaging=0.8, checkpoint_every=10)  # fmt: skip
+
+
+def _trainer(model: CrossEncoder, tokenizer: Path, folder: Path, steps: int) -> Trainer:
+    encoded = encode_rows(load_tokenizer(tokenizer, 24), _rows(300, 0))
+    curriculum = (Stage(0, {"toy": 0.5}), Stage(20, {"toy": 1.0, "caqa_toy": 1.0}))
+    return Trainer(model, encoded, curriculum, _settings(steps), folder)
+
+
+def test_a_tiny_judge_learns_resumes_and_exports(tokenizer: Path, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model = CrossEncoder(TINY)
+    _trainer(model, tokenizer, tmp_path, 60).run()
+    resumed = CrossEncoder(TINY)
+    trainer = _trainer(resumed, tokenizer, tmp_path, 120)
+    trainer.resume(tmp_path / "last.pt")
+    resumed.load_state_dict(dict(trainer.run()))
+
+    unseen = _rows(200, 1)
+    measured, compared = write_judge(
+        resumed, tmp_path / "judge", tmp_path / "fp32", tokenizer=tokenizer, validation=unseen,
+        version="test",
+    )  # fmt: skip
+    accuracy = {(m.head, m.source): m.accuracy for m in measured}
+    assert accuracy["nli", "toy"] > 0.9
+    assert "| nli | toy | 200 |" in table(measured, compared)
+
+    batch = next(batches_by_length(
+        encode_rows(load_tokenizer(tokenizer, 24), unseen[:50]), range(50), tokens=10_000
+    ))  # fmt: skip
+    with torch.no_grad():
+        ours = resumed.eval()(batch.input_ids, batch.attention_mask, batch.token_type_ids)
+    theirs = logits(tmp_path / "fp32", unseen[:50])
+    for name, tensor in zip(HEADS, ours, strict=True):
+        np.testing.assert_allclose(
+            np.sort(tensor.numpy(), axis=0), np.sort(theirs[name], axis=0), atol=1e-4
+        )
+
+    card = json.loads((tmp_path / "judge" / "judge.json").read_text("utf-8"))
+    assert card["labels"]["nli"] == ["entailment", "neutral", "contradiction"]
+    (scores,) = OnnxJudge(tmp_path / "judge").judge(
+        [Pair("He lives in Oslo.", "He lives in Oslo.")]
+    )
+    assert scores.label == "entailment"
+
+
+def test_a_file_named_stop_starts_the_decay(tokenizer: Path, tmp_path: Path) -> None:
+    (tmp_path / "stop").touch()
+    _trainer(CrossEncoder(TINY), tokenizer, tmp_path, 10_000).run()
+    state = torch.load(tmp_path / "last.pt", weights_only=True)
+    assert state["step"] == 20
+
+
+def test_batches_hold_every_row_once_within_the_limit(tokenizer: Path) -> None:
+    encoded = encode_rows(load_tokenizer(tokenizer, 24), _rows(200, 2))
+    batches = list(batches_by_length(encoded, range(201), tokens=128, seed=1))
+    assert sum(len(batch.nli) for batch in batches) == 201
+    assert all(batch.input_ids.numel() <= 128 for batch in batches)
+
+
+def test_the_rate_rises_holds_and_falls_to_zero() -> None:
+    shares = [rate_share(step, steps=100, warm_up=10, decay=20) for step in range(100)]
+    assert shares[0] == pytest.approx(0.1)
+    assert shares[50] == 1.0
+    assert shares[-1] < 0.05
+    assert all(a >= b for a, b in itertools.pairwise(shares[80:]))
+
+
+def test_temperature_undoes_overconfidence() -> None:
+    rng = np.random.default_rng(0)
+    logits_ = rng.normal(size=(4000, 3))
+    labels = np.array([rng.choice(3, p=row) for row in softmax(logits_)])
+    temperature = fit_temperature(3.0 * logits_, labels)
+    assert temperature == pytest.approx(3.0, rel=0.1)
+    assert expected_calibration_error(softmax(3.0 * logits_, temperature), labels) < 0.03
+    assert expected_calibration_error(softmax(3.0 * logits_), labels) > 0.1
+
+
+def test_attribution_is_measured_on_attribution_rows_only() -> None:
+    rows = [nli_row("a", "b", "entailment", "toy"), Row("a", "b", "caqa", attribution=(2,))]
+    scores = {name: np.zeros((2, len(labels)), np.float32) for name, labels in HEADS.items()}
+    measured = measure(scores, rows, {})
+    assert {(m.head, m.source) for m in measured} == {("nli", "toy"), ("attribution", "caqa")}
