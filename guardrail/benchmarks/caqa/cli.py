@@ -127,6 +127,10 @@ def run(
     transfer: Annotated[
         Path | None, typer.Option("--transfer", help="Folder with attribution/ sets by people.")
     ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option("--labels", help="A person's labels, JSON lines of id and category."),
+    ] = None,
     sample: Annotated[
         int | None, typer.Option("--sample", min=1, help="Rows of each set for every judge.")
     ] = None,
@@ -144,7 +148,7 @@ def run(
     on the first split, ``controls``, and under ``evaluators`` every figure of every judge.
     """
     with _errors():
-        from guardrail.benchmarks.caqa.run import read_rows
+        from guardrail.benchmarks.caqa.run import read_labels, read_rows
         from guardrail.benchmarks.caqa.run import run as run_all
         from guardrail.benchmarks.caqa.tables import markdown
 
@@ -166,6 +170,7 @@ def run(
             train=training,
             controls=controls,
             data=transfer,
+            labels=read_labels(labels) if labels is not None else None,
             sample=sample,
             progress=_progress(),
         )

@@ -7,15 +7,36 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
+from pydantic import FiniteFloat
+
 from guardrail.benchmarks.caqa.controls import LIMIT, Controls, run_controls
 from guardrail.benchmarks.caqa.evaluators import Evaluator, create_evaluator, item_of
-from guardrail.benchmarks.caqa.metrics import FineGrained, Report, fine_grained, report
+from guardrail.benchmarks.caqa.metrics import (
+    Agreement,
+    FineGrained,
+    Report,
+    agreement,
+    fine_grained,
+    micro_f1,
+    pearson,
+    report,
+)
 from guardrail.benchmarks.caqa.rows import CAQARow
+from guardrail.benchmarks.caqa.sources import read_json_lines
 from guardrail.benchmarks.caqa.transfer import SETS, TransferReport, transfer
 from guardrail.errors import InputError
 from guardrail.types import Category, Value
 
-__all__ = ["EvaluatorRun", "RunReport", "evaluate", "read_rows", "run", "thinned"]
+__all__ = [
+    "EvaluatorRun",
+    "HumanReport",
+    "RunReport",
+    "evaluate",
+    "read_labels",
+    "read_rows",
+    "run",
+    "thinned",
+]
 
 _CHUNK = 256
 _FINE_GRAINED_ROWS = 200
@@ -40,6 +61,22 @@ class EvaluatorRun(Value):
     transfer: tuple[TransferReport, ...] = ()
 
 
+class HumanReport(Value):
+    """The construction's labels against a person's (6.2, Figure 2).
+
+    Attributes:
+        agreement: Of the two labellings.
+        built: Micro-F1 of each evaluator on these rows by the construction's labels.
+        human: The same by the person's labels.
+        correlation: Pearson's, of the two series; None for fewer than two evaluators.
+    """
+
+    agreement: Agreement
+    built: Mapping[str, FiniteFloat]
+    human: Mapping[str, FiniteFloat]
+    correlation: FiniteFloat | None = None
+
+
 class RunReport(Value):
     """A whole run.
 
@@ -47,11 +84,13 @@ class RunReport(Value):
         evaluators: Figures of each evaluator, in the order given.
         controls: The three controls; None where they were not asked for.
         control_limit: What each control must stay below.
+        human: Agreement with a person's labels, where they were given.
     """
 
     evaluators: tuple[EvaluatorRun, ...]
     controls: Controls | None = None
     control_limit: float = LIMIT
+    human: HumanReport | None = None
 
 
 def read_rows(path: Path) -> list[CAQARow]:
@@ -89,6 +128,7 @@ def run(
     train: Sequence[CAQARow] = (),
     controls: bool = False,
     data: Path | None = None,
+    labels: Mapping[str, Category] | None = None,
     sample: int | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> RunReport:
@@ -101,6 +141,7 @@ def run(
         train: Training rows, for controls and demonstrations.
         controls: Whether to train and measure the three controls.
         data: Folder with the transfer sets; None leaves transfer out.
+        labels: A person's categories by row id; rows without one are left out of this part.
         sample: Rows of each set for every evaluator; None takes all.
         progress: Called with evaluator, rows done and rows in all.
 
@@ -111,6 +152,10 @@ def run(
         raise InputError("no rows to evaluate on")
     first = next(iter(splits.values()))
     measured = run_controls(train, first) if controls else None
+    marked = [row for rows in splits.values() for row in rows if row.id in (labels or {})]
+    by_person = [labels[row.id] for row in marked] if labels else []
+    built: dict[str, float] = {}
+    human: dict[str, float] = {}
     runs = []
     for name in names:
         plain, at, count = name.rpartition("@")
@@ -132,7 +177,34 @@ def run(
                 else tuple(transfer(evaluator, one, data, sample=few) for one in SETS),
             )
         )
-    return RunReport(evaluators=tuple(runs), controls=measured)
+        if marked:
+            said = evaluator.categorise([item_of(row) for row in marked])
+            built[evaluator.name] = micro_f1([row.category for row in marked], said)
+            human[evaluator.name] = micro_f1(by_person, said)
+    compared = None
+    if marked:
+        several = len(built) > 1
+        compared = HumanReport(
+            agreement=agreement([row.category for row in marked], by_person),
+            built=built,
+            human=human,
+            correlation=pearson([*built.values()], [*human.values()]) if several else None,
+        )
+    return RunReport(evaluators=tuple(runs), controls=measured, human=compared)
+
+
+def read_labels(path: Path) -> dict[str, Category]:
+    """Read a person's labels: JSON lines with ``id`` and ``category``.
+
+    Raises:
+        InputError: A row lacks one of them, or the category is unknown.
+    """
+    try:
+        return {str(row["id"]): Category(row["category"]) for row in read_json_lines(path)}
+    except (KeyError, ValueError) as error:
+        raise InputError(
+            f"{path}: each line needs an id and one of four categories: {error}"
+        ) from error
 
 
 def evaluate(

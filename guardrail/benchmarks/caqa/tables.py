@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from guardrail.benchmarks.caqa.run import EvaluatorRun, RunReport
+from guardrail.benchmarks.caqa.run import EvaluatorRun, HumanReport, RunReport
 from guardrail.types import Category, Complexity
 
 __all__ = ["markdown", "paper_tables"]
@@ -75,6 +75,8 @@ def markdown(report: RunReport) -> str:
         ]
     parts += _table_7(report.evaluators)
     parts += _table_8(report.evaluators)
+    if report.human is not None:
+        parts += _human(report.human)
     parts += _confusions(report.evaluators)
     return "\n".join(parts)
 
@@ -173,6 +175,17 @@ def _table_8(runs: Sequence[EvaluatorRun]) -> list[str]:
     ]
     head = ("Evaluator", "Set", "Rows", "Macro-F1", "Overall", "F1 by label")
     return ["## Transfer to labels by people (Table 8)", "", *_grid(head, [*ours, *paper])]
+
+
+def _human(found: HumanReport) -> list[str]:
+    told = (
+        f"{found.agreement.n} rows; the construction agrees with the person on "
+        f"{_figure(found.agreement.micro_f1)} (kappa {_figure(found.agreement.kappa)}). "
+        f"Correlation of the evaluators' results: {_figure(found.correlation)} (paper: 0.97)."
+    )
+    rows = [(name, _figure(found.built[name]), _figure(found.human[name])) for name in found.built]
+    head = ("Evaluator", "By construction", "By person")
+    return ["## Agreement with a person (Figure 2)", "", told, "", *_grid(head, rows)]
 
 
 def _confusions(runs: Sequence[EvaluatorRun]) -> list[str]:

@@ -32,7 +32,7 @@ from guardrail.benchmarks.caqa.prompts import (
     read_truth,
 )
 from guardrail.benchmarks.caqa.rows import CAQARow
-from guardrail.benchmarks.caqa.run import evaluate, thinned
+from guardrail.benchmarks.caqa.run import evaluate, read_labels, run, thinned
 from guardrail.benchmarks.caqa.tables import paper_tables
 from guardrail.benchmarks.caqa.transfer import transfer
 from guardrail.errors import InputError
@@ -252,6 +252,22 @@ def test_build_run_and_page_by_command(tmp_path: Path) -> None:
     assert "paper, fine-tuning: Vicuna (13B)" in table
     assert runner.invoke(app, ["page", "-i", str(test), "-o", str(html)]).exit_code == 0
     assert html.read_text().count("<article") == 200
+
+
+def test_a_persons_labels_are_compared_with_the_construction(
+    unseen: list[CAQARow], tmp_path: Path
+) -> None:
+    register("containment", lambda model=None, **options: ContainmentJudge())
+    file = tmp_path / "labels.jsonl"
+    lines = [{"id": row.id, "category": row.category} for row in unseen[:7]]
+    lines.append({"id": unseen[7].id, "category": "irrelevant"})
+    file.write_text("\n".join(map(json.dumps, lines)))
+    labels = read_labels(file)
+    found = run(["containment", "autois:containment"], {"test": unseen}, labels=labels).human
+    assert found is not None
+    assert found.agreement.n == 8
+    assert found.agreement.micro_f1 >= 7 / 8
+    assert set(found.human) == {"containment", "autois:containment"}
 
 
 def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
