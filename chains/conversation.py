@@ -20,7 +20,7 @@ MAX_TURNS_BACK = 6
 LEANS = re.compile(
     r"\b(?:he|him|his|she|her|hers|they|them|their|theirs|it|its|this|that|these|those|there|"
     r"then|former|latter|both|same|one|ones)\b"
-    r"|^\s*(?:and|but|or|so|also|what about|how about|why|when|where|who else|really)\b",
+    r"|^\s*(?:and|but|or|so|also|what about|how about|who else|what else|really)\b",
     re.IGNORECASE,
 )
 """Words that point back, and openings of a question that is only a continuation."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Iterator, Sequence
 from functools import reduce
 from operator import add
-from typing import Any, cast
+from typing import Any
 
 from langchain_core.callbacks import (
     AsyncCallbackManagerForChainRun,
@@ -13,7 +14,8 @@ from langchain_core.callbacks import (
     CallbackManagerForChainRun,
 )
 from langchain_core.callbacks.base import BaseCallbackManager
-from langchain_core.messages import AIMessageChunk, BaseMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolCallChunk
+from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableSerializable
 from langchain_core.runnables.config import patch_config
 from langchain_core.tracers._streaming import (
@@ -328,20 +330,29 @@ class _Chunks:
 
     def rest(self) -> Any:
         """All that is not text: tool calls, usage, metadata and the verdict; or other data."""
-        if not isinstance(self._whole, BaseMessage):
-            return None if isinstance(self._whole, str) else self._whole
-        message = cast(AIMessageChunk, self._whole)
+        if not isinstance(self._whole, AIMessage):
+            return None if isinstance(self._whole, str | BaseMessage) else self._whole
+        message = self._whole
         verdict = {}
         if self._answer is not None:
             verdict = {"guardrail": details(self._answer) | {"citations": self._citations}}
         return AIMessageChunk(
             content="",
             id=message.id,
-            tool_call_chunks=message.tool_call_chunks,
+            tool_call_chunks=_tool_call_chunks(message),
             usage_metadata=message.usage_metadata,
             response_metadata={**message.response_metadata, **verdict},
             chunk_position="last",
         )
+
+
+def _tool_call_chunks(message: AIMessage) -> list[ToolCallChunk]:
+    if isinstance(message, AIMessageChunk):
+        return message.tool_call_chunks
+    return [
+        tool_call_chunk(name=call["name"], args=json.dumps(call["args"]), id=call["id"], index=n)
+        for n, call in enumerate(message.tool_calls)
+    ]
 
 
 async def _once(value: Any) -> AsyncIterator[Any]:

@@ -1,0 +1,55 @@
+"""Citations in a host's text: three styles, offsets into what is returned."""
+
+import json
+
+import pytest
+
+from chains.rendition import MarkerStyle, details, render
+from guardrail import STRICT
+from tests.chains.conftest import ANSWER, CANARY, QUESTION
+
+WRITER = "[Q47152, occupation: writer]"
+MOTHER = "[Q47152, mother: Mary Wollstonecraft]"
+NOTES = "[1] Q47152, occupation: writer\n[2] Q47152, mother: Mary Wollstonecraft"
+
+
+@pytest.fixture(scope="module")
+def answer(guard):
+    return guard.check(question=QUESTION, answer=ANSWER, policy=STRICT)
+
+
+@pytest.mark.parametrize(
+    ("style", "expected"),
+    [
+        (
+            MarkerStyle.KALMA,
+            f"Mary Shelley was a writer {WRITER}. Her mother was Mary Wollstonecraft {MOTHER}.",
+        ),
+        (
+            MarkerStyle.FOOTNOTES,
+            f"Mary Shelley was a writer [1]. Her mother was Mary Wollstonecraft [2].\n\n{NOTES}",
+        ),
+        (
+            MarkerStyle.NONE,
+            "Mary Shelley was a writer. Her mother was Mary Wollstonecraft.",
+        ),
+    ],
+)
+def test_styles(answer, style, expected):
+    rendition = render(answer, style)
+    assert rendition.text == expected
+    assert [rendition.text[one.start : one.end] for one in rendition.citations] == [
+        "writer",
+        "Mary Wollstonecraft",
+    ]
+
+
+def test_details_are_json_without_what_was_removed(answer):
+    text = json.dumps(details(answer))
+    assert CANARY not in text
+    assert json.loads(text)["action"] == "filter"
+
+
+def test_details_of_an_answer_left_whole_say_why(guard):
+    kept = guard.check(question=QUESTION, answer="She was born in Peru.", policy="annotate")
+    assert "Peru" in details(kept)["reasons"][0]

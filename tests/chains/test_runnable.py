@@ -1,0 +1,146 @@
+"""A guarded Runnable is a drop-in: same types, same configuration, judged text only."""
+
+import pytest
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.language_models import GenericFakeChatModel
+from langchain_core.load import dumps
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.runnables import RunnableLambda
+
+from chains import GuardrailRunnable, guard_runnable
+from tests.chains.conftest import ANSWER, CANARY, QUESTION
+
+USAGE = {"input_tokens": 3, "output_tokens": 5, "total_tokens": 8}
+
+
+def model(*answers):
+    """A chat model that gives the answers in turn, word by word when streamed."""
+    messages = [
+        one if isinstance(one, AIMessage) else AIMessage(content=one, usage_metadata=USAGE)
+        for one in answers or [ANSWER]
+    ]
+    return GenericFakeChatModel(messages=iter(messages))
+
+
+def test_a_message_comes_back_as_a_message(guard):
+    message = GuardrailRunnable(guard, model()).invoke(QUESTION)
+    assert isinstance(message, AIMessage)
+    assert CANARY not in str(message)
+    assert message.usage_metadata == USAGE
+    assert message.response_metadata["guardrail"]["action"] == "filter"
+    (block,) = message.content_blocks
+    cited = block["annotations"][0]
+    assert message.text[cited["start_index"] : cited["end_index"]] == "writer"
+    assert cited["extras"]["triple"]["property"] == "occupation"
+
+
+def test_a_string_comes_back_as_a_string(guard):
+    chain = ChatPromptTemplate.from_template("{question}") | model() | StrOutputParser()
+    text = GuardrailRunnable(guard, chain, style="none").invoke({"question": QUESTION})
+    assert text == "Mary Shelley was a writer. Her mother was Mary Wollstonecraft."
+
+
+def test_a_guarded_step_fits_into_a_chain(guard):
+    chain = ChatPromptTemplate.from_template("{question}") | guard_runnable(guard, model())
+    assert CANARY not in (chain | StrOutputParser()).invoke({"question": QUESTION})
+
+
+def test_tool_calls_and_data_pass_untouched(guard):
+    call = AIMessage(content="", tool_calls=[{"name": "look", "args": {"at": CANARY}, "id": "1"}])
+    assert GuardrailRunnable(guard, model(call)).invoke(QUESTION) == call
+    data = RunnableLambda(lambda _: {"rows": [1, 2]})
+    assert GuardrailRunnable(guard, data).invoke(QUESTION) == {"rows": [1, 2]}
+
+
+def test_a_streamed_tool_call_keeps_its_parts(guard):
+    call = AIMessage(content="", tool_calls=[{"name": "look", "args": {"at": "sea"}, "id": "1"}])
+    bound = RunnableLambda(lambda _: call)
+    pieces = list(GuardrailRunnable(guard, bound).stream(QUESTION))
+    (whole,) = pieces
+    assert whole.tool_calls[0]["args"] == {"at": "sea"}
+
+
+def test_a_batch_is_judged_together_and_keeps_its_order(guard):
+    runnable = GuardrailRunnable(guard, RunnableLambda(lambda q: f"{q} was a writer."))
+    found = runnable.batch(["Mary Shelley", "She"])
+    assert [text.split(" was")[0] for text in found] == ["Mary Shelley", "She"]
+
+
+def test_a_failing_row_of_a_batch_fails_alone(guard):
+    def answer(question: str) -> str:
+        if question == "bad":
+            raise ValueError("no answer")
+        return "Mary Shelley was a writer."
+
+    runnable = GuardrailRunnable(guard, RunnableLambda(answer))
+    good, bad = runnable.batch([QUESTION, "bad"], return_exceptions=True)
+    assert good.startswith("Mary Shelley")
+    assert isinstance(bad, ValueError)
+    with pytest.raises(ValueError, match="no answer"):
+        runnable.batch([QUESTION, "bad"])
+
+
+async def test_sync_and_async_agree(guard):
+    def guarded():
+        return GuardrailRunnable(guard, model())
+
+    single = guarded().invoke(QUESTION).text
+    assert (await guarded().ainvoke(QUESTION)).text == single
+    assert guarded().batch([QUESTION])[0].text == single
+    assert (await guarded().abatch([QUESTION]))[0].text == single
+    assert "".join(chunk.text for chunk in guarded().stream(QUESTION)) == single
+    assert "".join([chunk.text async for chunk in guarded().astream(QUESTION)]) == single
+
+
+@pytest.mark.parametrize("stream_mode", ["sentence", "buffer"])
+def test_streamed_chunks_add_up_to_a_message_with_usage_and_verdict(guard, stream_mode):
+    chunks = list(GuardrailRunnable(guard, model(), stream_mode=stream_mode).stream(QUESTION))
+    whole = sum(chunks[1:], chunks[0])
+    assert CANARY not in str(chunks)
+    assert whole.response_metadata["guardrail"]["citations"]
+    assert len({chunk.id for chunk in chunks}) == 1
+
+
+async def test_events_show_no_unjudged_text(guard):
+    """What astream_events gives a consumer, with the guardrail and without."""
+
+    async def seen(runnable):
+        return str([event async for event in runnable.astream_events(QUESTION, version="v2")])
+
+    assert CANARY in await seen(model())
+    assert CANARY not in await seen(GuardrailRunnable(guard, model()))
+
+
+def test_other_callbacks_tags_and_metadata_reach_the_model(guard):
+    class Recorder(BaseCallbackHandler):
+        def on_chat_model_start(self, serialized, messages, *, tags, metadata, **_):
+            self.tags, self.metadata = tags, metadata
+
+        def on_llm_end(self, response, **_):
+            self.text = response.generations[0][0].text
+
+    recorder = Recorder()
+    config = {"callbacks": [recorder], "tags": ["mine"], "metadata": {"user": "u1"}}
+    GuardrailRunnable(guard, model()).invoke(QUESTION, config)
+    assert "mine" in recorder.tags
+    assert recorder.metadata["user"] == "u1"
+    assert CANARY in recorder.text  # a tracer must see what the model really said
+
+
+def test_the_question_of_a_conversation_is_resolved(exact_guard):
+    """The name stands in an earlier turn only, and still its facts are found."""
+    conversation = [
+        HumanMessage("Who was Ada Lovelace?"),
+        AIMessage("A mathematician."),
+        HumanMessage("Where was she born?"),
+    ]
+    message = GuardrailRunnable(exact_guard, model("She was born in London.")).invoke(conversation)
+    assert "place of birth: London" in message.text
+
+
+def test_it_is_serialised_with_its_settings(guard):
+    text = dumps(GuardrailRunnable(guard, model(), style="footnotes"))
+    assert '"id": ["chains", "runnable", "GuardrailRunnable"]' in text
+    assert '"style": "footnotes"' in text
