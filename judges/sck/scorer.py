@@ -1,0 +1,239 @@
+"""The SCK scorer: batches of answers in, reports out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol, runtime_checkable
+
+from guardrail.types import Mention
+from judges.base import AttributionJudge, IntentClassifier, NLIJudge, SentenceEncoder
+from judges.sck.attribution import attribute
+from judges.sck.content import names_in, score_content
+from judges.sck.intents import Intent
+from judges.sck.knowledge import DescribedEntity, described, score_knowledge, verified
+from judges.sck.language import Reading, Tagger
+from judges.sck.layout import Format, Layout, detect
+from judges.sck.report import ContentReport, SCKInput, SCKReport, StructureReport
+from judges.sck.structure import score_structure
+from judges.sck.weights import (
+    TABLE_3,
+    FeatureWeights,
+    KnowledgeWeights,
+    PartWeights,
+    combine,
+)
+
+__all__ = ["AnswerIntentClassifier", "SCKScorer", "SCKSettings"]
+
+NO_INTENT: Mapping[str, float] = {Intent.NONE.value: 1.0}
+
+
+@runtime_checkable
+class AnswerIntentClassifier(Protocol):
+    """Tells what intent an answer reads like, after its embedding is aligned with questions'."""
+
+    def answer_intents(self, answers: Sequence[str]) -> list[dict[str, float]]:
+        """Probability of each intent, by name, for n answers."""
+        ...
+
+
+class Encoder(SentenceEncoder, IntentClassifier, Protocol):
+    """The sentence encoder: embeddings and intents."""
+
+
+class SCKSettings(NamedTuple):
+    """Weights; the defaults are the paper's.
+
+    Attributes:
+        parts: Weights of S, C and K by intent; an intent left out counts all parts alike.
+        knowledge: Weights of VE, ER and KG-Attr.
+        features: Weights of the structure features.
+    """
+
+    parts: Mapping[Intent, PartWeights] = TABLE_3
+    knowledge: KnowledgeWeights = KnowledgeWeights()
+    features: FeatureWeights = FeatureWeights()
+
+
+class SCKScorer:
+    """Scores answers by structure, content and knowledge (SCK eq. 5).
+
+    Args:
+        encoder: Tells intents, and embeds for ER. None: every question counts as without intent,
+            and ER has no value.
+        judge: NLI or attribution judge (any chat model that implements one of the two) of
+            sentences that come without a verdict.
+        settings: Weights.
+        tagger: Reader of words and names; one can serve several scorers.
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder | None = None,
+        judge: NLIJudge | AttributionJudge | None = None,
+        settings: SCKSettings | None = None,
+        tagger: Tagger | None = None,
+    ) -> None:
+        self._encoder = encoder
+        self._judge = judge
+        self._settings = settings or SCKSettings()
+        self._tagger = tagger or Tagger()
+
+    @property
+    def name(self) -> str:
+        """Name of the scorer, prefix of its scores."""
+        return "sck"
+
+    def warm_up(self) -> None:
+        """Load all models."""
+        self.score([SCKInput(question="Who is it?", answer="It is Ada Lovelace.")])
+
+    def score(self, batch: Sequence[SCKInput]) -> list[SCKReport]:
+        """Score n answers; the result has the order of the input.
+
+        Equal questions, as in ranking the samples of one question, are read once.
+
+        Raises:
+            JudgeError: The encoder or the judge failed.
+            MissingExtraError: The English pipeline is not installed.
+        """
+        if not batch:
+            return []
+        readings = self._read(batch)
+        asked, answered = self._intents(batch)
+        verdicts = attribute(batch, self._judge)
+        names = [
+            names_in(item.answer, one.answer, item.entities)
+            for item, one in zip(batch, readings, strict=True)
+        ]
+        entities = [described(item, found) for item, found in zip(batch, names, strict=True)]
+        cosines = self._cosines(batch, entities)
+        reports = []
+        for row, item in enumerate(batch):
+            one, layout = readings[row], detect(item.answer)
+            structure = score_structure(
+                item.answer,
+                one.reading,
+                layout,
+                asked[row],
+                answered[row] if answered else None,
+                self._settings.features,
+            )
+            knowledge = score_knowledge(
+                item,
+                verified(names[row], item.evidence),
+                entities[row],
+                cosines,
+                verdicts[row],
+                self._settings.knowledge,
+            )
+            content = _content(item, one)
+            weights = self._settings.parts.get(structure.intent, TABLE_3[Intent.NONE])
+            score, parts = combine(
+                [
+                    ("structure", structure.score, weights.structure),
+                    ("content", content.score, weights.content),
+                    ("knowledge", knowledge.score, weights.knowledge),
+                ],
+                what="SCK",
+            )
+            reports.append(
+                SCKReport(
+                    score=score,
+                    parts=parts,
+                    structure=structure,
+                    content=content,
+                    knowledge=knowledge,
+                    warnings=_warnings(item, one, layout, structure),
+                )
+            )
+        return reports
+
+    def _read(self, batch: Sequence[SCKInput]) -> list[_Read]:
+        """Read answers, and find names in questions and references where nobody did."""
+        with_names = [place for place, item in enumerate(batch) if item.answer_mentions is None]
+        without = [place for place, item in enumerate(batch) if item.answer_mentions is not None]
+        readings: dict[int, Reading] = {}
+        for places, names in ((with_names, True), (without, False)):
+            if places:
+                read = self._tagger.read([batch[place].answer for place in places], names=names)
+                readings |= dict(zip(places, read, strict=True))
+        texts = [item.question for item in batch if item.question_mentions is None]
+        texts += [item.reference for item in batch if item.reference]
+        others = list(dict.fromkeys(texts))
+        found = dict(
+            zip(others, self._tagger.read(others, names=True), strict=True) if others else ()
+        )
+        result = []
+        for place, item in enumerate(batch):
+            own, given = readings[place], item.question_mentions
+            asked = found[item.question].names if given is None else given
+            said = own.names if item.answer_mentions is None else item.answer_mentions
+            reference = found[item.reference].names if item.reference else ()
+            result.append(_Read(own, asked, said, reference))
+        return result
+
+    def _intents(
+        self, batch: Sequence[SCKInput]
+    ) -> tuple[list[Mapping[str, float]], list[dict[str, float]] | None]:
+        encoder = self._encoder
+        if encoder is None:
+            return [NO_INTENT] * len(batch), None
+        questions = list(dict.fromkeys(item.question for item in batch if item.question.strip()))
+        known = dict(zip(questions, encoder.intents(questions), strict=True)) if questions else {}
+        asked: list[Mapping[str, float]] = [known.get(item.question, NO_INTENT) for item in batch]
+        if not isinstance(encoder, AnswerIntentClassifier):
+            return asked, None
+        return asked, encoder.answer_intents([item.answer for item in batch])
+
+    def _cosines(
+        self, batch: Sequence[SCKInput], entities: Sequence[Sequence[DescribedEntity]]
+    ) -> dict[tuple[str, str], float] | None:
+        if self._encoder is None:
+            return None
+        pairs = {
+            (item.question, entity.description)
+            for item, own in zip(batch, entities, strict=True)
+            for entity in own
+        }
+        texts = list(dict.fromkeys(text for pair in sorted(pairs) for text in pair))
+        if not texts:
+            return {}
+        vectors = dict(zip(texts, self._encoder.embed(texts), strict=True))
+        return {(left, right): float(vectors[left] @ vectors[right]) for left, right in pairs}
+
+
+class _Read(NamedTuple):
+    """Words of an answer, and the names in question, answer and reference."""
+
+    reading: Reading
+    question: tuple[Mention, ...]
+    answer: tuple[Mention, ...]
+    reference: tuple[Mention, ...]
+
+
+def _content(item: SCKInput, read: _Read) -> ContentReport:
+    if item.reference and item.reference.strip():
+        key = names_in(item.reference, read.reference, item.entities)
+        return score_content(item.answer, key, source="reference")
+    key = names_in(item.question, read.question, item.entities)
+    return score_content(item.answer, key, source="question")
+
+
+def _warnings(
+    item: SCKInput, read: _Read, layout: Layout, structure: StructureReport
+) -> tuple[str, ...]:
+    warnings = []
+    if not item.question.strip():
+        warnings.append("there is no question")
+    elif structure.intent is Intent.NONE:
+        warnings.append("no intent was found in the question; all parts count alike")
+    if layout.format is Format.EMPTY:
+        warnings.append("the answer is empty")
+    elif layout.format is Format.CODE:
+        warnings.append("the answer is only code")
+    if not read.reading.english:
+        warnings.append("the answer does not read like English, which tagger and encoder expect")
+    if item.reference is not None and not item.reference.strip():
+        warnings.append("the reference is empty; the question's entities are used")
+    return tuple(warnings)
