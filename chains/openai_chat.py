@@ -1,0 +1,350 @@
+"""Chat completions under the guardrail: whole replies, and streams of chunks.
+
+Only fields that the protocol names are passed on. All else that a server adds beside the
+answer (reasoning, transcripts, token probabilities of replaced text) is unjudged text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from chains.conversation import Turn, standalone_question
+from chains.openai_sse import DONE, Event
+from chains.openai_text import (
+    JSON,
+    Guarding,
+    StreamedText,
+    UnreadableReplyError,
+    guard_refusal,
+    is_json_document,
+    shown,
+    text_of,
+    wants_json,
+)
+from chains.rendition import PlacedCitation, details, render
+from guardrail import GuardedAnswer, Policy
+
+__all__ = ["ChatStream", "Outcome", "chat_question", "completion_events", "guard_completions"]
+
+# fmt: off
+COMPLETION_FIELDS = frozenset({
+    "id", "object", "created", "model", "choices", "usage", "system_fingerprint",
+    "service_tier", "metadata", "prompt_filter_results",
+})
+CHOICE_FIELDS = frozenset({
+    "index", "finish_reason", "logprobs", "message", "content_filter_results",
+})
+MESSAGE_FIELDS = frozenset({
+    "role", "content", "refusal", "tool_calls", "function_call", "annotations",
+})
+# fmt: on
+USAGE_COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
+
+
+class Outcome(NamedTuple):
+    """A guarded reply.
+
+    Attributes:
+        body: The reply to return.
+        answers: The verdicts behind it, best first; empty where nothing in it is an answer.
+        raw: The text of the best answer as the model wrote it, to tell it what failed.
+    """
+
+    body: JSON
+    answers: tuple[GuardedAnswer, ...]
+    raw: str
+
+
+def chat_question(request: JSON) -> str:
+    """The question that a request's messages end with."""
+    messages = request.get("messages")
+    if not isinstance(messages, list):
+        return ""
+    roles = {"user": "user", "assistant": "assistant"}
+    return standalone_question(
+        [
+            Turn(roles.get(message.get("role"), "system"), text_of(message.get("content")))  # type: ignore[arg-type]
+            for message in messages
+            if isinstance(message, dict)
+        ]
+    )
+
+
+async def guard_completions(
+    guarding: Guarding, request: JSON, bodies: Sequence[JSON], policy: Policy, count: int
+) -> Outcome:
+    """Guard the choices of one request's replies.
+
+    Answers are ranked, best first; choices that are no answers (tool calls, JSON that was asked
+    for) come behind them as they are.
+
+    Args:
+        guarding: How.
+        request: The request.
+        bodies: One reply, or several whose choices are put together.
+        policy: What to do with each answer.
+        count: Choices to return.
+
+    Raises:
+        UnreadableReplyError: A reply is not a chat completion.
+        GuardrailError: A part cannot be used and the policy says ``raise``.
+    """
+    choices = [choice for body in bodies for choice in _choices(body)]
+    data = wants_json(request.get("response_format"))
+    texts = [text_of(choice["message"].get("content")) for choice in choices]
+    places = [
+        place
+        for place, text in enumerate(texts)
+        if text.strip() and not (data and is_json_document(text))
+    ]
+    question = chat_question(request)
+    ranked = await _ranked(guarding, question, [texts[place] for place in places], policy)
+    done = [
+        _guarded_choice(guarding, choices[places[rank]], answer, texts[places[rank]])
+        for rank, answer in ranked
+    ]
+    done += [
+        _plain_choice(choice) for place, choice in enumerate(choices) if place not in set(places)
+    ]
+    done = done[:count]
+    for index, choice in enumerate(done):
+        choice["index"] = index
+        refusal = choice["message"].get("refusal")
+        if isinstance(refusal, str) and refusal.strip():
+            choice["message"]["refusal"] = await guard_refusal(guarding, question, refusal)
+    body = {key: value for key, value in bodies[0].items() if key in COMPLETION_FIELDS}
+    if len(bodies) > 1:
+        body["usage"] = _summed([one.get("usage") for one in bodies])
+    raw = texts[places[ranked[0][0]]] if ranked else ""
+    return Outcome(body | {"choices": done}, tuple(answer for _, answer in ranked), raw)
+
+
+async def _ranked(
+    guarding: Guarding, question: str, texts: Sequence[str], policy: Policy
+) -> list[tuple[int, GuardedAnswer]]:
+    """The places of the texts with their verdicts, best first."""
+    if len(texts) < 2:
+        return [
+            (place, await guarding.guard.acheck(question=question, answer=text, policy=policy))
+            for place, text in enumerate(texts)
+        ]
+    answers = await guarding.guard.arank(question=question, answers=texts, policy=policy)
+    return [(int(answer.id.rpartition(".")[2]), answer) for answer in answers]
+
+
+def _choices(body: JSON) -> list[JSON]:
+    choices = body.get("choices")
+    if not isinstance(choices, list) or not all(
+        isinstance(choice, dict) and isinstance(choice.get("message"), dict) for choice in choices
+    ):
+        raise UnreadableReplyError("the model's server did not answer with a chat completion")
+    return choices
+
+
+def _plain_choice(choice: JSON) -> JSON:
+    """A choice that is not an answer; only what the protocol does not know is left out."""
+    kept = {key: value for key, value in choice.items() if key in CHOICE_FIELDS}
+    message = {key: value for key, value in choice["message"].items() if key in MESSAGE_FIELDS}
+    if "content" in message and not isinstance(message["content"], str):
+        message["content"] = text_of(message["content"]) or None
+    return kept | {"message": message}
+
+
+def _guarded_choice(guarding: Guarding, choice: JSON, answer: GuardedAnswer, raw: str) -> JSON:
+    rendition = render(answer, guarding.style)
+    kept = _plain_choice(choice)
+    calls = bool(kept["message"].get("tool_calls") or kept["message"].get("function_call"))
+    if rendition.text != raw:
+        kept["logprobs"] = None
+    kept["message"] |= {
+        "content": shown(rendition.text, answer, calls_tools=calls),
+        "annotations": [nested_annotation(citation) for citation in rendition.citations],
+        "guardrail": details(answer),
+    }
+    return kept
+
+
+def nested_annotation(citation: PlacedCitation) -> JSON:
+    """A citation as chat completions write it; offsets index the returned content."""
+    return {
+        "type": "url_citation",
+        "url_citation": {
+            "start_index": citation.start,
+            "end_index": citation.end,
+            "title": citation.title,
+            "url": citation.url,
+        },
+        "triple": citation.citation.model_dump(),
+    }
+
+
+def _summed(usages: Sequence[Any]) -> JSON | None:
+    """What several calls have used together."""
+    known = [usage for usage in usages if isinstance(usage, dict)]
+    if not known:
+        return None
+    totals = {name: sum(int(usage.get(name) or 0) for usage in known) for name in USAGE_COUNTS}
+    return {**known[0], **totals}
+
+
+# --- streams -----------------------------------------------------------------------------
+
+
+class _StreamedChoice:
+    """What has come of one choice so far."""
+
+    def __init__(self, guarding: Guarding, question: str, index: int, *, data: bool) -> None:
+        self.index = index
+        self.text = StreamedText(guarding, question, data=data)
+        self.refusal = ""
+        self.calls_tools = False
+        self.closed = False
+        self.citations: list[PlacedCitation] = []
+
+
+class ChatStream:
+    """Guards the events of one streamed chat completion, choice by choice.
+
+    Args:
+        guarding: How.
+        request: The request.
+
+    Attributes:
+        answers: The verdicts so far.
+        released: Whether judged text has been released.
+    """
+
+    def __init__(self, guarding: Guarding, request: JSON) -> None:
+        self._guarding = guarding
+        self._question = chat_question(request)
+        self._data = wants_json(request.get("response_format"))
+        self._choices: dict[int, _StreamedChoice] = {}
+        self._head: JSON = {}
+        self.answers: list[GuardedAnswer] = []
+        self.released = False
+
+    async def feed(self, event: Event) -> list[Event]:
+        """Take an event of the model's server; return those that may leave."""
+        if event.data == DONE:
+            return [*await self.finish(), event]
+        chunk = event.json()
+        if not isinstance(chunk, dict):
+            return []
+        if "error" in chunk:
+            return [Event.of({"error": chunk["error"]}, event.name)]
+        self._head = {key: value for key, value in chunk.items() if key in COMPLETION_FIELDS}
+        usage = self._head.pop("usage", None)
+        choices = chunk.get("choices")
+        out: list[JSON] = []
+        for choice in choices if isinstance(choices, list) else []:
+            if isinstance(choice, dict):
+                out += await self._choice(choice)
+        if not choices:
+            out = [self._head | {"choices": []}]
+        if usage is not None and out:
+            out[-1]["usage"] = usage
+        return [Event.of(one) for one in out]
+
+    async def finish(self) -> list[Event]:
+        """Release what is left at the end of a stream whose choices did not say that they end."""
+        out: list[JSON] = []
+        for state in self._choices.values():
+            out += await self._close(state, None)
+        return [Event.of(one) for one in out]
+
+    async def _choice(self, choice: JSON) -> list[JSON]:
+        told = choice.get("index")
+        index = told if isinstance(told, int) else 0
+        state = self._choices.get(index)
+        out: list[JSON] = []
+        if state is None:
+            state = _StreamedChoice(self._guarding, self._question, index, data=self._data)
+            self._choices[index] = state
+        delta = choice.get("delta")
+        delta = delta if isinstance(delta, dict) else {}
+        passed = {
+            key: delta[key] for key in ("role", "tool_calls", "function_call") if delta.get(key)
+        }
+        state.calls_tools |= "tool_calls" in passed or "function_call" in passed
+        if "role" in passed and delta.get("content") is not None:
+            passed["content"] = ""
+        if passed:
+            out.append(self._chunk(state, passed))
+        if isinstance(delta.get("refusal"), str):
+            state.refusal += delta["refusal"]
+        if text := text_of(delta.get("content")):
+            release = await state.text.feed(text)
+            state.citations += release.citations
+            if release.text:
+                self.released = True
+                out.append(self._chunk(state, {"content": release.text}))
+        if choice.get("finish_reason"):
+            out += await self._close(state, choice["finish_reason"])
+        return out
+
+    async def _close(self, state: _StreamedChoice, finish_reason: str | None) -> list[JSON]:
+        if state.closed:
+            return []
+        state.closed = True
+        out = []
+        release = await state.text.finish()
+        text = shown(release.text, release.answer, calls_tools=state.calls_tools)
+        if text:
+            self.released = True
+            out.append(self._chunk(state, {"content": text}))
+        if state.refusal.strip():
+            refusal = await guard_refusal(self._guarding, self._question, state.refusal)
+            out.append(self._chunk(state, {"refusal": refusal}))
+        last: JSON = {}
+        if release.answer is not None:
+            self.answers.append(release.answer)
+            citations = [*state.citations, *release.citations]
+            last = {
+                # All in one delta: clients that add deltas up cannot join such lists.
+                "annotations": [nested_annotation(citation) for citation in citations],
+                "guardrail": details(release.answer),
+            }
+        if last or finish_reason:
+            out.append(self._chunk(state, last, finish_reason))
+        return out
+
+    def _chunk(self, state: _StreamedChoice, delta: JSON, finish_reason: str | None = None) -> JSON:
+        choice = {
+            "index": state.index,
+            "delta": delta,
+            "logprobs": None,
+            "finish_reason": finish_reason,
+        }
+        return self._head | {"choices": [choice]}
+
+
+def completion_events(request: JSON, body: JSON) -> list[Event]:
+    """A whole guarded completion as the events of a stream."""
+    head = {key: body[key] for key in body if key in COMPLETION_FIELDS - {"choices", "usage"}}
+    head["object"] = "chat.completion.chunk"
+    out: list[JSON] = []
+    for choice in body["choices"]:
+        message: JSON = dict(choice["message"])
+        index = choice["index"]
+
+        def chunk(delta: JSON, finish_reason: Any = None, index: int = index) -> JSON:
+            only = {"index": index, "delta": delta, "finish_reason": finish_reason}
+            return head | {"choices": [only]}
+
+        out.append(chunk({"role": message.pop("role", "assistant"), "content": ""}))
+        calls = message.pop("tool_calls", None)
+        last: JSON = {
+            key: message.pop(key) for key in ("annotations", "guardrail") if key in message
+        }
+        rest = {key: value for key, value in message.items() if value is not None}
+        if rest:
+            out.append(chunk(rest))
+        if calls:
+            numbered = [{"index": place, **call} for place, call in enumerate(calls)]
+            out.append(chunk({"tool_calls": numbered}))
+        out.append(chunk(last, choice.get("finish_reason")))
+    options = request.get("stream_options")
+    if isinstance(options, dict) and options.get("include_usage") and body.get("usage"):
+        out.append(head | {"choices": [], "usage": body["usage"]})
+    return [*(Event.of(one) for one in out), Event(DONE)]

@@ -1,0 +1,324 @@
+"""A guardrail in an OpenAI client: same class, same methods, same types, judged text.
+
+The guarded client is a copy whose HTTP client judges replies before the client parses them.
+So every way in is guarded alike: ``create``, ``parse``, ``stream``, ``with_raw_response``,
+``with_streaming_response``, copies made by ``with_options``, and classes such as AzureOpenAI.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+from chains.openai_exchange import (
+    Endpoint,
+    Exchange,
+    GuardedReply,
+    Reply,
+    endpoint_of,
+    error_body,
+    is_unguarded,
+)
+from chains.openai_text import JSON, Guarding, UnreadableReplyError
+from chains.rendition import MarkerStyle
+from chains.streaming import StreamMode
+from guardrail import STRICT, Guardrail, Policy
+from guardrail.errors import ConfigError, GuardrailError
+from guardrail.loop import run_sync
+
+__all__ = ["guard_openai"]
+
+Client = TypeVar("Client")
+
+NO_WEBSOCKETS = "wss://answers-over-websockets-are-not-guarded.invalid"
+"""Where a guarded client connects to when it is asked for a websocket: nowhere."""
+
+DROPPED_HEADERS = frozenset({"content-length", "content-encoding", "transfer-encoding"})
+EVENT_STREAM = "text/event-stream"
+
+
+def guard_openai(
+    client: Client,
+    guard: Guardrail,
+    *,
+    policy: Policy = STRICT,
+    style: MarkerStyle | str = MarkerStyle.KALMA,
+    stream_mode: StreamMode | str = StreamMode.SENTENCE,
+) -> Client:
+    """Guard the answers of an OpenAI client.
+
+    ``chat.completions`` and ``responses`` are judged, streams included; with ``n > 1`` the
+    choices come best first. Tool calls and JSON that was asked for pass as they are. Citations
+    are ``annotations`` of type ``url_citation``; the verdict, with triples and scores, is the
+    extra field ``guardrail`` of a message or of an output text. Calls whose replies would hold
+    text that is not judged (legacy completions, assistants, conversations) are refused with
+    status 403; everything else works as before. The client given stays unguarded.
+
+    Args:
+        client: An ``OpenAI`` or ``AsyncOpenAI`` client, or one of a class derived from them.
+        guard: The guardrail.
+        policy: ``candidates`` answers are sampled and ranked, ``attempts`` bounds the rounds.
+        style: How markers look in the text: ``kalma``, ``footnotes`` or ``none``.
+        stream_mode: ``sentence`` releases each sentence once it is judged, ``buffer`` waits for
+            the whole answer.
+
+    Returns:
+        A client of the same class that shares the connections of the one given.
+
+    Raises:
+        ConfigError: ``client`` is not an OpenAI client.
+
+    Example:
+        >>> client = guard_openai(OpenAI(), Guardrail())                  # doctest: +SKIP
+        >>> client.chat.completions.create(model="…", messages=[…])       # doctest: +SKIP
+    """
+    from openai import AsyncOpenAI, OpenAI
+
+    if not isinstance(client, OpenAI | AsyncOpenAI):
+        raise ConfigError(f"{type(client).__name__} is not an OpenAI or AsyncOpenAI client")
+    guarding = Guarding(
+        guard=guard, policy=policy, style=MarkerStyle(style), mode=StreamMode(stream_mode)
+    )
+    inner: Any = client._client
+    httpx = _library(inner)
+    synchronous = isinstance(client, OpenAI)
+    transport = (_Transport if synchronous else _AsyncTransport)(guarding, inner, httpx)
+    outer = (httpx.Client if synchronous else httpx.AsyncClient)(
+        transport=transport, timeout=inner.timeout, headers=inner.headers, params=inner.params
+    )
+    changed: Any = client.with_options(http_client=outer, websocket_base_url=NO_WEBSOCKETS)
+    return changed  # type: ignore[no-any-return]
+
+
+def _library(inner: object) -> Any:
+    """The HTTP library that a client uses: httpx, or the httpx2 of newer releases."""
+    for kind in type(inner).__mro__:
+        name = kind.__module__.partition(".")[0]
+        if name in ("httpx", "httpx2"):
+            return sys.modules[name]
+    raise ConfigError(f"the client's HTTP client is a {type(inner).__name__}, not one of httpx")
+
+
+class _Wire:
+    """What the synchronous and the asynchronous transport share.
+
+    Args:
+        guarding: How replies are guarded.
+        inner: The HTTP client of the unguarded client.
+        httpx: Its library.
+    """
+
+    def __init__(self, guarding: Guarding, inner: Any, httpx: Any) -> None:
+        self._guarding = guarding
+        self._inner = inner
+        self._httpx = httpx
+
+    def _exchange(self, request: Any, content: bytes) -> Exchange | None:
+        endpoint: Endpoint | None = endpoint_of(request.method, request.url.path)
+        if endpoint is None:
+            return None
+        body = json.loads(content) if content else {}
+        if request.url.params.get("stream") == "true":
+            body = body | {"stream": True}
+        return Exchange(self._guarding, endpoint, body)
+
+    def _refusal(self, request: Any) -> Any:
+        message = (
+            f"the guardrail does not judge what {request.url.path} returns, so the call was "
+            "refused; use chat.completions or responses, or the unguarded client"
+        )
+        return self._error(403, message, "not_guarded")
+
+    def _failure(self, error: GuardrailError) -> Any:
+        if isinstance(error, UnreadableReplyError):
+            return self._error(502, str(error), "bad_upstream_reply")
+        return self._error(503, str(error), "guardrail_unavailable")
+
+    def _error(self, status: int, message: str, code: str) -> Any:
+        return self._httpx.Response(
+            status,
+            json=error_body(message, kind="guardrail_error", code=code),
+            # Asking again would only meet the same guardrail.
+            headers={"x-should-retry": "false"},
+        )
+
+    def _with_body(self, request: Any, body: JSON) -> Any:
+        """The request with another body; the same one where nothing changes, signatures and all."""
+        if body == json.loads(request.content or b"{}"):
+            return request
+        headers = [
+            pair for pair in request.headers.multi_items() if pair[0].lower() != "content-length"
+        ]
+        return self._httpx.Request(
+            request.method,
+            request.url,
+            headers=headers,
+            content=json.dumps(body).encode(),
+            extensions=request.extensions,
+        )
+
+    def _response(self, guarded: GuardedReply) -> Any:
+        reply = guarded.reply
+        if guarded.events is None:
+            return self._httpx.Response(
+                reply.status, headers=_kept(reply.headers), content=reply.body
+            )
+        headers = [pair for pair in _kept(reply.headers) if pair[0].lower() != "content-type"]
+        return self._httpx.Response(
+            reply.status,
+            headers=[*headers, ("content-type", EVENT_STREAM)],
+            content=b"".join(event.encode() for event in guarded.events),
+        )
+
+    def _streamed(self, response: Any, stream: object) -> Any:
+        return self._httpx.Response(
+            response.status_code,
+            headers=_kept(response.headers.multi_items()),
+            stream=stream,
+            extensions=response.extensions,
+        )
+
+
+class _Transport(_Wire):
+    """Carries requests over another HTTP client and judges what comes back."""
+
+    def handle_request(self, request: Any) -> Any:
+        exchange = self._exchange(request, request.read())
+        if exchange is None:
+            return self._refusal(request) if is_unguarded(request.url.path) else self._open(request)
+        try:
+            if request.method == "GET" or exchange.streams_through:
+                return self._once(request, exchange)
+
+            async def send(body: JSON) -> Reply:
+                # The call blocks: it must not run on the loop that all sync callers share.
+                return await asyncio.to_thread(self._fetch, request, body)
+
+            return self._response(run_sync(exchange.whole(send)))
+        except GuardrailError as error:
+            return self._failure(error)
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def __enter__(self) -> _Transport:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _open(self, request: Any) -> Any:
+        return self._inner.send(request, stream=True, follow_redirects=False)
+
+    def _fetch(self, request: Any, body: JSON) -> Reply:
+        return _reply(self._inner.send(self._with_body(request, body), follow_redirects=False))
+
+    def _once(self, request: Any, exchange: Exchange) -> Any:
+        """Send as it is; judge the reply as it streams, or whole where it does not."""
+        response = self._open(request)
+        if response.status_code >= 300:
+            return response
+        if not _is_stream(response):
+            response.read()
+            return self._response(run_sync(exchange.judge(_reply(response))))
+        guard = exchange.stream()
+
+        def judged() -> Iterator[bytes]:
+            for chunk in response.iter_bytes():
+                yield run_sync(guard.feed(chunk))
+            yield run_sync(guard.finish())
+
+        return self._streamed(response, _stream(self._httpx, judged, response.close))
+
+
+class _AsyncTransport(_Wire):
+    """The transport of asynchronous clients."""
+
+    async def handle_async_request(self, request: Any) -> Any:
+        exchange = self._exchange(request, await request.aread())
+        if exchange is None:
+            if is_unguarded(request.url.path):
+                return self._refusal(request)
+            return await self._open(request)
+        try:
+            if request.method == "GET" or exchange.streams_through:
+                return await self._once(request, exchange)
+
+            async def send(body: JSON) -> Reply:
+                sent = self._with_body(request, body)
+                return _reply(await self._inner.send(sent, follow_redirects=False))
+
+            return self._response(await exchange.whole(send))
+        except GuardrailError as error:
+            return self._failure(error)
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    async def __aenter__(self) -> _AsyncTransport:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def _open(self, request: Any) -> Any:
+        return await self._inner.send(request, stream=True, follow_redirects=False)
+
+    async def _once(self, request: Any, exchange: Exchange) -> Any:
+        response = await self._open(request)
+        if response.status_code >= 300:
+            return response
+        if not _is_stream(response):
+            await response.aread()
+            return self._response(await exchange.judge(_reply(response)))
+        guard = exchange.stream()
+
+        async def judged() -> AsyncIterator[bytes]:
+            async for chunk in response.aiter_bytes():
+                yield await guard.feed(chunk)
+            yield await guard.finish()
+
+        return self._streamed(response, _async_stream(self._httpx, judged, response.aclose))
+
+
+def _is_stream(response: Any) -> bool:
+    return bool(response.headers.get("content-type", "").startswith(EVENT_STREAM))
+
+
+def _reply(response: Any) -> Reply:
+    return Reply(
+        response.status_code, tuple(response.headers.multi_items()), bytes(response.content)
+    )
+
+
+def _kept(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [pair for pair in headers if pair[0].lower() not in DROPPED_HEADERS]
+
+
+def _stream(httpx: Any, pieces: Callable[[], Iterator[bytes]], close: Callable[[], None]) -> object:
+    """A byte stream of the client's own HTTP library, which insists on its own class."""
+
+    class Judged(httpx.SyncByteStream):  # type: ignore[misc]
+        def __iter__(self) -> Iterator[bytes]:
+            return pieces()
+
+        def close(self) -> None:
+            close()
+
+    return Judged()
+
+
+def _async_stream(
+    httpx: Any, pieces: Callable[[], AsyncIterator[bytes]], close: Callable[[], Any]
+) -> object:
+    class Judged(httpx.AsyncByteStream):  # type: ignore[misc]
+        def __aiter__(self) -> AsyncIterator[bytes]:
+            return pieces()
+
+        async def aclose(self) -> None:
+            await close()
+
+    return Judged()

@@ -1,0 +1,261 @@
+"""One guarded exchange with an OpenAI-compatible server, whoever carries the bytes.
+
+The OpenAI client and the HTTP gateway both work on the wire: they hand requests and replies
+over to here, so that every way of reading a reply, raw ones included, gets judged text alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from chains.openai_chat import (
+    ChatStream,
+    Outcome,
+    chat_question,
+    completion_events,
+    guard_completions,
+)
+from chains.openai_response_stream import ResponseStream, response_events
+from chains.openai_responses import guard_responses, response_question
+from chains.openai_sse import Event, EventDecoder
+from chains.openai_text import JSON, Guarding, UnreadableReplyError
+from chains.regeneration import retry_message, settled
+from guardrail import Action, GuardedAnswer, Policy
+
+__all__ = [
+    "Endpoint",
+    "Exchange",
+    "GuardedReply",
+    "Reply",
+    "StreamGuard",
+    "endpoint_of",
+    "error_body",
+    "is_unguarded",
+]
+
+MAX_CHOICES = 128
+"""Most choices of one request, the protocol's own bound on ``n``."""
+
+UNGUARDED = re.compile(
+    r"/(?:chat/completions/.+|responses/compact|responses/[^/]+/input_items.*|completions|"
+    r"(?:assistants|threads|conversations|realtime|live)(?:/.*)?)/?$"
+)
+"""Paths whose replies hold a model's text in a form that is not judged."""
+
+
+class Endpoint(StrEnum):
+    """The two kinds of reply that are judged."""
+
+    CHAT = "chat"
+    RESPONSES = "responses"
+
+
+class Reply(NamedTuple):
+    """A reply of the model's server.
+
+    Attributes:
+        status: HTTP status.
+        headers: Its headers, in order.
+        body: The decoded body.
+    """
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+
+
+class GuardedReply(NamedTuple):
+    """A reply that may leave.
+
+    Attributes:
+        reply: Status and headers of the server, with the guarded body.
+        answers: The verdicts behind it; empty for errors and replies without an answer.
+        events: The reply as a stream's events, where a stream was asked for; None for errors.
+    """
+
+    reply: Reply
+    answers: tuple[GuardedAnswer, ...] = ()
+    events: tuple[Event, ...] | None = None
+
+
+Send = Callable[[JSON], Awaitable[Reply]]
+
+
+def endpoint_of(method: str, path: str) -> Endpoint | None:
+    """Which kind of judged reply a request gets; None where it gets none."""
+    if method == "POST" and re.search(r"/chat/completions/?$", path):
+        return Endpoint.CHAT
+    if re.search(r"/responses/?$", path) and method == "POST":
+        return Endpoint.RESPONSES
+    named = re.search(r"/responses/(?!input_tokens|compact)[^/]+(/cancel)?/?$", path)
+    return Endpoint.RESPONSES if named and method in ("GET", "POST") else None
+
+
+def is_unguarded(path: str) -> bool:
+    """Whether a path's replies hold a model's text that is not judged here."""
+    return bool(UNGUARDED.search(path))
+
+
+def error_body(message: str, *, kind: str, code: str | None = None) -> JSON:
+    """An error as the protocol writes it."""
+    return {"error": {"message": message, "type": kind, "param": None, "code": code}}
+
+
+class Exchange:
+    """One request and its guarded reply.
+
+    Args:
+        guarding: How replies are guarded.
+        endpoint: Chat completions or responses.
+        request: The request's body.
+    """
+
+    def __init__(self, guarding: Guarding, endpoint: Endpoint, request: JSON) -> None:
+        self._guarding = guarding
+        self._endpoint = endpoint
+        self._request = request
+        asked = request.get("n")
+        self._count = min(asked, MAX_CHOICES) if isinstance(asked, int) and asked > 0 else 1
+
+    @property
+    def question(self) -> str:
+        """What the reply answers."""
+        find = chat_question if self._endpoint is Endpoint.CHAT else response_question
+        return find(self._request)
+
+    @property
+    def streams(self) -> bool:
+        """Whether a stream was asked for."""
+        return bool(self._request.get("stream"))
+
+    @property
+    def streams_through(self) -> bool:
+        """Whether the reply can be judged while it streams, rather than as a whole."""
+        return self.streams and self._count == 1 and not self._guarding.whole_only
+
+    def stream(self) -> StreamGuard:
+        """A guard for the server's stream."""
+        kind = ChatStream if self._endpoint is Endpoint.CHAT else ResponseStream
+        return StreamGuard(kind(self._guarding, self._request))
+
+    async def whole(self, send: Send) -> GuardedReply:
+        """Ask, judge, rank; ask again where the policy says so and attempts are left.
+
+        Args:
+            send: Sends a request's body to the server; ``stream`` is never set in it.
+
+        Returns:
+            The guarded reply; a reply that is not a success is returned as it came.
+
+        Raises:
+            UnreadableReplyError: The server answered with something else.
+            GuardrailError: A part cannot be used and the policy says ``raise``.
+        """
+        policy = self._guarding.policy
+        request = {
+            key: value for key, value in self._request.items() if key != "stream_options"
+        } | ({"stream": False} if self.streams else {})
+        for attempt in range(1, policy.attempts + 1):
+            replies = await self._sampled(request, max(self._count, policy.candidates), send)
+            failed = next((reply for reply in replies if reply.status >= 300), None)
+            if failed is not None:
+                return GuardedReply(failed)
+            last = attempt == policy.attempts
+            outcome = await self._judged(replies, settled(policy) if last else policy)
+            best = outcome.answers[0] if outcome.answers else None
+            if best is None or best.action is not Action.REGENERATE:
+                break
+            request = self._again(request, outcome.raw, retry_message(best))
+        return self._guarded(replies[0], outcome)
+
+    async def judge(self, reply: Reply) -> GuardedReply:
+        """Judge a reply that is there already, without asking again."""
+        if reply.status >= 300:
+            return GuardedReply(reply)
+        return self._guarded(reply, await self._judged([reply], settled(self._guarding.policy)))
+
+    async def _sampled(self, request: JSON, count: int, send: Send) -> list[Reply]:
+        """Replies that hold ``count`` candidates, where the server can be brought to it."""
+        if self._endpoint is Endpoint.CHAT and count > 1:
+            reply = await send(request | {"n": count})
+            # Many servers know no n. What the caller asked for is theirs to ignore, what the
+            # policy asks for is not.
+            there = len(_body(reply).get("choices") or ()) if reply.status < 300 else count
+            missing = self._guarding.policy.candidates - there if there < count else 0
+            rest = {key: value for key, value in request.items() if key != "n"}
+            return [reply, *await asyncio.gather(*(send(rest) for _ in range(missing)))]
+        return list(await asyncio.gather(*(send(request) for _ in range(count))))
+
+    async def _judged(self, replies: Sequence[Reply], policy: Policy) -> Outcome:
+        bodies = [_body(reply) for reply in replies]
+        if self._endpoint is Endpoint.RESPONSES:
+            return await guard_responses(self._guarding, self._request, bodies, policy)
+        return await guard_completions(self._guarding, self._request, bodies, policy, self._count)
+
+    def _again(self, request: JSON, raw: str, told: str) -> JSON:
+        turns = [{"role": "assistant", "content": raw}, {"role": "user", "content": told}]
+        if self._endpoint is Endpoint.CHAT:
+            return request | {"messages": [*(request.get("messages") or ()), *turns]}
+        given = request.get("input") or []
+        before = [{"role": "user", "content": given}] if isinstance(given, str) else given
+        return request | {"input": [*before, *turns]}
+
+    def _guarded(self, reply: Reply, outcome: Outcome) -> GuardedReply:
+        body = json.dumps(outcome.body).encode()
+        events: tuple[Event, ...] | None = None
+        if self.streams and self._endpoint is Endpoint.CHAT:
+            events = tuple(completion_events(self._request, outcome.body))
+        elif self.streams:
+            events = tuple(response_events(outcome.body))
+        return GuardedReply(reply._replace(body=body), outcome.answers, events)
+
+
+class StreamGuard:
+    """Turns the bytes of a server's stream into the bytes that may leave.
+
+    Args:
+        stream: Judges the events.
+    """
+
+    def __init__(self, stream: ChatStream | ResponseStream) -> None:
+        self._stream = stream
+        self._decoder = EventDecoder()
+
+    @property
+    def answers(self) -> Sequence[GuardedAnswer]:
+        """The verdicts so far."""
+        return self._stream.answers
+
+    @property
+    def released(self) -> bool:
+        """Whether judged text has left."""
+        return self._stream.released
+
+    async def feed(self, chunk: bytes) -> bytes:
+        """Take bytes of any number; return those that may leave now."""
+        return await self._through(self._decoder.feed(chunk))
+
+    async def finish(self) -> bytes:
+        """What is left at the regular end of the stream."""
+        held = await self._through(self._decoder.finish())
+        return held + b"".join(event.encode() for event in await self._stream.finish())
+
+    async def _through(self, events: Sequence[Event]) -> bytes:
+        return b"".join(
+            [one.encode() for event in events for one in await self._stream.feed(event)]
+        )
+
+
+def _body(reply: Reply) -> JSON:
+    try:
+        body = json.loads(reply.body)
+    except ValueError as error:
+        raise UnreadableReplyError("the model's server did not answer with JSON") from error
+    if not isinstance(body, dict):
+        raise UnreadableReplyError("the model's server did not answer with a JSON object")
+    return body

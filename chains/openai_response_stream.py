@@ -1,0 +1,274 @@
+"""Streamed responses (the OpenAI API of that name) under the guardrail."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chains.openai_responses import (
+    clean_item,
+    clean_response,
+    flat_annotation,
+    guard_response,
+    response_question,
+    wants_data,
+)
+from chains.openai_sse import Event
+from chains.openai_text import JSON, Guarding, StreamedText, guard_refusal
+from chains.regeneration import settled
+from chains.rendition import PlacedCitation, details
+from guardrail import GuardedAnswer
+
+__all__ = ["ResponseStream", "response_events"]
+
+STATES = frozenset({"response.created", "response.in_progress", "response.queued"})
+ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
+TOOL_EVENTS = (
+    "response.function_call_arguments.",
+    "response.custom_tool_call_input.",
+    "response.mcp_",
+    "response.web_search_call.",
+    "response.file_search_call.",
+    "response.code_interpreter_call",
+    "response.image_generation_call.",
+    "response.shell_call_",
+    "response.compaction.",
+)
+"""Beginnings of the types of events that are a tool's business."""
+
+Place = tuple[int, int]
+"""Output index and content index of a part."""
+
+
+class _StreamedPart:
+    """What has come of one part of a message so far."""
+
+    def __init__(self, guarding: Guarding, question: str, item_id: Any, *, data: bool) -> None:
+        self.item_id = item_id
+        self.text = StreamedText(guarding, question, data=data)
+        self.refusal = ""
+        self.shown = ""
+        self.citations: list[PlacedCitation] = []
+        self.done: JSON | None = None
+
+
+class ResponseStream:
+    """Guards the events of one streamed response, part by part.
+
+    Events are numbered anew. Reasoning is left out, and so is every event whose type is not
+    known: it may hold the answer.
+
+    Args:
+        guarding: How.
+        request: The request.
+
+    Attributes:
+        answers: The verdicts so far.
+        released: Whether judged text has been released.
+    """
+
+    def __init__(self, guarding: Guarding, request: JSON) -> None:
+        self._guarding = guarding
+        self._request = request
+        self._question = response_question(request)
+        self._data = wants_data(request)
+        self._parts: dict[Place, _StreamedPart] = {}
+        self._number = 0
+        self.answers: list[GuardedAnswer] = []
+        self.released = False
+
+    async def feed(self, event: Event) -> list[Event]:
+        """Take an event of the model's server; return those that may leave."""
+        data = event.json()
+        if not isinstance(data, dict):
+            return []
+        out = await self._guarded(data)
+        for one in out:
+            one["sequence_number"] = self._number
+            self._number += 1
+        return [Event.of(one, one.get("type")) for one in out]
+
+    async def finish(self) -> list[Event]:
+        """Nothing is left: a response that breaks off before its end has no answer."""
+        return []
+
+    async def _guarded(self, data: JSON) -> list[JSON]:
+        kind = str(data.get("type"))
+        if kind == "error" or "error" in data:
+            return [data]
+        if kind in STATES:
+            response = clean_response(data.get("response") or {})
+            return [{"type": kind, "response": response | {"output": []}}]
+        if kind in ENDS:
+            return await self._end(kind, data)
+        if kind.startswith("response.output_item."):
+            return await self._item(kind, data)
+        if kind.startswith(TOOL_EVENTS):
+            return [data]
+        place = (int(data.get("output_index") or 0), int(data.get("content_index") or 0))
+        return await self._text(kind, place, data)
+
+    async def _text(self, kind: str, place: Place, data: JSON) -> list[JSON]:
+        """An event of a message's part; all others end here, and are dropped."""
+        if kind == "response.content_part.added":
+            form = (data.get("part") or {}).get("type")
+            if form == "output_text":
+                part: JSON = {"type": form, "text": "", "annotations": [], "logprobs": []}
+            elif form == "refusal":
+                part = {"type": form, "refusal": ""}
+            else:
+                return []
+            self._part(place, data)
+            return [self._event(kind, place, part=part)]
+        if kind == "response.output_text.delta":
+            part_so_far = self._part(place, data)
+            release = await part_so_far.text.feed(str(data.get("delta") or ""))
+            part_so_far.citations += release.citations
+            return self._delta(place, release.text)
+        if kind == "response.refusal.delta":
+            self._part(place, data).refusal += str(data.get("delta") or "")
+            return []
+        if kind in ("response.output_text.done", "response.refusal.done"):
+            return await self._close(place)
+        if kind == "response.content_part.done" and place in self._parts:
+            out = await self._close(place)
+            return [*out, self._event(kind, place, part=self._parts[place].done)]
+        return []
+
+    async def _item(self, kind: str, data: JSON) -> list[JSON]:
+        item = clean_item(data.get("item"))
+        if item is None:
+            return []
+        index = int(data.get("output_index") or 0)
+        out: list[JSON] = []
+        if item.get("type") == "message":
+            item["content"] = []
+            if kind == "response.output_item.done":
+                out += await self._close_all(index)
+                item["content"] = self._contents(index)
+        return [*out, {"type": kind, "output_index": index, "item": item}]
+
+    async def _end(self, kind: str, data: JSON) -> list[JSON]:
+        response: JSON = data["response"] if isinstance(data.get("response"), dict) else {}
+        out = await self._close_all(None)
+        streamed = {index for index, _ in self._parts}
+        kept = clean_response(response)
+        for index, item in enumerate(kept["output"]):
+            if item.get("type") != "message":
+                continue
+            if index in streamed:
+                item["content"] = self._contents(index)
+            else:
+                alone, answers = await guard_response(
+                    self._guarding,
+                    self._request,
+                    {"output": [item]},
+                    settled(self._guarding.policy),
+                )
+                kept["output"][index] = alone["output"][0]
+                self.answers += answers
+        return [*out, {"type": kind, "response": kept}]
+
+    def _contents(self, index: int) -> list[JSON | None]:
+        return [part.done for (output, _), part in sorted(self._parts.items()) if output == index]
+
+    async def _close_all(self, index: int | None) -> list[JSON]:
+        out: list[JSON] = []
+        for place in sorted(self._parts):
+            if index is None or place[0] == index:
+                out += await self._close(place)
+        return out
+
+    async def _close(self, place: Place) -> list[JSON]:
+        """Judge what is left of a part and tell that it is done; nothing where it was told."""
+        part = self._parts.get(place)
+        if part is None or part.done is not None:
+            return []
+        if part.refusal.strip():
+            refusal = await guard_refusal(self._guarding, self._question, part.refusal)
+            part.done = {"type": "refusal", "refusal": refusal}
+            return [
+                self._event("response.refusal.delta", place, delta=refusal),
+                self._event("response.refusal.done", place, refusal=refusal),
+            ]
+        release = await part.text.finish()
+        out = self._delta(place, release.text)
+        citations = [*part.citations, *release.citations]
+        annotations = [flat_annotation(citation) for citation in citations]
+        part.done = {
+            "type": "output_text",
+            "text": part.shown,
+            "annotations": annotations,
+            "logprobs": [],
+        }
+        if release.answer is not None:
+            self.answers.append(release.answer)
+            part.done["guardrail"] = details(release.answer)
+        out += [
+            self._event(
+                "response.output_text.annotation.added",
+                place,
+                annotation=annotation,
+                annotation_index=number,
+            )
+            for number, annotation in enumerate(annotations)
+        ]
+        done = self._event("response.output_text.done", place, text=part.shown, logprobs=[])
+        return [*out, done]
+
+    def _part(self, place: Place, data: JSON) -> _StreamedPart:
+        if place not in self._parts:
+            self._parts[place] = _StreamedPart(
+                self._guarding, self._question, data.get("item_id"), data=self._data
+            )
+        return self._parts[place]
+
+    def _delta(self, place: Place, text: str) -> list[JSON]:
+        if not text:
+            return []
+        self.released = True
+        self._parts[place].shown += text
+        return [self._event("response.output_text.delta", place, delta=text, logprobs=[])]
+
+    def _event(self, kind: str, place: Place, **fields: Any) -> JSON:
+        return {
+            "type": kind,
+            "item_id": self._parts[place].item_id,
+            "output_index": place[0],
+            "content_index": place[1],
+            **fields,
+        }
+
+
+def response_events(body: JSON) -> list[Event]:
+    """A whole guarded response as the events of a stream."""
+    begun = body | {"output": [], "status": "in_progress", "usage": None}
+    out: list[JSON] = [{"type": "response.created", "response": begun}]
+    for index, item in enumerate(body["output"]):
+        message = item.get("type") == "message"
+        head = item | {"content": [], "status": "in_progress"} if message else item
+        out.append({"type": "response.output_item.added", "output_index": index, "item": head})
+        for place, part in enumerate(item["content"] if message else ()):
+            out += _part_events(item.get("id"), index, place, part)
+        out.append({"type": "response.output_item.done", "output_index": index, "item": item})
+    failed = body.get("status") in ("incomplete", "failed")
+    kind = f"response.{body['status']}" if failed else "response.completed"
+    out.append({"type": kind, "response": body})
+    return [
+        Event.of({**one, "sequence_number": number}, one["type"]) for number, one in enumerate(out)
+    ]
+
+
+def _part_events(item_id: Any, index: int, place: int, part: JSON) -> list[JSON]:
+    where = {"item_id": item_id, "output_index": index, "content_index": place}
+    refusal = part["type"] == "refusal"
+    field = "refusal" if refusal else "text"
+    name = "response.refusal" if refusal else "response.output_text"
+    more: JSON = {} if refusal else {"logprobs": []}
+    empty = {**part, field: ""} | ({} if refusal else {"annotations": []})
+    empty.pop("guardrail", None)
+    return [
+        {"type": "response.content_part.added", **where, "part": empty},
+        {"type": f"{name}.delta", **where, "delta": part[field], **more},
+        {"type": f"{name}.done", **where, field: part[field], **more},
+        {"type": "response.content_part.done", **where, "part": part},
+    ]

@@ -1,0 +1,193 @@
+"""Responses (the OpenAI API of that name) under the guardrail: whole ones.
+
+Message items are judged; items of tools pass; reasoning keeps only what is encrypted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from chains.conversation import Turn, standalone_question
+from chains.openai_chat import Outcome
+from chains.openai_text import (
+    JSON,
+    Guarding,
+    UnreadableReplyError,
+    guard_refusal,
+    is_json_document,
+    shown,
+    text_of,
+    wants_json,
+)
+from chains.rendition import PlacedCitation, details, render
+from guardrail import CheckRequest, GuardedAnswer, Policy
+
+__all__ = [
+    "clean_item",
+    "clean_response",
+    "flat_annotation",
+    "guard_response",
+    "guard_responses",
+    "response_question",
+    "wants_data",
+]
+
+# fmt: off
+RESPONSE_FIELDS = frozenset({
+    "id", "object", "created_at", "completed_at", "status", "error", "incomplete_details",
+    "instructions", "metadata", "model", "output", "parallel_tool_calls", "temperature",
+    "tool_choice", "tools", "top_p", "background", "conversation", "max_output_tokens",
+    "max_tool_calls", "previous_response_id", "prompt", "prompt_cache_key",
+    "prompt_cache_retention", "reasoning", "safety_identifier", "service_tier", "store", "text",
+    "top_logprobs", "truncation", "usage", "user",
+})
+# fmt: on
+REASONING_FIELDS = frozenset({"id", "type", "status", "encrypted_content"})
+TOOL_ITEMS = (
+    "_call",
+    "_call_output",
+    "mcp_list_tools",
+    "mcp_approval_request",
+    "compaction",
+)
+"""Endings of the types of items that are a tool's business, not an answer."""
+
+
+def response_question(request: JSON) -> str:
+    """The question that a request's input ends with."""
+    given = request.get("input")
+    if isinstance(given, str):
+        return given
+    if not isinstance(given, list):
+        return ""
+    roles = {"user": "user", "assistant": "assistant"}
+    return standalone_question(
+        [
+            Turn(roles.get(item.get("role"), "system"), text_of(item.get("content")))  # type: ignore[arg-type]
+            for item in given
+            if isinstance(item, dict) and item.get("type", "message") == "message"
+        ]
+    )
+
+
+def wants_data(request: JSON) -> bool:
+    """Whether a request asks for JSON."""
+    text = request.get("text")
+    return isinstance(text, dict) and wants_json(text.get("format"))
+
+
+async def guard_responses(
+    guarding: Guarding, request: JSON, bodies: Sequence[JSON], policy: Policy
+) -> Outcome:
+    """Guard the best of one or several responses to one request.
+
+    Raises:
+        UnreadableReplyError: A reply is not a response.
+        GuardrailError: A part cannot be used and the policy says ``raise``.
+    """
+    for body in bodies:
+        if not isinstance(body.get("output"), list):
+            raise UnreadableReplyError("the model's server did not answer with a response")
+    best = bodies[0]
+    texts = [_answer_text(body) for body in bodies]
+    spoken = [place for place, text in enumerate(texts) if text.strip()]
+    if len(spoken) > 1:
+        ranked = await guarding.guard.arank(
+            question=response_question(request),
+            answers=[texts[place] for place in spoken],
+            policy=policy,
+        )
+        best = bodies[spoken[int(ranked[0].id.rpartition(".")[2])]]
+    body, answers = await guard_response(guarding, request, best, policy)
+    return Outcome(body, answers, _answer_text(best))
+
+
+async def guard_response(
+    guarding: Guarding, request: JSON, body: JSON, policy: Policy
+) -> tuple[JSON, tuple[GuardedAnswer, ...]]:
+    """Guard one response; returns it with the verdicts on its texts, in order."""
+    question, data = response_question(request), wants_data(request)
+    kept = clean_response(body)
+    parts = [
+        part for item in kept["output"] if item.get("type") == "message" for part in item["content"]
+    ]
+    judged = [
+        part
+        for part in parts
+        if part["type"] == "output_text"
+        and part["text"].strip()
+        and not (data and is_json_document(part["text"]))
+    ]
+    requests = [CheckRequest(question=question, answer=part["text"]) for part in judged]
+    answers = await guarding.guard.acheck_batch(requests, policy=policy) if requests else []
+    calls = any(str(item.get("type")).endswith("_call") for item in kept["output"])
+    for part, answer in zip(judged, answers, strict=True):
+        rendition = render(answer, guarding.style)
+        if rendition.text != part["text"]:
+            part["logprobs"] = []
+        part["text"] = shown(rendition.text, answer, calls_tools=calls) or ""
+        part["annotations"] = [flat_annotation(one) for one in rendition.citations]
+        part["guardrail"] = details(answer)
+    for part in parts:
+        if part["type"] == "refusal" and part["refusal"].strip():
+            part["refusal"] = await guard_refusal(guarding, question, part["refusal"])
+    return kept, tuple(answers)
+
+
+def clean_response(body: JSON) -> JSON:
+    """A response with only what the protocol names; its texts are still unjudged."""
+    kept = {key: value for key, value in body.items() if key in RESPONSE_FIELDS}
+    output = body.get("output")
+    items = [clean_item(item) for item in output] if isinstance(output, list) else []
+    kept["output"] = [item for item in items if item is not None]
+    return kept
+
+
+def clean_item(item: Any) -> JSON | None:
+    """An item of the output with only what may leave; None where nothing may."""
+    if not isinstance(item, dict):
+        return None
+    kind = str(item.get("type"))
+    if kind == "message":
+        head = {key: item[key] for key in ("id", "type", "role", "status", "phase") if key in item}
+        parts = [clean_part(part) for part in item.get("content") or ()]
+        return head | {"content": [part for part in parts if part is not None]}
+    if kind == "reasoning":
+        kept = {key: value for key, value in item.items() if key in REASONING_FIELDS}
+        return kept | {"summary": []}
+    return dict(item) if kind.endswith(TOOL_ITEMS) else None
+
+
+def clean_part(part: Any) -> JSON | None:
+    """A part of a message; None where it is neither a text nor a refusal."""
+    if not isinstance(part, dict):
+        return None
+    if part.get("type") == "output_text" and isinstance(part.get("text"), str):
+        kept = {"type": "output_text", "text": part["text"], "annotations": []}
+        return kept | ({"logprobs": part["logprobs"]} if "logprobs" in part else {})
+    if part.get("type") == "refusal" and isinstance(part.get("refusal"), str):
+        return {"type": "refusal", "refusal": part["refusal"]}
+    return None
+
+
+def flat_annotation(citation: PlacedCitation) -> JSON:
+    """A citation as responses write it; offsets index the returned text."""
+    return {
+        "type": "url_citation",
+        "start_index": citation.start,
+        "end_index": citation.end,
+        "title": citation.title,
+        "url": citation.url,
+        "triple": citation.citation.model_dump(),
+    }
+
+
+def _answer_text(body: JSON) -> str:
+    return " ".join(
+        part["text"]
+        for item in clean_response(body)["output"]
+        if item.get("type") == "message"
+        for part in item["content"]
+        if part["type"] == "output_text"
+    )
