@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from guardrail.errors import MissingExtraError
 
 if TYPE_CHECKING:
+    from chains.chat_model import GuardedChatModel
     from chains.middleware import GuardrailMiddleware
     from chains.openai_client import guard_openai
     from chains.rendition import MarkerStyle
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from chains.streaming import StreamMode
 
 __all__ = [
+    "GuardedChatModel",
     "GuardrailMiddleware",
     "GuardrailRunnable",
     "MarkerStyle",
@@ -27,6 +29,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "GuardedChatModel": "chains.chat_model",
     "GuardrailMiddleware": "chains.middleware",
     "GuardrailRunnable": "chains.runnable",
     "MarkerStyle": "chains.rendition",

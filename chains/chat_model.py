@@ -1,0 +1,123 @@
+"""A guarded chat model, for places that ask for a chat model rather than any Runnable."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from typing import Any
+
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.language_models.base import LangSmithParams
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.runnables import Runnable, RunnableBinding
+from langchain_core.tools import BaseTool
+from pydantic import PrivateAttr
+
+from chains.rendition import MarkerStyle
+from chains.runnable import GuardrailRunnable
+from chains.streaming import StreamMode
+from guardrail import STRICT, Guardrail, Policy
+
+__all__ = ["GuardedChatModel"]
+
+
+class GuardedChatModel(BaseChatModel):
+    """A chat model whose answers are judged before they leave; see ``GuardrailRunnable``.
+
+    Tool calls and structured outputs are the inner model's own and pass untouched.
+
+    Args:
+        guard: The guardrail.
+        bound: The chat model to guard.
+        policy: A policy; ``STRICT`` unless told.
+        style: How markers look in the text.
+        stream_mode: When judged text is released.
+    """
+
+    bound: BaseChatModel
+    policy: Policy = STRICT
+    style: MarkerStyle = MarkerStyle.KALMA
+    stream_mode: StreamMode = StreamMode.SENTENCE
+    _guard: Guardrail = PrivateAttr()
+    _guarded: GuardrailRunnable = PrivateAttr()
+
+    def __init__(self, guard: Guardrail, bound: BaseChatModel, **fields: Any) -> None:
+        super().__init__(bound=bound, **fields)  # type: ignore[call-arg]
+        self._guard = guard
+        self._guarded = self._around(bound)
+
+    @property
+    def _llm_type(self) -> str:
+        return f"guarded-{self.bound._llm_type}"
+
+    def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
+        return self.bound._get_ls_params(stop=stop, **kwargs)
+
+    def bind_tools(
+        self,
+        tools: Sequence[dict[str, Any] | type | Callable[..., Any] | BaseTool],
+        *,
+        tool_choice: str | None = None,
+        **kwargs: Any,
+    ) -> Runnable[LanguageModelInput, AIMessage]:
+        """Bind tools to the inner model; its final answers are still judged."""
+        bound = self.bound.bind_tools(tools, tool_choice=tool_choice, **kwargs)
+        if isinstance(bound, RunnableBinding):
+            return self.bind(**bound.kwargs)
+        return self._around(bound)
+
+    def with_structured_output(
+        self, schema: dict[str, Any] | type, *, include_raw: bool = False, **kwargs: Any
+    ) -> Runnable[LanguageModelInput, Any]:
+        """The inner model's structured output, which is data and not an answer to judge."""
+        return self.bound.with_structured_output(schema, include_raw=include_raw, **kwargs)
+
+    def _around(self, bound: Runnable[Any, Any]) -> GuardrailRunnable:
+        return GuardrailRunnable(
+            self._guard,
+            bound,
+            policy=self.policy,
+            style=self.style,
+            stream_mode=self.stream_mode,
+        )
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        message = self._guarded.invoke(messages, stop=stop, **kwargs)
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        message = await self._guarded.ainvoke(messages, stop=stop, **kwargs)
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+    def _stream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> Iterator[ChatGenerationChunk]:
+        for chunk in self._guarded.stream(messages, stop=stop, **kwargs):
+            yield ChatGenerationChunk(message=chunk)
+
+    async def _astream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> AsyncIterator[ChatGenerationChunk]:
+        async for chunk in self._guarded.astream(messages, stop=stop, **kwargs):
+            yield ChatGenerationChunk(message=chunk)
