@@ -163,6 +163,7 @@ def run(
     ] = 0,
     temperature: Annotated[float, typer.Option(min=0.0, help="Of sampling.")] = 0.5,
     max_tokens: Annotated[int, typer.Option(min=1, help="Limit of one answer.")] = 120,
+    facts: Annotated[int, typer.Option(min=1, help="Most triples shown to the model.")] = 40,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, not a table.")] = False,
 ) -> None:
     """Run a model on the questions and print KaLMA's Table 3, the paper's rows below ours.
@@ -188,6 +189,7 @@ def run(
         removed=removed,
         temperature=temperature,
         max_tokens=max_tokens,
+        facts=facts,
     )
     result = experiment.run(_graph(kg), _nli(grader), progress=_progress)
     typer.echo(result.model_dump_json(indent=2) if as_json else result.markdown)

@@ -28,6 +28,7 @@ from guardrail.errors import InputError
 from guardrail.generation import GenerationSettings
 from guardrail.guard import Guardrail
 from guardrail.models import open_model
+from guardrail.prompts import PromptBudget
 from guardrail.types import Value
 from judges.kalma import (
     ContainmentAligner,
@@ -70,6 +71,7 @@ class Experiment(Value):
     removed: int = Field(ge=0)
     temperature: float = Field(ge=0)
     max_tokens: int = Field(ge=1)
+    facts: int = Field(ge=1)
 
     def run(
         self, graph: KnowledgeGraph, grader: NLIJudge | None, *, progress: Progress
@@ -105,7 +107,11 @@ class Experiment(Value):
                 seed=seed,
             )
             store = SampleStore(self.output / f"samples-{self._conditions()}.jsonl")
-            how = GenerationSettings(temperature=self.temperature, max_tokens=self.max_tokens)
+            how = GenerationSettings(
+                temperature=self.temperature,
+                max_tokens=self.max_tokens,
+                budget=PromptBudget(triples=self.facts),
+            )
             sample_all(
                 model, known, self.settings, store, seed=seed, generation=how, report=progress
             )
@@ -124,7 +130,7 @@ class Experiment(Value):
         retrieval = "linked" if self.linked else "gold"
         return (
             f"{name}-{retrieval}-{round(100 * self.accuracy)}-{self.removed}-"
-            f"{self.temperature:g}-{self.max_tokens}"
+            f"{self.temperature:g}-{self.max_tokens}-{self.facts}"
         )
 
     @staticmethod
@@ -158,7 +164,7 @@ class Experiment(Value):
         retrieval = "linked entities" if self.linked else "the questions' own entities"
         conditions = (
             f"Model {self.model}, temperature {self.temperature:g}, at most {self.max_tokens} "
-            f"tokens; {len(self.seeds)} run(s); knowledge of {retrieval}, "
+            f"tokens, {self.facts} facts shown; {len(self.seeds)} run(s); knowledge of {retrieval}, "
             f"{100 * self.accuracy:.0f} % of the subgraphs right, {self.removed} triples of each "
             "minimum set removed. Percent; deviation over runs in brackets."
         )
