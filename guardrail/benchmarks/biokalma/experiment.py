@@ -164,9 +164,10 @@ class Experiment(Value):
         retrieval = "linked entities" if self.linked else "the questions' own entities"
         conditions = (
             f"Model {self.model}, temperature {self.temperature:g}, at most {self.max_tokens} "
-            f"tokens, {self.facts} facts shown; {len(self.seeds)} run(s); knowledge of {retrieval}, "
-            f"{100 * self.accuracy:.0f} % of the subgraphs right, {self.removed} triples of each "
-            "minimum set removed. Percent; deviation over runs in brackets."
+            f"tokens, {self.facts} facts shown; {len(self.seeds)} run(s); knowledge of "
+            f"{retrieval}, {100 * self.accuracy:.0f} % of the subgraphs right, "
+            f"{self.removed} triples of each minimum set removed. Percent; deviation over runs "
+            "in brackets."
         )
         notes = [
             conditions,
