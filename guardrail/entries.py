@@ -1,0 +1,232 @@
+"""What the score log holds: records, readers' feedback, and the conditions to find them by."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Self
+from uuid import uuid4
+
+from pydantic import Field, FiniteFloat, ValidationError
+
+from guardrail.errors import InputError, RecordError
+from guardrail.types import Category, GuardedAnswer, Triple, Value
+
+__all__ = [
+    "Feedback",
+    "Record",
+    "RecordFilter",
+    "Redact",
+    "ScoreBound",
+    "from_json",
+    "prepare",
+    "slim",
+    "to_json",
+]
+
+BOUND = re.compile(r"\s*(?P<name>[\w.]+)\s*(?P<sign><=|>=|<|>)\s*(?P<limit>[-+.\deE]+)\s*")
+
+
+class Record(Value):
+    """What the log keeps of one response.
+
+    Attributes:
+        id: Unique; a record written twice under one id is kept once.
+        created: UTC.
+        answer: What the guardrail returned.
+        tags: The caller's own labels, such as a tenant, a user or an experiment.
+    """
+
+    id: str = Field(default_factory=lambda: uuid4().hex)
+    created: datetime = Field(default_factory=lambda: datetime.now(UTC))
+    answer: GuardedAnswer
+    tags: Mapping[str, str] = Field(default_factory=dict)
+
+    def score(self, name: str) -> float | None:
+        """A score by its name, ``overall`` included; None where there is no value."""
+        card = self.answer.scorecard
+        if name == "overall":
+            return card.overall.value
+        score = card.scores.get(name)
+        return None if score is None else score.value
+
+
+class Feedback(Value):
+    """What a reader said of a response or of one of its sentences.
+
+    Attributes:
+        record_id: The record it belongs to.
+        sentence: Index of the sentence; None for the whole response.
+        thumb: 1 for up, -1 for down, 0 for a correction without verdict.
+        correction: What the text should have said.
+        created: UTC.
+    """
+
+    record_id: str = Field(max_length=256)
+    sentence: int | None = Field(default=None, ge=0, le=1_000_000)
+    thumb: int = Field(default=0, ge=-1, le=1)
+    correction: str | None = Field(default=None, max_length=10_000)
+    created: datetime = Field(default_factory=lambda: datetime.now(UTC))
+
+
+Redact = Callable[[Record], Record | None]
+"""Changes a record before it is written, or drops it by returning None."""
+
+
+class ScoreBound(Value):
+    """A bound on one score; a record whose score has no value is outside every bound.
+
+    Attributes:
+        name: The score, ``overall`` included.
+        sign: ``<``, ``<=``, ``>`` or ``>=``.
+        limit: The number compared with.
+    """
+
+    name: str
+    sign: str = Field(pattern="^[<>]=?$")
+    limit: FiniteFloat
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read ``overall<0.5``.
+
+        Raises:
+            InputError: It is no such expression.
+        """
+        found = BOUND.fullmatch(text)
+        try:
+            if found is None:
+                raise ValueError(text)
+            return cls(name=found["name"], sign=found["sign"], limit=float(found["limit"]))
+        except (ValueError, ValidationError) as error:
+            raise InputError(f"{text!r} is no bound on a score; write overall<0.5") from error
+
+    def holds(self, record: Record) -> bool:
+        """Whether a record's score is within the bound."""
+        value = record.score(self.name)
+        if value is None:
+            return False
+        if self.limit == value:
+            return self.sign.endswith("=")
+        return (value < self.limit) == self.sign.startswith("<")
+
+
+class RecordFilter(Value):
+    """Which records to read; every condition that is given must hold.
+
+    Attributes:
+        since: Created at or after this moment.
+        until: Created before this moment.
+        action: The policy's action.
+        category: At least one sentence has it.
+        entity: An entity id or label that was linked.
+        max_overall: The overall score is at most this.
+        bounds: Bounds on scores.
+        tag: ``name=value`` among the caller's tags.
+    """
+
+    since: datetime | None = None
+    until: datetime | None = None
+    action: str | None = None
+    category: Category | None = None
+    entity: str | None = None
+    max_overall: float | None = None
+    bounds: tuple[ScoreBound, ...] = ()
+    tag: str | None = None
+
+    def accepts(self, record: Record) -> bool:
+        """Whether a record meets every condition."""
+        answer = record.answer
+        overall = answer.scorecard.overall.value
+        name, _, value = (self.tag or "").partition("=")
+        return (
+            (self.since is None or record.created >= self.since)
+            and (self.until is None or record.created < self.until)
+            and (self.action is None or answer.action == self.action)
+            and (
+                self.category is None
+                or any(sentence.category is self.category for sentence in answer.sentences)
+            )
+            and (
+                self.entity is None
+                or any(self.entity in (e.entity.id, e.entity.label) for e in answer.entities)
+            )
+            and (self.max_overall is None or (overall is not None and overall <= self.max_overall))
+            and all(bound.holds(record) for bound in self.bounds)
+            and (self.tag is None or record.tags.get(name) == value)
+        )
+
+
+def slim(answer: GuardedAnswer) -> GuardedAnswer:
+    """The answer with the evidence that its sentences rest on alone.
+
+    An answer is judged against all facts round its entities, often hundreds; the log keeps
+    those cited or found to contradict, and of each linked entity the node that was chosen.
+    """
+    cited = {one for sentence in answer.sentences for one in sentence.citations}
+    named = {span.triple for sentence in answer.sentences for span in sentence.spans}
+    evidence = tuple(
+        item
+        for item in answer.evidence
+        if not isinstance(item, Triple) or item in named or item.citation in cited
+    )
+    entities = tuple(
+        link.model_copy(
+            update={
+                "candidates": (),
+                "entity": link.entity.model_copy(update={"aliases": (), "types": ()}),
+            }
+        )
+        for link in answer.entities
+    )
+    return answer.model_copy(update={"evidence": evidence, "entities": entities})
+
+
+def prepare(
+    answer: GuardedAnswer,
+    tags: Mapping[str, str] | None,
+    redact: Redact | None,
+    sample: float,
+    whole: bool,
+) -> Record | None:
+    """The record of an answer; None where it was not sampled or the redaction drops it.
+
+    Args:
+        answer: The answer; one with errors is always sampled.
+        tags: The caller's labels.
+        redact: Changes or drops the record.
+        sample: Share of answers to record.
+        whole: Keep all evidence, not only what the sentences rest on.
+    """
+    if sample < 1.0 and not answer.errors and random.random() >= sample:
+        return None
+    record = Record(answer=answer if whole else slim(answer), tags=tags or {})
+    return record if redact is None else redact(record)
+
+
+def to_json(record: Record) -> str:
+    """One line of JSON; a lone surrogate in a model's answer is kept as an escape."""
+    try:
+        return record.model_dump_json()
+    except ValueError:
+        return json.dumps(record.model_dump(mode="json"), allow_nan=False)
+
+
+def from_json(text: str) -> Record:
+    """Read what ``to_json`` wrote.
+
+    Raises:
+        RecordError: It is no record.
+    """
+    try:
+        return Record.model_validate_json(text)
+    except ValidationError:
+        pass
+    try:
+        # The standard parser reads the escape of a lone surrogate, which pydantic's refuses.
+        return Record.model_validate(json.loads(text))
+    except (ValueError, RecursionError) as error:
+        raise RecordError("the score log holds a record of another shape") from error
