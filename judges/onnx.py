@@ -133,6 +133,11 @@ class OnnxJudge:
         judgements = self._judgements(wanted, rows)
         return [judgements[i] for i in inverse]
 
+    def lengths(self, pairs: Sequence[Pair]) -> list[int]:
+        """Tokens of n pairs, special ones included; longer than ``max_length`` means windows."""
+        ids = self._model.tokenize([text for pair in pairs for text in pair])
+        return [len(ids[i]) + len(ids[i + 1]) + SPECIAL_TOKENS for i in range(0, len(ids), 2)]
+
     def _judgements(
         self, items: Sequence[AttributionItem], rows: Sequence[_Row | None]
     ) -> list[Judgement]:

@@ -41,6 +41,7 @@ class Speed(Value):
     Attributes:
         name: The way.
         pairs: Pairs judged per round.
+        mean_tokens: Mean tokens of a pair, special ones included.
         pairs_per_s: Best of all rounds, wall time.
         pairs_per_cpu_s: The same per second of processor time, which other load on the machine
             does not change.
@@ -48,6 +49,7 @@ class Speed(Value):
 
     name: str
     pairs: int
+    mean_tokens: float
     pairs_per_s: float
     pairs_per_cpu_s: float
 
@@ -111,12 +113,17 @@ def measure_cpu(pairs: Sequence[Pair], *, folder: Path, rounds: int) -> list[Spe
     The ways take turns, so that other load on the machine meets all of them.
 
     Args:
-        pairs: What is judged.
+        pairs: What is judged; pairs longer than the model reads are left out, as the judge
+            reads them whole and the other ways cut them off.
         folder: Of the ONNX judge.
         rounds: How often; the best round counts.
     """
     judge = OnnxJudge(folder)
-    judge.warm_up()
+    lengths = judge.lengths(pairs)
+    pairs = [
+        pair for pair, length in zip(pairs, lengths, strict=True) if length <= judge.card.max_length
+    ]
+    mean = statistics.fmean(length for length in lengths if length <= judge.card.max_length)
     single, pipeline = _pytorch_ways(folder, judge.card.max_length)
     ways: dict[str, Callable[[Sequence[Pair]], object]] = {
         "shipped judge, int8 ONNX": lambda part: [
@@ -137,6 +144,7 @@ def measure_cpu(pairs: Sequence[Pair], *, folder: Path, rounds: int) -> list[Spe
         Speed(
             name=name,
             pairs=len(pairs),
+            mean_tokens=mean,
             pairs_per_s=len(pairs) / min(wall for wall, _ in found),
             pairs_per_cpu_s=len(pairs) / min(busy for _, busy in found),
         )
