@@ -91,7 +91,10 @@ class AttributionConfig(_Section):
     entailment_veto: Probability | None = None
     contradiction: Probability | None = None
     contradiction_alone: Probability | None = None
-    lack: Probability | None = None
+    lack_hard: Probability | None = None
+    lack_soft: Probability | None = None
+    lack_relation: Probability | None = None
+    lack_alone: Probability | None = None
 
 
 class LimitsConfig(_Section):

@@ -36,6 +36,11 @@ NEGATIONS = word_set("not no non never neither nor without isnt arent wasnt does
 YES = frozenset({"yes", "true"})
 NO = frozenset({"no", "false"})
 
+QUALIFIER = re.compile(r"\s*\([^()]*\)\s*$")
+FIRST_SURE_YEAR = 1000
+"""Smaller numbers are read as years only where a held date and the word before them say so."""
+
+BEFORE_YEARS = frozenset({"in", "c", "ca", "around", "about", "circa", "year", "ad", "of", "since"})
 BIRTH = frozenset({"date of birth", "birth date", "birth year", "born"})
 DEATH = frozenset({"date of death", "death date", "death year", "died"})
 LIFETIME = re.compile(
@@ -268,7 +273,8 @@ def _initials(sentence: SentenceTokens, parts: Sequence[Token]) -> tuple[Span, .
 
 @lru_cache(maxsize=65_536)
 def _name(label: str) -> _Name:
-    tokens = tokenise(label)
+    # "Paris (mythology)" is told apart from others by its brackets; prose names Paris.
+    tokens = tokenise(QUALIFIER.sub("", label)) or tokenise(label)
     content = tuple(token for token in tokens if token.folded not in STOP_WORDS) or tuple(tokens)
     others = nation(label)
     stems = frozenset(token.stem for word in others for token in tokenise(word))
@@ -285,7 +291,10 @@ def _find_value(
 ) -> tuple[float, tuple[Span, ...], Date | None]:
     """How much of a value stands in a sentence: share, places, finer date."""
     if value.date is not None:
-        return _find_date(sentence, value.date)
+        dated = _find_date(sentence, value.date)
+        if dated[1] or value.number is None:
+            return dated
+        return _find_number(sentence, value.number)
     word = triple.value.strip().lower()
     if word in YES or word in NO:
         return _find_truth(sentence, triple, word in YES)
@@ -305,6 +314,7 @@ def _find_value(
         for name in value.others
         for place in sentence.by_folded.get(name, ())
         if not _inside(token := sentence.tokens[place], subject_spans)
+        and (name != "us" or token.text.isupper())
     )
     if other:
         return 1.0, other, None
@@ -353,6 +363,11 @@ def _find_date(sentence: SentenceTokens, held: Date) -> tuple[float, tuple[Span,
         if relation is not Agreement.CONFLICT:
             finer = date if relation is Agreement.FINER else None
             return 1.0, ((date.start, date.end),), finer
+    if 0 < held.year < FIRST_SURE_YEAR:
+        for place in sentence.by_folded.get(str(held.year), ()):
+            if place and sentence.tokens[place - 1].folded in BEFORE_YEARS:
+                token = sentence.tokens[place]
+                return 1.0, ((token.start, token.end),), None
     return 0.0, (), None
 
 

@@ -46,7 +46,7 @@ LIST_MARKER = re.compile(
 )
 FENCE = re.compile(r"[ \t]*(?:```|~~~)")
 RULE = re.compile(r"[ \t|:*_=+-]*$")
-END = re.compile(r"[.!?…]+[\"'”’»)\]*_]{0,4}(?=\s)|(?<=[a-z0-9]{2})\.(?=[A-Z][a-z]* )")
+END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]*_]{0,4}(?=\s)|(?<=[a-z0-9]{2})\.(?=[A-Z][a-z]* )")
 LAST_WORD = re.compile(r"[^\s(\[\"'“‘*_]+$")
 NEXT_WORD = re.compile(r"[\s\"'“‘(\[*_]*(\S+)")
 

@@ -48,8 +48,11 @@ class Thresholds(NamedTuple):
         entailment_veto: A value, subject and property word found exactly are still refused below.
         contradiction: Enough where exact evidence conflicts as well.
         contradiction_alone: Enough where the property is named but no conflicting value is found.
-        lack: The judge's doubt that marks a sentence ``[NA]`` though no phrase is left over.
-        lack_with_leftover: The same where terms or relations are left over.
+        lack_hard: Least doubt of the attribution judge, that is 1 - P(supportive), for a left-over
+            name, date or number to mark the sentence ``[NA]``.
+        lack_soft: The same for a left-over term or quality.
+        lack_relation: The same for a left-over relation.
+        lack_alone: The same where nothing is left over.
     """
 
     entailment: float = 0.5
@@ -57,8 +60,10 @@ class Thresholds(NamedTuple):
     entailment_veto: float = 0.05
     contradiction: float = 0.5
     contradiction_alone: float = 0.97
-    lack: float = 0.9
-    lack_with_leftover: float = 0.5
+    lack_hard: float = 0.3
+    lack_soft: float = 0.9
+    lack_relation: float = 0.95
+    lack_alone: float = 0.99
 
 
 class Conflict(NamedTuple):
@@ -353,12 +358,17 @@ def unsupported(
         supported: Some evidence was accepted.
         limits: The thresholds.
     """
-    if not supported or any(phrase.kind.hard for phrase in left):
+    if not supported:
         return True
+    kinds = {phrase.kind for phrase in left}
+    hard = any(kind.hard for kind in kinds)
+    soft = bool(kinds & {PhraseKind.TERM, PhraseKind.QUALITY})
     if judgement is None:
-        return any(phrase.kind is PhraseKind.TERM for phrase in left)
-    lack = 1.0 - judgement.scores[Category.SUPPORTIVE]
-    return lack >= (limits.lack_with_leftover if left else limits.lack)
+        return hard or soft
+    least = limits.lack_alone
+    if kinds:
+        least = limits.lack_hard if hard else limits.lack_soft if soft else limits.lack_relation
+    return 1.0 - judgement.scores.get(Category.SUPPORTIVE, 0.0) >= least
 
 
 def _touches(span: Span, spans: Sequence[Span]) -> bool:

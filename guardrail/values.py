@@ -41,7 +41,9 @@ def word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-TOKEN = re.compile(r"\d+(?:[.,]\d+)*(?:st|nd|rd|th)?(?![\w])|[^\W_]+(?:['’][^\W\d_]+)*")
+TOKEN = re.compile(
+    r"\d+(?:[.,]\d+)*(?:st|nd|rd|th)?(?![\w])|(?:[^\W\d_]\.){2,}|[^\W_]+(?:['’][^\W\d_]+)*"
+)
 
 SUFFIXES = (
     "ships", "ship", "ments", "ment", "ities", "ity", "ians", "ian", "ists", "ist", "ances",
@@ -179,6 +181,8 @@ def tokenise(text: str, offset: int = 0) -> list[Token]:
         if word[-2:] in ("'s", "’s"):
             word, end = word[:-2], end - 2
         folded = fold(word).replace("’", "'")
+        if word[-1] == ".":
+            folded = folded.replace(".", "")  # U.S., F.C.
         tokens.append(Token(word, folded, _key(folded), offset + match.start(), offset + end))
     return tokens
 
@@ -315,7 +319,9 @@ def agreement(told: Date, held: Date) -> Agreement:
         if not inside:
             return Agreement.CONFLICT
         return Agreement.SAME if told.span >= held.span else Agreement.FINER
-    if told.year != held.year:
+    # Before Christ, vocabularies disagree on whether there is a year 0.
+    shift = abs(told.year - held.year)
+    if shift > 1 or (shift == 1 and max(told.year, held.year) > 0):
         return Agreement.CONFLICT
     if told.swapped and (held.month, held.day) == told.swapped:
         return Agreement.SAME

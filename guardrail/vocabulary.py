@@ -31,11 +31,11 @@ STOP_WORDS = word_set(
     "those which who whom whose what when where while than then there here not no also very too s "
     "into onto over under about after before during between through within without both each all "
     "any some more most other such only own same so can will would could should may might must i "
-    "you we me my your our us one if up out off per via"
+    "you we me my your our one if up out off per via"
 )
 
-BORN = "born birth birthplace native b birthday hail hails originally"
-DIED = "died dead death deceased dies passed killed d die"
+BORN = "born birth came birthplace native b birthday hail hails originally"
+DIED = "died dead death deceased dies passed killed d die ended lost lies"
 WED = "married marry wife husband spouse wed marriage widow widower consort bride wedding"
 CHILD = "child children son daughter sons daughters father mother fathered parent eldest heir"
 PARENT = "parent parents father mother son daughter child dad mom offspring"
@@ -85,7 +85,8 @@ CUES: dict[str, str] = {
     "notable works": "works wrote known painted composed famous created masterpiece author work "
     "written directed novel book opus painting film",
     "instrument": "instrument played plays player playing",
-    "languages spoken": "spoke speaks language spoken languages speaking fluent",
+    "languages spoken": "spoke speaks language spoken languages speaking fluent command "
+    "communicate",
     "native language": "spoke native language tongue mother",
     "country of citizenship": "citizen citizenship nationality national",
     "nationality": "citizen citizenship national",

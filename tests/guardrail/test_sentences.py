@@ -56,6 +56,6 @@ def test_stretches_are_exact_ordered_and_lose_no_word(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["[" * 10_000, "a" * 1_000_000, "a. " * 300_000, ". " * 500_000])
 def test_time_is_bounded_on_hostile_text(text: str) -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     split_sentences(text)
-    assert time.perf_counter() - begin < 8
+    assert time.process_time() - begin < 8
