@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from guardrail.drafting import AttributionRequest, Draft, drafts_of
 from guardrail.errors import JudgeError
+from guardrail.matching import Match
 from guardrail.phrases import parse
 from guardrail.rendering import marked_text
 from guardrail.support import Thresholds, accepted, conflicts, leftovers, needs_nli, settled
@@ -118,7 +119,7 @@ class Attributor:
             asked.sort(key=lambda match: (-match.value_share, -len(match.cue_spans), match.number))
             for match in asked[:MAX_PAIRS]:
                 places.append((place, match.number))
-                pairs.append(Pair(draft.subject.resolved, readable(match.triple).text))
+                pairs.append(_pair(draft, match))
             for support in draft.passages:
                 places.append((place, -1 - support.number))
                 pairs.append(Pair(support.text, draft.subject.resolved))
@@ -189,6 +190,14 @@ class Attributor:
         for place, result in zip(places, results, strict=True):
             judgements[place] = result
         return judgements
+
+
+def _pair(draft: Draft, match: Match) -> Pair:
+    """Premise: the sentence; hypothesis: the triple, without its subject where none is named."""
+    triple = readable(match.triple)
+    if match.subject == "open":
+        return Pair(draft.stretch.text, f"{triple.property}: {triple.value}")
+    return Pair(draft.subject.resolved, triple.text)
 
 
 def readable(triple: Triple) -> Triple:
