@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
+from guardrail.constraints import CitationConstraint
 from guardrail.errors import ConfigError, ModelError
 from guardrail.models.base import Completion, SampleRequest
 
@@ -86,17 +88,14 @@ class LangChainModel:
         except Exception as error:  # whatever the provider's package raises
             raise ModelError(f"model {self.name!r} failed: {error}") from error
         completions = []
+        unreadable: ModelError | None = None
         for reply in replies:
-            text = _text(reply)
-            if constraint is not None:
-                text = constraint.from_json(_structured_text(reply) or text)
-            completions.append(
-                Completion(
-                    text=text.strip(),
-                    finish_reason=_finish_reason(reply),
-                    constrained=constraint is not None,
-                )
-            )
+            try:
+                completions.append(_completion(reply, constraint))
+            except ModelError as error:  # not of the schema: the others may do
+                unreadable = error
+        if unreadable is not None and not completions:
+            raise unreadable
         return completions
 
     def _bound(self, request: SampleRequest) -> Any:
@@ -114,6 +113,17 @@ class LangChainModel:
         return self._model.bind(**options)
 
 
+def _completion(reply: Any, constraint: CitationConstraint | None) -> Completion:
+    text = _text(reply)
+    if constraint is not None:
+        text = constraint.from_json(_structured_text(reply) or text)
+    return Completion(
+        text=text.strip(),
+        finish_reason=_finish_reason(reply),
+        constrained=constraint is not None,
+    )
+
+
 def _text(reply: Any) -> str:
     """The text of a message, of content blocks, or of a plain string."""
     content = getattr(reply, "content", reply)
@@ -127,8 +137,6 @@ def _text(reply: Any) -> str:
 
 def _structured_text(reply: Any) -> str | None:
     """The arguments of the tool call, for models whose structured output is one."""
-    import json
-
     calls = getattr(reply, "tool_calls", None)
     return json.dumps(calls[0]["args"]) if calls else None
 

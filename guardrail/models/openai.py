@@ -143,7 +143,16 @@ class OpenAIModel:
         choices = getattr(reply, "choices", None)
         if not isinstance(choices, list):
             raise ModelError(f"the endpoint of model {self._model!r} sent no completion")
-        return [self._completion(choice, request) for choice in choices]
+        completions = []
+        unreadable: ModelError | None = None
+        for choice in choices:
+            try:
+                completions.append(self._completion(choice, request))
+            except ModelError as error:  # cut short, or not of the schema: the others may do
+                unreadable = error
+        if unreadable is not None and not completions:
+            raise unreadable
+        return completions
 
     def _options(self, request: SampleRequest) -> dict[str, Any]:
         options: dict[str, Any] = {
