@@ -1,0 +1,39 @@
+"""Guard the final answers of a LangChain agent; its tool calls are left alone.
+
+Run: OPENAI_API_KEY=… python examples/langchain_agent.py
+Needs: pip install "kg-guardrail[langchain]" langchain-openai
+"""
+
+import os
+
+from langchain.agents import create_agent
+from langchain_core.tools import tool
+from langchain_openai import ChatOpenAI
+
+from chains import GuardrailMiddleware
+from guardrail import Guardrail
+from kg import open_graph
+
+graph = open_graph()
+
+
+@tool
+def look_up(name: str) -> str:
+    """Look up what the knowledge graph says of a person."""
+    found = graph.find([name])[0]
+    if not found:
+        return f"The graph does not know {name}."
+    facts = graph.subgraphs([found[0].id])[0].triples
+    return "; ".join(f"{fact.property}: {fact.value}" for fact in facts)
+
+
+with Guardrail(graph=graph) as guard:
+    agent = create_agent(
+        ChatOpenAI(model=os.environ.get("OPENAI_MODEL", "gpt-4o-mini")),
+        [look_up],
+        middleware=[GuardrailMiddleware(guard)],
+    )
+    question = "Who was Mary Shelley, the wife of Percy Bysshe Shelley?"
+    state = agent.invoke({"messages": [("user", question)]})
+    print(state["messages"][-1].text)
+    print(f"\naction: {state['guardrail']['action']}")

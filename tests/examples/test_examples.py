@@ -1,0 +1,55 @@
+"""Each example runs as a user would run it; remote models are a local server's."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.chains.fake_openai import CANARY, FakeOpenAI, served
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def run(name: str, *arguments: str, **environment: str) -> str:
+    """Run an example in a process of its own and return what it prints."""
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / name), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=280,
+        env={**os.environ, **environment},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def endpoint():
+    """The environment of a client of a server that speaks the OpenAI protocol."""
+    with served(FakeOpenAI().app) as address:
+        yield {"OPENAI_BASE_URL": f"{address}/v1", "OPENAI_API_KEY": "k", "OPENAI_MODEL": "plain"}
+
+
+def test_check_answers():
+    lines = run("check_answers.py").splitlines()
+    assert lines[0].startswith("supportive: ")
+    assert "[NA]" in lines[2]
+
+
+@pytest.mark.parametrize("name", ["langchain_chain.py", "langchain_agent.py"])
+def test_langchain(name, endpoint):
+    printed = run(name, **endpoint)
+    assert CANARY not in printed
+    assert "Mary Shelley was a travel writer" in printed
+    assert "action: filter" in printed
+
+
+@pytest.mark.timeout(300)
+def test_rerank_answers_of_the_local_model():
+    environment = dict.fromkeys(("OPENAI_API_KEY", "OPENAI_BASE_URL"), "")
+    environment["GUARDRAIL_MODEL__TIMEOUT_S"] = "240"  # a busy machine samples slowly
+    printed = run("rerank_answers.py", **environment)
+    assert [line[:2] for line in printed.splitlines() if line[1:2] == "."] == ["1.", "2.", "3."]
