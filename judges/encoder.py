@@ -6,7 +6,7 @@ import threading
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,9 @@ SHIPPED_ENCODER = Path(__file__).parent / "weights" / "encoder"
 FRAME = 2
 """[CLS] and [SEP] of a text."""
 
+MAX_SENTENCES = 64
+"""Sentences of a text whose coherence is judged; all pairs of them are compared."""
+
 
 class EncoderCard(Value):
     """What ``encoder.json`` says of a model.
@@ -36,7 +39,6 @@ class EncoderCard(Value):
         max_length: Most tokens of one sequence, special ones included.
         labels: Labels of each head, in the order of its logits.
         temperature: What the logits of a head are divided by, from calibration.
-        discourse_edges: Whether the start of a text, or its end too, counts as a neighbour.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
@@ -46,7 +48,6 @@ class EncoderCard(Value):
     max_length: int = Field(default=256, ge=16)
     labels: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     temperature: dict[str, FiniteFloat] = Field(default_factory=dict)
-    discourse_edges: Literal["start", "both"] = "both"
 
 
 def create_encoder(folder: Path | str | None = None, *, threads: int | None = None) -> OnnxEncoder:
@@ -133,34 +134,23 @@ class OnnxEncoder:
     def coherence(self, texts: Sequence[Sequence[str]]) -> list[float]:
         """Coherence in [0, 1] of n texts, each a sequence of sentences (CONNER eq. 4).
 
-        Each sentence is judged as the successor of the one before; the edges of the text count
-        as neighbours. In a text without sentences nothing is out of order: 1.
+        Neighbours and the order of all pairs are judged; start and end of the text count as
+        neighbours. Of a text of more than 64 sentences the first 64 are read. In a text without
+        sentences nothing is out of order: 1.
 
         Raises:
             JudgeError: The model cannot be loaded or has no such head.
         """
-        counts = [len(text) for text in texts]
-        states = self._means([sentence for text in texts for sentence in text], "sentence_state")
-        lefts, rights, owners = [], [], []
-        place = 0
-        for owner, count in enumerate(counts):
-            if not count:
-                continue
-            own = states[place : place + count]
-            edge = np.zeros_like(own[:1])
-            last = [edge] if self.card.discourse_edges == "both" else []
-            lefts.append(np.concatenate([edge, own if last else own[:-1]]))
-            rights.append(np.concatenate([own, *last]))
-            owners.extend([owner] * len(lefts[-1]))
-            place += count
-        if not owners:
-            return [1.0] * len(texts)
-        logits = self._neighbour_logits(np.concatenate(lefts), np.concatenate(rights))
-        sums = np.bincount(owners, logits, minlength=len(texts))
-        sizes = np.bincount(owners, minlength=len(texts))
-        means = sums / np.maximum(sizes, 1) / self._temperature("discourse")
-        chances = 1 / (1 + np.exp(-means))
-        return [float(c) if count else 1.0 for c, count in zip(chances, counts, strict=True)]
+        read = [list(text)[:MAX_SENTENCES] for text in texts]
+        states = self._means([sentence for text in read for sentence in text], "sentence_state")
+        temperature = self._temperature("discourse")
+        scores, place = [], 0
+        for text in read:
+            own = states[place : place + len(text)]
+            place += len(text)
+            logit = self._text_logit(own) / temperature if text else np.inf
+            scores.append(float(1 / (1 + np.exp(-logit))))
+        return scores
 
     def relevance(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """Relevance in [0, 1] of n (query, passage) pairs (CONNER eq. 2).
@@ -176,18 +166,16 @@ class OnnxEncoder:
         scores = np.clip(cosines, 0.0, 1.0).tolist()
         return [scores[i] for i in inverse]
 
-    def _neighbour_logits(
-        self, left: NDArray[np.float64], right: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """Log-odds that the right sentence follows the left one, [n]."""
+    def _text_logit(self, states: NDArray[np.float64]) -> float:
+        """Log-odds that sentences with these states [s, d] make a text in this order."""
         with self._lock:
             if self._discourse is None:
                 self._discourse = open_session(self._folder / "discourse.onnx")
-        feed = {"left": left.astype(np.float32), "right": right.astype(np.float32)}
-        logits = np.asarray(self._discourse.run(["logit"], feed)[0], np.float64).reshape(-1)
-        if not np.isfinite(logits).all():
-            raise JudgeError(f"{self._folder / 'discourse.onnx'} gave numbers that are not finite")
-        return logits
+        feed = {"states": states.astype(np.float32)}
+        logit = float(self._discourse.run(["logit"], feed)[0][0])
+        if not np.isfinite(logit):
+            raise JudgeError(f"{self._folder / 'discourse.onnx'} gave a number that is not finite")
+        return logit
 
     def _intents(self, texts: Sequence[str], head: str) -> list[dict[str, float]]:
         labels = self.card.labels.get("intent")

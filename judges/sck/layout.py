@@ -45,7 +45,9 @@ FEW_SENTENCES = 2
 
 _FENCE = re.compile(r"^\s*(?:```|~~~).*?^\s*(?:```|~~~)\s*$", re.MULTILINE | re.DOTALL)
 _OPEN_FENCE = re.compile(r"^\s*(?:```|~~~).*", re.MULTILINE | re.DOTALL)
-_NUMBER = re.compile(r"\s*(?:\*\*)?(?:step\s+)?\(?(\d{1,3})(?:[.):]|\*\*[.):]?)\s+", re.IGNORECASE)
+_NUMBER = re.compile(
+    r"\s*(?:\*\*)?(?:step\s+)?\(?(\d{1,3})(?:[.):](?:\*\*)?|\*\*[.):]?)\s+", re.IGNORECASE
+)
 _BULLET = re.compile(r"\s*[-*+•‣◦–]\s+")
 _ROW = re.compile(r"\s*\|.*\|\s*$")
 _RULE = re.compile(r"[\s|:=_*-]*$")

@@ -25,6 +25,9 @@ from judges.sck.weights import (
 
 __all__ = ["AnswerIntentClassifier", "SCKScorer", "SCKSettings"]
 
+ANSWER_CHARS = 600
+"""The opening of an answer shows its intent; reading no more bounds the time."""
+
 NO_INTENT: Mapping[str, float] = {Intent.NONE.value: 1.0}
 
 
@@ -184,7 +187,7 @@ class SCKScorer:
         asked: list[Mapping[str, float]] = [known.get(item.question, NO_INTENT) for item in batch]
         if not isinstance(encoder, AnswerIntentClassifier):
             return asked, None
-        return asked, encoder.answer_intents([item.answer for item in batch])
+        return asked, encoder.answer_intents([item.answer[:ANSWER_CHARS] for item in batch])
 
     def _cosines(
         self, batch: Sequence[SCKInput], entities: Sequence[Sequence[DescribedEntity]]

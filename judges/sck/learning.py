@@ -1,0 +1,247 @@
+"""Learns the weights of S, C and K by intent from rated answers (SCK 2.4).
+
+    python -m judges.sck.learning ROWS.jsonl [--out weights.json]
+
+reads one JSON object a line: ``{question, answer, rating, triples?, passages?, reference?}``,
+ratings on any scale. For each intent the weights minimise the squared error against the ratings,
+drawn towards Table 3 by as much as cross-validation finds best; so few rows change little.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from guardrail.errors import InputError
+from guardrail.types import Passage, Triple, Value
+from judges.sck.intents import Intent
+from judges.sck.report import SCKInput, SCKReport
+from judges.sck.scorer import SCKScorer
+from judges.sck.weights import TABLE_3, PartWeights
+
+__all__ = ["Learned", "RatedAnswer", "learn_weights", "main", "table"]
+
+Floats = NDArray[np.float64]
+
+PULLS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+"""Strengths of the pull towards Table 3 that cross-validation chooses from."""
+
+STEPS = 500
+"""Steps of exponentiated gradient descent; the problem has three unknowns."""
+
+RATE = 0.5
+PARTS = ("structure", "content", "knowledge")
+
+
+class RatedAnswer(Value):
+    """One labelled row; triples and passages are the evidence the answer is judged against."""
+
+    question: str
+    answer: str
+    rating: float
+    triples: tuple[tuple[str, str, str], ...] = ()
+    passages: tuple[str, ...] = ()
+    reference: str | None = None
+
+    @property
+    def input(self) -> SCKInput:
+        """The row as the scorer reads it."""
+        triples = [Triple(subject=s, property=p, value=v) for s, p, v in self.triples]
+        passages = [Passage(text=text) for text in self.passages]
+        return SCKInput(
+            question=self.question,
+            answer=self.answer,
+            evidence=(*triples, *passages),
+            reference=self.reference,
+        )
+
+
+class Learned(NamedTuple):
+    """Weights learned from rated answers.
+
+    Attributes:
+        weights: Weights by intent; Table 3's where no row has the intent.
+        rows: Number of rows by intent.
+        pull: The strength towards Table 3 that was chosen.
+        error: Root mean squared error of the learned weights in cross-validation, with ratings
+            on [0, 1].
+        error_before: The same of Table 3.
+    """
+
+    weights: Mapping[Intent, PartWeights]
+    rows: Mapping[Intent, int]
+    pull: float
+    error: float
+    error_before: float
+
+
+class _Group(NamedTuple):
+    """The rows of one intent."""
+
+    values: Floats
+    """[n, 3] S, C and K; 0 where there is none."""
+    present: Floats
+    """[n, 3] 1 where there is a value."""
+    ratings: Floats
+    """[n] in [0, 1]."""
+
+
+def learn_weights(
+    reports: Sequence[SCKReport], ratings: Sequence[float], *, folds: int = 5, seed: int = 0
+) -> Learned:
+    """Learn weights from reports and their ratings.
+
+    Args:
+        reports: Reports of n answers; reports without any part are left out.
+        ratings: n ratings, higher is better, on any scale.
+        folds: Parts of the cross-validation.
+        seed: Seed of the split.
+
+    Raises:
+        InputError: There are fewer rows than folds, or all ratings are equal.
+    """
+    usable = [row for row, report in enumerate(reports) if report.score.value is not None]
+    if len(usable) < max(2, folds):
+        raise InputError(f"{len(usable)} rated answers are too few for {folds} folds")
+    low, high = min(ratings), max(ratings)
+    if low == high:
+        raise InputError("all ratings are equal; there is nothing to learn from")
+    scaled = np.array([(ratings[row] - low) / (high - low) for row in usable])
+    kept = [reports[row] for row in usable]
+    fold = np.random.default_rng(seed).permutation(len(kept)) % folds
+    errors = {pull: _validate(kept, scaled, fold, pull) for pull in PULLS}
+    pull = min(PULLS, key=lambda one: errors[one])
+    weights = _fit(kept, scaled, pull)
+    counts = {
+        intent: sum(report.structure.intent is intent for report in kept) for intent in Intent
+    }
+    return Learned(weights, counts, pull, errors[pull], _error(kept, scaled, TABLE_3))
+
+
+def table(learned: Learned) -> str:
+    """The learned weights beside Table 3, as text."""
+    lines = [f"{'intent':16} {'rows':>5}   learned S, C, K       Table 3 S, C, K"]
+    for intent, weights in learned.weights.items():
+        before = TABLE_3[intent]
+        new = "  ".join(f"{getattr(weights, part):.2f}" for part in PARTS)
+        old = "  ".join(f"{getattr(before, part):.2f}" for part in PARTS)
+        lines.append(f"{intent:16} {learned.rows[intent]:>5}   {new}      {old}")
+    lines.append(
+        f"error on held-out rows {learned.error:.4f}, of Table 3 {learned.error_before:.4f} "
+        f"(root mean square, ratings on [0, 1]; pull {learned.pull})"
+    )
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line with the shipped encoder and judge."""
+    parser = argparse.ArgumentParser(prog="judges.sck.learning", description=__doc__)
+    parser.add_argument("rows", type=Path, help="JSON lines of rated answers")
+    parser.add_argument("--out", type=Path, help="file for the weights as JSON")
+    parser.add_argument("--folds", type=int, default=5)
+    parser.add_argument("--judge", default="onnx", help="name of the NLI judge")
+    options = parser.parse_args(arguments)
+    from judges.encoder import create_encoder
+    from judges.registry import create_nli
+
+    rows = _read(options.rows)
+    scorer = SCKScorer(create_encoder(), create_nli(options.judge))
+    reports = scorer.score([row.input for row in rows])
+    learned = learn_weights(reports, [row.rating for row in rows], folds=options.folds)
+    print(table(learned))
+    if options.out:
+        weights = {intent.value: row.model_dump() for intent, row in learned.weights.items()}
+        options.out.write_text(json.dumps(weights, indent=2) + "\n", encoding="utf-8")
+
+
+def _read(path: Path) -> list[RatedAnswer]:
+    rows = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        if line.strip():
+            try:
+                rows.append(RatedAnswer.model_validate_json(line))
+            except ValidationError as error:
+                raise InputError(f"{path}, line {number}: {error}") from error
+    return rows
+
+
+def _validate(
+    reports: Sequence[SCKReport], ratings: Floats, fold: NDArray[np.int64], pull: float
+) -> float:
+    """Root mean squared error over rows that the weights were not learned from."""
+    squares = 0.0
+    for held in np.unique(fold):
+        inside, outside = (
+            np.flatnonzero(fold != held).tolist(),
+            np.flatnonzero(fold == held).tolist(),
+        )
+        weights = _fit([reports[row] for row in inside], ratings[inside], pull)
+        part = [reports[row] for row in outside]
+        squares += _error(part, ratings[outside], weights) ** 2 * len(outside)
+    return float(np.sqrt(squares / len(ratings)))
+
+
+def _fit(reports: Sequence[SCKReport], ratings: Floats, pull: float) -> dict[Intent, PartWeights]:
+    fitted = {}
+    for intent in Intent:
+        before = TABLE_3[intent]
+        group = _group(reports, ratings, intent)
+        if not len(group.ratings):
+            fitted[intent] = before
+            continue
+        prior = np.array([getattr(before, part) for part in PARTS])
+        weights = _descend(group, prior / prior.sum(), pull)
+        fitted[intent] = PartWeights(
+            structure=weights[0],
+            content=weights[1],
+            knowledge=weights[2],
+            reason=f"learned from {len(group.ratings)} rated answers",
+        )
+    return fitted
+
+
+def _descend(group: _Group, prior: Floats, pull: float) -> Floats:
+    """Weights on the simplex: mean squared error, and pull / n times the distance to the prior."""
+    weights = prior.copy()
+    count = len(group.ratings)
+    for _ in range(STEPS):
+        mass = np.maximum(group.present @ weights, 1e-9)
+        predicted = (group.values @ weights) / mass
+        slope = (group.values - predicted[:, None] * group.present) / mass[:, None]
+        gradient = 2 * ((predicted - group.ratings) @ slope) / count
+        gradient += 2 * pull / count * (weights - prior)
+        weights = weights * np.exp(-RATE * (gradient - gradient @ weights))
+        weights /= weights.sum()
+    return weights
+
+
+def _error(
+    reports: Sequence[SCKReport], ratings: Floats, weights: Mapping[Intent, PartWeights]
+) -> float:
+    squares = 0.0
+    for intent in Intent:
+        group = _group(reports, ratings, intent)
+        if len(group.ratings):
+            row = np.array([getattr(weights[intent], part) for part in PARTS])
+            predicted = (group.values @ row) / np.maximum(group.present @ row, 1e-9)
+            squares += float(((predicted - group.ratings) ** 2).sum())
+    return float(np.sqrt(squares / max(1, len(ratings))))
+
+
+def _group(reports: Sequence[SCKReport], ratings: Floats, intent: Intent) -> _Group:
+    rows = [row for row, report in enumerate(reports) if report.structure.intent is intent]
+    scores = [[part.score.value for part in reports[row].parts] for row in rows]
+    values = np.array([[value or 0.0 for value in row] for row in scores]).reshape(-1, 3)
+    present = np.array([[float(value is not None) for value in row] for row in scores])
+    return _Group(values, present.reshape(-1, 3), ratings[rows])
+
+
+if __name__ == "__main__":
+    main()

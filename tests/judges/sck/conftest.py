@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from guardrail.types import Entity, LinkedEntity, Mention
+from judges.encoder import create_encoder
+from judges.registry import create_nli
+from judges.sck import SCKScorer
+from judges.sck.language import Tagger
+
+Link = Callable[..., LinkedEntity]
+
+
+@pytest.fixture(scope="session")
+def tagger() -> Tagger:
+    return Tagger()
+
+
+@pytest.fixture(scope="session")
+def scorer(tagger: Tagger) -> SCKScorer:
+    """The scorer as shipped: encoder and NLI judge from the package's own weights."""
+    return SCKScorer(create_encoder(), create_nli("onnx"), tagger=tagger)
+
+
+@pytest.fixture
+def link() -> Link:
+    def make(name: str, identifier: str, description: str | None = None) -> LinkedEntity:
+        return LinkedEntity(
+            mention=Mention(text=name, start=0, end=len(name)),
+            entity=Entity(id=identifier, label=name, description=description),
+            matched="label",
+        )
+
+    return make

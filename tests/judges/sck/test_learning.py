@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import pytest
+
+from guardrail.errors import InputError
+from judges.sck import Intent, SCKInput, SCKReport, SCKScorer
+from judges.sck.language import Tagger
+from judges.sck.learning import learn_weights, table
+from judges.sck.weights import TABLE_3
+
+ANSWERS = (
+    "Rome.",
+    "- it\n1. was",
+    "Ada Lovelace was born.",
+    "1. Ada\n5. Lovelace",
+    "It is in London, I think, but nobody knows.",
+    "Ada Lovelace lived in London.",
+    "London.\n- 1",
+    "",
+)
+
+
+@pytest.fixture(scope="module")
+def reports(tagger: Tagger) -> list[SCKReport]:
+    return SCKScorer(tagger=tagger).score(
+        [
+            SCKInput(question=f"Ada Lovelace, London {row}", answer=ANSWERS[row % len(ANSWERS)])
+            for row in range(40)
+        ]
+    )
+
+
+def test_ratings_that_follow_content_alone_move_the_weight_to_content(
+    reports: list[SCKReport],
+) -> None:
+    rated = [report for report in reports if report.content.score.value is not None]
+    ratings = [10 * (report.content.score.value or 0.0) for report in rated]
+    learned = learn_weights(rated, ratings)
+    weights = learned.weights[Intent.NONE]
+    assert weights.content > 0.8
+    assert weights.structure + weights.content + weights.knowledge == pytest.approx(1)
+    assert learned.error < learned.error_before
+    assert learned.weights[Intent.DEBATE] == TABLE_3[Intent.DEBATE]
+    assert "error on held-out rows" in table(learned)
+
+
+def test_equal_ratings_teach_nothing(reports: list[SCKReport]) -> None:
+    with pytest.raises(InputError, match="all ratings are equal"):
+        learn_weights(reports, [1.0] * len(reports))
