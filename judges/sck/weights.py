@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from pydantic import Field
 
+from guardrail.errors import ConfigError
 from guardrail.types import Score, Value
 from judges.sck.intents import Intent
 from judges.sck.report import Weighted
 
-__all__ = ["EQUAL", "TABLE_3", "FeatureWeights", "KnowledgeWeights", "PartWeights", "combine"]
+__all__ = [
+    "EQUAL",
+    "TABLE_3",
+    "FeatureWeights",
+    "KnowledgeWeights",
+    "PartWeights",
+    "combine",
+    "load_weights",
+]
 
 
 class PartWeights(Value):
@@ -65,6 +76,19 @@ TABLE_3: Mapping[Intent, PartWeights] = {
     Intent.NONE: EQUAL,
 }
 """The paper's heuristic weights by intent, and equal ones where there is none."""
+
+
+def load_weights(path: Path) -> dict[Intent, PartWeights]:
+    """Read weights by intent that ``judges.sck.learning --out`` wrote.
+
+    Raises:
+        ConfigError: The file cannot be read, or an intent or a weight is wrong.
+    """
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8"))
+        return {Intent(name): PartWeights.model_validate(row) for name, row in rows.items()}
+    except (OSError, ValueError, AttributeError) as error:
+        raise ConfigError(f"{path} holds no SCK weights: {error}") from error
 
 
 def combine(

@@ -16,7 +16,7 @@ def test_without_entities_ve_and_content_have_a_reason_instead_of_a_value(
     [report] = scorer.score(
         [SCKInput(question="how does it work?", answer="it just works.", evidence=(FACT,))]
     )
-    assert report.scores["sck.ve"].reason == "no entities"
+    assert report.scores["sck.knowledge.ve"].reason == "no entities"
     assert report.scores["sck.content"].reason == "the question names no entity"
     assert report.score.value is not None
 
