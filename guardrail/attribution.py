@@ -14,7 +14,15 @@ from guardrail.errors import JudgeError
 from guardrail.matching import Match
 from guardrail.phrases import parse
 from guardrail.rendering import marked_text
-from guardrail.support import Thresholds, accepted, conflicts, leftovers, needs_nli, settled
+from guardrail.support import (
+    Thresholds,
+    accepted,
+    conflicts,
+    is_name,
+    leftovers,
+    needs_nli,
+    settled,
+)
 from guardrail.types import (
     AttributedAnswer,
     Judgement,
@@ -214,9 +222,13 @@ def _near_text(draft: Draft, verdict: Verdict) -> tuple[str, ...]:
     near = [
         match.number
         for match in sorted(draft.matches, key=lambda match: -match.value_share)
-        if match.number not in kept and match.subject not in ("foreign", "other")
+        if match.number not in kept
+        and match.subject not in ("foreign", "other")
+        and (match.value_share > 0.0 or not is_name(match.triple.value))
     ]
-    chosen = sorted([*kept, *near][:MAX_READ])
+    against = [clash.triple for clash in verdict.conflicts]
+    near += [match.number for match in draft.matches if match.triple in against]
+    chosen = sorted(dict.fromkeys([*kept, *near][:MAX_READ]))
     by_number = {match.number: match.triple for match in draft.matches}
     triples = sorted((by_number[number] for number in chosen), key=lambda one: one.subject)
     texts = (linearise(map(readable, triples)),) if triples else ()

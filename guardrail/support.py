@@ -28,6 +28,7 @@ __all__ = [
     "Thresholds",
     "accepted",
     "conflicts",
+    "is_name",
     "leftovers",
     "needs_nli",
     "settled",
@@ -94,7 +95,7 @@ def needs_nli(match: Match, *, few: bool) -> bool:
         return False
     if match.value_share > 0.0:
         return True
-    if few and not _is_name(match.triple.value):
+    if few and not is_name(match.triple.value):
         return True
     # Another value may be told: the judge is asked, except for dates, which conflict exactly.
     return (
@@ -153,12 +154,12 @@ def _accept(match: Match, score: NLIScores | None, limits: Thresholds) -> bool:
         return score.entailment >= limits.entailment_veto
     if full:
         return score.entailment >= limits.entailment
-    if match.value_share == 0.0 and _is_name(match.triple.value):
+    if match.value_share == 0.0 and is_name(match.triple.value):
         return False
     return score.entailment >= limits.entailment_alone
 
 
-def _is_name(value: str) -> bool:
+def is_name(value: str) -> bool:
     """Whether a value is a name, date or number, which no other words can stand for."""
     return any(part[:1].isupper() or part[:1].isdigit() for part in value.split())
 

@@ -1,0 +1,233 @@
+"""Check and rank over the shipped graph; exact evidence keeps the tests fast and stable."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from guardrail import (
+    STRICT,
+    Action,
+    Category,
+    CheckRequest,
+    GuardedAnswer,
+    Guardrail,
+    GuardrailConfig,
+    InputError,
+    JudgeError,
+    KnowledgeGraphError,
+    Passage,
+    RankRequest,
+    Score,
+    ScoringRequest,
+    Triple,
+    Unavailable,
+)
+from guardrail.config import GraphConfig, LimitsConfig
+
+QUESTION = "Who was Wolfgang Amadeus Mozart?"
+ANSWER = (
+    "Wolfgang Amadeus Mozart was a composer born in Salzburg on 27 January 1756. "
+    "His father was Leopold. He was taught by Agostino Tassi."
+)
+
+
+def plain(answer: GuardedAnswer) -> dict[str, object]:
+    return answer.model_dump(exclude={"id", "timings_ms"})
+
+
+def test_an_answer_is_grounded_in_the_graph(exact_guard: Guardrail) -> None:
+    answer = exact_guard.check(question=QUESTION, answer=ANSWER, id="one")
+    assert answer.id == "one"
+    assert answer.action is Action.ANNOTATE
+    assert [one.category for one in answer.sentences] == [
+        Category.SUPPORTIVE,
+        Category.SUPPORTIVE,
+        Category.IRRELEVANT,
+    ]
+    assert "Salzburg [Q254, place of birth: Salzburg]" in answer.marked
+    assert answer.marked.endswith("Agostino Tassi [NA].")
+    assert answer.entities[0].entity.id == "Q254"
+    assert answer.scorecard.scores["na_share"].value == pytest.approx(1 / 3)
+    assert answer.errors == ()
+    held = {one.citation for one in answer.evidence if isinstance(one, Triple)}
+    assert {one for sentence in answer.sentences for one in sentence.citations} <= held
+
+
+async def test_all_forms_say_the_same(exact_guard: Guardrail) -> None:
+    request = CheckRequest(question=QUESTION, answer=ANSWER)
+    single = await exact_guard.acheck(question=QUESTION, answer=ANSWER)
+    batch = await exact_guard.acheck_batch([request, request])
+    # The synchronous forms work inside a running loop and from other threads as well.
+    inside = exact_guard.check(question=QUESTION, answer=ANSWER)
+    threaded: list[GuardedAnswer] = []
+    threads = [
+        threading.Thread(target=lambda: threaded.extend(exact_guard.check_batch([request])))
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        await asyncio.to_thread(thread.join)
+    assert len(threaded) == 4
+    for other in (*batch, inside, *threaded):
+        assert plain(other) == plain(single)
+
+
+def test_inline_evidence_replaces_the_graph(exact_guard: Guardrail) -> None:
+    triple = Triple(subject="Mozart", property="place of birth", value="Paris")
+    answer = exact_guard.check(
+        question=QUESTION, answer="Mozart was born in Paris.", evidence=[triple]
+    )
+    assert answer.sentences[0].citations == (triple.citation,)
+    assert answer.evidence == (triple,)
+    assert answer.entities == ()
+    with pytest.raises(InputError, match="must be Triple"):
+        exact_guard.check(question="", answer="x", evidence=[3])  # type: ignore[list-item]
+
+
+def test_a_retriever_serves_in_place_of_the_graph() -> None:
+    def retriever(question: str) -> list[Triple]:
+        return [Triple(subject="Mozart", property="place of birth", value=question.split()[-1])]
+
+    with Guardrail(GuardrailConfig(judge="none"), retriever=retriever) as guard:
+        answer = guard.check(question="Mozart Linz", answer="Mozart was born in Linz.")
+    assert answer.sentences[0].category is Category.SUPPORTIVE
+
+
+def test_strict_removes_contradictions_and_refuses_what_nothing_supports(
+    exact_guard: Guardrail,
+) -> None:
+    wrong = "Mozart was born in 1770."
+    answer = exact_guard.check(
+        question=QUESTION, answer=f"{wrong} Mozart was born in Salzburg.", policy="strict"
+    )
+    assert answer.action is Action.FILTER
+    assert answer.text == "Mozart was born in Salzburg."
+    assert answer.original == f"{wrong} Mozart was born in Salzburg."
+    assert answer.text[answer.sentences[0].start :] == answer.sentences[0].text
+    refused = exact_guard.check(question=QUESTION, answer=wrong, policy=STRICT)
+    assert refused.action is Action.REFUSE
+    assert refused.text == STRICT.refusal
+
+
+def test_ranking_puts_the_supported_answer_first_and_says_why(exact_guard: Guardrail) -> None:
+    answers = ["Mozart was born in Paris.", "Mozart was born in Salzburg.", "I do not know."]
+    ranking = exact_guard.rank(question=QUESTION, answers=answers, id="q")
+    assert [one.id for one in ranking] == ["q.1", "q.0", "q.2"]
+    assert ranking[0].reasons[0] == (
+        "rank 1 of 3: overall 1.00 (1 of 1 claims supported; 0 lack support, 0 contradicted)"
+    )
+    assert ranking[2].scorecard.overall.value is None
+    batch = exact_guard.rank_batch([RankRequest(question=QUESTION, answers=tuple(answers))] * 2)
+    assert [[one.original for one in group] for group in batch] == [
+        [one.original for one in ranking]
+    ] * 2
+
+
+class Length:
+    name = "length"
+
+    def score(self, batch: Sequence[ScoringRequest]) -> list[Mapping[str, Score]]:
+        return [{"length": Score(value=float(len(one.answer.text)))} for one in batch]
+
+
+class Broken:
+    name = "broken"
+
+    async def score(self, batch: Sequence[ScoringRequest]) -> list[Mapping[str, Score]]:
+        raise JudgeError("no such model")
+
+
+class FullDisk:
+    def write(self, answer: GuardedAnswer, *, tags: Mapping[str, str] | None = None) -> None:
+        raise OSError("no space left on device")
+
+    def close(self) -> None: ...
+
+
+def test_scorers_add_scores_and_failing_parts_never_fail_an_answer() -> None:
+    policy = STRICT.model_copy(update={"rank_by": "length", "thresholds": {"length": 30}})
+    with Guardrail(
+        GuardrailConfig(judge="none"), scorers=[Length(), Broken()], log=FullDisk()
+    ) as guard:
+        answers = ["Mozart was born in Salzburg.", "Mozart was born in Salzburg, once."]
+        first, second = guard.rank(question=QUESTION, answers=answers, policy=policy)
+    assert first.original == answers[1]
+    assert "length is 28.00, below 30.00" in second.reasons
+    assert [(one.part, one.message) for one in first.errors] == [
+        ("scorer broken", "no such model"),
+        ("records", "not recorded: no space left on device"),
+    ]
+
+
+def test_a_graph_that_cannot_be_opened_is_told_and_the_policy_decides() -> None:
+    config = GuardrailConfig(judge="none", graph=GraphConfig(location="/no/such/graph"))
+    with Guardrail(config) as guard:
+        shown = guard.check(question=QUESTION, answer=ANSWER)
+        assert shown.action is Action.UNVERIFIED
+        assert shown.text == ANSWER
+        assert [one.part for one in shown.errors] == ["kg"]
+        refuse = STRICT.model_copy(update={"unavailable": Unavailable.REFUSE})
+        assert guard.check(question=QUESTION, answer=ANSWER, policy=refuse).text == STRICT.refusal
+        stop = STRICT.model_copy(update={"unavailable": Unavailable.RAISE})
+        with pytest.raises(KnowledgeGraphError, match="no graph at"):
+            guard.check(question=QUESTION, answer=ANSWER, policy=stop)
+
+
+@pytest.mark.parametrize(
+    "answer", ["", "  \n", "\x00\x01", "\ud800", "a" * 1_000_000, "x. " * 400_000]
+)
+def test_answers_that_cannot_be_checked_come_back_unverified(
+    exact_guard: Guardrail, answer: str
+) -> None:
+    result = exact_guard.check(question=QUESTION, answer=answer)
+    assert result.action is Action.UNVERIFIED
+    assert [one.part for one in result.errors] == ["input"]
+    result.model_dump_json()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "[" * 10_000,
+        "]" * 10_000,
+        "[Q254, " * 3_000,
+        "\x1b[31mMozart\x07 was born.",
+        "a\r\nb",
+        "." * 9_999,
+    ],
+)
+def test_odd_text_is_checked_in_bounded_time(exact_guard: Guardrail, answer: str) -> None:
+    begin = time.process_time()
+    result = exact_guard.check(question="", answer=answer)
+    assert time.process_time() - begin < 10
+    assert any(one.part == "question" for one in result.errors)
+
+
+def test_a_deadline_bounds_the_whole(exact_guard: Guardrail) -> None:
+    hurry = STRICT.model_copy(update={"deadline_s": 0.0001})
+    result = exact_guard.check(question=QUESTION, answer=ANSWER * 20, policy=hurry)
+    assert result.action is Action.UNVERIFIED
+    assert [one.part for one in result.errors] == ["deadline"]
+
+
+def test_limits_are_settings() -> None:
+    config = GuardrailConfig(judge="none", limits=LimitsConfig(answer_chars=10, evidence=1))
+    facts = [Triple(subject="A", property="b", value=str(n)) for n in range(5)]
+    with Guardrail(config) as guard:
+        long = guard.check(question=QUESTION, answer="more than ten characters")
+        assert "limits.answer_chars" in long.errors[0].message
+        short = guard.check(question=QUESTION, answer="A is 4.", evidence=facts)
+        assert short.evidence == tuple(facts[:1])
+
+
+def test_passages_serve_as_evidence(guard: Guardrail) -> None:
+    passages = [Passage(text="Ada Lovelace was born in London in 1815.", title="Ada")]
+    answer = guard.check(
+        question="Who was Ada?", answer="Ada Lovelace was born in London.", evidence=passages
+    )
+    assert answer.sentences[0].category is Category.SUPPORTIVE
+    assert answer.sentences[0].citations[0].entity == "Ada"
