@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from guardrail.commands import answers, demo, graph, judging, serving
+from guardrail.commands import answers, bench, demo, graph, judging, scoring, serving
 from guardrail.errors import GuardrailError
 
 __all__ = ["app", "main"]
@@ -27,8 +27,10 @@ app.command()(answers.link)
 app.command()(judging.nli)
 app.command()(judging.attribute)
 app.command()(judging.intent)
+app.command()(scoring.score)
 app.command()(serving.serve)
 app.add_typer(graph.app, name="kg")
+app.add_typer(bench.app, name="bench")
 
 
 def main() -> None:

@@ -11,9 +11,18 @@ from guardrail.types import Evidence, Passage, Score, Triple, linearise
 
 if TYPE_CHECKING:
     from judges.base import CausalLM, NLIJudge
-    from judges.conner import ConnerReport, ConnerScorer
+    from judges.conner import ConnerInput, ConnerReport, ConnerScorer
+    from judges.sck import SCKInput, SCKScorer
 
-__all__ = ["ConnerGuardScorer", "conner_scorer", "evidence_texts"]
+__all__ = [
+    "ConnerGuardScorer",
+    "SCKGuardScorer",
+    "conner_input",
+    "conner_scorer",
+    "evidence_texts",
+    "sck_input",
+    "sck_scorer",
+]
 
 FACTS_PER_TEXT = 12
 """Facts of one entity that are read together, so that a sentence with several facts can be
@@ -60,18 +69,22 @@ class ConnerGuardScorer:
 
     def score(self, batch: Sequence[ScoringRequest]) -> list[Mapping[str, Score]]:
         """Score n answers by what they were judged against."""
-        from judges.conner import ConnerInput
+        reports = self._scorer.score([conner_input(request) for request in batch])
+        return [_conner_scores(report) for report in reports]
 
-        rows = [
-            ConnerInput(
-                query=request.question,
-                knowledge=request.answer.text,
-                sentences=tuple(sentence.text for sentence in request.answer.sentences),
-                evidence=evidence_texts(request.evidence),
-            )
-            for request in batch
-        ]
-        return [_conner_scores(report) for report in self._scorer.score(rows)]
+
+def conner_input(request: ScoringRequest, reference: str | None = None) -> ConnerInput:
+    """An answer as CONNER's knowledge; with a reference, its validity is judged as well."""
+    from judges.conner import ConnerInput
+
+    return ConnerInput(
+        query=request.question,
+        knowledge=request.answer.text,
+        sentences=tuple(sentence.text for sentence in request.answer.sentences),
+        evidence=evidence_texts(request.evidence),
+        answer=None if reference is None else request.answer.text,
+        reference=reference,
+    )
 
 
 def _conner_scores(report: ConnerReport) -> dict[str, Score]:
@@ -85,3 +98,43 @@ def _conner_scores(report: ConnerReport) -> dict[str, Score]:
         "conner.coherence_paragraph": report.coherence_paragraph,
         "conner.informativeness": report.informativeness,
     }
+
+
+def sck_scorer(nli: NLIJudge | None = None) -> SCKGuardScorer:
+    """SCK with the shipped encoder; the guardrail's own verdicts serve as KG-AttrScore.
+
+    Args:
+        nli: Judge of sentences that come without a verdict.
+    """
+    from judges.encoder import create_encoder
+    from judges.sck import SCKScorer
+
+    return SCKGuardScorer(SCKScorer(create_encoder(), nli))
+
+
+class SCKGuardScorer:
+    """Structure, content and knowledge of an answer (SCK eq. 5)."""
+
+    name = "sck"
+
+    def __init__(self, scorer: SCKScorer) -> None:
+        self._scorer = scorer
+
+    def score(self, batch: Sequence[ScoringRequest]) -> list[Mapping[str, Score]]:
+        """Score n answers by what they were judged against."""
+        reports = self._scorer.score([sck_input(request) for request in batch])
+        return [report.scores for report in reports]
+
+
+def sck_input(request: ScoringRequest, reference: str | None = None) -> SCKInput:
+    """An answer with its verdicts, links and evidence as SCK reads it."""
+    from judges.sck import SCKInput
+
+    return SCKInput(
+        question=request.question,
+        answer=request.answer.text,
+        sentences=request.answer.sentences,
+        entities=request.entities,
+        evidence=request.evidence,
+        reference=reference,
+    )
