@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
@@ -27,6 +27,7 @@ from guardrail.prompts import FailedSentence
 from guardrail.ranking import ranked
 from guardrail.retrieval import Knowledge, given, retrieve_passages
 from guardrail.scoring import ScoringRequest, score_answers
+from guardrail.tracing import log_failed, model_call, record_answer, stage
 from guardrail.types import (
     Action,
     AttributedAnswer,
@@ -140,8 +141,13 @@ class Engine:
                     for one in checked
                 ]
                 scorers = await self._in_thread(lambda: self.parts.scorers)
-                cards, told = await score_answers(requests, scorers)
+                scoring = time.perf_counter()
+                with stage("score"):
+                    cards, told = await score_answers(requests, scorers)
                 problems += told
+                for one in checked:
+                    share = (time.perf_counter() - scoring) * 1000.0 / len(checked)
+                    one.timings_ms["score"] = share
         except TimeoutError:
             problems.append(_late(policy))
         except (KnowledgeGraphError, JudgeError, MissingExtraError) as error:
@@ -183,9 +189,10 @@ class Engine:
             return list(rows), []
         filled = list(rows)
         try:
-            found = await retrieve_passages(
-                self._retriever, [rows[place].question for place in places]
-            )
+            with stage("retrieve"):
+                found = await retrieve_passages(
+                    self._retriever, [rows[place].question for place in places]
+                )
         except KnowledgeGraphError as error:
             found = [Knowledge() for _ in places]
             problems = [Problem(part="kg", message=str(error))]
@@ -291,6 +298,7 @@ class Engine:
                 f"limits.question_chars = {self.config.limits.question_chars}"
             )
         begin = time.perf_counter()
+        spent_ms = {"retrieve": 0.0, "generate": 0.0}
         pool: list[GuardedAnswer] = []
         calls = 0
         failed: Sequence[FailedSentence] = ()
@@ -298,35 +306,39 @@ class Engine:
         try:
             async with asyncio.timeout(policy.deadline_s):
                 known = row.knowledge or await self.knowledge(row.question)
+                spent_ms["retrieve"] = (time.perf_counter() - begin) * 1000.0
                 count = n or policy.candidates
                 for attempt in range(policy.attempts):
-                    texts = await self._sample(row.question, known, count, failed)
-                    calls += 1
-                    rows = [
-                        row._replace(
-                            id=f"{row.id}.{len(pool) + place}", answer=text, knowledge=known
-                        )
-                        for place, text in enumerate(texts)
-                    ]
-                    inner = policy.model_copy(update={"deadline_s": None})
-                    pool = ranked([*pool, *await self.guard(rows, inner)], policy)
-                    if pool[0].action is not Action.REGENERATE:
-                        break
-                    failed = feedback(_as_attributed(pool[0]))
-                    spent = time.perf_counter() - begin
-                    left = (policy.deadline_s or float("inf")) - spent
-                    if attempt + 1 < policy.attempts and left < LAST_ATTEMPT_S:
-                        problems.append(_late(policy))
-                        break
+                    with stage("attempt", number=attempt + 1):
+                        asked = time.perf_counter()
+                        texts = await self._sample(row.question, known, count, failed)
+                        spent_ms["generate"] += (time.perf_counter() - asked) * 1000.0
+                        calls += 1
+                        rows = [
+                            row._replace(
+                                id=f"{row.id}.{len(pool) + place}", answer=text, knowledge=known
+                            )
+                            for place, text in enumerate(texts)
+                        ]
+                        inner = policy.model_copy(update={"deadline_s": None})
+                        pool = ranked([*pool, *await self.guard(rows, inner)], policy)
+                        if pool[0].action is not Action.REGENERATE:
+                            break
+                        failed = feedback(_as_attributed(pool[0]))
+                        spent = time.perf_counter() - begin
+                        left = (policy.deadline_s or float("inf")) - spent
+                        if attempt + 1 < policy.attempts and left < LAST_ATTEMPT_S:
+                            problems.append(_late(policy))
+                            break
         except TimeoutError:
             problems.append(_late(policy))
         except (KnowledgeGraphError, JudgeError, ModelError, MissingExtraError) as error:
             part = "kg" if isinstance(error, KnowledgeGraphError) else "model"
             problems.append(Problem(part=part, message=str(error)))
-        spent_ms = (time.perf_counter() - begin) * 1000.0
+        spent_ms["total"] = (time.perf_counter() - begin) * 1000.0
         if not pool:
             problems = problems or [Problem(part="model", message="the model gave no answer")]
-            pool = [self._unavailable(row, None, None, problems, policy, spent_ms)]
+            pool = [self._unavailable(row, None, None, problems, policy, spent_ms["total"])]
             problems = []
         return [
             self._finished(answer, place, row.id, calls, problems, policy, spent_ms)
@@ -335,22 +347,24 @@ class Engine:
 
     async def knowledge(self, question: str) -> Knowledge:
         """What the graph, or the retriever, has on a question."""
-        if self._retriever is not None:
-            return (await retrieve_passages(self._retriever, [question]))[0]
-        return (await self._in_thread(self._pipeline.knowledge, [question]))[0]
+        with stage("retrieve"):
+            if self._retriever is not None:
+                return (await retrieve_passages(self._retriever, [question]))[0]
+            return (await self._in_thread(self._pipeline.knowledge, [question]))[0]
 
     async def _sample(
         self, question: str, known: Knowledge, n: int, failed: Sequence[FailedSentence]
     ) -> list[str]:
         model = await self._in_thread(lambda: self.parts.model)
-        answers = await generate(
-            question,
-            known.subgraphs,
-            model,
-            n,
-            settings=self.config.model.generation,
-            failed=failed,
-        )
+        with model_call(model, n):
+            answers = await generate(
+                question,
+                known.subgraphs,
+                model,
+                n,
+                settings=self.config.model.generation,
+                failed=failed,
+            )
         return [answer.marked for answer in answers]
 
     def _finished(
@@ -361,13 +375,13 @@ class Engine:
         calls: int,
         problems: Sequence[Problem],
         policy: Policy,
-        spent_ms: float,
+        spent_ms: Mapping[str, float],
     ) -> GuardedAnswer:
         changes: dict[str, Any] = {
             "id": row_id if place == 0 else answer.id,
             "attempts": calls,
             "errors": (*answer.errors, *problems),
-            "timings_ms": {**answer.timings_ms, "total": spent_ms},
+            "timings_ms": {**answer.timings_ms, **spent_ms},
             "versions": {**answer.versions, **self.parts.versions()},
         }
         if answer.action is Action.REGENERATE:
@@ -383,8 +397,13 @@ class Engine:
     async def recorded(self, answers: Sequence[GuardedAnswer]) -> list[GuardedAnswer]:
         """Write answers to the score log; a log that fails is told in their errors."""
         if self._log is None and self.config.log is None:
-            return list(answers)
-        return await self._in_thread(lambda: [self._record(answer) for answer in answers])
+            finished = list(answers)
+        else:
+            with stage("record"):
+                finished = await self._in_thread(lambda: [self._record(one) for one in answers])
+        for answer in finished:
+            record_answer(answer)
+        return finished
 
     def _record(self, answer: GuardedAnswer) -> GuardedAnswer:
         try:
@@ -392,6 +411,7 @@ class Engine:
             if log is not None:
                 log.write(answer)
         except Exception as error:  # the log may be foreign code; an answer is worth more
+            log_failed(type(error).__name__)
             problem = Problem(part="records", message=f"not recorded: {error}")
             return answer.model_copy(update={"errors": (*answer.errors, problem)})
         return answer

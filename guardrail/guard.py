@@ -15,6 +15,7 @@ from guardrail.policy import Policy, policy_named
 from guardrail.ranking import ranked
 from guardrail.retrieval import Knowledge, as_evidence
 from guardrail.scoring import Scorer
+from guardrail.tracing import stage
 from guardrail.types import Evidence, GuardedAnswer, Value
 
 if TYPE_CHECKING:
@@ -203,8 +204,9 @@ class Guardrail:
         rows = [
             self._engine.row(one.id, one.question, one.answer, one.evidence) for one in requests
         ]
-        checked = await self._engine.guard(rows, self._policy(policy))
-        return await self._engine.recorded(checked) if record else checked
+        with stage("check", rows=len(rows)):
+            checked = await self._engine.guard(rows, self._policy(policy))
+            return await self._engine.recorded(checked) if record else checked
 
     # --- retrieve ------------------------------------------------------------------------
 
@@ -282,7 +284,8 @@ class Guardrail:
                 self._engine.row(f"{prefix}.{place}", request.question, answer, request.evidence)
                 for place, answer in enumerate(request.answers)
             ]
-        guarded = iter(await self._engine.recorded(await self._engine.guard(rows, chosen)))
+        with stage("rank", rows=len(rows)):
+            guarded = iter(await self._engine.recorded(await self._engine.guard(rows, chosen)))
         return [ranked([next(guarded) for _ in request.answers], chosen) for request in requests]
 
     def ask(
@@ -371,10 +374,11 @@ class Guardrail:
         return list(await asyncio.gather(*map(one, requests)))
 
     async def _ask(self, request: AskRequest, policy: Policy) -> list[GuardedAnswer]:
-        answers = await self._engine.ask(
-            request.id, request.question, request.n, request.evidence, policy
-        )
-        return [*await self._engine.recorded(answers[:1]), *answers[1:]]
+        with stage("ask"):
+            answers = await self._engine.ask(
+                request.id, request.question, request.n, request.evidence, policy
+            )
+            return [*await self._engine.recorded(answers[:1]), *answers[1:]]
 
     def _policy(self, policy: Policy | str | None) -> Policy:
         if policy is None:

@@ -17,6 +17,7 @@ from guardrail.citations import parse as parse_markers
 from guardrail.config import GuardrailConfig
 from guardrail.errors import KnowledgeGraphError
 from guardrail.retrieval import GraphRetriever, Knowledge
+from guardrail.tracing import stage
 from guardrail.types import AttributedAnswer, Problem, Triple
 
 if TYPE_CHECKING:
@@ -259,26 +260,29 @@ class Pipeline:
         from guardrail.phrases import parse
 
         clock = _Clock(len(rows))
-        answers = [_parse(row) for row in rows]
-        texts = dict.fromkeys(answer.clean for answer in answers)
-        texts |= dict.fromkeys(row.question for row in rows if row.knowledge is None)
-        docs = dict(zip(texts, parse(list(texts)), strict=True))
+        with stage("parse"):
+            answers = [_parse(row) for row in rows]
+            texts = dict.fromkeys(answer.clean for answer in answers)
+            texts |= dict.fromkeys(row.question for row in rows if row.knowledge is None)
+            docs = dict(zip(texts, parse(list(texts)), strict=True))
         clock.lap("parse")
         problems: list[Problem] = []
         try:
-            knowledge = self._retrieve(rows, answers, docs)
+            with stage("retrieve"):
+                knowledge = self._retrieve(rows, answers, docs)
         except KnowledgeGraphError as error:
             problems.append(Problem(part="kg", message=str(error)))
             knowledge = [row.knowledge or Knowledge() for row in rows]
         clock.lap("retrieve")
-        attributed, failed = self._parts.attributor.attribute(
-            [
-                AttributionRequest(
-                    row.question, answer, known.evidence, known.asked, docs[answer.clean]
-                )
-                for row, answer, known in zip(rows, answers, knowledge, strict=True)
-            ]
-        )
+        with stage("attribute"):
+            attributed, failed = self._parts.attributor.attribute(
+                [
+                    AttributionRequest(
+                        row.question, answer, known.evidence, known.asked, docs[answer.clean]
+                    )
+                    for row, answer, known in zip(rows, answers, knowledge, strict=True)
+                ]
+            )
         clock.lap("attribute")
         return [
             Checked(

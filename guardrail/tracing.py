@@ -1,0 +1,189 @@
+"""OpenTelemetry: a span per stage, and metrics for scores and latency.
+
+Only the API is needed; without an SDK all of it does nothing. Names and attributes follow the
+semantic conventions for generative AI where they have one; the rest starts with ``guardrail.``.
+The tree of a check::
+
+    guardrail.check
+    ├── guardrail.parse
+    ├── retrieval
+    ├── guardrail.attribute
+    ├── guardrail.score
+    └── guardrail.record
+
+Spans hold no text of questions and answers; those belong in the score log, which redacts.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from opentelemetry import metrics, trace
+from opentelemetry.metrics import Counter, Histogram
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode
+
+from guardrail.types import GuardedAnswer
+
+if TYPE_CHECKING:
+    from guardrail.models.base import LanguageModel
+
+__all__ = ["log_failed", "model_call", "record_answer", "stage"]
+
+NAME = "guardrail"
+
+CONVENTIONS = {
+    # Stages for which the conventions have an operation of their own.
+    "retrieve": ("retrieval", {"gen_ai.operation.name": "retrieval"}),
+}
+
+DURATION_BUCKETS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60)
+SCORE_BUCKETS = tuple(n / 20 for n in range(1, 21))
+
+
+@contextmanager
+def stage(name: str, **attributes: str | int | float | bool) -> Iterator[Span]:
+    """Time one stage of the work: a span, and a point of ``guardrail.stage.duration``.
+
+    Args:
+        name: ``check``, ``retrieve``, ``attribute``, …; spans are ``guardrail.<name>`` unless
+            the conventions have a name.
+        attributes: Set on the span as ``guardrail.<key>``.
+    """
+    title, known = CONVENTIONS.get(name, (f"{NAME}.{name}", {}))
+    extra = {f"{NAME}.{key}": value for key, value in attributes.items()}
+    begin = time.perf_counter()
+    failed: str | None = None
+    try:
+        with _span(title, SpanKind.INTERNAL, {**known, **extra}) as span:
+            yield span
+    except BaseException as error:
+        failed = type(error).__name__
+        raise
+    finally:
+        labels = {f"{NAME}.stage": name} | ({"error.type": failed} if failed else {})
+        _instruments().stages.record(time.perf_counter() - begin, labels)
+
+
+@contextmanager
+def model_call(model: LanguageModel, choices: int) -> Iterator[Span]:
+    """A call of the language model: span ``chat MODEL`` and ``gen_ai.client.operation.duration``.
+
+    Args:
+        model: The model; the module of its class names the provider.
+        choices: Answers asked for.
+    """
+    labels: dict[str, str | int] = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.request.model": model.name,
+        "gen_ai.provider.name": type(model).__module__.rpartition(".")[2],
+    }
+    begin = time.perf_counter()
+    failed: str | None = None
+    try:
+        asked = {"gen_ai.request.choice.count": choices}
+        with _span(f"chat {model.name}", SpanKind.CLIENT, labels | asked) as span:
+            yield span
+    except BaseException as error:
+        failed = type(error).__name__
+        raise
+    finally:
+        if failed:
+            labels["error.type"] = failed
+        _instruments().model_calls.record(time.perf_counter() - begin, labels)
+
+
+def record_answer(answer: GuardedAnswer) -> None:
+    """Count an answer that is about to be returned, and put its scores on the current span.
+
+    Each score that has a value is an event ``gen_ai.evaluation.result`` and a point of
+    ``guardrail.score``; sentences are counted by category, problems by part.
+    """
+    instruments = _instruments()
+    span = trace.get_current_span()
+    action = answer.action.value
+    instruments.answers.add(1, {f"{NAME}.action": action})
+    for sentence in answer.sentences:
+        category = sentence.category.value if sentence.category else "no claim"
+        instruments.sentences.add(1, {f"{NAME}.category": category})
+    for problem in answer.errors:
+        instruments.problems.add(1, {f"{NAME}.part": problem.part})
+    for name, score in (("overall", answer.scorecard.overall), *answer.scorecard.scores.items()):
+        if score.value is None:
+            continue
+        instruments.scores.record(score.value, {"gen_ai.evaluation.name": name})
+        if span.is_recording():
+            event: dict[str, str | float] = {
+                "gen_ai.evaluation.name": name,
+                "gen_ai.evaluation.score.value": score.value,
+                f"{NAME}.answer.id": answer.id,
+            }
+            if name == "overall":
+                event["gen_ai.evaluation.score.label"] = action
+                event["gen_ai.evaluation.explanation"] = "; ".join(answer.reasons or score.evidence)
+            span.add_event("gen_ai.evaluation.result", event)
+
+
+def log_failed(kind: str) -> None:
+    """Count a response that could not be recorded.
+
+    Args:
+        kind: Type of the error.
+    """
+    _instruments().failures.add(1, {"error.type": kind})
+
+
+@contextmanager
+def _span(name: str, kind: SpanKind, attributes: dict[str, Any]) -> Iterator[Span]:
+    tracer = trace.get_tracer(NAME)
+    with tracer.start_as_current_span(
+        name, None, kind, attributes, record_exception=False, set_status_on_exception=False
+    ) as span:
+        try:
+            yield span
+        except BaseException as error:  # a deadline cancels with no Exception
+            span.set_attribute("error.type", type(error).__name__)
+            span.set_status(Status(StatusCode.ERROR, str(error) or type(error).__name__))
+            if isinstance(error, Exception):
+                span.record_exception(error)
+            raise
+
+
+class _Instruments(NamedTuple):
+    stages: Histogram
+    model_calls: Histogram
+    scores: Histogram
+    answers: Counter
+    sentences: Counter
+    problems: Counter
+    failures: Counter
+
+
+@cache
+def _instruments() -> _Instruments:
+    meter = metrics.get_meter(NAME)
+
+    def seconds(name: str, description: str) -> Histogram:
+        return meter.create_histogram(
+            name, "s", description, explicit_bucket_boundaries_advisory=DURATION_BUCKETS_S
+        )
+
+    return _Instruments(
+        stages=seconds("guardrail.stage.duration", "Time spent in a stage, one batch a point."),
+        model_calls=seconds("gen_ai.client.operation.duration", "Time of a model call."),
+        scores=meter.create_histogram(
+            "guardrail.score",
+            "1",
+            "Scores of answers by name.",
+            explicit_bucket_boundaries_advisory=SCORE_BUCKETS,
+        ),
+        answers=meter.create_counter("guardrail.answers", "{answer}", "Answers by action."),
+        sentences=meter.create_counter("guardrail.sentences", "{sentence}", "By category."),
+        problems=meter.create_counter("guardrail.problems", "{problem}", "Problems by part."),
+        failures=meter.create_counter(
+            "guardrail.log.failures", "{answer}", "Answers that could not be recorded."
+        ),
+    )
