@@ -75,7 +75,7 @@ def write_cross_encoder(
         layer += 1
     features = _pool(graph, states)
     for head in heads:
-        inner = graph.add("Tanh", [graph.plain(f"heads.{head}.0", features)])
+        inner = graph.add("Tanh", [graph.linear(f"heads.{head}.0", features)])
         graph.plain(f"heads.{head}.3", inner, result=head)
     inputs = [helper.make_tensor_value_info(name, TensorProto.INT64, ["n", "l"]) for name in INPUTS]
     outputs = [
@@ -129,7 +129,7 @@ class _Graph:
         return self.constant(np.ascontiguousarray(self.state[name], np.float32))
 
     def linear(self, name: str, source: str) -> str:
-        """Append a linear layer of the encoder over [n, l, in]."""
+        """Append a linear layer over [n, l, in] or [n, in]."""
         if not self.quantise:
             weight = self.constant(np.ascontiguousarray(self.state[f"{name}.weight"].T))
             product = self.add("MatMul", [source, weight])
@@ -145,7 +145,7 @@ class _Graph:
         return self.add("DynamicQuantizeMatMul", inputs, domain=MICROSOFT)
 
     def plain(self, name: str, source: str, *, result: str = "") -> str:
-        """Append a linear layer of a head over [n, in], in 32-bit floats."""
+        """Append the last layer of a head over [n, in], in 32-bit floats."""
         inputs = [source, self.weight(f"{name}.weight"), self.weight(f"{name}.bias")]
         return self.add("Gemm", inputs, result=result, transB=1)
 
