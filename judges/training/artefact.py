@@ -14,7 +14,7 @@ from judges.onnx import JudgeCard
 from judges.optimise import write_cross_encoder
 from judges.training.calibrate import fit_temperature
 from judges.training.card import write_card
-from judges.training.evaluate import Measured, logits, measure, table
+from judges.training.evaluate import Measured, breakdown, logits, measure, table
 from judges.training.model import HEADS, CrossEncoder
 from judges.training.rows import NO_LABEL, Row, held_out
 
@@ -69,7 +69,9 @@ def write_judge(
     compared = measure(logits(full, validation), validation, temperature)
     _write_card_file(folder, version, temperature, measured)
     shutil.copy(folder / "judge.json", full / "judge.json")
-    write_card(folder / "README.md", version, table(measured, compared))
+    write_card(
+        folder / "README.md", version, table(measured, compared), breakdown(scores, validation)
+    )
     return measured, compared
 
 

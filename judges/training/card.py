@@ -42,7 +42,9 @@ entities and relations held out |
 
 Wrong and missing facts are made: values swapped within a relation, dates and numbers moved a
 little, roles mixed up (father and son, born and died), facts dropped, other entities of the same
-name. The recipe is `python -m judges.training`.
+name. The recipe is `python -m judges.training`, about 4,000 steps of 6,144 word pieces, the last
+third with falling rate; the weights are a running average. These weights were trained on two
+CPU cores in five resumed parts, whose mixtures are the stages of the recipe's curriculum.
 
 ## Measured
 
@@ -51,6 +53,11 @@ head is micro-F1. ECE is the expected calibration error (15 bins) after temperat
 rows that the temperature was not fitted on.
 
 {table}
+
+The attribution head on CAQA rows: F1 by category, then micro-F1 by complexity.
+`caqa_test` has unseen entities, `caqa_test_relations` unseen relations too.
+
+{breakdown}
 
 ## Known weaknesses
 
@@ -66,12 +73,15 @@ rows that the temperature was not fitted on.
 """
 
 
-def write_card(path: Path, version: str, table: str) -> None:
+def write_card(path: Path, version: str, table: str, breakdown: str) -> None:
     """Write the model card.
 
     Args:
         path: The file.
         version: Version of the weights.
         table: Measurements in Markdown.
+        breakdown: The attribution head by category and complexity, in Markdown.
     """
-    path.write_text(_CARD.format(version=version, table=table), encoding="utf-8")
+    path.write_text(
+        _CARD.format(version=version, table=table, breakdown=breakdown), encoding="utf-8"
+    )

@@ -19,7 +19,7 @@ from judges.training.calibrate import expected_calibration_error, softmax
 from judges.training.model import HEADS
 from judges.training.rows import NO_LABEL, Row
 
-__all__ = ["Measured", "logits", "main", "measure", "table"]
+__all__ = ["Measured", "breakdown", "logits", "main", "measure", "table"]
 
 Logits = Mapping[str, NDArray[np.float32]]
 
@@ -120,10 +120,7 @@ def _measured(
          for r in rows]
     ).reshape(-1)  # fmt: skip
     guessed = probabilities.argmax(-1)
-    scores = []
-    for label in np.unique(labels):
-        hits = float(((guessed == label) & (labels == label)).sum())
-        scores.append(2 * hits / float((guessed == label).sum() + (labels == label).sum()))
+    scores = [_f1(guessed, labels, int(label)) for label in np.unique(labels)]
     rest = ~fitted if (~fitted).any() else fitted
     return Measured(
         head,
@@ -150,6 +147,38 @@ def table(measured: Sequence[Measured], compared: Sequence[Measured] = ()) -> st
     return "\n".join(lines)
 
 
+def breakdown(scores: Logits, rows: Sequence[Row]) -> str:
+    """The attribution head on CAQA rows: F1 by category, micro-F1 by complexity (CAQA Table 6).
+
+    Args:
+        scores: Logits by head.
+        rows: The rows they belong to.
+
+    Returns:
+        A Markdown table, one line for each source of CAQA rows.
+    """
+    categories, complexities = HEADS["attribution"], HEADS["complexity"]
+    names = [name.replace("_", " ") for name in (*categories, *complexities)]
+    lines = ["| rows from | " + " | ".join(names) + " |", "|---|" + "--:|" * len(names)]
+    for source in dict.fromkeys(row.source for row in rows if row.complexity != NO_LABEL):
+        picked = np.array([i for i, row in enumerate(rows) if row.source == source], int)
+        guessed = scores["attribution"][picked].argmax(-1)
+        labels = np.array([rows[i].attribution[0] for i in picked])
+        shapes = np.array([rows[i].complexity for i in picked])
+        cells = [f"{_f1(guessed, labels, k):.4f}" for k in range(len(categories))]
+        for k in range(len(complexities)):
+            right = (guessed == labels)[shapes == k]
+            cells.append(f"{right.mean():.4f}" if len(right) else "-")
+        lines.append(f"| {source} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _f1(guessed: NDArray[np.integer], labels: NDArray[np.integer], label: int) -> float:
+    hits = float(((guessed == label) & (labels == label)).sum())
+    total = float((guessed == label).sum() + (labels == label).sum())
+    return 2 * hits / total if total else 0.0
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table of a judge on the validation rows."""
     from judges.training.artefact import calibration_rows
@@ -163,13 +192,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     rows = load_validation(options.data, seed=options.seed)
     card = JudgeCard.model_validate_json((options.judge / "judge.json").read_text("utf-8"))
-    measured = measure(
-        logits(options.judge, rows), rows, card.temperature, unseen=calibration_rows(rows)
-    )
+    scores = logits(options.judge, rows)
+    measured = measure(scores, rows, card.temperature, unseen=calibration_rows(rows))
     compared = []
     if options.compare:
         compared = measure(logits(options.compare, rows), rows, card.temperature)
-    print(table(measured, compared))
+    print(table(measured, compared), breakdown(scores, rows), sep="\n\n")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from judges.training.forms import near_miss, same_value
 from judges.training.relations import INVERSE, MIXED_UP, single_valued
 from judges.training.rows import Row, nli_row
 from judges.training.sentence_pairs import statement
-from kg.verbalise import finish, inversions, phrasing, predicate, sentence, surface
+from kg.verbalise import finish, inversions, phrasing, predicate, surface
 
 __all__ = ["GraphPairs", "graph_rows"]
 
@@ -66,7 +66,7 @@ class GraphPairs:
             (0.32, self._contradicted),
             (0.14, self._partial),
             (0.10, self._unrelated),
-            (0.24, self._sentence_to_fact),
+            (0.40, self._sentence_to_fact),
         )
 
     def row(self) -> Row:
@@ -97,7 +97,8 @@ class GraphPairs:
             return None
         told = [false if claim == true else claim for claim in claims]
         premise = self._premise(claims, [f for f in facts if f not in claims])
-        return nli_row(premise, self._sentence(told), "contradiction", "graph")
+        told_as = self._sentence(told, exact=_same_year(true.value, false.value))
+        return nli_row(premise, told_as, "contradiction", "graph")
 
     def _other_value(self, facts: list[Triple], claims: list[Triple]) -> Row | None:
         """Another value of a relation that may have several: open, not contradicted."""
@@ -156,32 +157,48 @@ class GraphPairs:
 
     def _sentence_to_fact(self) -> Row | None:
         facts, claims = self._claims(most=3)
-        premise = self._sentence(claims)
         claim = self._rng.choice(claims)
         kind = self._rng.random()
         if kind < 0.4:
-            return nli_row(premise, statement(claim, self._rng), "entailment", "graph_fact")
+            return self._asked(self._sentence(claims), claim, "entailment")
         if kind < 0.75:
+            single = [c for c in claims if single_valued(c.property)]
+            claim = self._rng.choice(single) if single else claim
             false = self._wrong(claim, facts)
             if false is None:
                 return None
-            if single_valued(claim.property):
-                return nli_row(premise, statement(false, self._rng), "contradiction", "graph_fact")
-            hypothesis = statement(false, self._rng)
-        elif kind < 0.9:
-            unstated = [f for f in facts if f.property not in {c.property for c in claims}]
+            label = "contradiction" if single_valued(claim.property) else "neutral"
+            exact = _same_year(claim.value, false.value)
+            return self._asked(self._sentence(claims, exact=exact), false, label)
+        premise = self._sentence(claims)
+        if kind < 0.9:
+            stated = {c.property for c in claims}
+            unstated = [f for f in facts if f.property not in stated]
             unstated = [
                 f for f in unstated if not any(same_value(f.value, c.value) for c in claims)
             ]
-            if not unstated:
-                return None
-            hypothesis = statement(self._rng.choice(unstated), self._rng)
-        else:
-            others = self._someone_else(claim)
-            if not others:
-                return None
-            hypothesis = claim.model_copy(update={"subject": others[0].subject}).text
+            return self._asked(premise, self._rng.choice(unstated), "neutral") if unstated else None
+        others = self._someone_else(claim)
+        if not others:
+            return None
+        hypothesis = claim.model_copy(update={"subject": others[0].subject}).text
         return nli_row(premise, hypothesis, "neutral", "graph_fact", neutral="irrelevant")
+
+    def _asked(self, premise: str, triple: Triple, label: str) -> Row:
+        """A sentence against a triple, whose date may be written out.
+
+        The bare ``relation: value`` is what the engine asks when it does not know whom a sentence
+        is about, so that sentence may start with a pronoun or a surname.
+        """
+        rng = self._rng
+        if rng.random() < 0.5:
+            triple = triple.model_copy(update={"value": surface(triple.value, rng.randrange(4))})
+        hypothesis = statement(triple, rng)
+        name = triple.subject
+        if not hypothesis.startswith(name) and premise.startswith(name) and rng.random() < 0.5:
+            other = rng.choice(("He", "She", "It", name.split()[-1]))
+            premise = finish(other + premise[len(name) :])
+        return nli_row(premise, hypothesis, label, "graph_fact", neutral="irrelevant")
 
     # --- parts -------------------------------------------------------------------------
 
@@ -249,14 +266,15 @@ class GraphPairs:
             else:
                 yield fact
 
-    def _sentence(self, claims: Sequence[Triple]) -> str:
-        """One sentence that states all claims of one subject."""
+    def _sentence(self, claims: Sequence[Triple], *, exact: bool = False) -> str:
+        """One sentence that states all claims of one subject; ``exact`` dates are given in full."""
         rng = self._rng
         if len(claims) == 1 and (rng.random() < 0.35):
             (claim,) = claims
-            turned = inversions(claim.property, claim.subject, self._value(claim))
-            return finish(rng.choice(turned)) if turned else sentence(claim, rng.randrange(60))
-        parts = [self._predicate(claim) for claim in claims]
+            turned = inversions(claim.property, claim.subject, self._value(claim, exact))
+            if turned:
+                return finish(rng.choice(turned))
+        parts = [self._predicate(claim, exact) for claim in claims]
         subject = claims[0].subject
         if len(parts) == 1:
             return finish(f"{subject} {parts[0]}")
@@ -266,18 +284,24 @@ class GraphPairs:
                           f"{subject}, which {parts[0]}, {tail}")  # fmt: skip
         return finish(f"{subject} {', '.join(parts[:-1])} and {parts[-1]}")
 
-    def _predicate(self, claim: Triple) -> str:
+    def _predicate(self, claim: Triple, exact: bool) -> str:
         variant = self._rng.randrange(len(phrasing(claim.property).predicates))
-        return predicate(claim.property, self._value(claim), variant)
+        return predicate(claim.property, self._value(claim, exact), variant)
 
-    def _value(self, claim: Triple) -> str:
+    def _value(self, claim: Triple, exact: bool) -> str:
         written = surface(claim.value, self._rng.randrange(4))
-        if written != claim.value and self._rng.random() < 0.15:
+        if written != claim.value and not exact and self._rng.random() < 0.15:
             return written.split()[-1] if written[-4:].isdigit() else written
         return written
 
     def _person(self, claims: Sequence[Triple]) -> bool:
         return any(phrasing(claim.property).subject_kind == "person" for claim in claims)
+
+
+def _same_year(one: str, other: str) -> bool:
+    """Whether two values are dates within one year, so that the year alone cannot tell them."""
+    years = [value.rsplit("-", 2)[0] for value in (one, other)]
+    return years[0] == years[1] and years[0].lstrip("-").isdigit()
 
 
 def _namesake(name: str, donor: str) -> str:

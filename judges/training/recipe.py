@@ -7,6 +7,7 @@ from pathlib import Path
 
 from guardrail.benchmarks.caqa.sources import assemble
 from judges.training.caqa_rows import caqa_rows
+from judges.training.claim_pairs import claim_rows
 from judges.training.data import load_nli
 from judges.training.graph_pairs import graph_rows
 from judges.training.rows import Row
@@ -57,8 +58,31 @@ _ATTRIBUTION = {
     "graph_fact": 0.6,
     "caqa": 1.0,
 }
-CURRICULUM = (Stage(0, _SENTENCES), Stage(500, _FACTS), Stage(1_200, _ATTRIBUTION))
-"""Plain sentence pairs first, then facts, then much attribution, the hardest to learn."""
+_FINISH = {
+    "vitaminc_real": 1.8,
+    "vitaminc_synthetic": 0.8,
+    "fever": 0.6,
+    "snli_dev": 2.5,
+    "mnli_dev_matched": 2.5,
+    "cad_snli": 1.2,
+    "conjnli": 0.3,
+    "infotabs_train": 0.8,
+    "tekgen": 0.2,
+    "tekgen_reverse": 0.4,
+    "dart": 1.0,
+    "graph": 0.4,
+    "graph_fact": 0.7,
+    "claims": 0.5,
+    "caqa": 0.8,
+}
+CURRICULUM = (
+    Stage(0, _SENTENCES),
+    Stage(500, _FACTS),
+    Stage(1_200, _ATTRIBUTION),
+    Stage(2_100, _FINISH),
+)
+"""Plain sentence pairs first, then facts, then much attribution, which is the hardest to learn
+and comes late and suddenly, and last a mixture that mends what lags behind."""
 
 WEIGHTS: Mapping[str, float] = {"caqa": 1.3}
 """Weight of a source's rows in the loss where it is not 1."""
@@ -66,6 +90,7 @@ WEIGHTS: Mapping[str, float] = {"caqa": 1.3}
 SEED = 13
 GRAPH_ROWS = 30_000
 CAQA_ROWS = 48_000
+CLAIM_ROWS = 9_000
 TEST_ROWS = 2_000
 """Rows of each constructed validation set."""
 
@@ -78,8 +103,11 @@ def load_rows(data: Path, *, seed: int) -> list[Row]:
         seed: Seed of all constructions.
     """
     graph = assemble(data)
+    sentences = load_nli(data).train
+    claims = [row for row in sentences if row.source == "vitaminc_real"]
     return [
-        *load_nli(data).train,
+        *sentences,
+        *claim_rows(claims, count=CLAIM_ROWS, seed=seed),
         *load_tekgen(data, seed=seed).train,
         *load_dart(data, seed=seed).train,
         *graph_rows(graph, rows=GRAPH_ROWS, seed=seed, split="train"),
