@@ -1,0 +1,73 @@
+from pathlib import Path
+
+import pytest
+
+from guardrail import STRICT, ConfigError, GuardrailConfig
+
+SETTINGS = """
+judge = "none"
+scorers = ["sck"]
+log = "scores.sqlite"
+
+[graph]
+limit = 50
+
+[policy]
+base = "strict"
+deadline_s = 5.0
+thresholds = {overall = 0.5}
+"""
+
+
+def test_toml_then_environment(tmp_path: Path) -> None:
+    path = tmp_path / "guardrail.toml"
+    path.write_text(SETTINGS)
+    environ = {"GUARDRAIL_GRAPH__LIMIT": "7", "GUARDRAIL_JUDGE": "onnx", "HOME": "/"}
+    config = GuardrailConfig.from_toml(path, environ=environ)
+    assert config.judge == "onnx"
+    assert config.graph.limit == 7
+    assert config.log == Path("scores.sqlite")
+    assert config.policy == STRICT.model_copy(
+        update={"deadline_s": 5.0, "thresholds": {"overall": 0.5}}
+    )
+
+
+def test_names_stand_for_whole_sections() -> None:
+    config = GuardrailConfig.from_env(
+        {
+            "GUARDRAIL_GRAPH": "facts.nt",
+            "GUARDRAIL_GRAPH__LIMIT": "3",
+            "GUARDRAIL_POLICY": "strict",
+            "GUARDRAIL_SCORERS": '["sck", "conner"]',
+        }
+    )
+    assert (config.graph.location, config.graph.limit) == ("facts.nt", 3)
+    assert config.policy is not None
+    assert config.policy.name == "strict"
+    assert config.scorers == ("sck", "conner")
+
+
+@pytest.mark.parametrize(
+    ("environ", "message"),
+    [
+        ({"GUARDRAIL_JUGDE": "x"}, "no setting 'jugde'; did you mean 'judge'"),
+        ({"GUARDRAIL_GRAPH__LIMITS": "5"}, "did you mean 'limit'"),
+        ({"GUARDRAIL_POLICY__DEADLINE": "5"}, "did you mean 'deadline_s'"),
+        ({"GUARDRAIL_POLICY": "strct"}, "did you mean 'strict'"),
+        ({"GUARDRAIL_GRAPH__LIMIT": "0"}, "graph.limit: Input should be greater"),
+    ],
+)
+def test_a_wrong_setting_is_named_with_the_nearest_right_one(
+    environ: dict[str, str], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        GuardrailConfig.from_env(environ)
+
+
+def test_a_file_that_is_no_toml(tmp_path: Path) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_text("judge = ")
+    with pytest.raises(ConfigError, match="is not TOML"):
+        GuardrailConfig.from_toml(path, environ={})
+    with pytest.raises(ConfigError, match="cannot read"):
+        GuardrailConfig.from_toml(tmp_path / "none.toml", environ={})

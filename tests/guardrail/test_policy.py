@@ -1,0 +1,115 @@
+import pytest
+
+from guardrail import (
+    ANNOTATE,
+    BEST_OF_N,
+    STRICT,
+    Action,
+    AttributedAnswer,
+    Category,
+    ConfigError,
+    Score,
+    ScoreCard,
+    Sentence,
+    Span,
+    SpanKind,
+    Triple,
+    policy_named,
+)
+from guardrail.policy import decide, feedback
+from guardrail.rendering import marked_text, without_sentences
+
+BORN = Triple(subject="Ada", property="date of birth", value="1815-12-10")
+TEXT = "# Ada\n- Ada was born in 1800.\n- Ada wrote notes. She liked tea. \n1. She met Bob."
+
+
+def sentence(
+    text: str, category: Category, kind: SpanKind | None = None, phrase: str = ""
+) -> Sentence:
+    start = TEXT.index(text)
+    spans: tuple[Span, ...] = ()
+    if kind is not None:
+        at = TEXT.index(phrase, start)
+        triple = None if kind is SpanKind.NA else BORN
+        spans = (Span(text=phrase, start=at, end=at + len(phrase), kind=kind, triple=triple),)
+    return Sentence(
+        text=text,
+        start=start,
+        end=start + len(text),
+        category=category,
+        na=kind is SpanKind.NA,
+        citations=(BORN.citation,) if kind is SpanKind.SUPPORTED else (),
+        spans=spans,
+    )
+
+
+WRONG = sentence("Ada was born in 1800.", Category.CONTRADICTORY, SpanKind.CONTRADICTED, "1800")
+RIGHT = sentence("Ada wrote notes.", Category.SUPPORTIVE, SpanKind.SUPPORTED, "notes")
+TEA = sentence("She liked tea.", Category.IRRELEVANT, SpanKind.NA, "tea")
+BOB = sentence("She met Bob.", Category.IRRELEVANT, SpanKind.NA, "Bob")
+SENTENCES = (WRONG, RIGHT, TEA, BOB)
+ANSWER = AttributedAnswer(text=TEXT, marked=marked_text(TEXT, SENTENCES), sentences=SENTENCES)
+CARD = ScoreCard(overall=Score(value=0.25), scores={"sck": Score(reason="not asked")})
+
+
+def test_annotate_keeps_every_word_and_gives_reasons() -> None:
+    decision = decide(ANNOTATE, ANSWER, CARD)
+    assert decision.action is Action.ANNOTATE
+    assert decision.answer == ANSWER
+    assert decision.reasons[0] == (
+        'contradicted: "Ada was born in 1800." against Ada, date of birth: 1815-12-10.'
+    )
+    assert "Ada was born in 1800 [NA].\n- Ada wrote notes [Ada, date of birth:" in ANSWER.marked
+
+
+def test_strict_takes_the_line_of_a_contradicted_item_with_it() -> None:
+    decision = decide(STRICT, ANSWER, CARD)
+    assert decision.action is Action.FILTER
+    assert decision.answer.text == "# Ada\n- Ada wrote notes. She liked tea. \n1. She met Bob."
+
+
+@pytest.mark.parametrize(
+    "removed", [(WRONG,), (RIGHT,), (TEA,), (WRONG, BOB), (RIGHT, TEA), SENTENCES]
+)
+def test_offsets_follow_the_text_when_sentences_go(removed: tuple[Sentence, ...]) -> None:
+    left = without_sentences(ANSWER, removed)
+    assert [one.text for one in left.sentences] == [
+        one.text for one in SENTENCES if one not in removed
+    ]
+    for one in left.sentences:
+        assert left.text[one.start : one.end] == one.text
+        for span in one.spans:
+            assert left.text[span.start : span.end] == span.text
+
+
+def test_a_score_below_its_threshold_asks_for_another_answer() -> None:
+    decision = decide(BEST_OF_N, ANSWER, CARD)
+    assert decision.action is Action.REGENERATE
+    assert "overall is 0.25, below 0.60" in decision.reasons
+
+
+def test_a_score_without_a_value_is_not_below_a_threshold() -> None:
+    policy = ANNOTATE.model_copy(update={"thresholds": {"sck": 0.9}, "below": Action.REFUSE})
+    assert decide(policy, ANSWER, CARD).action is Action.ANNOTATE
+
+
+def test_refusal_when_nothing_is_left_that_is_supported() -> None:
+    only = AttributedAnswer(text=TEXT, marked=TEXT, sentences=(WRONG, TEA))
+    decision = decide(STRICT, only, CARD)
+    assert decision.action is Action.REFUSE
+    assert decision.answer.text == STRICT.refusal
+
+
+def test_feedback_names_what_failed() -> None:
+    lines = [(one.text, one.reason) for one in feedback(ANSWER)]
+    assert lines == [
+        ("Ada was born in 1800.", "but Ada, date of birth: 1815-12-10."),
+        ("She liked tea.", 'no support is given for "tea"'),
+        ("She met Bob.", 'no support is given for "Bob"'),
+    ]
+
+
+def test_policies_are_found_by_name() -> None:
+    assert policy_named("best_of_n") is BEST_OF_N
+    with pytest.raises(ConfigError, match="did you mean 'strict'"):
+        policy_named("strct")
