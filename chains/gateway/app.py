@@ -1,0 +1,334 @@
+"""The gateway as an ASGI application."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+
+import httpx
+from fastapi import FastAPI, Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from chains.gateway.checks import CheckBody, RankBody, check, rank
+from chains.gateway.metrics import CONTENT_TYPE_LATEST, Metrics
+from chains.gateway.page import page_response
+from chains.gateway.requests import (
+    RejectedError,
+    admit,
+    error_response,
+    read_body,
+    read_json,
+    read_model,
+)
+from chains.gateway.settings import GatewaySettings
+from chains.gateway.streaming import BrokenOffError, JudgedStream, unless_gone
+from chains.gateway.upstream import Upstream, kept_headers
+from chains.openai_exchange import Endpoint, Exchange, GuardedReply, Reply, StreamGuard
+from chains.openai_text import JSON, Guarding
+from guardrail import Guardrail, GuardrailConfig
+from guardrail.errors import GuardrailError
+
+__all__ = ["create_app"]
+
+log = logging.getLogger("chains.gateway")
+
+PREFIX = "/v1"
+UNTOUCHED = (
+    ("GET", "models"),
+    ("GET", "models/{rest:path}"),
+    ("POST", "embeddings"),
+    ("POST", "moderations"),
+    ("POST", "audio/speech"),
+    ("POST", "audio/transcriptions"),
+    ("POST", "audio/translations"),
+    ("POST", "images/generations"),
+    ("POST", "images/edits"),
+    ("POST", "images/variations"),
+)
+"""Calls whose replies hold no answer of a language model; they are passed on as they are."""
+JUDGED = {"chat/completions": Endpoint.CHAT, "responses": Endpoint.RESPONSES}
+METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+
+
+def create_app(
+    guard: Guardrail | GuardrailConfig,
+    settings: GatewaySettings | None = None,
+    *,
+    client: httpx.AsyncClient | None = None,
+) -> FastAPI:
+    """Make the gateway.
+
+    Args:
+        guard: The guardrail, or its settings to make one that is closed with the application.
+            The policy of the settings decides on answers.
+        settings: Upstream, keys and limits; the environment's when None.
+        client: HTTP client for the upstream, in place of one made here.
+    """
+    gateway = _Gateway(guard, settings or GatewaySettings.from_env(), client)
+    # The interactive documentation would load scripts from elsewhere.
+    app = FastAPI(
+        title="kg-guardrail gateway", docs_url=None, redoc_url=None, lifespan=gateway.lifespan
+    )
+    for path in JUDGED:
+        app.add_api_route(f"{PREFIX}/{path}", gateway.judged, methods=["POST"])
+    for method, path in UNTOUCHED:
+        app.add_api_route(f"{PREFIX}/{path}", gateway.untouched, methods=[method])
+    app.add_api_route(f"{PREFIX}/checks", gateway.checks, methods=["POST"])
+    app.add_api_route(f"{PREFIX}/rank", gateway.rank, methods=["POST"])
+    app.add_api_route(f"{PREFIX}/{{rest:path}}", gateway.refused, methods=METHODS)
+    app.add_api_route("/healthz", gateway.healthz)
+    app.add_api_route("/readyz", gateway.readyz)
+    app.add_api_route("/metrics", gateway.metrics_page)
+    app.add_api_route("/", page_response)
+    app.add_exception_handler(GuardrailError, lambda request, error: error_response(error))
+    app.add_middleware(_Counted, metrics=gateway.metrics, concurrency=gateway.settings.concurrency)
+    return app
+
+
+class _Gateway:
+    def __init__(
+        self,
+        guard: Guardrail | GuardrailConfig,
+        settings: GatewaySettings,
+        client: httpx.AsyncClient | None,
+    ) -> None:
+        self._owns_guard = isinstance(guard, GuardrailConfig)
+        self.guard = Guardrail(guard) if isinstance(guard, GuardrailConfig) else guard
+        self.settings = settings
+        self.metrics = Metrics()
+        self._guarding = Guarding(
+            guard=self.guard,
+            policy=self.guard.config.policy,
+            style=settings.style,
+            mode=settings.stream_mode,
+        )
+        self._upstream = Upstream(settings, client)
+        self._ready: str | None = "the guardrail is loading"
+
+    @asynccontextmanager
+    async def lifespan(self, app: FastAPI) -> AsyncIterator[None]:
+        """Load the guardrail beside the first requests; release all at the end."""
+        loading = asyncio.create_task(self._load())
+        try:
+            yield
+        finally:
+            self._ready = "the gateway is stopping"
+            with suppress(GuardrailError):
+                await loading
+            await self._upstream.close()
+            if self._owns_guard:
+                await asyncio.to_thread(self.guard.close)
+
+    async def _load(self) -> None:
+        try:
+            await asyncio.to_thread(self.guard.warm_up)
+        except GuardrailError as error:
+            self._ready = f"the guardrail cannot be loaded: {error}"
+            log.error("%s", self._ready)
+        else:
+            self._ready = None
+
+    # --- judged calls --------------------------------------------------------------------
+
+    async def judged(self, request: Request) -> Response:
+        """A call whose reply is judged before it leaves."""
+        admit(request, self.settings)
+        self._need_upstream()
+        begin = time.perf_counter()
+        body = await read_json(request, self.settings)
+        path = request.url.path.removeprefix(PREFIX)
+        exchange = Exchange(self._guarding, JUDGED[path.strip("/")], body)
+        if exchange.streams_through:
+            return await self._stream(request, path, body, exchange, begin)
+
+        async def send(body: JSON) -> Reply:
+            return await self._upstream.send(path, request.headers, body)
+
+        async with self._in_time():
+            guarded = await unless_gone(request.receive, exchange.whole(send))
+        return self._whole(guarded)
+
+    async def _stream(
+        self, request: Request, path: str, body: JSON, exchange: Exchange, begin: float
+    ) -> Response:
+        stack = AsyncExitStack()
+        try:
+            content = json.dumps(body).encode()
+            async with self._in_time():
+                response = await unless_gone(
+                    request.receive,
+                    stack.enter_async_context(
+                        self._upstream.open("POST", path, request.headers, content)
+                    ),
+                )
+                kind = response.headers.get("content-type", "")
+                if response.status_code >= 300 or not kind.startswith("text/event-stream"):
+                    reply = await unless_gone(request.receive, self._upstream.read(response))
+                    await stack.aclose()
+                    return self._whole(await exchange.judge(reply))
+        except BaseException:
+            await stack.aclose()
+            raise
+        return JudgedStream(
+            self._pieces(response, exchange.stream(), begin),
+            status=response.status_code,
+            headers=kept_headers(response.headers.multi_items()),
+            seconds=self.settings.timeout_s,
+            closed=stack.aclose,
+        )
+
+    async def _pieces(
+        self, response: httpx.Response, guard: StreamGuard, begin: float
+    ) -> AsyncIterator[bytes]:
+        waited = False
+        try:
+            async for chunk in response.aiter_bytes():
+                yield await guard.feed(chunk)
+                if guard.released and not waited:
+                    waited = True
+                    self.metrics.first_release(time.perf_counter() - begin)
+            yield await guard.finish()
+        except httpx.HTTPError as error:
+            log.warning("the upstream broke off in a stream: %s", type(error).__name__)
+            raise BrokenOffError("the upstream broke off") from error
+        finally:
+            self.metrics.answers(guard.answers)
+
+    def _whole(self, guarded: GuardedReply) -> Response:
+        self.metrics.answers(guarded.answers)
+        reply = guarded.reply
+        body, kind = reply.body, None
+        if guarded.events is not None:
+            body = b"".join(event.encode() for event in guarded.events)
+            kind = "text/event-stream; charset=utf-8"
+        return _response(reply._replace(body=body), kind)
+
+    # --- other calls ---------------------------------------------------------------------
+
+    async def untouched(self, request: Request) -> Response:
+        """A call whose reply holds nothing to judge."""
+        admit(request, self.settings)
+        self._need_upstream()
+        content = await read_body(request, self.settings)
+        path = request.url.path.removeprefix(PREFIX)
+        query = f"?{request.url.query}" if request.url.query else ""
+
+        async def exchange() -> Reply:
+            async with self._upstream.open(
+                request.method, path + query, request.headers, content
+            ) as response:
+                return await self._upstream.read(response)
+
+        async with self._in_time():
+            return _response(await unless_gone(request.receive, exchange()))
+
+    async def refused(self, request: Request) -> Response:
+        """A call whose reply could hold unjudged text."""
+        admit(request, self.settings)
+        raise RejectedError(
+            403,
+            f"this gateway does not judge what {request.url.path} returns and therefore does not "
+            "pass it on; use /v1/chat/completions or /v1/responses",
+            "not_guarded",
+        )
+
+    async def checks(self, request: Request) -> Response:
+        """Check an answer; nothing is sent to the upstream."""
+        admit(request, self.settings)
+        body = await read_model(request, self.settings, CheckBody)
+        async with self._in_time():
+            answer = await unless_gone(request.receive, check(self.guard, body))
+        self.metrics.answers([answer])
+        return Response(answer.model_dump_json(), media_type="application/json")
+
+    async def rank(self, request: Request) -> Response:
+        """Rank answers; nothing is sent to the upstream."""
+        admit(request, self.settings)
+        body = await read_model(request, self.settings, RankBody)
+        async with self._in_time():
+            ranking = await unless_gone(request.receive, rank(self.guard, body))
+        return Response(ranking.model_dump_json(), media_type="application/json")
+
+    async def healthz(self) -> Response:
+        """The process lives."""
+        return JSONResponse({"status": "ok"})
+
+    async def readyz(self) -> Response:
+        """The guardrail is loaded and the gateway is not about to stop."""
+        if self._ready is not None:
+            return JSONResponse({"status": self._ready}, 503)
+        return JSONResponse({"status": "ready", "upstream": self.settings.upstream is not None})
+
+    async def metrics_page(self) -> Response:
+        """Numbers for Prometheus."""
+        return Response(self.metrics.page(), media_type=CONTENT_TYPE_LATEST)
+
+    def _need_upstream(self) -> None:
+        if self.settings.upstream is None:
+            raise RejectedError(
+                503, "this gateway has no upstream; start it with --upstream URL", "no_upstream"
+            )
+
+    @asynccontextmanager
+    async def _in_time(self) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout(self.settings.timeout_s):
+                yield
+        except TimeoutError as error:
+            raise RejectedError(504, "the exchange took too long", "timeout") from error
+
+
+class _Counted:
+    """Counts requests, and turns away those that are too many."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics, concurrency: int) -> None:
+        self._app = app
+        self._metrics = metrics
+        self._concurrency = concurrency
+        self._in_work = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not scope["path"].startswith(PREFIX + "/"):
+            await self._app(scope, receive, send)
+            return
+        status = 500
+
+        async def noting(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        begin = time.perf_counter()
+        self._in_work += 1
+        self._metrics.in_work.inc()
+        try:
+            if self._in_work > self._concurrency:
+                busy = RejectedError(503, "the gateway is busy", "overloaded", {"retry-after": "1"})
+                await error_response(busy)(scope, receive, noting)
+            else:
+                await self._app(scope, receive, noting)
+        finally:
+            self._in_work -= 1
+            self._metrics.in_work.dec()
+            # The template, since paths would make a series for every model's name.
+            route = getattr(scope.get("route"), "path", "none")
+            self._metrics.request(route, status, time.perf_counter() - begin)
+
+
+def _response(reply: Reply, kind: str | None = None) -> Response:
+    response = Response(reply.body, reply.status)
+    drop = {"content-type"} if kind else set()
+    response.raw_headers += [
+        (name.lower().encode("latin-1"), value.encode("latin-1"))
+        for name, value in reply.headers
+        if name.lower() not in drop
+    ]
+    if kind:
+        response.headers["content-type"] = kind
+    return response

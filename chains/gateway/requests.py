@@ -1,0 +1,131 @@
+"""Requests at the gateway's door: size, key, JSON, and errors in the protocol's words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TypeVar
+
+from fastapi import Request
+from pydantic import BaseModel, ValidationError
+from starlette.responses import JSONResponse
+
+from chains.gateway.settings import GatewaySettings
+from chains.gateway.streaming import CallerGoneError
+from chains.gateway.upstream import UpstreamUnreachableError
+from chains.openai_exchange import error_body
+from chains.openai_text import JSON, UnreadableReplyError
+from guardrail.errors import ConfigError, GuardrailError, InputError
+
+__all__ = ["RejectedError", "admit", "error_response", "read_body", "read_json", "read_model"]
+
+Model = TypeVar("Model", bound=BaseModel)
+
+CLIENT_CLOSED = 499
+"""What servers log for a caller that went away; nobody receives it."""
+
+
+class RejectedError(GuardrailError):
+    """A request that cannot be served.
+
+    Args:
+        status: HTTP status.
+        message: What to do about it.
+        code: For programs.
+        headers: Headers of the reply.
+    """
+
+    def __init__(
+        self, status: int, message: str, code: str, headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.headers = dict(headers or {})
+
+
+def error_response(error: GuardrailError) -> JSONResponse:
+    """An error as the protocol writes it."""
+    headers = {}
+    match error:
+        case RejectedError():
+            status, code, headers = error.status, error.code, error.headers
+        case InputError() | ConfigError():
+            status, code = 400, "invalid_request"
+        case UpstreamUnreachableError():
+            status, code = (504 if error.late else 502), "upstream_unreachable"
+        case UnreadableReplyError():
+            status, code = 502, "bad_upstream_reply"
+        case CallerGoneError():
+            status, code = CLIENT_CLOSED, "caller_gone"
+        case _:
+            status, code = 503, "guardrail_unavailable"
+    kind = "invalid_request_error" if status < 500 else "server_error"
+    return JSONResponse(error_body(str(error), kind=kind, code=code), status, headers=headers)
+
+
+def admit(request: Request, settings: GatewaySettings) -> None:
+    """Let a caller in who has one of the gateway's keys, where it has any.
+
+    Raises:
+        RejectedError: With status 401.
+    """
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    key = token.strip() if scheme.lower() == "bearer" else request.headers.get("api-key")
+    if not settings.admits(key):
+        raise RejectedError(
+            401, "this gateway needs one of its keys", "invalid_api_key",
+            {"www-authenticate": "Bearer"},
+        )  # fmt: skip
+
+
+async def read_body(request: Request, settings: GatewaySettings) -> bytes:
+    """Read a request's body.
+
+    Raises:
+        RejectedError: With status 413, as soon as it is larger than allowed.
+    """
+    limit = settings.max_body_bytes
+    too_large = RejectedError(
+        413, f"the request is larger than the {limit} bytes allowed", "request_too_large"
+    )
+    told = request.headers.get("content-length", "")
+    if told.isdigit() and int(told) > limit:
+        raise too_large
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > limit:
+            raise too_large
+    return bytes(body)
+
+
+async def read_json(request: Request, settings: GatewaySettings) -> JSON:
+    """Read a request's body as a JSON object.
+
+    Raises:
+        RejectedError: It is too large or no JSON object.
+    """
+    try:
+        body = json.loads(await read_body(request, settings))
+    except (ValueError, RecursionError) as error:
+        raise RejectedError(400, "the request's body is not JSON", "invalid_json") from error
+    if not isinstance(body, dict):
+        raise RejectedError(400, "the request's body is not a JSON object", "invalid_json")
+    return body
+
+
+async def read_model(request: Request, settings: GatewaySettings, model: type[Model]) -> Model:
+    """Read a request's body as a model.
+
+    Raises:
+        RejectedError: It is too large or of another shape.
+    """
+    try:
+        return model.model_validate_json(await read_body(request, settings))
+    except ValidationError as error:
+        told = "; ".join(
+            f"{'.'.join(map(str, one['loc'])) or 'body'}: {one['msg']}"
+            for one in error.errors(include_input=False)
+        )
+        raise RejectedError(400, told, "invalid_request") from error

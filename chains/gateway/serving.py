@@ -1,0 +1,67 @@
+"""Runs the gateway: one process, or several workers behind one socket."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import ExitStack
+
+import uvicorn
+from fastapi import FastAPI
+
+from chains.gateway.app import create_app
+from chains.gateway.metrics import MULTIPROCESS
+from chains.gateway.settings import ENV_PREFIX, GatewaySettings
+from guardrail import GuardrailConfig
+
+__all__ = ["run", "worker_app"]
+
+CONFIG_VARIABLE = "KG_WORKER_CONFIG"
+"""Hands the guardrail's settings from the parent to its workers, as JSON; they hold no key."""
+
+
+def run(
+    config: GuardrailConfig, *, upstream: str | None, host: str, port: int, workers: int = 1
+) -> None:
+    """Serve until told to stop; requests in work are then finished first.
+
+    Args:
+        config: Of the guardrail; its policy decides on answers.
+        upstream: Address of the server to guard, with ``/v1``; None for the environment's.
+        host: Address to listen on.
+        port: Port to listen on; 0 for a free one.
+        workers: Processes.
+
+    Raises:
+        ConfigError: A setting in the environment is unknown or malformed.
+    """
+    settings = GatewaySettings.from_env(upstream=upstream)
+    options = {
+        "host": host,
+        "port": port,
+        "timeout_graceful_shutdown": int(settings.drain_s),
+        "log_level": "info",
+        "server_header": False,
+    }
+    if workers == 1:
+        uvicorn.run(create_app(config, settings), **options)  # type: ignore[arg-type]
+        return
+    with ExitStack() as stack:
+        os.environ[CONFIG_VARIABLE] = config.model_dump_json()
+        if settings.upstream is not None:
+            os.environ[f"{ENV_PREFIX}UPSTREAM"] = settings.upstream
+        if MULTIPROCESS not in os.environ:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kg-gateway-"))
+            os.environ[MULTIPROCESS] = folder
+        uvicorn.run(
+            "chains.gateway.serving:worker_app",
+            factory=True,
+            workers=workers,
+            **options,  # type: ignore[arg-type]
+        )
+
+
+def worker_app() -> FastAPI:
+    """The application of one worker, from what its parent left in the environment."""
+    config = GuardrailConfig.model_validate_json(os.environ[CONFIG_VARIABLE])
+    return create_app(config, GatewaySettings.from_env())

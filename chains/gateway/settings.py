@@ -1,0 +1,113 @@
+"""Settings of the gateway, from the command line and the environment; never from a request."""
+
+from __future__ import annotations
+
+import hmac
+import os
+from collections.abc import Mapping
+from typing import Self
+from urllib.parse import urlsplit
+
+from pydantic import Field, SecretStr, ValidationError, field_validator
+
+from chains.rendition import MarkerStyle
+from chains.streaming import StreamMode
+from guardrail.errors import ConfigError
+from guardrail.types import Value
+
+__all__ = ["ENV_PREFIX", "GatewaySettings"]
+
+ENV_PREFIX = "KG_GATEWAY_"
+"""``KG_GATEWAY_KEYS=a,b``, ``KG_GATEWAY_MAX_BODY_BYTES=…`` and so on, one for each field."""
+
+
+class GatewaySettings(Value):
+    """What the gateway does beside judging.
+
+    Attributes:
+        upstream: Address of the OpenAI-compatible server, with its ``/v1``; None to serve the
+            checking endpoints alone.
+        upstream_key: Sent to the upstream in place of the caller's key.
+        keys: Keys of this gateway; where there are any, callers need one of them, and it is not
+            passed on. Without, the caller's key is passed through to the upstream.
+        style: How markers look in the text.
+        stream_mode: When streamed text is released.
+        max_body_bytes: Largest request that is read.
+        max_reply_bytes: Largest reply that is read from the upstream as a whole.
+        connect_timeout_s: Seconds to reach the upstream.
+        timeout_s: Seconds for one exchange, streams included.
+        drain_s: Seconds that exchanges in work get when the gateway is told to stop.
+        concurrency: Exchanges in work at once in one worker; more get status 503.
+    """
+
+    upstream: str | None = None
+    upstream_key: SecretStr | None = None
+    keys: tuple[SecretStr, ...] = ()
+    style: MarkerStyle = MarkerStyle.KALMA
+    stream_mode: StreamMode = StreamMode.SENTENCE
+    max_body_bytes: int = Field(default=8 * 1024 * 1024, ge=1)
+    max_reply_bytes: int = Field(default=32 * 1024 * 1024, ge=1)
+    connect_timeout_s: float = Field(default=10.0, gt=0)
+    timeout_s: float = Field(default=600.0, gt=0)
+    drain_s: float = Field(default=30.0, ge=0)
+    concurrency: int = Field(default=512, ge=1)
+
+    @field_validator("upstream")
+    @classmethod
+    def _plain_address(cls, address: str | None) -> str | None:
+        if address is None:
+            return None
+        parts = urlsplit(address)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"{address!r} is not an http or https address")
+        if parts.query or parts.fragment:
+            raise ValueError("the upstream's address takes no query and no fragment")
+        return address.rstrip("/")
+
+    @field_validator("keys", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        return [key.strip() for key in value.split(",")] if isinstance(value, str) else value
+
+    @field_validator("keys")
+    @classmethod
+    def _no_empty_key(cls, keys: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
+        return tuple(key for key in keys if key.get_secret_value())
+
+    @classmethod
+    def from_env(
+        cls, *, upstream: str | None = None, environ: Mapping[str, str] | None = None
+    ) -> Self:
+        """Read the environment.
+
+        Args:
+            upstream: Wins over the environment.
+            environ: Variables to read; those of the process by default.
+
+        Raises:
+            ConfigError: A variable names no setting, or its value is malformed.
+        """
+        variables = os.environ if environ is None else environ
+        values: dict[str, object] = {
+            name.removeprefix(ENV_PREFIX).lower(): text
+            for name, text in variables.items()
+            if name.startswith(ENV_PREFIX)
+        }
+        if upstream is not None:
+            values["upstream"] = upstream
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            told = "; ".join(
+                f"{ENV_PREFIX}{'_'.join(map(str, one['loc'])).upper()}: {one['msg']}"
+                for one in error.errors(include_input=False)
+            )
+            raise ConfigError(f"the gateway's settings: {told}") from None
+
+    def admits(self, key: str | None) -> bool:
+        """Whether a caller with this key may use the gateway; takes the same time for any key."""
+        if not self.keys:
+            return True
+        given = (key or "").encode()
+        matches = [hmac.compare_digest(given, one.get_secret_value().encode()) for one in self.keys]
+        return any(matches)

@@ -1,0 +1,175 @@
+"""The model's server behind the gateway, over one pool of connections."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+
+import httpx
+
+from chains.gateway.settings import GatewaySettings
+from chains.openai_exchange import Reply
+from chains.openai_text import JSON, UnreadableReplyError
+from guardrail.errors import ModelError
+
+__all__ = ["Upstream", "UpstreamUnreachableError"]
+
+PASSED_ON = frozenset(
+    {
+        "accept",
+        "api-key",
+        "authorization",
+        "content-type",
+        "idempotency-key",
+        "traceparent",
+        "tracestate",
+        "user-agent",
+        "x-client-request-id",
+        "x-request-id",
+    }
+)
+"""Headers of a request that the upstream sees, beside those of the prefixes below."""
+PASSED_ON_PREFIXES = ("openai-", "x-stainless-")
+
+KEPT_BACK = frozenset(
+    {
+        "connection",
+        "content-encoding",
+        "content-length",
+        "date",
+        "keep-alive",
+        "proxy-authenticate",
+        "server",
+        "set-cookie",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+"""Headers of a reply that concern the upstream's own connection."""
+
+
+class UpstreamUnreachableError(ModelError):
+    """The upstream could not be reached, or broke off.
+
+    Args:
+        message: What happened; without addresses or content.
+        late: Whether time ran out.
+    """
+
+    def __init__(self, message: str, *, late: bool) -> None:
+        super().__init__(message)
+        self.late = late
+
+
+class Upstream:
+    """Sends requests to the configured server, and to no other.
+
+    Args:
+        settings: Address, key and limits.
+        client: An HTTP client to use in place of one made here.
+    """
+
+    def __init__(self, settings: GatewaySettings, client: httpx.AsyncClient | None = None) -> None:
+        self._settings = settings
+        self._client = client or httpx.AsyncClient(
+            timeout=httpx.Timeout(settings.timeout_s, connect=settings.connect_timeout_s),
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=100),
+            follow_redirects=False,
+        )
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._client.aclose()
+
+    async def send(self, path: str, headers: Mapping[str, str], body: JSON) -> Reply:
+        """Send a JSON request and read the whole reply.
+
+        Raises:
+            UpstreamUnreachableError: There is no reply.
+            UnreadableReplyError: It is too large, or a redirection.
+        """
+        content = json.dumps(body).encode()
+        async with self.open("POST", path, headers, content) as response:
+            return await self.read(response)
+
+    @asynccontextmanager
+    async def open(
+        self, method: str, path: str, headers: Mapping[str, str], content: bytes
+    ) -> AsyncIterator[httpx.Response]:
+        """Send a request; the reply's body is still to be read.
+
+        Args:
+            method: HTTP method.
+            path: Path and query behind the upstream's address.
+            headers: The caller's headers, of which some are passed on.
+            content: The body.
+
+        Raises:
+            UpstreamUnreachableError: There is no reply.
+            UnreadableReplyError: It is a redirection, which would lead round the gateway.
+        """
+        request = self._client.build_request(
+            method,
+            f"{self._settings.upstream}{path}",
+            headers=self._passed_on(headers),
+            content=content,
+        )
+        try:
+            response = await self._client.send(request, stream=True)
+        except httpx.TimeoutException as error:
+            raise UpstreamUnreachableError("the model's server took too long", late=True) from error
+        except httpx.HTTPError as error:
+            message = f"the model's server cannot be reached ({type(error).__name__})"
+            raise UpstreamUnreachableError(message, late=False) from error
+        try:
+            if response.is_redirect:
+                raise UnreadableReplyError("the model's server redirects; give its final address")
+            yield response
+        finally:
+            await response.aclose()
+
+    async def read(self, response: httpx.Response) -> Reply:
+        """Read a whole reply.
+
+        Raises:
+            UpstreamUnreachableError: It breaks off.
+            UnreadableReplyError: It is too large.
+        """
+        body = bytearray()
+        try:
+            async for chunk in response.aiter_bytes():
+                body += chunk
+                if len(body) > self._settings.max_reply_bytes:
+                    raise UnreadableReplyError("the reply of the model's server is too large")
+        except httpx.TimeoutException as error:
+            raise UpstreamUnreachableError("the model's server took too long", late=True) from error
+        except httpx.HTTPError as error:
+            message = f"the model's server broke off ({type(error).__name__})"
+            raise UpstreamUnreachableError(message, late=False) from error
+        return Reply(
+            response.status_code, kept_headers(response.headers.multi_items()), bytes(body)
+        )
+
+    def _passed_on(self, headers: Mapping[str, str]) -> dict[str, str]:
+        kept = {
+            name: value
+            for name, value in headers.items()
+            if name.lower() in PASSED_ON or name.lower().startswith(PASSED_ON_PREFIXES)
+        }
+        if self._settings.keys or self._settings.upstream_key:
+            # The caller's key is this gateway's, not the upstream's.
+            kept = {
+                name: value
+                for name, value in kept.items()
+                if name.lower() not in ("authorization", "api-key")
+            }
+        if self._settings.upstream_key:
+            kept["authorization"] = f"Bearer {self._settings.upstream_key.get_secret_value()}"
+        return kept
+
+
+def kept_headers(headers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """The headers of a reply that the caller sees."""
+    return tuple(pair for pair in headers if pair[0].lower() not in KEPT_BACK)

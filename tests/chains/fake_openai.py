@@ -1,0 +1,298 @@
+"""A server that speaks the OpenAI protocol, for tests: what it says is told by the model's name.
+
+``plain`` answers with one false sentence among true ones; ``tools`` calls a tool; ``json`` and
+``broken-json`` answer JSON mode; ``error-401`` and so on fail; ``cut`` breaks off in the middle.
+"""
+
+import asyncio
+import json
+import random
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from tests.chains.conftest import ANSWER, CANARY, FALSE_MIDDLE, TRUE_END, TRUE_START
+
+GOOD, FALSE, MORE = TRUE_START, FALSE_MIDDLE, TRUE_END
+JSON_ANSWER = '{"name": "Mary Shelley", "note": "any text"}'
+TOOL_CALL = {
+    "id": "call_1",
+    "type": "function",
+    "function": {"name": "look_up", "arguments": '{"name": "Mary Shelley"}'},
+}
+USAGE = {"prompt_tokens": 12, "completion_tokens": 30, "total_tokens": 42}
+CANDIDATES = [
+    f"Mary Shelley was born in {CANARY} on 4 May 1999.",
+    GOOD,
+    MORE + " " + FALSE,
+    ANSWER,
+    FALSE,
+]
+TEXTS = {
+    "json": JSON_ANSWER,
+    "broken-json": ANSWER,
+    "tools": "I will look that up.",
+    "false-only": FALSE,
+}
+SECRETS = {
+    "reasoning_content": f"Perhaps {CANARY}.",
+    "audio": {"transcript": FALSE},
+    "x_debug": {"raw": ANSWER},
+}
+
+
+class FakeOpenAI:
+    """The server, and what it was asked.
+
+    Attributes:
+        requests: Bodies of all requests, in order.
+        headers: Their headers.
+        seed: Of the sizes of the chunks that streams come in.
+        cancelled: Streams that the other side gave up.
+    """
+
+    def __init__(self) -> None:
+        self.requests: list[dict[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
+        self.seed = 0
+        self.cancelled = threading.Event()
+        self.app = Starlette(
+            routes=[
+                Route("/v1/chat/completions", self.chat, methods=["POST"]),
+                Route("/v1/responses", self.responses, methods=["POST"]),
+                Route("/v1/completions", self.legacy, methods=["POST"]),
+                Route("/v1/embeddings", self.embeddings, methods=["POST"]),
+                Route("/v1/models", self.models),
+            ]
+        )
+
+    async def _asked(self, request: Request) -> dict[str, Any]:
+        body: dict[str, Any] = await request.json()
+        self.requests.append(body)
+        self.headers.append(dict(request.headers))
+        return body
+
+    async def models(self, request: Request) -> Response:
+        self.headers.append(dict(request.headers))
+        model = {"id": "plain", "object": "model", "created": 0, "owned_by": "tests"}
+        return JSONResponse({"object": "list", "data": [model]})
+
+    async def legacy(self, request: Request) -> Response:
+        return JSONResponse({"object": "text_completion", "choices": [{"text": ANSWER}]})
+
+    async def embeddings(self, request: Request) -> Response:
+        await self._asked(request)
+        data = [{"object": "embedding", "index": 0, "embedding": [0.5, 0.25]}]
+        usage = {"prompt_tokens": 1, "total_tokens": 1}
+        return JSONResponse({"object": "list", "data": data, "model": "e", "usage": usage})
+
+    async def chat(self, request: Request) -> Response:
+        body = await self._asked(request)
+        model = body["model"]
+        if model.startswith("error-"):
+            return self._error(int(model.removeprefix("error-")))
+        if model == "slow":
+            await self._until_gone(request)
+        head = {"id": "chatcmpl-1", "created": 1, "model": model, "x_debug": SECRETS}
+        if body.get("stream"):
+            events = self._cut_events if model == "cut" else self._chat_events
+            return StreamingResponse(
+                self._chunked(events(head, body)), media_type="text/event-stream"
+            )
+        texts = CANDIDATES[: body["n"]] if body.get("n", 1) > 1 else [self._text(body)]
+        choices = [
+            {
+                "index": index,
+                "finish_reason": "tool_calls" if model == "tools" else "stop",
+                "logprobs": {"content": [{"token": text, "logprob": 0.0}], "refusal": None},
+                "message": {"role": "assistant", "content": text, "refusal": None, **SECRETS}
+                | ({"tool_calls": [TOOL_CALL]} if model == "tools" else {}),
+            }
+            for index, text in enumerate(texts)
+        ]
+        return JSONResponse(
+            head | {"object": "chat.completion", "choices": choices, "usage": USAGE},
+            headers={"x-request-id": "req_7"},
+        )
+
+    def _text(self, body: dict[str, Any]) -> str:
+        if body["model"] == "learns" and len(body["messages"]) > 1:
+            return GOOD
+        return TEXTS.get(body["model"], ANSWER)
+
+    async def _chat_events(self, head: dict[str, Any], body: dict[str, Any]) -> AsyncIterator[str]:
+        rng = random.Random(self.seed)
+        head = head | {"object": "chat.completion.chunk"}
+
+        def event(delta: dict[str, Any], finish: str | None = None, index: int = 0) -> str:
+            choice = {"index": index, "delta": delta, "finish_reason": finish, "logprobs": None}
+            return f"data: {json.dumps(head | {'choices': [choice]})}\n\n"
+
+        yield event({"role": "assistant", "content": ""})
+        yield event({"reasoning_content": f"Perhaps {CANARY}."})
+        for piece in pieces(self._text(body), rng):
+            yield event({"content": piece, "audio": {"transcript": piece}})
+        if body["model"] == "tools":
+            call = TOOL_CALL | {"index": 0}
+            first = call | {"function": {"name": "look_up", "arguments": ""}}
+            yield event({"tool_calls": [first]})
+            for part in ('{"name": ', '"Mary Shelley"}'):
+                yield event({"tool_calls": [{"index": 0, "function": {"arguments": part}}]})
+        yield event({}, "tool_calls" if body["model"] == "tools" else "stop")
+        if (body.get("stream_options") or {}).get("include_usage"):
+            yield f"data: {json.dumps(head | {'choices': [], 'usage': USAGE})}\n\n"
+        yield "data: [DONE]\n\n"
+
+    async def _cut_events(self, head: dict[str, Any], body: dict[str, Any]) -> AsyncIterator[str]:
+        count = 0
+        async for event in self._chat_events(head, body | {"model": "plain"}):
+            yield event
+            count += 1
+            if count == 6:
+                await asyncio.sleep(0.05)
+                raise ConnectionResetError("the server breaks off, as the test asks")
+
+    async def _chunked(self, events: AsyncIterator[str]) -> AsyncIterator[bytes]:
+        """The same bytes in chunks that end anywhere."""
+        rng = random.Random(self.seed)
+        async for event in events:
+            data = event.encode()
+            while data:
+                size = rng.randint(1, 200)
+                yield data[:size]
+                data = data[size:]
+
+    async def _until_gone(self, request: Request) -> None:
+        for _ in range(200):
+            if await request.is_disconnected():
+                self.cancelled.set()
+                return
+            await asyncio.sleep(0.05)
+
+    async def responses(self, request: Request) -> Response:
+        body = await self._asked(request)
+        if body.get("stream"):
+            return StreamingResponse(
+                self.stream_of("/responses", body), media_type="text/event-stream"
+            )
+        return JSONResponse(self._response(body)[0])
+
+    def _response(self, body: dict[str, Any]) -> tuple[dict[str, Any], str]:
+        text = TEXTS.get(body["model"], ANSWER)
+        part = {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+        message = {
+            "id": "msg_1",
+            "type": "message",
+            "role": "assistant",
+            "status": "completed",
+            "content": [part],
+        }
+        thought = {
+            "id": "rs_1",
+            "type": "reasoning",
+            "summary": [{"type": "summary_text", "text": FALSE}],
+        }
+        whole = {
+            "id": "resp_1",
+            "object": "response",
+            "created_at": 1,
+            "status": "completed",
+            "model": body["model"],
+            "output": [thought, message],
+            "output_text": text,
+            "parallel_tool_calls": True,
+            "tool_choice": "auto",
+            "tools": [],
+        }
+        return whole, text
+
+    async def _response_events(self, whole: dict[str, Any], text: str) -> AsyncIterator[str]:
+        thought, message = whole["output"]
+        begun = whole | {"output": [], "status": "in_progress"}
+        where = {"item_id": "msg_1", "output_index": 1, "content_index": 0}
+        part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
+        events: list[dict[str, Any]] = [
+            {"type": "response.created", "response": begun},
+            {"type": "response.in_progress", "response": begun},
+            {"type": "response.output_item.added", "output_index": 0, "item": thought},
+            {"type": "response.reasoning_summary_text.delta", "output_index": 0, "delta": FALSE},
+            {"type": "response.output_item.done", "output_index": 0, "item": thought},
+            {
+                "type": "response.output_item.added",
+                "output_index": 1,
+                "item": message | {"content": [], "status": "in_progress"},
+            },
+            {"type": "response.content_part.added", **where, "part": part},
+        ]
+        events += [
+            {"type": "response.output_text.delta", **where, "delta": piece, "logprobs": []}
+            for piece in pieces(text, random.Random(self.seed))
+        ]
+        events += [
+            {"type": "response.output_text.done", **where, "text": text, "logprobs": []},
+            {"type": "response.content_part.done", **where, "part": part | {"text": text}},
+            {"type": "response.output_item.done", "output_index": 1, "item": message},
+            {"type": "response.completed", "response": whole},
+        ]
+        for number, event in enumerate(events):
+            numbered = event | {"sequence_number": number}
+            yield f"event: {event['type']}\ndata: {json.dumps(numbered)}\n\n"
+
+    def in_process(self) -> httpx.AsyncBaseTransport:
+        """The streams of this server without a network, in the same random chunks."""
+        return _InProcess(self)
+
+    def stream_of(self, path: str, body: dict[str, Any]) -> AsyncIterator[bytes]:
+        """The bytes of a stream."""
+        if path.endswith("/responses"):
+            return self._chunked(self._response_events(*self._response(body)))
+        head = {"id": "chatcmpl-1", "created": 1, "model": body["model"], "x_debug": SECRETS}
+        return self._chunked(self._chat_events(head, body))
+
+    def _error(self, status: int) -> Response:
+        error = {"message": f"told to fail with {status}", "type": "test", "param": None}
+        headers = {"retry-after": "7"} if status == 429 else {}
+        return JSONResponse({"error": error | {"code": "told_to"}}, status, headers=headers)
+
+
+class _InProcess(httpx.AsyncBaseTransport):
+    def __init__(self, server: FakeOpenAI) -> None:
+        self._server = server
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        body = json.loads(await request.aread())
+        content = self._server.stream_of(request.url.path, body)
+        return httpx.Response(200, headers={"content-type": "text/event-stream"}, content=content)
+
+
+def pieces(text: str, rng: random.Random) -> Iterator[str]:
+    """A text in pieces of random size."""
+    while text:
+        size = rng.randint(1, 12)
+        yield text[:size]
+        text = text[size:]
+
+
+@contextmanager
+def served(app: Any) -> Iterator[str]:
+    """Serve an app on a free port; yields its address."""
+    config = uvicorn.Config(app, port=0, log_level="critical", timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        threading.Event().wait(0.01)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join(10)

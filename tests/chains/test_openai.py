@@ -1,0 +1,378 @@
+"""The official OpenAI client, guarded itself or before a gateway, synchronous and not."""
+
+import asyncio
+import json
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import openai
+import pytest
+from openai import AsyncOpenAI, AzureOpenAI, OpenAI
+from pydantic import BaseModel
+
+from chains import guard_openai
+from chains.gateway import GatewaySettings, create_app
+from guardrail import BEST_OF_N, STRICT, Action, Guardrail, GuardrailConfig
+from guardrail.errors import ConfigError
+from tests.chains.conftest import ANSWER, CANARY, FACTS, QUESTION
+from tests.chains.fake_openai import GOOD, JSON_ANSWER, MORE, USAGE, FakeOpenAI, served
+
+MESSAGES = [{"role": "user", "content": QUESTION}]
+KALMA = (
+    "Mary Shelley was a writer [Q47152, occupation: writer]. "
+    "Her mother was Mary Wollstonecraft [Q47152, mother: Mary Wollstonecraft]."
+)
+
+
+@dataclass
+class Way:
+    """One way to a model: a client that the tests use like any other.
+
+    ``run`` calls a method by its dotted name and gathers what it streams.
+    """
+
+    name: str
+    url: str
+    guard: Guardrail | None
+
+    def client(self, **options: Any) -> Any:
+        kind = AsyncOpenAI if "async" in self.name else OpenAI
+        client = kind(base_url=f"{self.url}/v1", api_key="sk-test", max_retries=0, timeout=30)
+        return guard_openai(client, self.guard, **options) if self.guard else client
+
+    def run(self, method: str, **arguments: Any) -> Any:
+        if "async" in self.name:
+            return asyncio.run(self._run_async(method, arguments))
+        with self.client() as client:
+            result = _named(client, method)(**arguments)
+            if method.endswith("stream"):
+                with result as stream:
+                    return [*stream], stream
+            return list(result) if arguments.get("stream") else result
+
+    async def _run_async(self, method: str, arguments: dict[str, Any]) -> Any:
+        async with self.client() as client:
+            result = _named(client, method)(**arguments)
+            if method.endswith("stream"):
+                async with result as stream:
+                    events = [event async for event in stream]
+                    final = (
+                        await stream.get_final_completion()
+                        if "chat" in method
+                        else await stream.get_final_response()
+                    )
+                    return events, _Final(final)
+            result = await result
+            return [chunk async for chunk in result] if arguments.get("stream") else result
+
+
+class _Final:
+    def __init__(self, value: Any) -> None:
+        self.get_final_completion = self.get_final_response = lambda: value
+
+
+def _named(client: Any, method: str) -> Any:
+    for name in method.split("."):
+        client = getattr(client, name)
+    return client
+
+
+@pytest.fixture(scope="module")
+def fake():
+    return FakeOpenAI()
+
+
+@pytest.fixture(scope="module")
+def upstream(fake):
+    with served(fake.app) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def gateway(upstream, strict_guard):
+    settings = GatewaySettings(upstream=f"{upstream}/v1", connect_timeout_s=5)
+    with served(create_app(strict_guard, settings)) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def strict_guard():
+    config = GuardrailConfig(judge="none", policy=STRICT)
+    with Guardrail(config, retriever=lambda question: FACTS) as guard:
+        yield guard
+
+
+@pytest.fixture(params=["client", "async client", "gateway", "async gateway"])
+def way(request, upstream, gateway, strict_guard):
+    if "gateway" in request.param:
+        return Way(request.param, gateway, None)
+    return Way(request.param, upstream, strict_guard)
+
+
+@pytest.fixture(params=["client", "async client"])
+def bare(request, upstream):
+    return Way(request.param, upstream, None)
+
+
+def text_of(chunks):
+    return "".join(c.choices[0].delta.content or "" for c in chunks if c.choices)
+
+
+# --- chat completions --------------------------------------------------------------------
+
+
+def test_chat(way):
+    completion = way.run("chat.completions.create", model="plain", messages=MESSAGES)
+    assert type(completion) is openai.types.chat.ChatCompletion
+    (choice,) = completion.choices
+    assert choice.message.content == KALMA
+    assert choice.logprobs is None
+    first, second = choice.message.annotations
+    cited = first.url_citation
+    assert choice.message.content[cited.start_index : cited.end_index] == "writer"
+    assert second.url_citation.title == "Q47152, mother: Mary Wollstonecraft"
+    assert choice.message.guardrail["action"] == "filter"
+    assert completion.usage.model_dump(exclude_unset=True) == USAGE
+    assert CANARY not in completion.model_dump_json()
+
+
+def test_chat_stream(way):
+    chunks = way.run(
+        "chat.completions.create",
+        model="plain",
+        messages=MESSAGES,
+        stream=True,
+        stream_options={"include_usage": True},
+    )
+    assert all(type(chunk) is openai.types.chat.ChatCompletionChunk for chunk in chunks)
+    assert text_of(chunks) == KALMA
+    assert sum(bool(c.choices and c.choices[0].delta.content) for c in chunks) == 2
+    assert chunks[-2].choices[0].finish_reason == "stop"
+    assert len(chunks[-2].choices[0].delta.annotations) == 2
+    assert chunks[-1].usage.total_tokens == USAGE["total_tokens"]
+    assert CANARY not in "".join(chunk.model_dump_json() for chunk in chunks)
+
+
+def test_chat_stream_helper(way):
+    events, stream = way.run("chat.completions.stream", model="plain", messages=MESSAGES)
+    message = stream.get_final_completion().choices[0].message
+    assert message.content == KALMA
+    assert message.guardrail["action"] == "filter"
+    assert {"content.delta", "content.done"} <= {event.type for event in events}
+
+
+def test_candidates_come_best_first(way, fake):
+    completion = way.run("chat.completions.create", model="plain", messages=MESSAGES, n=5)
+    assert fake.requests[-1]["n"] == 5
+    assert [choice.index for choice in completion.choices] == [0, 1, 2, 3, 4]
+    contents = [choice.message.content for choice in completion.choices]
+    assert contents[0].startswith(GOOD[:-1])
+    assert contents[-1] == STRICT.refusal
+    scores = [c.message.guardrail["scorecard"]["overall"]["value"] for c in completion.choices]
+    assert scores[0] == max(scores)
+    assert CANARY not in completion.model_dump_json()
+
+
+def test_candidates_are_ranked_in_streams_too(way):
+    chunks = way.run("chat.completions.create", model="plain", messages=MESSAGES, n=5, stream=True)
+    texts: dict[int, str] = {}
+    for chunk in chunks:
+        for choice in chunk.choices:
+            texts[choice.index] = texts.get(choice.index, "") + (choice.delta.content or "")
+    assert sorted(texts) == [0, 1, 2, 3, 4]
+    assert texts[0].startswith(GOOD[:-1])
+    assert CANARY not in "".join(texts.values())
+
+
+def test_tool_calls_pass(way):
+    completion = way.run("chat.completions.create", model="tools", messages=MESSAGES)
+    (call,) = completion.choices[0].message.tool_calls
+    assert call.function.arguments == '{"name": "Mary Shelley"}'
+    assert completion.choices[0].finish_reason == "tool_calls"
+    _, stream = way.run("chat.completions.stream", model="tools", messages=MESSAGES)
+    (call,) = stream.get_final_completion().choices[0].message.tool_calls
+    assert call.function.arguments == '{"name": "Mary Shelley"}'
+
+
+class Person(BaseModel):
+    name: str
+    note: str
+
+
+def test_json_passes_and_is_parsed(way):
+    asked = {"model": "json", "messages": MESSAGES}
+    mode = {"response_format": {"type": "json_object"}}
+    completion = way.run("chat.completions.create", **asked, **mode)
+    assert completion.choices[0].message.content == JSON_ANSWER
+    chunks = way.run("chat.completions.create", **asked, **mode, stream=True)
+    assert text_of(chunks) == JSON_ANSWER
+    parsed = way.run("chat.completions.parse", **asked, response_format=Person)
+    assert parsed.choices[0].message.parsed == Person(name="Mary Shelley", note="any text")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_prose_in_place_of_json_is_judged(way, stream):
+    reply = way.run(
+        "chat.completions.create",
+        model="broken-json",
+        messages=MESSAGES,
+        response_format={"type": "json_object"},
+        stream=stream,
+    )
+    assert (text_of(reply) if stream else reply.choices[0].message.content) == KALMA
+
+
+# --- responses ---------------------------------------------------------------------------
+
+
+def test_responses(way):
+    response = way.run("responses.create", model="plain", input=QUESTION)
+    assert type(response) is openai.types.responses.Response
+    assert response.output_text == KALMA
+    part = response.output[1].content[0]
+    assert part.annotations[0].type == "url_citation"
+    assert KALMA[part.annotations[0].start_index : part.annotations[0].end_index] == "writer"
+    assert part.guardrail["action"] == "filter"
+    assert CANARY not in response.model_dump_json()
+
+
+def test_responses_stream(way):
+    events = way.run("responses.create", model="plain", input=QUESTION, stream=True)
+    deltas = [event.delta for event in events if event.type == "response.output_text.delta"]
+    assert "".join(deltas) == KALMA
+    assert len(deltas) == 2
+    assert [event.sequence_number for event in events] == list(range(len(events)))
+    assert events[-1].type == "response.completed"
+    assert events[-1].response.output_text == KALMA
+    assert CANARY not in "".join(event.model_dump_json() for event in events)
+    _, stream = way.run("responses.stream", model="plain", input=QUESTION)
+    assert stream.get_final_response().output_text == KALMA
+
+
+# --- errors ------------------------------------------------------------------------------
+
+ERRORS = {
+    401: openai.AuthenticationError,
+    429: openai.RateLimitError,
+    500: openai.InternalServerError,
+}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("status", ERRORS)
+def test_errors_are_those_of_the_server(way, status, stream):
+    with pytest.raises(ERRORS[status], match=f"told to fail with {status}") as caught:
+        way.run(
+            "chat.completions.create", model=f"error-{status}", messages=MESSAGES, stream=stream
+        )
+    assert caught.value.code == "told_to"
+    assert caught.value.response.headers.get("retry-after") == ("7" if status == 429 else None)
+
+
+def test_a_stream_that_breaks_off_does_so_here(way, bare):
+    asked = {"model": "cut", "messages": MESSAGES, "stream": True}
+    with pytest.raises(openai.APIConnectionError):
+        bare.run("chat.completions.create", **asked)
+    with pytest.raises(openai.APIConnectionError):
+        way.run("chat.completions.create", **asked)
+
+
+def test_unjudged_calls_are_refused_and_others_pass(way):
+    with pytest.raises(openai.PermissionDeniedError, match="does not judge"):
+        way.run("completions.create", model="plain", prompt=QUESTION)
+    assert way.run("embeddings.create", model="e", input="x").data[0].embedding == [0.5, 0.25]
+    listed = way.run("models.list")
+    assert listed.data[0].id == "plain"
+
+
+# --- the client alone --------------------------------------------------------------------
+
+
+def test_the_client_stays_what_it_was(upstream, strict_guard):
+    client = OpenAI(base_url=f"{upstream}/v1", api_key="k", default_headers={"x-mine": "1"})
+    guarded = guard_openai(client, strict_guard, style="none")
+    assert type(guarded) is OpenAI
+    copied = guarded.with_options(timeout=20)
+    for one in (guarded, copied):
+        completion = one.chat.completions.create(model="plain", messages=MESSAGES)
+        assert completion.choices[0].message.content == f"{GOOD} {MORE}"
+    raw = guarded.chat.completions.with_raw_response.create(model="plain", messages=MESSAGES)
+    assert CANARY not in raw.text
+    assert raw.headers["x-request-id"] == "req_7"
+    asked = {"model": "plain", "messages": MESSAGES, "stream": True}
+    with guarded.chat.completions.with_streaming_response.create(**asked) as response:
+        assert CANARY not in "".join(response.iter_lines())
+    bare = client.chat.completions.create(model="plain", messages=MESSAGES)
+    assert bare.choices[0].message.content == ANSWER
+
+
+def test_clients_derived_from_it_are_guarded(upstream, strict_guard):
+    azure = AzureOpenAI(
+        base_url=f"{upstream}/v1", api_key="k", api_version="2024-10-21", max_retries=0
+    )
+    guarded = guard_openai(azure, strict_guard)
+    assert isinstance(guarded, AzureOpenAI)
+    completion = guarded.chat.completions.create(model="plain", messages=MESSAGES)
+    assert completion.choices[0].message.content == KALMA
+
+
+def test_other_objects_are_not_clients(strict_guard):
+    with pytest.raises(ConfigError, match="not an OpenAI"):
+        guard_openai(object(), strict_guard)
+
+
+def test_a_poor_answer_is_asked_for_again(upstream, fake, strict_guard):
+    policy = STRICT.model_copy(update={"contradicted": Action.REGENERATE, "attempts": 2})
+    client = guard_openai(
+        OpenAI(base_url=f"{upstream}/v1", api_key="k"), strict_guard, policy=policy, style="none"
+    )
+    completion = client.chat.completions.create(model="learns", messages=MESSAGES)
+    assert completion.choices[0].message.content == GOOD
+    assert "does not hold against the evidence" in fake.requests[-1]["messages"][-1]["content"]
+    # A model that does not learn: what cannot be had is done without, and never let through.
+    policy = policy.model_copy(update={"exhausted": Action.FILTER})
+    for stream in (False, True):
+        client = guard_openai(
+            OpenAI(base_url=f"{upstream}/v1", api_key="k"), strict_guard, policy=policy
+        )
+        reply = client.chat.completions.create(model="plain", messages=MESSAGES, stream=stream)
+        assert (text_of(reply) if stream else reply.choices[0].message.content) == KALMA
+
+
+def test_the_policy_samples_and_one_answer_is_returned(upstream, fake, strict_guard):
+    policy = BEST_OF_N.model_copy(update={"thresholds": {}})
+    client = guard_openai(
+        OpenAI(base_url=f"{upstream}/v1", api_key="k"), strict_guard, policy=policy, style="none"
+    )
+    completion = client.chat.completions.create(model="plain", messages=MESSAGES)
+    assert fake.requests[-1]["n"] == policy.candidates
+    assert [choice.message.content for choice in completion.choices] == [GOOD]
+
+
+def test_the_first_sentence_does_not_wait_for_the_last(strict_guard):
+    """Time to the first released sentence, of a model that then takes its time."""
+
+    async def slowly():
+        for text in ("Mary Shelley was a writer.", " Her mother was"):
+            chunk = {"choices": [{"index": 0, "delta": {"content": text}}]}
+            yield f"data: {json.dumps(chunk)}\n\n".encode()
+        await asyncio.sleep(30)
+        yield b"data: [DONE]\n\n"
+
+    def reply(request):
+        return httpx.Response(200, headers={"content-type": "text/event-stream"}, content=slowly())
+
+    async def first():
+        bare = AsyncOpenAI(
+            api_key="k", http_client=httpx.AsyncClient(transport=httpx.MockTransport(reply))
+        )
+        client = guard_openai(bare, strict_guard)
+        stream = await client.chat.completions.create(model="plain", messages=MESSAGES, stream=True)
+        texts = (chunk.choices[0].delta.content async for chunk in stream)
+        return await anext(text async for text in texts if text)
+
+    begin = time.perf_counter()
+    assert asyncio.run(first()).startswith("Mary Shelley was a writer")
+    assert time.perf_counter() - begin < 25
