@@ -16,7 +16,11 @@ from judges.base import AttributionItem, NLIJudge, Pair
 __all__ = ["LiftedJudge", "sub_facts", "supported_shares"]
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]*[A-Z0-9])")
-_CLAUSE_END = re.compile(r"\s*;\s+|,\s+(?:and|but|while|whereas)\s+(?=\w+\s+\w+\s+\w+)")
+_CLAUSE_END = re.compile(
+    r"\s*;\s+"
+    r"|,\s+(?:and|but|while|whereas)\s+(?=\w+\s+\w+\s+\w+)"
+    r"|,?\s+(?:and|but)\s+(?=(?:s?he|it|they|is|are|was|were|has|had|have|did|does)\s+\w+)"
+)
 _LIST_JOINT = re.compile(r",\s+(?:and\s+)?|\s+and\s+")
 
 _ABBREVIATION = re.compile(r"\b(?:[A-Z]|Dr|Mr|Mrs|Ms|St|Prof|Jr|Sr|vs|etc|c|ca|b|d)\.$")
@@ -29,7 +33,7 @@ def sub_facts(answer: str) -> tuple[str, ...]:
     """Split an answer into the claims it makes: sentences, clauses, values of a bare list.
 
     The split is by punctuation and conjunctions alone, without a parser: a clause is cut off
-    only where at least three words follow, and commas separate values only in an answer that
+    only where at least three words follow a comma, or a pronoun or auxiliary verb an "and", and commas separate values only in an answer that
     is nothing but a list of short phrases.
     """
     facts = [

@@ -88,6 +88,7 @@ def test_own_judges_can_be_registered() -> None:
         ("She was born in Rome.", "supportive", 1.0),
         ("She was born in Rome. She died in Naples.", "partially_supportive", 0.5),
         ("She was born in Rome. She was not a painter.", "contradictory", 0.5),
+        ("She was born in Rome and she died in Naples.", "partially_supportive", 0.5),
         ("She died in Naples.", "irrelevant", 0.0),
         ("Rome, Florence and Naples", "partially_supportive", 2 / 3),
         ("", "irrelevant", 0.0),
