@@ -33,8 +33,9 @@ def sub_facts(answer: str) -> tuple[str, ...]:
     """Split an answer into the claims it makes: sentences, clauses, values of a bare list.
 
     The split is by punctuation and conjunctions alone, without a parser: a clause is cut off
-    only where at least three words follow a comma, or a pronoun or auxiliary verb an "and", and commas separate values only in an answer that
-    is nothing but a list of short phrases.
+    where at least three words follow a comma with a conjunction, or a pronoun or auxiliary verb
+    follows "and". Commas separate values only in an answer that is nothing but a list of short
+    phrases.
     """
     facts = [
         clause.strip()
