@@ -1,0 +1,137 @@
+"""The commands as a user runs them: files in, files out."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from guardrail.cli import app
+
+FACTS = [
+    ["Sydney Harbour Bridge", "opened", "1932-03-19"],
+    ["Sydney Harbour Bridge", "architect", "John Bradfield"],
+]
+
+
+@pytest.fixture
+def lines(tmp_path):
+    """Run a command on rows and return the rows it writes."""
+
+    def run(command: str, rows: list[dict], *options: str) -> list[dict]:
+        source, target = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+        source.write_text("\n".join(json.dumps(row) for row in rows), "utf-8")
+        arguments = [*command.split(), "-i", str(source), "-o", str(target), *options]
+        done = CliRunner().invoke(app, arguments, catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        return [json.loads(line) for line in target.read_text("utf-8").splitlines()]
+
+    return run
+
+
+def test_check_with_inline_triples(lines):
+    good, bad, failed = lines(
+        "check --judge none",
+        [
+            {
+                "id": "a",
+                "question": "When was it opened?",
+                "answer": "The Sydney Harbour Bridge was opened on 19 March 1932.",
+                "triples": FACTS,
+            },
+            {
+                "id": "b",
+                "question": "Who built it?",
+                "answer": "Lin Chen built it.",
+                "triples": FACTS,
+            },
+            {"id": "c", "question": "no answer"},
+        ],
+    )
+    assert good["sentences"][0]["citations"][0]["value"] == "1932-03-19"
+    assert good["sentences"][0]["category"] == "supportive"
+    assert {"id", "question", "text", "marked", "action", "scorecard", "timings_ms"} <= good.keys()
+    assert bad["sentences"][0]["na"]
+    assert failed["error"].startswith("line 3: answer")
+
+
+def test_rank_puts_the_supported_answer_first(lines):
+    answers = ["It was opened by Lin Chen.", "The Sydney Harbour Bridge was opened in 1932."]
+    row = {"id": 7, "question": "When was it opened?", "answers": answers, "triples": FACTS}
+    (found,) = lines("rank --judge none", [row])
+    assert found["id"] == 7
+    assert [place["index"] for place in found["ranking"]] == [1, 0]
+
+
+def test_link_tells_how_each_entity_was_found(lines):
+    question = "Who was the father of Mary Shelley, the wife of Percy Bysshe Shelley?"
+    (found,) = lines("link", [{"id": "q", "question": question}])
+    named = {entity["label"]: entity["matched"] for entity in found["entities"]}
+    assert named["Mary Shelley"] == "label"
+    assert named["William Godwin"] == "relation: father"
+
+
+def test_nli_and_attribute_give_probabilities(lines):
+    pair = {"id": 1, "premise": "Ada was born in London.", "hypothesis": "Ada was born in London."}
+    (found,) = lines("nli", [pair])
+    assert found["label"] == "entailment"
+    assert sum(found["scores"].values()) == pytest.approx(1, abs=1e-6)
+    row = {"id": 2, "question": "Where?", "answer": "In Rome.", "evidence": ["Ada sang in Oslo."]}
+    (found,) = lines("attribute", [row])
+    assert found["category"] in {
+        "supportive", "partially_supportive", "contradictory", "irrelevant"
+    }  # fmt: skip
+    assert sum(found["scores"].values()) == pytest.approx(1, abs=1e-6)
+
+
+def test_intent_answers_a_thousand_questions_in_one_call(lines):
+    rows = [{"id": n, "question": f"How do I bake {n} cakes?"} for n in range(1000)]
+    found = lines("intent", rows)
+    assert [row["id"] for row in found] == list(range(1000))
+    assert found[0]["intent"].lower() == "instruction"
+
+
+def test_score_gives_both_reports_with_reasons_for_what_is_missing(lines):
+    row = {
+        "id": 1,
+        "question": "Who designed the Sydney Harbour Bridge?",
+        "answer": "The Sydney Harbour Bridge was designed by John Bradfield.",
+        "triples": FACTS,
+    }
+    (found,) = lines("score", [row])
+    assert 0 <= found["sck"]["score"]["value"] <= 1
+    assert 0 <= found["conner"]["factuality"]["value"] <= 1
+    assert found["conner"]["informativeness"]["value"] is None
+    assert "causal language model" in found["conner"]["informativeness"]["reason"]
+
+
+def test_kg_load_query_and_stats(tmp_path):
+    facts = tmp_path / "facts.nt"
+    facts.write_text(
+        '<urn:ada> <http://www.w3.org/2000/01/rdf-schema#label> "Ada Lovelace" .\n'
+        '<urn:ada> <urn:born> "1815-12-10" .\n'
+    )
+    graph = str(tmp_path / "graph")
+    run = CliRunner()
+    assert run.invoke(app, ["kg", "load", str(facts), "--kg", graph]).exit_code == 0
+    query = "SELECT ?b WHERE { <urn:ada> <urn:born> ?b }"
+    rows = run.invoke(app, ["kg", "query", query, "--kg", graph, "--json"]).stdout
+    assert json.loads(rows) == {"b": "1815-12-10"}
+    counts = json.loads(run.invoke(app, ["kg", "stats", "--kg", graph, "--json"]).stdout)
+    assert counts["triples"] == 2
+
+
+def test_errors_are_one_line_and_exit_status_one(capsys, monkeypatch):
+    from guardrail.cli import main
+
+    monkeypatch.setattr("sys.argv", ["guardrail", "kg", "stats", "--kg", "/no/such/graph"])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 1
+    assert capsys.readouterr().err.startswith("guardrail: there is no graph at /no/such/graph")
+
+
+@pytest.mark.parametrize("command", ["check", "rank", "nli", "attribute", "link", "score", "ask"])
+def test_help_documents_the_fields(command):
+    text = CliRunner().invoke(app, [command, "--help"]).output
+    assert "Reads {id" in text
+    assert "rites" in text
