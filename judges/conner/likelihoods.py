@@ -49,11 +49,14 @@ def informativeness(likelihoods: TokenLikelihoods) -> float | None:
 
 
 def irrelevant_knowledge(
-    pool: Sequence[str], knowledge: str, row: int, settings: ConnerSettings
+    pool: Sequence[str], query: str, knowledge: str, settings: ConnerSettings
 ) -> tuple[str, ...]:
-    """Sample u texts of the pool other than the knowledge itself, the same for the same row."""
+    """Sample u texts of the pool other than the knowledge itself.
+
+    The sample depends on the query, so that candidates for one query share their baseline.
+    """
     others = [text for text in pool if text != knowledge]
-    generator = random.Random(f"{settings.seed}:{row}")
+    generator = random.Random(f"{settings.seed}:{query}")
     return tuple(generator.sample(others, min(settings.irrelevant_samples, len(others))))
 
 

@@ -94,16 +94,16 @@ class ConnerScorer:
         reports: list[ConnerReport] = []
         for start in range(0, len(rows), ROWS_PER_CALL):
             block = rows[start : start + ROWS_PER_CALL]
-            reports += self._score_block(block, start)
+            reports += self._score_block(block)
             if progress is not None:
                 progress(len(reports), len(rows))
         return reports
 
-    def _score_block(self, rows: Sequence[ConnerInput], first: int) -> list[ConnerReport]:
+    def _score_block(self, rows: Sequence[ConnerInput]) -> list[ConnerReport]:
         factual = self._factuality(rows)
         relevance = self._relevance(rows)
         paragraph = self._paragraph_coherence(rows)
-        likelihood = self._likelihood_scores(rows, first)
+        likelihood = self._likelihood_scores(rows)
         validity = self._validity(rows)
         reports = []
         for index in range(len(rows)):
@@ -183,10 +183,10 @@ class ConnerScorer:
             for row in rows
         ]
 
-    def _likelihood_scores(self, rows: Sequence[ConnerInput], first: int) -> list[_Likelihood]:
+    def _likelihood_scores(self, rows: Sequence[ConnerInput]) -> list[_Likelihood]:
         if self.models.causal is None:
             return [_no_likelihood("no causal language model is configured")] * len(rows)
-        plans = [self._plan(row, first + index) for index, row in enumerate(rows)]
+        plans = [self._plan(row) for row in rows]
         pairs = list(dict.fromkeys(pair for plan in plans for pair in plan.pairs()))
         try:
             found = dict(zip(pairs, self.models.causal.loglikelihoods(pairs), strict=True))
@@ -194,9 +194,9 @@ class ConnerScorer:
             return [_no_likelihood(str(error))] * len(rows)
         return [self._from_likelihoods(plan, found) for plan in plans]
 
-    def _plan(self, row: ConnerInput, number: int) -> _Plan:
+    def _plan(self, row: ConnerInput) -> _Plan:
         irrelevant = irrelevant_knowledge(
-            self.irrelevant_pool, row.knowledge, number, self.settings
+            self.irrelevant_pool, row.query, row.knowledge, self.settings
         )
         asks = row.answer is not None and bool(row.answer.strip())
         return _Plan(
