@@ -12,7 +12,7 @@ import typer
 
 from guardrail.benchmarks.caqa.build import DECOY_SHARE, EDITED_SHARE
 from guardrail.benchmarks.caqa.rows import CAQARow, Split
-from guardrail.errors import GuardrailError, InputError
+from guardrail.errors import InputError
 
 __all__ = ["app"]
 
@@ -63,38 +63,37 @@ def build(
     ] = EDITED_SHARE,
 ) -> None:
     """Build rows as JSON lines; counts go to stderr."""
-    with _errors():
-        from guardrail.benchmarks.caqa.build import BuildLog, build_rows
-        from guardrail.benchmarks.caqa.kgqa import KGQALog, kgqa_entities, kgqa_queries
-        from guardrail.benchmarks.caqa.sources import open_source
+    from guardrail.benchmarks.caqa.build import BuildLog, build_rows
+    from guardrail.benchmarks.caqa.kgqa import KGQALog, kgqa_entities, kgqa_queries
+    from guardrail.benchmarks.caqa.sources import open_source
 
-        started = time.monotonic()
-        ids = kgqa_entities(kgqa) if kgqa and source.startswith(("http://", "https://")) else ()
-        graph = open_source(source, ids=ids)
-        _say(f"{len(graph)} facts read in {time.monotonic() - started:.1f} s")
-        log, asked = BuildLog(), KGQALog()
-        queries = None if kgqa is None else kgqa_queries(kgqa, graph, seed=seed, log=asked)
-        rows = build_rows(
-            graph,
-            n=n,
-            seed=seed,
-            split=_split(split),
-            decoys=decoys,
-            edited=edited,
-            queries=queries,
-            log=log,
-        )
-        started = time.monotonic()
-        _write(output, rows, n)
-        made = sum(log.rows.values())
-        _say(f"{made} rows in {time.monotonic() - started:.1f} s")
-        for (category, complexity), count in sorted(log.rows.items()):
-            _say(f"  {category} / {complexity}: {count}")
-        for reason, count in log.rejected.most_common():
-            _say(f"  not used, {reason}: {count}")
-        if kgqa is not None:
-            _say(f"{asked.read} questions; by shape: {dict(asked.shapes)}")
-            _say(f"  in the graph: {dict(asked.grounded)}; other forms: {dict(asked.skipped)}")
+    started = time.monotonic()
+    ids = kgqa_entities(kgqa) if kgqa and source.startswith(("http://", "https://")) else ()
+    graph = open_source(source, ids=ids)
+    _say(f"{len(graph)} facts read in {time.monotonic() - started:.1f} s")
+    log, asked = BuildLog(), KGQALog()
+    queries = None if kgqa is None else kgqa_queries(kgqa, graph, seed=seed, log=asked)
+    rows = build_rows(
+        graph,
+        n=n,
+        seed=seed,
+        split=_split(split),
+        decoys=decoys,
+        edited=edited,
+        queries=queries,
+        log=log,
+    )
+    started = time.monotonic()
+    _write(output, rows, n)
+    made = sum(log.rows.values())
+    _say(f"{made} rows in {time.monotonic() - started:.1f} s")
+    for (category, complexity), count in sorted(log.rows.items()):
+        _say(f"  {category} / {complexity}: {count}")
+    for reason, count in log.rejected.most_common():
+        _say(f"  not used, {reason}: {count}")
+    if kgqa is not None:
+        _say(f"{asked.read} questions; by shape: {dict(asked.shapes)}")
+        _say(f"  in the graph: {dict(asked.grounded)}; other forms: {dict(asked.skipped)}")
 
 
 @app.command()
@@ -147,55 +146,54 @@ def run(
     With --json: one object with the first judge's ``overall``, ``category`` and ``complexity``
     on the first split, ``controls``, and under ``evaluators`` every figure of every judge.
     """
-    with _errors():
-        from guardrail.benchmarks.caqa.run import read_labels, read_rows
-        from guardrail.benchmarks.caqa.run import run as run_all
-        from guardrail.benchmarks.caqa.tables import markdown
+    from guardrail.benchmarks.caqa.run import read_labels, read_rows
+    from guardrail.benchmarks.caqa.run import run as run_all
+    from guardrail.benchmarks.caqa.tables import markdown
 
-        names = judge or ["onnx"]
-        few = any(name.startswith("chat-few") for name in names)
-        splits: dict[str, list[CAQARow]] = {}
-        training = read_rows(train) if train is not None else []
-        if test:
-            for path in test:
-                for row in read_rows(Path(path)):
-                    splits.setdefault(row.split, []).append(row)
-        if not test or ((controls or few) and not training):
-            built = _built(source, seed, n if not test else 0, controls or few)
-            training = training or built.pop("train", [])
-            splits = splits or built
-        report = run_all(
-            names,
-            splits,
-            train=training,
-            controls=controls,
-            data=transfer,
-            labels=read_labels(labels) if labels is not None else None,
-            sample=sample,
-            progress=_progress(),
+    names = judge or ["onnx"]
+    few = any(name.startswith("chat-few") for name in names)
+    splits: dict[str, list[CAQARow]] = {}
+    training = read_rows(train) if train is not None else []
+    if test:
+        for path in test:
+            for row in read_rows(Path(path)):
+                splits.setdefault(row.split, []).append(row)
+    if not test or ((controls or few) and not training):
+        built = _built(source, seed, n if not test else 0, controls or few)
+        training = training or built.pop("train", [])
+        splits = splits or built
+    report = run_all(
+        names,
+        splits,
+        train=training,
+        controls=controls,
+        data=transfer,
+        labels=read_labels(labels) if labels is not None else None,
+        sample=sample,
+        progress=_progress(),
+    )
+    if output is not None:
+        output.mkdir(parents=True, exist_ok=True)
+        (output / "report.json").write_text(report.model_dump_json(indent=2) + "\n")
+        (output / "report.md").write_text(markdown(report))
+    if not as_json:
+        typer.echo(markdown(report))
+        return
+    first = report.evaluators[0]
+    main = next(iter(first.splits.values()))
+    typer.echo(
+        _json(
+            {
+                "judge": first.name,
+                "n": main.n,
+                "overall": main.overall,
+                "category": dict(main.category),
+                "complexity": dict(main.complexity),
+                "controls": report.controls.model_dump() if report.controls else None,
+                "evaluators": [one.model_dump(mode="json") for one in report.evaluators],
+            }
         )
-        if output is not None:
-            output.mkdir(parents=True, exist_ok=True)
-            (output / "report.json").write_text(report.model_dump_json(indent=2) + "\n")
-            (output / "report.md").write_text(markdown(report))
-        if not as_json:
-            typer.echo(markdown(report))
-            return
-        first = report.evaluators[0]
-        main = next(iter(first.splits.values()))
-        typer.echo(
-            _json(
-                {
-                    "judge": first.name,
-                    "n": main.n,
-                    "overall": main.overall,
-                    "category": dict(main.category),
-                    "complexity": dict(main.complexity),
-                    "controls": report.controls.model_dump() if report.controls else None,
-                    "evaluators": [one.model_dump(mode="json") for one in report.evaluators],
-                }
-            )
-        )
+    )
 
 
 @app.command()
@@ -205,13 +203,12 @@ def page(
     n: Annotated[int, typer.Option("-n", "--rows", min=1, help="Rows to show.")] = 200,
 ) -> None:
     """Write rows to one HTML page, graph, evidence and label side by side."""
-    with _errors():
-        from guardrail.benchmarks.caqa.page import render_page
-        from guardrail.benchmarks.caqa.run import read_rows, thinned
+    from guardrail.benchmarks.caqa.page import render_page
+    from guardrail.benchmarks.caqa.run import read_rows, thinned
 
-        shown = thinned(read_rows(Path(rows)), n)
-        output.write_text(render_page(shown), encoding="utf-8")
-        _say(f"{len(shown)} rows written to {output}")
+    shown = thinned(read_rows(Path(rows)), n)
+    output.write_text(render_page(shown), encoding="utf-8")
+    _say(f"{len(shown)} rows written to {output}")
 
 
 @app.command("fine-tune")
@@ -225,16 +222,15 @@ def fine_tune(
     seed: Seed = 0,
 ) -> None:
     """Fine-tune a classifier; evaluate it with: run --judge classifier:FOLDER."""
-    with _errors():
-        from guardrail.benchmarks.caqa.finetune import FineTuning
-        from guardrail.benchmarks.caqa.finetune import fine_tune as tune
-        from guardrail.benchmarks.caqa.run import read_rows
+    from guardrail.benchmarks.caqa.finetune import FineTuning
+    from guardrail.benchmarks.caqa.finetune import fine_tune as tune
+    from guardrail.benchmarks.caqa.run import read_rows
 
-        settings = FineTuning(
-            epochs=epochs, batch_size=batch_size, learning_rate=learning_rate, seed=seed
-        )
-        loss = tune(model, read_rows(train), output, settings)
-        _say(f"saved to {output}; last loss {loss:.4f}")
+    settings = FineTuning(
+        epochs=epochs, batch_size=batch_size, learning_rate=learning_rate, seed=seed
+    )
+    loss = tune(model, read_rows(train), output, settings)
+    _say(f"saved to {output}; last loss {loss:.4f}")
 
 
 def _built(source: str, seed: int, n: int, training: bool) -> dict[str, list[CAQARow]]:
@@ -290,15 +286,3 @@ def _json(value: dict[str, Any]) -> str:
     import json
 
     return json.dumps(value, ensure_ascii=False)
-
-
-class _errors:  # noqa: N801 - reads as a statement
-    """Turns the project's own errors into one line on stderr and exit code 1."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, GuardrailError):
-            _say(f"error: {error}")
-            raise typer.Exit(1) from error

@@ -161,13 +161,18 @@ class ModelChat:
         gate = asyncio.Semaphore(_AT_ONCE)
 
         async def one(prompt: str) -> str:
-            request = SampleRequest(
-                prompt=Prompt.from_text(prompt), temperature=0.0, max_tokens=_REPLY_TOKENS
-            )
             async with gate:
-                return (await self._model.sample(request))[0].text
+                # A model prompted by completion may begin its reply with the line break that
+                # ends its samples; it then goes on from the break.
+                return await self._one(prompt) or await self._one(f"{prompt}\n")
 
         return list(await asyncio.gather(*(one(prompt) for prompt in prompts)))
+
+    async def _one(self, prompt: str) -> str:
+        request = SampleRequest(
+            prompt=Prompt.from_text(prompt), temperature=0.0, max_tokens=_REPLY_TOKENS
+        )
+        return (await self._model.sample(request))[0].text.strip()
 
 
 class ChatEvaluator:

@@ -231,7 +231,7 @@ def test_the_page_escapes_what_it_shows(unseen: list[CAQARow]) -> None:
     assert "&lt;script&gt;?" in page
 
 
-def test_build_run_and_page_by_command(tmp_path: Path) -> None:
+def test_build_run_and_page_by_command(train: list[CAQARow], tmp_path: Path) -> None:
     register("containment", lambda model=None, **options: ContainmentJudge())
     runner = CliRunner()
     test, html = tmp_path / "test.jsonl", tmp_path / "rows.html"
@@ -240,13 +240,16 @@ def test_build_run_and_page_by_command(tmp_path: Path) -> None:
     assert "200 rows" in built.stderr
     arguments = ["run", "--judge", "containment", "--judge", "autois:containment@50"]
     arguments += ["--test", str(test), "--output", str(tmp_path / "out")]
+    shown = tmp_path / "train.jsonl"
+    shown.write_text("".join(row.model_dump_json() + "\n" for row in train[:500]))
+    arguments += ["--train", str(shown), "--controls"]
     told = runner.invoke(app, [*arguments, "--json"])
     assert told.exit_code == 0, told.output
     result = json.loads(told.stdout)
     assert set(result["category"]) == set(Category)
     assert result["n"] == 200
     assert 0 < result["overall"] < 1
-    assert result["controls"] is None
+    assert {"evidence_only", "answer_only", "lexical_overlap"} < set(result["controls"])
     table = (tmp_path / "out/report.md").read_text()
     assert "| **containment** |" in table
     assert "paper, fine-tuning: Vicuna (13B)" in table
@@ -270,8 +273,7 @@ def test_a_persons_labels_are_compared_with_the_construction(
     assert set(found.human) == {"containment", "autois:containment"}
 
 
-def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
+def test_a_missing_file_says_how_to_make_it(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["run", "--test", str(tmp_path / "none.jsonl")])
-    assert result.exit_code == 1
-    assert "guardrail bench caqa build" in result.stderr
-    assert "Traceback" not in result.stderr
+    assert isinstance(result.exception, InputError)
+    assert "guardrail bench caqa build" in str(result.exception)
