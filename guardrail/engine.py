@@ -130,7 +130,7 @@ class Engine:
         checked: list[Checked] = []
         cards: list[ScoreCard] = []
         try:
-            async with asyncio.timeout(policy.deadline_s):
+            async with asyncio.timeout(_allowed(policy, len(rows))):
                 sound, told = await self._with_passages(sound)
                 problems += told
                 checked = await self._in_thread(self._pipeline.run, sound) if sound else []
@@ -427,6 +427,11 @@ class Engine:
         context = contextvars.copy_context()
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._workers, lambda: context.run(work, *args))
+
+
+def _allowed(policy: Policy, rows: int) -> float | None:
+    """Seconds for a pass: those of one answer, times the answers that go through together."""
+    return None if policy.deadline_s is None else policy.deadline_s * rows
 
 
 def _late(policy: Policy) -> Problem:

@@ -55,7 +55,8 @@ class Policy(Value):
         exhausted: Done when no more attempts or time are left to regenerate.
         candidates: Answers sampled by ``ask`` in each attempt.
         attempts: Most rounds of generation in ``ask``.
-        deadline_s: Seconds for one call, all attempts together; None for no limit.
+        deadline_s: Seconds for one answer, all attempts together; a batch of n may take n times
+            that. None for no limit.
         rank_by: Score that orders candidates.
         unavailable: Done when a part cannot be used; always told in ``errors``.
         refusal: The text returned in place of a refused answer.

@@ -1,0 +1,105 @@
+"""Ask: retrieve, sample, check, rank, regenerate, against an endpoint that speaks the protocol."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from guardrail import (
+    ANNOTATE,
+    BEST_OF_N,
+    Action,
+    Guardrail,
+    GuardrailConfig,
+    InputError,
+    Unavailable,
+)
+from guardrail.models import open_model
+from tests.guardrail.models.endpoint import Endpoint, serve
+
+PATIENT = ANNOTATE.model_copy(update={"deadline_s": None})
+BEST = BEST_OF_N.model_copy(update={"deadline_s": None})
+QUESTION = "Where was Wolfgang Amadeus Mozart born?"
+RIGHT = "Mozart was born in Salzburg [Q254, place of birth: Salzburg]."
+WRONG = "Mozart was born in 1770 in Paris [Q254, place of birth: Paris]."
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Endpoint]:
+    with serve() as endpoint:
+        yield endpoint
+
+
+@pytest.fixture
+def asking(endpoint: Endpoint) -> Iterator[Guardrail]:
+    model = open_model("openai:m", base_url=endpoint.url, api_key="k")
+    with Guardrail(GuardrailConfig(judge="none", policy=PATIENT), model=model) as guard:
+        yield guard
+
+
+def says(endpoint: Endpoint, *texts: str) -> None:
+    """Let the endpoint answer the n-th request with the n-th text, the last one from then on."""
+    plain = endpoint.reply
+
+    def reply(path: str, request: dict[str, Any]) -> dict[str, Any]:
+        endpoint.text = texts[min(len(endpoint.requests), len(texts)) - 1]
+        return plain(path, request)
+
+    endpoint.reply = reply  # type: ignore[method-assign]
+
+
+def test_an_answer_is_sampled_from_the_graph_and_checked(
+    asking: Guardrail, endpoint: Endpoint
+) -> None:
+    says(endpoint, RIGHT)
+    answer = asking.ask(question=QUESTION, id="q")
+    assert answer.id == "q"
+    assert answer.text == "Mozart was born in Salzburg."
+    assert answer.marked == RIGHT
+    assert answer.attempts == 1
+    assert answer.entities[0].entity.id == "Q254"
+    assert "place of birth: Salzburg" in str(endpoint.requests[0]["messages"])
+
+
+def test_a_failed_answer_is_asked_for_again_with_what_was_wrong(
+    asking: Guardrail, endpoint: Endpoint
+) -> None:
+    says(endpoint, WRONG, RIGHT)
+    ranked = asking.ask_ranked(question=QUESTION, n=2, policy=BEST)
+    assert [one.text for one in ranked[:2]] == ["Mozart was born in Salzburg."] * 2
+    assert ranked[0].attempts == 2
+    assert len(ranked) == 4
+    assert ranked[0].reasons[0].startswith("rank 1 of 4: overall 1.00")
+    assert "1756-01-27" in str(endpoint.requests[1]["messages"][-1])
+
+
+def test_when_attempts_run_out_the_best_is_returned_with_the_reason(
+    asking: Guardrail, endpoint: Endpoint
+) -> None:
+    says(endpoint, WRONG)
+    answer = asking.ask(question=QUESTION, n=1, policy=BEST)
+    assert answer.action is BEST_OF_N.exhausted
+    assert answer.reasons[-1] == "no better answer within 2 attempts"
+    refusing = BEST.model_copy(update={"exhausted": Action.REFUSE})
+    assert asking.ask(question=QUESTION, n=1, policy=refusing).text == BEST_OF_N.refusal
+
+
+def test_a_model_that_fails_or_hangs_is_told_and_bounded(
+    asking: Guardrail, endpoint: Endpoint
+) -> None:
+    endpoint.delay_s = 30.0
+    hurry = BEST_OF_N.model_copy(update={"deadline_s": 2.0, "unavailable": Unavailable.REFUSE})
+    late = asking.ask(question=QUESTION, policy=hurry)
+    assert late.action is Action.REFUSE
+    assert [one.part for one in late.errors] == ["deadline"]
+    endpoint.delay_s = 0.0
+    endpoint.status = 401
+    refused = asking.ask(question=QUESTION)
+    assert refused.action is Action.UNVERIFIED
+    assert [one.part for one in refused.errors] == ["model"]
+    assert refused.text == ""
+
+
+def test_an_empty_question_is_an_error(asking: Guardrail) -> None:
+    with pytest.raises(InputError, match="empty"):
+        asking.ask(question=" ")
