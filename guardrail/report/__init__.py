@@ -1,0 +1,64 @@
+"""The score log as one self-contained HTML page, and as a live dashboard.
+
+>>> from guardrail.records import open_log
+>>> from guardrail.report import report_html
+>>> html = report_html(open_log("scores.sqlite", read_only=True))  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from guardrail.entries import RecordFilter
+from guardrail.records import JSONLinesLog, Readable, SQLiteLog
+from guardrail.report.page import page
+from guardrail.report.summary import Summary, summarise
+
+__all__ = ["Summary", "dashboard_html", "report_html", "summarise"]
+
+LIVE_RECORDS = 2000
+"""The dashboard looks at the newest answers alone, so that it is there in a second or two."""
+
+
+def report_html(
+    log: Readable,
+    where: RecordFilter | None = None,
+    *,
+    title: str = "Guardrail report",
+    answers: int = 200,
+) -> str:
+    """A page on all records that meet the conditions, read once, whatever their number.
+
+    Args:
+        log: The score log.
+        where: Which records.
+        title: The page's heading.
+        answers: Answers shown whole: three quarters the worst, the rest the most recent.
+
+    Raises:
+        RecordError: The log cannot be read.
+    """
+    worst = 3 * answers // 4
+    summary = summarise(log.records(where), log.feedback(), worst=worst, recent=answers - worst)
+    return page(summary, title)
+
+
+def dashboard_html(
+    log: SQLiteLog | JSONLinesLog,
+    *,
+    feedback_url: str = "/v1/feedback",
+    latest: int = LIVE_RECORDS,
+    title: str = "Guardrail dashboard",
+) -> str:
+    """The page on the newest answers, which reloads itself and takes readers' feedback.
+
+    Args:
+        log: The score log.
+        feedback_url: Where the page posts feedback: the JSON of ``guardrail.records.Feedback``,
+            ``{record_id, sentence, thumb, correction}``, for ``log.write_feedback``.
+        latest: Number of answers looked at.
+        title: The page's heading.
+
+    Raises:
+        RecordError: The log cannot be read.
+    """
+    summary = summarise(log.latest(latest), log.feedback(), worst=40, recent=60)
+    return page(summary, title, feedback_url)
