@@ -138,16 +138,12 @@ def sensitivity(pairs: Sequence[Pair], scorer: SCKScorer, tagger: Tagger) -> lis
     rates = []
     rows = [row for row, text in enumerate(swapped) if text is not None]
     spoilt = scorer.score([_input(pairs[row], swapped[row] or "") for row in rows])
-    for name, key in (
-        (
-            "names swapped: K or C lower",
-            lambda one, two: (
-                _lower(_k(one), _k(two)) or _lower(one.content.score.value, two.content.score.value)
-            ),
-        ),
+    fallen: list[tuple[str, Callable[[SCKReport, SCKReport], bool]]] = [
+        ("names swapped: K or C lower", _knows_or_covers_less),
         ("names swapped: K lower", lambda one, two: _lower(_k(one), _k(two))),
         ("names swapped: KG-Attr lower", lambda one, two: _lower(_attr(one), _attr(two))),
-    ):
+    ]
+    for name, key in fallen:
         lower = sum(key(original[row], two) for row, two in zip(rows, spoilt, strict=True))
         rates.append(Rate(name, lower, len(rows), 0.95))
     spoilt = scorer.score([_input(pair, text) for pair, text in zip(pairs, other, strict=True)])
@@ -260,6 +256,11 @@ def _handed(pair: Pair) -> SCKInput:
         question_mentions=(),
         answer_mentions=(),
     )
+
+
+def _knows_or_covers_less(before: SCKReport, after: SCKReport) -> bool:
+    covers = _lower(before.content.score.value, after.content.score.value)
+    return covers or _lower(_k(before), _k(after))
 
 
 def _k(report: SCKReport) -> float | None:
