@@ -42,7 +42,7 @@ def word_set(text: str) -> frozenset[str]:
 
 
 TOKEN = re.compile(
-    r"\d+(?:[.,]\d+)*(?:st|nd|rd|th)?(?![\w])|(?:[^\W\d_]\.){2,}|[^\W_]+(?:['’][^\W\d_]+)*"
+    r"\d+(?:[.,]\d+)*(?:st|nd|rd|th)?(?![\w])|(?:[^\W\d_]\. ?){2,}|[^\W_]+(?:['’][^\W\d_]+)*"
 )
 
 SUFFIXES = (
@@ -177,12 +177,13 @@ def tokenise(text: str, offset: int = 0) -> list[Token]:
     """
     tokens = []
     for match in TOKEN.finditer(text):
-        word, end = match.group(), match.end()
+        word = match.group().rstrip()
+        end = match.start() + len(word)
         if word[-2:] in ("'s", "’s"):
             word, end = word[:-2], end - 2
         folded = fold(word).replace("’", "'")
         if word[-1] == ".":
-            folded = folded.replace(".", "")  # U.S., F.C.
+            folded = folded.replace(".", "").replace(" ", "")  # U.S., F.C., T. S.
         tokens.append(Token(word, folded, _key(folded), offset + match.start(), offset + end))
     return tokens
 
