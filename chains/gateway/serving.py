@@ -16,6 +16,10 @@ from guardrail import GuardrailConfig
 
 __all__ = ["run", "worker_app"]
 
+SILENCE_S = 120
+"""How long a worker may keep its parent waiting before it is replaced: loading judge and graph
+on a busy machine can keep it from answering for longer than the server's own 5 seconds."""
+
 CONFIG_VARIABLE = "KG_WORKER_CONFIG"
 """Hands the guardrail's settings from the parent to its workers, as JSON; they hold no key."""
 
@@ -57,6 +61,7 @@ def run(
             "chains.gateway.serving:worker_app",
             factory=True,
             workers=workers,
+            timeout_worker_healthcheck=SILENCE_S,
             **options,  # type: ignore[arg-type]
         )
 

@@ -1,7 +1,8 @@
 """A server that speaks the OpenAI protocol, for tests: what it says is told by the model's name.
 
 ``plain`` answers with one false sentence among true ones; ``tools`` calls a tool; ``json`` and
-``broken-json`` answer JSON mode; ``error-401`` and so on fail; ``cut`` breaks off in the middle.
+``broken-json`` answer JSON mode; ``error-401`` and so on fail; ``cut`` breaks off in the middle;
+``slow`` never answers and ``late`` takes three seconds.
 """
 
 import asyncio
@@ -67,6 +68,7 @@ class FakeOpenAI:
         self.app = Starlette(
             routes=[
                 Route("/v1/chat/completions", self.chat, methods=["POST"]),
+                Route("/v1/deployments/{name}/chat/completions", self.chat, methods=["POST"]),
                 Route("/v1/responses", self.responses, methods=["POST"]),
                 Route("/v1/completions", self.legacy, methods=["POST"]),
                 Route("/v1/embeddings", self.embeddings, methods=["POST"]),
@@ -101,6 +103,8 @@ class FakeOpenAI:
             return self._error(int(model.removeprefix("error-")))
         if model == "slow":
             await self._until_gone(request)
+        if model == "late":
+            await asyncio.sleep(3.0)
         head = {"id": "chatcmpl-1", "created": 1, "model": model, "x_debug": SECRETS}
         if body.get("stream"):
             events = self._cut_events if model == "cut" else self._chat_events

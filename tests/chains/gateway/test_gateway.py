@@ -1,0 +1,256 @@
+"""The gateway's own duties: keys, limits, health, numbers, and callers that go away."""
+
+import json
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+
+import httpx
+import pytest
+
+from chains.gateway import GatewaySettings, create_app
+from guardrail import STRICT, Guardrail, GuardrailConfig
+from guardrail.errors import ConfigError
+from tests.chains.conftest import ANSWER, CANARY, FACTS, QUESTION, TRUE_START
+from tests.chains.fake_openai import FakeOpenAI, served
+
+BODY = {"model": "plain", "messages": [{"role": "user", "content": QUESTION}]}
+
+
+@pytest.fixture(scope="module")
+def fake():
+    return FakeOpenAI()
+
+
+@pytest.fixture(scope="module")
+def upstream(fake):
+    with served(fake.app) as url:
+        yield f"{url}/v1"
+
+
+@pytest.fixture(scope="module")
+def strict_guard():
+    config = GuardrailConfig(judge="none", policy=STRICT)
+    with Guardrail(config, retriever=lambda question: FACTS) as guard:
+        yield guard
+
+
+@pytest.fixture
+def gateway(upstream, strict_guard):
+    """A client of a gateway with the settings a test names."""
+
+    def make(**settings):
+        app = create_app(strict_guard, GatewaySettings(**{"upstream": upstream, **settings}))
+        return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway")
+
+    return make
+
+
+def bearer(key):
+    return {"authorization": f"Bearer {key}"}
+
+
+async def test_the_callers_key_goes_to_the_upstream(gateway, fake):
+    reply = await gateway().post("/v1/chat/completions", json=BODY, headers=bearer("sk-caller"))
+    assert reply.status_code == 200
+    assert fake.headers[-1]["authorization"] == "Bearer sk-caller"
+    assert reply.headers["x-request-id"] == "req_7"
+
+
+async def test_gateway_keys_stay_here(gateway, fake):
+    client = gateway(keys="first,second", upstream_key="sk-upstream")
+    refused = await client.post("/v1/chat/completions", json=BODY, headers=bearer("third"))
+    assert refused.status_code == 401
+    assert refused.json()["error"]["code"] == "invalid_api_key"
+    for path in ("/v1/checks", "/v1/rank", "/v1/models", "/v1/anything"):
+        asked = client.get(path) if "models" in path else client.post(path, json={})
+        assert (await asked).status_code == 401
+    served_ = await client.post("/v1/chat/completions", json=BODY, headers=bearer("second"))
+    assert served_.status_code == 200
+    assert fake.headers[-1]["authorization"] == "Bearer sk-upstream"
+    assert (await client.get("/healthz")).status_code == 200
+
+
+async def test_no_key_and_no_content_is_logged(gateway, caplog):
+    caplog.set_level(logging.DEBUG)
+    body = BODY | {"messages": [{"role": "user", "content": "a private question"}]}
+    client = gateway(keys="gateway-secret", upstream_key="upstream-secret")
+    for model in ("plain", "error-500", "cut"):
+        for stream in (False, True):
+            asked = body | {"model": model, "stream": stream}
+            try:
+                await client.post(
+                    "/v1/chat/completions", json=asked, headers=bearer("gateway-secret")
+                )
+            except AssertionError:
+                assert model == "cut"  # the transport's word for a reply that breaks off
+    for secret in ("gateway-secret", "upstream-secret", "private", CANARY, "Mary"):
+        assert secret not in caplog.text
+
+
+async def test_large_requests_are_refused_as_soon_as_they_are_large(gateway):
+    async def endless():
+        while True:
+            yield b" " * 1000
+
+    client = gateway(max_body_bytes=5000)
+    for content in (b" " * 6000, endless()):
+        reply = await client.post("/v1/chat/completions", content=content)
+        assert reply.status_code == 413
+        assert reply.json()["error"]["code"] == "request_too_large"
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b'{"a":' * 100_000])
+async def test_what_is_no_json_object_is_refused(gateway, content):
+    reply = await gateway().post("/v1/chat/completions", content=content)
+    assert reply.status_code == 400
+
+
+async def test_slow_and_absent_upstreams(gateway):
+    late = await gateway(timeout_s=0.3).post("/v1/chat/completions", json=BODY | {"model": "slow"})
+    assert late.status_code == 504
+    gone = await gateway(upstream="http://127.0.0.1:1/v1").post("/v1/chat/completions", json=BODY)
+    assert gone.status_code == 502
+    none = await gateway(upstream=None).post("/v1/chat/completions", json=BODY)
+    assert none.status_code == 503
+
+
+@pytest.mark.parametrize(
+    ("reply", "says"),
+    [
+        (httpx.Response(307, headers={"location": "http://elsewhere/"}), "redirects"),
+        (httpx.Response(200, text="<html>"), "JSON"),
+        (httpx.Response(200, json={"answer": ANSWER}), "chat completion"),
+        (httpx.Response(200, json=[ANSWER]), "JSON object"),
+    ],
+)
+@pytest.mark.parametrize("stream", [False, True])
+async def test_replies_of_another_shape_do_not_get_through(strict_guard, reply, says, stream):
+    upstream = httpx.AsyncClient(transport=httpx.MockTransport(lambda request: reply))
+    app = create_app(strict_guard, GatewaySettings(upstream="http://model/v1"), client=upstream)
+    client = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway")
+    answer = await client.post("/v1/chat/completions", json=BODY | {"stream": stream})
+    assert answer.status_code == 502
+    assert says in answer.json()["error"]["message"]
+    assert CANARY not in answer.text
+
+
+async def test_paths_with_unjudged_text_are_refused(gateway):
+    client = gateway()
+    for path in ("completions", "threads/t/messages", "responses/resp_1", "chat/completions/c"):
+        assert (await client.get(f"/v1/{path}")).status_code in (403, 405)
+    refused = await client.post("/v1/completions", json={"model": "plain", "prompt": "x"})
+    assert refused.json()["error"]["code"] == "not_guarded"
+
+
+async def test_checks_and_rank(gateway):
+    client = gateway(upstream=None)
+    asked = {"id": "a", "question": QUESTION, "answer": ANSWER}
+    answer = (await client.post("/v1/checks", json=asked)).json()
+    assert answer["id"] == "a"
+    assert answer["action"] == "annotate"
+    assert [one["category"] for one in answer["sentences"]] == [
+        "supportive",
+        "contradictory",
+        "supportive",
+    ]
+    strict = (await client.post("/v1/checks", json=asked | {"policy": "strict"})).json()
+    assert CANARY not in strict["text"]
+    inline = {"triples": [["Mary Shelley", "occupation", "poet"]], "answer": "She was a poet."}
+    answer = (await client.post("/v1/checks", json=inline | {"question": QUESTION})).json()
+    assert answer["sentences"][0]["citations"][0]["value"] == "poet"
+    answers = ["Mary Shelley was a pilot.", TRUE_START]
+    ranked = await client.post("/v1/rank", json={"question": QUESTION, "answers": answers})
+    assert [one["index"] for one in ranked.json()["ranking"]] == [1, 0]
+    for wrong in ({"answer": 7}, {"answer": "x", "policy": "strickt"}, {"answer": "x", "url": "y"}):
+        assert (await client.post("/v1/checks", json=wrong)).status_code == 400
+
+
+async def test_numbers_for_prometheus(gateway):
+    client = gateway()
+    await client.post("/v1/chat/completions", json=BODY)
+    await client.post("/v1/chat/completions", json=BODY | {"stream": True})
+    await client.get("/v1/nothing")
+    page = (await client.get("/metrics")).text
+    route = 'route="/v1/chat/completions"'
+    assert f'guardrail_requests_total{{{route},status="200"}} 2.0' in page
+    assert 'guardrail_answers_total{action="filter"} 2.0' in page
+    assert "guardrail_first_release_seconds_count 1.0" in page
+    assert 'status="403"' in page
+    assert "guardrail_requests_in_work 0.0" in page
+
+
+def test_a_caller_that_goes_away_cancels_the_call(upstream, fake, strict_guard):
+    with served(create_app(strict_guard, GatewaySettings(upstream=upstream))) as url:
+        fake.cancelled.clear()
+        with pytest.raises(httpx.ReadTimeout):
+            httpx.post(f"{url}/v1/chat/completions", json=BODY | {"model": "slow"}, timeout=1)
+        assert fake.cancelled.wait(8)
+
+
+def test_settings_come_from_the_environment():
+    environ = {"KG_GATEWAY_KEYS": "a, b,", "KG_GATEWAY_TIMEOUT_S": "5", "OTHER": "1"}
+    settings = GatewaySettings.from_env(upstream="http://model/v1/", environ=environ)
+    assert settings.upstream == "http://model/v1"
+    assert [key.get_secret_value() for key in settings.keys] == ["a", "b"]
+    assert "a, b" not in repr(settings)
+    for wrong in ({"KG_GATEWAY_PORT": "1"}, {"KG_GATEWAY_UPSTREAM": "file:///etc/passwd"}):
+        with pytest.raises(ConfigError, match="KG_GATEWAY_"):
+            GatewaySettings.from_env(environ=wrong)
+
+
+@pytest.mark.timeout(300)
+def test_workers_finish_what_they_have_begun(upstream):
+    """Two workers behind one socket; told to stop, they still answer what is in work."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [
+        sys.executable, "-c", "from guardrail.cli import main; main()", "serve",
+        "--upstream", upstream, "--port", str(port), "--workers", "2", "--judge", "none",
+    ]  # fmt: skip
+    environ = os.environ | {"GUARDRAIL_GRAPH": "none"}
+    gateway = subprocess.Popen(
+        command, env=environ, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    url = f"http://127.0.0.1:{port}"
+    try:
+        _until_ready(url)
+        body = BODY | {"model": "late"}
+        replies = []
+        call = threading.Thread(
+            target=lambda: replies.append(
+                httpx.post(f"{url}/v1/chat/completions", json=body, timeout=60)
+            )
+        )
+        call.start()
+        time.sleep(1.0)
+        gateway.send_signal(signal.SIGTERM)
+        call.join(60)
+        assert replies[0].status_code == 200
+        assert json.loads(replies[0].content)["choices"]
+        assert gateway.wait(60) == 0
+        with pytest.raises(httpx.ConnectError):
+            httpx.get(f"{url}/healthz")
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(gateway.pid, signal.SIGKILL)
+        gateway.wait()
+
+
+def _until_ready(url):
+    end = time.monotonic() + 200
+    while time.monotonic() < end:
+        try:
+            if httpx.get(f"{url}/readyz").status_code == 200:
+                return
+        except httpx.TransportError:
+            pass
+        time.sleep(0.2)
+    raise AssertionError("the gateway did not become ready")

@@ -1,0 +1,91 @@
+"""The page in a real browser: typing, submitting, colours, facts on hover and on focus."""
+
+import re
+
+import httpx
+import pytest
+
+from chains.gateway import GatewaySettings, create_app
+from tests.chains.conftest import ANSWER, QUESTION
+from tests.chains.fake_openai import served
+from tests.chains.gateway.browser import browser, find_browser, wait
+
+UNKNOWN = " She liked to play chess."
+
+
+@pytest.fixture(scope="module")
+def site(guard):
+    with served(create_app(guard, GatewaySettings())) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def page(site, tmp_path_factory):
+    program = find_browser()
+    if program is None:
+        pytest.skip("no Chromium is installed; on Debian: apt-get install chromium")
+    with browser(program, tmp_path_factory.mktemp("browser")) as page:
+        yield page
+
+
+@pytest.mark.timeout(300)
+def test_the_keyboard_alone_is_enough(page, site, tmp_path):
+    page.open(f"{site}/")
+    page.tab_to("e.id === 'question'")
+    page.type(QUESTION)
+    page.tab_to("e.id === 'text'")
+    page.type(ANSWER + UNKNOWN)
+    page.press("Enter", ctrl=True)
+    wait(lambda: page.value("!document.getElementById('result').hidden"))
+    kinds = page.value(
+        "[...document.querySelectorAll('.sentence')].map((e) => e.className.split(' ')[1])"
+    )
+    assert kinds == ["supportive", "contradictory", "supportive", "irrelevant"]
+    assert page.value("document.getElementById('answer').textContent") == ANSWER + UNKNOWN
+    # Sign and line style tell what colour tells.
+    styles = page.value(
+        "[...document.querySelectorAll('.sentence')].map((e) => "
+        "getComputedStyle(e, '::before').content + getComputedStyle(e).borderBottomStyle)"
+    )
+    assert len(set(styles)) == 3
+
+    page.tab_to("e.classList.contains('contradictory')")
+    tip = "document.getElementById('tip')"
+    assert "Mary Shelley, date of birth: 1797-08-30" in page.value(f"{tip}.textContent")
+    assert page.value(f"!{tip}.hidden")
+    page.screenshot(tmp_path / "focus.png")
+    page.press("Escape")
+    assert page.value(f"{tip}.hidden")
+
+
+@pytest.mark.timeout(300)
+def test_the_fact_shows_on_hover(page, site, tmp_path):
+    page.open(f"{site}/?again")
+    page.value(f"document.getElementById('text').value = {ANSWER!r}")
+    page.value("document.getElementById('form').requestSubmit()")
+    wait(lambda: page.value("document.querySelectorAll('.sentence').length"))
+    page.point_at(".sentence.supportive")
+    wait(lambda: page.value("!document.getElementById('tip').hidden"))
+    text = page.value("document.getElementById('tip').textContent")
+    assert "Mary Shelley, occupation: writer" in text
+    page.screenshot(tmp_path / "hover.png")
+    assert page.value("document.querySelectorAll('#scores tr').length") >= 3
+
+
+@pytest.mark.timeout(300)
+def test_a_text_is_never_read_as_html(page, site):
+    page.open(f"{site}/?html")
+    page.value("document.getElementById('text').value = '<img src=x onerror=alert(1)> Mary.'")
+    page.value("document.getElementById('form').requestSubmit()")
+    wait(lambda: page.value("!document.getElementById('result').hidden"))
+    assert page.value("document.querySelectorAll('#result img').length") == 0
+
+
+@pytest.mark.timeout(300)
+def test_nothing_is_loaded_from_elsewhere(page, site):
+    assert page.requested
+    assert all(one.startswith((site, "data:")) for one in page.requested)
+    assert page.complaints == []
+    html = httpx.get(f"{site}/").text
+    assert not re.search(r"(?:src|href)=[\"']?(?:https?:)?//", html)
+    assert "default-src 'none'" in httpx.get(f"{site}/").headers["content-security-policy"]
