@@ -11,6 +11,7 @@ from guardrail import Guardrail, GuardrailConfig
 def guard() -> Iterator[Guardrail]:
     """The embedded defaults: people graph and shipped judge."""
     with Guardrail(GuardrailConfig()) as guard:
+        guard.warm_up()
         yield guard
 
 
@@ -18,4 +19,5 @@ def guard() -> Iterator[Guardrail]:
 def exact_guard() -> Iterator[Guardrail]:
     """The people graph with exact evidence alone: fast, and the same on every machine."""
     with Guardrail(GuardrailConfig(judge="none")) as guard:
+        guard.warm_up()
         yield guard

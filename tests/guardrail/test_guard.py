@@ -151,10 +151,10 @@ class FullDisk:
 def test_scorers_add_scores_and_failing_parts_never_fail_an_answer() -> None:
     policy = STRICT.model_copy(update={"rank_by": "length", "thresholds": {"length": 30}})
     with Guardrail(
-        GuardrailConfig(judge="none"), scorers=[Length(), Broken()], log=FullDisk()
+        GuardrailConfig(judge="none", policy=policy), scorers=[Length(), Broken()], log=FullDisk()
     ) as guard:
         answers = ["Mozart was born in Salzburg.", "Mozart was born in Salzburg, once."]
-        first, second = guard.rank(question=QUESTION, answers=answers, policy=policy)
+        first, second = guard.rank(question=QUESTION, answers=answers)
     assert first.original == answers[1]
     assert "length is 28.00, below 30.00" in second.reasons
     assert [(one.part, one.message) for one in first.errors] == [
