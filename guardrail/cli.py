@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from guardrail.commands import answers, bench, demo, graph, judging, scoring, serving
+from guardrail.commands import answers, bench, demo, graph, judging, log, scoring, serving
 from guardrail.errors import GuardrailError
 
 __all__ = ["app", "main"]
@@ -29,6 +29,9 @@ app.command()(judging.attribute)
 app.command()(judging.intent)
 app.command()(scoring.score)
 app.command()(serving.serve)
+app.command()(log.log)
+app.command()(log.report)
+app.command()(log.tune)
 app.add_typer(graph.app, name="kg")
 app.add_typer(bench.app, name="bench")
 
