@@ -25,7 +25,7 @@ from judges.sck.weights import (
 
 __all__ = ["AnswerIntentClassifier", "SCKScorer", "SCKSettings"]
 
-ANSWER_CHARS = 600
+ANSWER_CHARS = 250
 """The opening of an answer shows its intent; reading no more bounds the time."""
 
 NO_INTENT: Mapping[str, float] = {Intent.NONE.value: 1.0}

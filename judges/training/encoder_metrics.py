@@ -37,6 +37,7 @@ class _Model:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
         self._tokenizer = load_tokenizer(max_length, folder / "tokenizer.json")
+        self._states: dict[str, Floats] = {}
         self._sessions = {
             name: onnxruntime.InferenceSession(
                 folder / f"{name}.onnx", options, providers=["CPUExecutionProvider"]
@@ -57,11 +58,17 @@ class _Model:
             rows.append(self._sessions["model"].run([output], inputs)[0][0])
         return np.array(rows, np.float32)
 
+    def _state(self, sentence: str) -> Floats:
+        """State of a sentence; the shuffled texts ask for the same ones again."""
+        if sentence not in self._states:
+            self._states[sentence] = self.run("sentence_state", [sentence])[0]
+        return self._states[sentence]
+
     def coherence_logits(self, texts: Sequence[Sequence[str]]) -> Floats:
         """Logit of each text."""
         logits = []
         for text in texts:
-            states = self.run("sentence_state", text)
+            states = np.array([self._state(sentence) for sentence in text], np.float32)
             logits.append(self._sessions["discourse"].run(["logit"], {"states": states})[0][0])
         return np.array(logits, np.float32)
 

@@ -27,8 +27,8 @@ a text's sentences.
 how well the right one follows the left one, plus the mean over all pairs of how much better they
 stand in this order than in the other. Coherence = sigmoid(logit / temperature).
 
-Inputs are int64 [n, l]; texts are one segment. Weights are stored in blocks of 8-bit integers and
-activations are quantised row by row, so results do not depend on the batch.
+Inputs are int64 [n, l]; texts are one segment. Weights are stored in blocks of 8-bit integers;
+activations are 32-bit floats, so results do not depend on the batch.
 
 ## Training
 
