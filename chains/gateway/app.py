@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -28,7 +29,15 @@ from chains.gateway.requests import (
 from chains.gateway.settings import GatewaySettings
 from chains.gateway.streaming import BrokenOffError, JudgedStream, unless_gone
 from chains.gateway.upstream import Upstream, kept_headers
-from chains.openai_exchange import Endpoint, Exchange, GuardedReply, Reply, StreamGuard
+from chains.openai_exchange import (
+    Endpoint,
+    Exchange,
+    GuardedReply,
+    Reply,
+    StreamGuard,
+    error_body,
+)
+from chains.openai_sse import Event
 from chains.openai_text import JSON, Guarding
 from guardrail import Guardrail, GuardrailConfig
 from guardrail.errors import GuardrailError
@@ -51,6 +60,8 @@ UNTOUCHED = (
     ("POST", "images/variations"),
 )
 """Calls whose replies hold no answer of a language model; they are passed on as they are."""
+PLAIN_PATH = re.compile(r"(?:/(?!\.{1,2}(?:/|$))[\w.:@+~ -]+)+/?")
+"""A path without steps upwards, which would lead to calls that are judged or refused."""
 JUDGED = {"chat/completions": Endpoint.CHAT, "responses": Endpoint.RESPONSES}
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 
@@ -196,6 +207,9 @@ class _Gateway:
         except httpx.HTTPError as error:
             log.warning("the upstream broke off in a stream: %s", type(error).__name__)
             raise BrokenOffError("the upstream broke off") from error
+        except GuardrailError as error:
+            told = error_body(str(error), kind="server_error", code="guardrail_unavailable")
+            yield Event.of(told).encode()
         finally:
             self.metrics.answers(guard.answers)
 
@@ -216,6 +230,8 @@ class _Gateway:
         self._need_upstream()
         content = await read_body(request, self.settings)
         path = request.url.path.removeprefix(PREFIX)
+        if not PLAIN_PATH.fullmatch(path):
+            raise RejectedError(400, "the path is not one of this gateway's", "invalid_path")
         query = f"?{request.url.query}" if request.url.query else ""
 
         async def exchange() -> Reply:

@@ -1,0 +1,287 @@
+"""How much the gateway carries: requests a second, latencies, and memory over many requests.
+
+    python -m guardrail.benchmarks.gateway [--requests 640] [--clients 1 16 64] [--workers 1]
+        [--judge none] [--stream] [--json]
+
+Starts an upstream that answers at once and a gateway in front of it, each in a process of its
+own, and calls the gateway from this one. Latencies are wall times in milliseconds; memory is the
+resident set of the gateway's processes in MiB. ``--url`` measures a gateway that runs already.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+
+from guardrail.errors import GuardrailError, InputError
+from guardrail.types import Value
+
+__all__ = ["LoadReport", "LoadStep", "measure"]
+
+QUESTION = "Who was Mary Shelley, the wife of Percy Bysshe Shelley?"
+ANSWER = "Mary Shelley was a travel writer. Her mother was Mary Wollstonecraft."
+HEADS = ("clients", "requests", "errors", "req/s", "p50 ms", "p95 ms", "p99 ms", "first", "MiB")
+START_S = 300.0
+"""Seconds that a gateway gets to load its judge and its graph."""
+
+
+class LoadStep(Value):
+    """What was measured with one number of clients at once.
+
+    Attributes:
+        clients: Requests in work at once.
+        requests: Requests sent.
+        errors: Those without status 200 or without an answer.
+        per_second: Requests a second.
+        p50_ms: Median wall time of a request, milliseconds.
+        p95_ms: 95th percentile.
+        p99_ms: 99th percentile.
+        first_ms: Median time to the first released sentence; None without ``--stream``.
+        memory_mib: Resident memory of the gateway afterwards; None where it is not ours.
+    """
+
+    clients: int
+    requests: int
+    errors: int
+    per_second: float
+    p50_ms: float
+    p95_ms: float
+    p99_ms: float
+    first_ms: float | None
+    memory_mib: float | None
+
+
+class LoadReport(Value):
+    """All steps, in the order they were run, and the memory before the first."""
+
+    memory_mib: float | None
+    steps: tuple[LoadStep, ...]
+
+
+async def measure(
+    url: str, clients: Sequence[int], requests: int, *, stream: bool = False, pid: int | None = None
+) -> LoadReport:
+    """Load a gateway.
+
+    Args:
+        url: Its address, without ``/v1``.
+        clients: Numbers of requests in work at once, one step each.
+        requests: Requests of each step.
+        stream: Whether streams are asked for.
+        pid: The gateway's process, to read its memory.
+    """
+    body = {"model": "load", "messages": [{"role": "user", "content": QUESTION}], "stream": stream}
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=max(clients))
+    steps = []
+    async with httpx.AsyncClient(base_url=url, timeout=300, limits=limits) as client:
+        await _call(client, body)
+        before = _memory_mib(pid)
+        for count in clients:
+            steps.append(await _step(client, body, count, requests, pid))
+    return LoadReport(memory_mib=before, steps=tuple(steps))
+
+
+async def _step(
+    client: httpx.AsyncClient, body: dict[str, object], count: int, requests: int, pid: int | None
+) -> LoadStep:
+    todo = iter(range(requests))
+    done: list[tuple[float, float, bool]] = []
+
+    async def one_client() -> None:
+        for _ in todo:
+            done.append(await _call(client, body))
+
+    begin = time.perf_counter()
+    await asyncio.gather(*(one_client() for _ in range(count)))
+    spent = time.perf_counter() - begin
+    walls = [wall for wall, _, _ in done]
+    cuts = statistics.quantiles(walls, n=100, method="inclusive")
+    return LoadStep(
+        clients=count,
+        requests=requests,
+        errors=sum(not well for _, _, well in done),
+        per_second=requests / spent,
+        p50_ms=cuts[49] * 1000,
+        p95_ms=cuts[94] * 1000,
+        p99_ms=cuts[98] * 1000,
+        first_ms=statistics.median(first for _, first, _ in done) * 1000
+        if body["stream"]
+        else None,
+        memory_mib=_memory_mib(pid),
+    )
+
+
+async def _call(client: httpx.AsyncClient, body: dict[str, object]) -> tuple[float, float, bool]:
+    """Wall time, time to the first judged text, and whether there was an answer; seconds."""
+    begin = time.perf_counter()
+    first, seen = 0.0, b""
+    try:
+        async with client.stream("POST", "/v1/chat/completions", json=body) as response:
+            async for chunk in response.aiter_bytes():
+                seen += chunk
+                if not first and b"travel writer" in seen:
+                    first = time.perf_counter() - begin
+            well = response.status_code == 200 and b"Wollstonecraft" in seen
+    except httpx.HTTPError:
+        well = False
+    return time.perf_counter() - begin, first, well
+
+
+def _memory_mib(pid: int | None) -> float | None:
+    """Resident memory of a process and its children, where /proc tells it."""
+    if pid is None or not Path("/proc").is_dir():
+        return None
+    parents = {}
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = status.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        parents[int(status.parent.name)] = int(fields[1])
+    family = {pid}
+    while more := {one for one, parent in parents.items() if parent in family} - family:
+        family |= more
+    pages = 0
+    for one in family:
+        try:
+            pages += int(Path(f"/proc/{one}/statm").read_text().split()[1])
+        except OSError:
+            continue
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+# --- the two servers ---------------------------------------------------------------------
+
+
+def _instant_upstream(port: int) -> None:
+    """Serve a model that answers at once, until killed."""
+    import uvicorn
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import JSONResponse, Response
+    from starlette.routing import Route
+
+    head = {"id": "load", "created": 0, "model": "load"}
+    message = {"role": "assistant", "content": ANSWER}
+    whole = head | {
+        "object": "chat.completion",
+        "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
+    }
+    deltas = [{"index": 0, "delta": {"content": f"{word} "}} for word in ANSWER.split()]
+    chunks = [
+        head | {"object": "chat.completion.chunk", "choices": [choice]}
+        for choice in [*deltas, {"index": 0, "delta": {}, "finish_reason": "stop"}]
+    ]
+    events = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
+
+    async def chat(request: Request) -> Response:
+        if (await request.json()).get("stream"):
+            return Response(events, media_type="text/event-stream")
+        return JSONResponse(whole)
+
+    app = Starlette(routes=[Route("/v1/chat/completions", chat, methods=["POST"])])
+    uvicorn.run(app, port=port, log_level="critical")
+
+
+@contextmanager
+def _servers(workers: int, judge: str) -> Iterator[tuple[str, int]]:
+    """Start both; yields the gateway's address and process."""
+    upstream, gateway = _free_port(), _free_port()
+    # The current folder stays importable, as it is for this process.
+    module = "import sys; sys.path[:0] = ['']; from guardrail.benchmarks import gateway; "
+    commands = [
+        [sys.executable, "-c", f"{module}gateway._instant_upstream({upstream})"],
+        [
+            sys.executable, "-c", "from guardrail.cli import main; main()", "serve",
+            "--upstream", f"http://127.0.0.1:{upstream}/v1", "--port", str(gateway),
+            "--workers", str(workers), "--judge", judge,
+        ],
+    ]  # fmt: skip
+    started = [
+        subprocess.Popen(
+            command,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        for command in commands
+    ]
+    url = f"http://127.0.0.1:{gateway}"
+    try:
+        end = time.monotonic() + START_S
+        while not _is_ready(url):
+            if time.monotonic() > end or started[1].poll() is not None:
+                raise GuardrailError('the gateway did not start; try "guardrail serve" by hand')
+            time.sleep(0.5)
+        yield url, started[1].pid
+    finally:
+        for process in started:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _is_ready(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/readyz", timeout=10).status_code == 200
+    except httpx.HTTPError:
+        return False
+
+
+def _free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def _table(report: LoadReport) -> str:
+    def number(value: float | None) -> str:
+        return "-" if value is None else f"{value:.1f}"
+
+    lines = [f"memory before: {number(report.memory_mib)} MiB"]
+    lines.append(" ".join(f"{head:>9}" for head in HEADS))
+    for step in report.steps:
+        counts = (step.clients, step.requests, step.errors)
+        latencies = (step.p50_ms, step.p95_ms, step.p99_ms, step.first_ms)
+        values = (step.per_second, *latencies, step.memory_mib)
+        cells = [*(str(count) for count in counts), *(number(value) for value in values)]
+        lines.append(" ".join(f"{cell:>9}" for cell in cells))
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line described at the top of this module."""
+    parser = argparse.ArgumentParser(description="Load the HTTP gateway.")
+    parser.add_argument("--requests", type=int, default=640, help="requests of each step")
+    parser.add_argument("--clients", type=int, nargs="+", default=[1, 16, 64])
+    parser.add_argument("--workers", type=int, default=1, help="gateway processes")
+    parser.add_argument("--judge", default="onnx", help="judge by name; none for exact evidence")
+    parser.add_argument("--stream", action="store_true", help="ask for streams")
+    parser.add_argument("--url", help="a gateway that runs already, without /v1")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    options = parser.parse_args(arguments)
+    if options.requests < 2 or min(options.clients) < 1:
+        raise InputError("at least two requests and one client are needed")
+    asked = (options.clients, options.requests)
+    if options.url:
+        report = asyncio.run(measure(options.url, *asked, stream=options.stream))
+    else:
+        with _servers(options.workers, options.judge) as (url, pid):
+            report = asyncio.run(measure(url, *asked, stream=options.stream, pid=pid))
+    print(report.model_dump_json(indent=2) if options.json else _table(report))
+
+
+if __name__ == "__main__":
+    main()

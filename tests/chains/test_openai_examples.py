@@ -1,0 +1,52 @@
+"""The examples of the OpenAI client and of the gateway run as a user would run them."""
+
+import os
+import runpy
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from chains.gateway import GatewaySettings, create_app
+from guardrail import STRICT, Guardrail, GuardrailConfig
+from tests.chains.conftest import CANARY, FACTS
+from tests.chains.fake_openai import FakeOpenAI, served
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture(scope="module")
+def upstream():
+    with served(FakeOpenAI().app) as url:
+        yield f"{url}/v1"
+
+
+def test_openai_client(upstream, monkeypatch, capsys):
+    for name, value in {"BASE_URL": upstream, "API_KEY": "sk-test"}.items():
+        monkeypatch.setenv(f"OPENAI_{name}", value)
+    monkeypatch.setenv("MODEL", "plain")
+    monkeypatch.setenv("GUARDRAIL_JUDGE", "none")
+    monkeypatch.setattr(sys, "argv", ["openai_client.py"])
+    runpy.run_path(str(EXAMPLES / "openai_client.py"), run_name="__main__")
+    printed = capsys.readouterr().out
+    assert printed.count("Her mother was Mary Wollstonecraft [Q47152") == 2
+    assert "https://www.wikidata.org/wiki/Q47152" in printed
+    assert CANARY not in printed
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_gateway_curl(upstream):
+    config = GuardrailConfig(judge="none", policy=STRICT)
+    with Guardrail(config, retriever=lambda question: FACTS) as guard:
+        app = create_app(guard, GatewaySettings(upstream=upstream))
+        with served(app) as url:
+            environ = os.environ | {"GATEWAY": url, "MODEL": "plain"}
+            run = subprocess.run(
+                ["sh", str(EXAMPLES / "gateway_curl.sh")],
+                env=environ, capture_output=True, text=True, timeout=100, check=True,
+            )  # fmt: skip
+    assert 'guardrail_answers_total{action="filter"} 2.0' in run.stdout
+    assert '"ranking":[{"index":1' in run.stdout
+    assert CANARY not in run.stdout
