@@ -41,6 +41,14 @@ LEAST = 0.25
 DATE_WORDS = frozenset({"date", "year", "time", "inception", "birthday"})
 PLACE_WORDS = frozenset({"place", "location", "country", "residence", "city", "headquarters"})
 NUMBER_WORDS = frozenset({"number", "population", "length", "height", "area", "elevation", "count"})
+TERM_PROPERTIES = frozenset(
+    {
+        "occupation", "genre", "sex or gender", "position played on team", "field of work",
+        "voice type", "instrument", "instrumentation", "cause of death", "manner of death",
+        "military rank", "noble title", "eat type", "price range", "customer rating",
+    }
+)  # fmt: skip
+"""Properties whose values are kinds of things, written in lower case."""
 NAME_RUN = re.compile(r"[A-Z][\w'’.-]*(?:\s+(?:(?:of|the|de|van|von|da|di)\s+)*[A-Z][\w'’.-]*)*")
 PLACE_LEAD = frozenset({"in", "at", "near", "from", "to"})
 
@@ -258,6 +266,8 @@ class _PropertyNamer:
         low, high = (inside[0], inside[-1]) if inside else (0, len(tokens) - 1)
         whole = len(phrase.text) >= 0.9 * len(phrase.sentence)
         kind = _kind(phrase.text, tokens[low - 1].folded if low else "")
+        # A word of relation, such as "born", names its property itself.
+        whole = whole or (kind == "term" and low == high)
         scores = self._cued(tokens, low, high, whole, phrase.entity)
         for name, held in self._values.get(fold(phrase.text), Counter()).items():
             scores[name] += KNOWN_VALUE * held / self._values[fold(phrase.text)].total()
@@ -315,6 +325,8 @@ def _kind(text: str, before: str) -> str:
 def _fit(name: str, kind: str) -> float:
     """How well values of a property are such phrases: 0 rules it out."""
     words = set(name.split())
+    if name in TERM_PROPERTIES:
+        return 1.2 if kind == "term" else 0.3
     dated = bool(words & DATE_WORDS)
     if kind == "date":
         return 2.0 if dated else 0.2

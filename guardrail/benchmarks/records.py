@@ -1,14 +1,17 @@
 """The score log under load, and whether its gap list names what a graph really lacks.
 
-    python -m guardrail.benchmarks.records gaps --data DIR --log FILE [--rows 1000] [--removed 0.3]
+    python -m guardrail.benchmarks.records gaps --data DIR --log FILE [--texts dart|tekgen]
+        [--rows 1000] [--removed 0.3] [--seed 1]
     python -m guardrail.benchmarks.records kill [--writes 10000] [--writers 4]
-    python -m guardrail.benchmarks.records cost [--log FILE] [--rows 1000]
+    python -m guardrail.benchmarks.records cost [--rows 1000]
 
-``gaps`` reads ``DIR/triples/tekgen_*.jsonl.gz`` (sentences of Wikipedia with the Wikidata fact
-each states), builds a graph of those facts, takes a share of them out, checks the sentences
-against what is left, logs every check, and compares the log's gap list with what was taken out.
-``kill`` starts writers and kills them without warning. ``cost`` times one write of records as
-they are in FILE.
+``gaps`` reads texts that people wrote with the facts each states, builds a graph of those facts,
+takes a share of them out, checks the texts against what is left, logs every check, and compares
+the log's gap list with what was taken out. The texts are ``DIR/triples/dart_dev.jsonl.gz``, or
+with ``--texts tekgen`` sentences of Wikipedia, ``DIR/triples/tekgen_*.jsonl.gz``, of which one fact
+each is known.
+``kill`` starts writers and kills them without warning. ``cost`` times single writes of
+answers over the shipped graph.
 """
 
 from __future__ import annotations
@@ -24,8 +27,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from itertools import islice
 from pathlib import Path
+from urllib.parse import quote
 
 from pyoxigraph import Literal, NamedNode, Quad, Store
 
@@ -34,44 +37,41 @@ from guardrail.errors import InputError
 from guardrail.gaps import GapFinder
 from guardrail.guard import CheckRequest
 from guardrail.records import SQLiteLog, open_log
-from guardrail.types import Action, GuardedAnswer, Score, ScoreCard, Value
-from guardrail.vocabulary import property_words
+from guardrail.types import Action, GuardedAnswer, Score, ScoreCard, SpanKind, Triple, Value
+from guardrail.values import fold, tokenise
+from guardrail.vocabulary import STOP_WORDS, property_words
 from kg import OxigraphGraph
 
-__all__ = ["Fact", "GapReport", "measure_gaps", "read_facts"]
+__all__ = ["GapReport", "Stated", "measure_gaps", "read_texts"]
 
-ENTITY = "http://www.wikidata.org/entity/"
-DIRECT = "http://www.wikidata.org/prop/direct/"
+NODE = "urn:node:"
+PROPERTY = "urn:property:"
 LABEL = NamedNode("http://www.w3.org/2000/01/rdf-schema#label")
 TOP = 50
 """Places of the gap list that are compared with what was taken out."""
 
 
-class Fact(Value):
-    """A sentence and the fact it states."""
+class Stated(Value):
+    """A text and the facts it states."""
 
-    sentence: str
-    subject: str
-    subject_id: str
-    property: str
-    property_id: str
-    value: str
-    value_id: str
+    text: str
+    facts: tuple[Triple, ...]
 
 
 class GapReport(Value):
     """How well a gap list names the facts that were taken out of a graph.
 
     Attributes:
-        checks: Sentences checked and logged.
-        removed: Of these, sentences whose fact was taken out.
-        marked: Of those, sentences with a phrase that lacks support.
-        entities: Of the removed, those whose entity the list names.
-        named: Of the removed, those whose entity and property the list names.
+        checks: Texts checked and logged.
+        removed: Facts in them that were taken out.
+        marked: Of these, facts whose value stands in the text marked as lacking support.
+        entities: Of those marked, facts whose subject the list names.
+        named: Of those marked, facts whose subject and property the list names.
+        listed: Entries of the whole list.
         top: Length of the list's head.
         top_entities: Entries of the head whose entity lost a fact.
         top_named: Entries of the head that are a removed fact, entity and property.
-        kept_named: Listed pairs of entity and property that the graph still holds.
+        kept_named: Entries of the whole list that the graph still holds.
         seconds: Wall time of the checks and of the list.
     """
 
@@ -80,6 +80,7 @@ class GapReport(Value):
     marked: int
     entities: int
     named: int
+    listed: int
     top: int
     top_entities: int
     top_named: int
@@ -87,56 +88,64 @@ class GapReport(Value):
     seconds: float
 
 
-def read_facts(data: Path) -> list[Fact]:
-    """Read the sentences with their facts.
+def read_texts(data: Path, texts: str) -> list[Stated]:
+    """Read texts with their facts.
+
+    Args:
+        data: The folder.
+        texts: ``dart`` or ``tekgen``.
 
     Raises:
         InputError: A file is missing or has another shape.
     """
-    facts = []
-    for name in ("tekgen_train", "tekgen_validation"):
+    names = {"dart": ("dart_dev",), "tekgen": ("tekgen_train", "tekgen_validation")}[texts]
+    stated = []
+    for name in names:
         path = data / "triples" / f"{name}.jsonl.gz"
         try:
             with gzip.open(path, "rt", encoding="utf-8") as lines:
-                for line in lines:
-                    row = json.loads(line)
-                    if isinstance(row["obj"], str) and row["obj"].startswith("Q"):
-                        facts.append(
-                            Fact(
-                                sentence=row["sent"],
-                                subject=row["sub_label"],
-                                subject_id=row["sub"],
-                                property=row["rel_label"].strip(),
-                                property_id=row["rel"],
-                                value=row["obj_label"],
-                                value_id=row["obj"],
-                            )
-                        )
+                rows = [json.loads(line) for line in lines]
+            for row in rows:
+                known = (
+                    row["triples"]
+                    if texts == "dart"
+                    else [(row["sub_label"], row["rel_label"], row["obj_label"])]
+                )
+                facts = tuple(
+                    Triple(subject=subject, property=name, value=value)
+                    for subject, name, value in known
+                    if not subject.startswith("[")  # DART's name for a whole table
+                )
+                text = row["texts"][0] if texts == "dart" else row["sent"]
+                if facts:
+                    stated.append(Stated(text=text, facts=facts))
         except (OSError, KeyError, ValueError) as error:
-            raise InputError(f"cannot read facts from {path}: {error!r}") from error
-    return facts
+            raise InputError(f"cannot read texts from {path}: {error!r}") from error
+    return stated
 
 
 def measure_gaps(
-    facts: Sequence[Fact], log: SQLiteLog, *, rows: int, removed: float, seed: int
+    texts: Sequence[Stated], log: SQLiteLog, *, rows: int, removed: float, seed: int
 ) -> GapReport:
-    """Check sentences against a graph that lacks a share of what they state.
+    """Check texts against a graph that lacks a share of what they state.
 
     Args:
-        facts: All facts of the graph, with their sentences.
+        texts: The texts; all their facts make the graph.
         log: Where the checks are recorded.
-        rows: Sentences to check.
-        removed: Share of their facts that is taken out.
-        seed: Of the choice.
+        rows: Texts to check.
+        removed: Share of the pairs of subject and property in them that is taken out.
+        seed: Of the choices.
     """
     dice = random.Random(seed)
-    chosen = dice.sample(list(facts), min(rows, len(facts)))
-    lost = {(one.subject_id, one.property_id) for one in chosen[: round(removed * len(chosen))]}
-    graph = _graph([one for one in facts if (one.subject_id, one.property_id) not in lost], facts)
+    chosen = dice.sample(list(texts), min(rows, len(texts)))
+    pairs = sorted({_pair(fact) for one in chosen for fact in one.facts})
+    lost = set(dice.sample(pairs, round(removed * len(pairs))))
+    facts = [fact for one in texts for fact in one.facts]
+    graph = _graph([fact for fact in facts if _pair(fact) not in lost], facts)
     begin = time.perf_counter()
     with Guardrail(GuardrailConfig(judge="none"), graph=graph, log=log) as guard:
         requests = [
-            CheckRequest(question=f"What is known about {one.subject}?", answer=one.sentence)
+            CheckRequest(question=f"What is known of {one.facts[0].subject}?", answer=one.text)
             for one in chosen
         ]
         answers: list[GuardedAnswer] = []
@@ -146,53 +155,64 @@ def measure_gaps(
     finder = GapFinder()
     for record in log.records():
         finder.add(record)
-    listed = finder.result(most=10 * rows).facts
-    seconds = time.perf_counter() - begin
-    wanted = {
-        (one.subject_id, property_words(one.property))
-        for one in chosen
-        if (one.subject_id, one.property_id) in lost
+    listed = [
+        (fold(gap.entity), property_words(gap.property)) for gap in finder.result(10**6).facts
+    ]
+    held = {_pair(fact) for fact in facts} - lost
+    missing = [(one, fact) for one in chosen for fact in one.facts if _pair(fact) in lost]
+    marked = {
+        (answer.original, fold(span.text))
+        for answer in answers
+        for sentence in answer.sentences
+        for span in sentence.spans
+        if span.kind is SpanKind.NA
     }
-    held = {(one.subject_id, property_words(one.property)) for one in facts} - wanted
-    pairs = [(gap.entity_id, property_words(gap.property)) for gap in listed]
-    gone = [place for place, one in enumerate(chosen) if (one.subject_id, one.property_id) in lost]
-    ids = {entity for entity, _ in pairs}
+    asked = {
+        place
+        for place, (one, fact) in enumerate(missing)
+        if any(text == one.text and _shares(phrase, fact.value) for text, phrase in marked)
+    }
+    entities = {entity for entity, _ in listed}
     return GapReport(
         checks=len(answers),
-        removed=len(gone),
-        marked=sum(any(one.na for one in answers[place].sentences) for place in gone),
-        entities=sum(chosen[place].subject_id in ids for place in gone),
-        named=sum(
-            (chosen[place].subject_id, property_words(chosen[place].property)) in pairs
-            for place in gone
-        ),
-        top=min(TOP, len(pairs)),
-        top_entities=sum(entity in {id_ for id_, _ in wanted} for entity, _ in pairs[:TOP]),
-        top_named=sum(pair in wanted for pair in pairs[:TOP]),
-        kept_named=sum(pair in held for pair in pairs),
-        seconds=seconds,
+        removed=len(missing),
+        marked=len(asked),
+        entities=sum(fold(missing[place][1].subject) in entities for place in asked),
+        named=sum(_pair(missing[place][1]) in listed for place in asked),
+        listed=len(listed),
+        top=min(TOP, len(listed)),
+        top_entities=sum(entity in {one for one, _ in lost} for entity, _ in listed[:TOP]),
+        top_named=sum(pair in lost for pair in listed[:TOP]),
+        kept_named=sum(pair in held for pair in listed),
+        seconds=time.perf_counter() - begin,
     )
 
 
-def _graph(facts: Sequence[Fact], named: Sequence[Fact]) -> OxigraphGraph:
+def _pair(fact: Triple) -> tuple[str, str]:
+    return fold(fact.subject), property_words(fact.property)
+
+
+def _shares(phrase: str, value: str) -> bool:
+    """Whether a marked phrase shows part of a value."""
+    words = {token.stem for token in tokenise(value)} - STOP_WORDS
+    return bool(words & {token.stem for token in tokenise(phrase)})
+
+
+def _graph(facts: Sequence[Triple], named: Sequence[Triple]) -> OxigraphGraph:
     """A graph of facts; entities keep their labels whether or not a fact of theirs is left."""
     store = Store()
-    for one in named:
-        for iri, label in (
-            (ENTITY + one.subject_id, one.subject),
-            (ENTITY + one.value_id, one.value),
-            (ENTITY + one.property_id, one.property),
-        ):
-            store.add(Quad(NamedNode(iri), LABEL, Literal(label, language="en")))
-    for one in facts:
+    for fact in named:
+        for kind, label in ((NODE, fact.subject), (NODE, fact.value), (PROPERTY, fact.property)):
+            store.add(Quad(_iri(kind, label), LABEL, Literal(label, language="en")))
+    for fact in facts:
         store.add(
-            Quad(
-                NamedNode(ENTITY + one.subject_id),
-                NamedNode(DIRECT + one.property_id),
-                NamedNode(ENTITY + one.value_id),
-            )
+            Quad(_iri(NODE, fact.subject), _iri(PROPERTY, fact.property), _iri(NODE, fact.value))
         )
-    return OxigraphGraph(store, profile="wikidata", name="tekgen")
+    return OxigraphGraph(store, name="texts")
+
+
+def _iri(kind: str, label: str) -> NamedNode:
+    return NamedNode(kind + quote(label, safe=""))
 
 
 WRITER = """
@@ -206,6 +226,31 @@ for n in range(int(sys.argv[2])):
     sys.stdout.write(record.id + "\\n")
     sys.stdout.flush()
 """
+
+
+PEOPLE = (
+    (
+        "Who was Wolfgang Amadeus Mozart?",
+        (
+            "Wolfgang Amadeus Mozart was a composer born in Salzburg on 27 January 1756. He was born "
+            "in 1770. His father was Leopold. He was taught by Agostino Tassi."
+        ),
+    ),
+    (
+        "Who was Ada Lovelace?",
+        (
+            "Ada Lovelace was born in London in 1815 and worked with Charles Babbage. Her father was "
+            "Lord Byron. She died in London in 1852."
+        ),
+    ),
+    (
+        "Who was Artemisia Gentileschi?",
+        (
+            "Artemisia Gentileschi was a painter born in Rome. Her father Orazio Gentileschi taught "
+            "her. She lived in Naples."
+        ),
+    ),
+)
 
 
 def small_answer(answer_id: str) -> GuardedAnswer:
@@ -254,13 +299,14 @@ def _kill(writes: int, writers: int, share: float) -> None:
     )
 
 
-def _cost(source: Path | None, rows: int) -> None:
-    """Time writes of whole answers, prepared and committed one by one."""
-    answers = (
-        [small_answer(str(n)) for n in range(rows)]
-        if source is None
-        else [record.answer for record in islice(open_log(source).records(), rows)]
-    )
+def _cost(rows: int) -> None:
+    """Time writes of whole answers over the shipped graph, prepared and committed one by one."""
+    with Guardrail(GuardrailConfig(judge="none")) as guard:
+        requests = [CheckRequest(question=question, answer=answer) for question, answer in PEOPLE]
+        checked = guard.check_batch(requests)
+    facts = statistics.mean(len(answer.evidence) for answer in checked)
+    print(f"answers of {facts:.0f} facts of evidence on average")
+    answers = [checked[place % len(checked)] for place in range(rows)]
     for name in ("log.sqlite", "log.jsonl"):
         with tempfile.TemporaryDirectory() as folder:
             log = open_log(Path(folder, name))
@@ -292,6 +338,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     gaps = parts.add_parser("gaps")
     gaps.add_argument("--data", type=Path, required=True)
     gaps.add_argument("--log", type=Path, required=True)
+    gaps.add_argument("--texts", choices=("dart", "tekgen"), default="dart")
     gaps.add_argument("--rows", type=int, default=1000)
     gaps.add_argument("--removed", type=float, default=0.3)
     gaps.add_argument("--seed", type=int, default=1)
@@ -300,17 +347,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     kill.add_argument("--writers", type=int, default=4)
     kill.add_argument("--share", type=float, default=0.5)
     cost = parts.add_parser("cost")
-    cost.add_argument("--log", type=Path)
     cost.add_argument("--rows", type=int, default=1000)
     chosen = parser.parse_args(arguments)
     if chosen.part == "kill":
         _kill(chosen.writes, chosen.writers, chosen.share)
     elif chosen.part == "cost":
-        _cost(chosen.log, chosen.rows)
+        _cost(chosen.rows)
     else:
         with SQLiteLog(chosen.log) as log:
             report = measure_gaps(
-                read_facts(chosen.data),
+                read_texts(chosen.data, chosen.texts),
                 log,
                 rows=chosen.rows,
                 removed=chosen.removed,

@@ -23,7 +23,6 @@ __all__ = [
 WIDTH, HEIGHT = 280, 96
 KINDS = ("supportive", "partially_supportive", "contradictory", "irrelevant", NO_CLAIM)
 LABEL_CHARS = 26
-CHAR_PX = 6.7
 ROW_PX = 38
 MOST_TRIPLES = 12
 
@@ -182,21 +181,25 @@ def graph(supporting: Sequence[Triple], against: Sequence[Triple]) -> str:
     parts = []
     names: dict[str, list[str]] = {}
     for fact, wrong in triples:
-        y1 = middle(subjects.index(fact.subject), len(subjects))
-        y2 = middle(values.index(fact.value), len(values))
+        # A fact that supports one sentence and contradicts another has two lines.
+        aside = 5 if wrong else 0
+        y1 = middle(subjects.index(fact.subject), len(subjects)) + aside
+        y2 = middle(values.index(fact.value), len(values)) + aside
         x1, x2 = box + 2, wide - box - 8
         bend = (x1 + x2) / 2
         curve = f"M{x1},{y1:.1f} C{bend},{y1:.1f} {bend},{y2:.1f} {x2},{y2:.1f}"
         kind = "wrong" if wrong else "link"
         parts.append(f'<path class="{kind}" d="{curve}" marker-end="url(#arrow)"/>')
-        name = ("✗ " if wrong else "") + fact.property
-        if name not in names.setdefault(fact.value, []):
-            names[fact.value].append(name)
+        held = names.setdefault(fact.value, [])
+        if fact.property in held:
+            held[held.index(fact.property)] += " ✓ ✗" if wrong else ""
+        elif not wrong or f"{fact.property} ✗" not in held:
+            held.append(fact.property + (" ✗" if wrong else ""))
     labels = [
         f'<text class="rel" x="{wide - box - 18}" text-anchor="end" '
-        f'y="{middle(values.index(value), len(values)) - 5:.1f}">{escape(_cut(", ".join(known)))}'
-        f"<title>{escape(', '.join(known))}</title></text>"
-        for value, known in names.items()
+        f'y="{middle(values.index(value), len(values)) - 5:.1f}">{escape(_cut(text, 36))}'
+        f"<title>{escape(text)}</title></text>"
+        for value, text in ((value, ", ".join(known)) for value, known in names.items())
     ]
     nodes = [
         _node(text, x, middle(row, len(column)), box, kind)
@@ -235,8 +238,8 @@ def _svg(wide: float, tall: float, label: str, inside: str, kind: str = "chart")
     )
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= LABEL_CHARS else text[: LABEL_CHARS - 1] + "…"
+def _cut(text: str, most: int = LABEL_CHARS) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _words(kind: str) -> str:

@@ -22,6 +22,7 @@ __all__ = [
     "StageSummary",
     "Summary",
     "TrendPoint",
+    "intent_of",
     "summarise",
 ]
 

@@ -1,6 +1,9 @@
 """The score log keeps every acknowledged response, once, and says why where it cannot."""
 
+import csv
+import json
 import os
+import resource
 import signal
 import sqlite3
 import subprocess
@@ -9,8 +12,14 @@ import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
+import typer
+from typer.testing import CliRunner
 
-from guardrail.errors import RecordError
+from guardrail import Guardrail, GuardrailConfig
+from guardrail.commands.log import log as log_command
+from guardrail.commands.log import report
+from guardrail.entries import ScoreBound
+from guardrail.errors import InputError, RecordError
 from guardrail.records import Feedback, JSONLinesLog, Record, RecordFilter, SQLiteLog, open_log
 from guardrail.types import (
     Action,
@@ -199,3 +208,107 @@ def test_kill_9_amid_concurrent_writes_loses_no_acknowledged_record(tmp_path):
     assert len(ids) > 400
     assert set(ids) <= set(kept)
     assert len(kept) == len(set(kept))
+
+
+def test_the_log_keeps_what_sentences_rest_on(exact_guard, tmp_path):
+    checked = exact_guard.check(
+        question="Who was Mozart?", answer="Wolfgang Amadeus Mozart was born in Salzburg."
+    )
+    with (
+        SQLiteLog(tmp_path / "slim.sqlite") as slim,
+        SQLiteLog(tmp_path / "whole.sqlite", whole=True) as whole,
+    ):
+        slim.write(checked)
+        whole.write(checked)
+        (kept,), (all_,) = slim.records(), whole.records()
+    assert all_.answer == checked
+    cited = kept.answer.sentences[0].citations
+    assert tuple(item.citation for item in kept.answer.evidence) == cited
+    assert len(all_.answer.evidence) > 20
+    assert kept.answer.sentences == checked.sentences
+
+
+def test_bounds_on_scores():
+    record = Record(answer=answer(overall=0.5))
+    assert [
+        text
+        for text in ("overall<0.5", "overall<=0.5", "overall > 0.4", "overall>=0.6", "sck>0")
+        if ScoreBound.parse(text).holds(record)
+    ] == ["overall<=0.5", "overall > 0.4"]
+    with pytest.raises(InputError, match="no bound"):
+        ScoreBound.parse("overall=1")
+
+
+def test_a_reader_sees_the_log_as_it_was_while_others_write(tmp_path):
+    with SQLiteLog(tmp_path / "log.sqlite") as log:
+        log.write_records(Record(answer=answer(str(n))) for n in range(10))
+        reading = log.records()
+        first = next(reading)
+        log.write(answer("later"))
+        assert [first.answer.id, *(one.answer.id for one in reading)] == [str(n) for n in range(10)]
+        assert [one.answer.id for one in log.latest(2)] == ["9", "later"]
+
+
+def test_a_half_line_does_not_swallow_the_next(tmp_path):
+    path = tmp_path / "log.jsonl"
+    log = JSONLinesLog(path)
+    log.write(answer("one"))
+    with path.open("a") as file:
+        file.write('{"id": "cut sh')
+    log.write(answer("two"))
+    assert [record.answer.id for record in log.records()] == ["one", "two"]
+
+
+def test_a_full_disk_does_not_fail_answers_and_is_visible(tmp_path):
+    """A limit on the size of files stands for the full disk: SQLite's writes fail in earnest."""
+    with SQLiteLog(tmp_path / "log.sqlite") as log, exact(log) as guard:
+        assert guard.check(question="", answer="Mozart was born in Salzburg.").errors[1:] == ()
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
+        try:
+            late = guard.check(question="Who was Mozart?", answer="Mozart was born in Salzburg.")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        assert late.sentences[0].category is Category.SUPPORTIVE
+        (problem,) = late.errors
+        assert problem.part == "records"
+        assert "cannot write the score log" in problem.message
+        # With space again, the next answer is recorded, and the first was not lost.
+        guard.check(question="Who was Mozart?", answer="Mozart was born in Salzburg.")
+        assert log.count() == 2
+
+
+@pytest.mark.parametrize("name", ["/dev/full", "/proc/guardrail.jsonl"])
+def test_json_lines_that_cannot_be_written_do_not_fail_answers(name):
+    with exact(JSONLinesLog(name)) as guard:
+        late = guard.check(question="Who was Mozart?", answer="Mozart was born in Salzburg.")
+    assert late.sentences[0].category is Category.SUPPORTIVE
+    assert [problem.part for problem in late.errors] == ["records"]
+
+
+def exact(log):
+    return Guardrail(GuardrailConfig(judge="none"), log=log)
+
+
+def test_export_and_search_from_the_command_line(tmp_path):
+    path = tmp_path / "log.sqlite"
+    with SQLiteLog(path) as log:
+        log.write(answer("good", overall=0.9), tags={"run": "1"})
+        log.write(answer("=bad()", text="=HYPERLINK()", overall=0.1))
+    app = typer.Typer()
+    app.command("log")(log_command)
+    app.command("report")(report)
+    run = CliRunner().invoke
+    shown = run(app, ["log", str(path), "--score", "overall<0.5", "--json"])
+    assert [json.loads(line)["answer"]["id"] for line in shown.stdout.splitlines()] == ["=bad()"]
+    for name in ("log.csv", "log.parquet", "log.jsonl"):
+        assert run(app, ["log", str(path), "--export", str(tmp_path / name)]).exit_code == 0
+    with (tmp_path / "log.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["score.overall"] for row in rows] == ["0.9", "0.1"]
+    assert (rows[0]["tag.run"], rows[1]["text"]) == ("1", "'=HYPERLINK()")
+    assert len(list(JSONLinesLog(tmp_path / "log.jsonl").records())) == 2
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    table = parquet.read_table(tmp_path / "log.parquet").to_pylist()
+    assert [row["text"] for row in table][1] == "=HYPERLINK()"
+    assert table[0]["created"].tzinfo is not None
