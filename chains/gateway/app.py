@@ -120,11 +120,12 @@ class _Gateway:
         )
         self._upstream = Upstream(settings, client)
         self._ready: str | None = "the guardrail is loading"
+        self._loading: asyncio.Future[None] | None = None
 
     @asynccontextmanager
     async def lifespan(self, app: FastAPI) -> AsyncIterator[None]:
         """Load the guardrail beside the first requests; release all at the end."""
-        loading = asyncio.create_task(self._load())
+        loading = asyncio.ensure_future(self._loaded())
         try:
             yield
         finally:
@@ -134,6 +135,12 @@ class _Gateway:
             await self._upstream.close()
             if self._owns_guard:
                 await asyncio.to_thread(self.guard.close)
+
+    async def _loaded(self) -> None:
+        """Wait until the guardrail is loaded, so that no answer's time is spent on it."""
+        if self._loading is None:
+            self._loading = asyncio.ensure_future(self._load())
+        await asyncio.shield(self._loading)
 
     async def _load(self) -> None:
         try:
@@ -154,6 +161,7 @@ class _Gateway:
         body = await read_json(request, self.settings)
         path = request.url.path.removeprefix(PREFIX)
         exchange = Exchange(self._guarding, JUDGED[path.strip("/")], body)
+        await self._loaded()
         if exchange.streams_through:
             return await self._stream(request, path, body, exchange, begin)
 
@@ -257,6 +265,7 @@ class _Gateway:
         """Check an answer; nothing is sent to the upstream."""
         admit(request, self.settings)
         body = await read_model(request, self.settings, CheckBody)
+        await self._loaded()
         async with self._in_time():
             answer = await unless_gone(request.receive, check(self.guard, body))
         self.metrics.answers([answer])
@@ -266,6 +275,7 @@ class _Gateway:
         """Rank answers; nothing is sent to the upstream."""
         admit(request, self.settings)
         body = await read_model(request, self.settings, RankBody)
+        await self._loaded()
         async with self._in_time():
             ranking = await unless_gone(request.receive, rank(self.guard, body))
         return Response(ranking.model_dump_json(), media_type="application/json")

@@ -19,6 +19,7 @@ from guardrail.errors import ConfigError
 from tests.chains.conftest import ANSWER, CANARY, FACTS, QUESTION
 from tests.chains.fake_openai import GOOD, JSON_ANSWER, MORE, USAGE, FakeOpenAI, served
 
+pytestmark = pytest.mark.timeout(300)
 MESSAGES = [{"role": "user", "content": QUESTION}]
 KALMA = (
     "Mary Shelley was a writer [Q47152, occupation: writer]. "
@@ -101,6 +102,7 @@ def gateway(upstream, strict_guard):
 def strict_guard():
     config = GuardrailConfig(judge="none", policy=STRICT)
     with Guardrail(config, retriever=lambda question: FACTS) as guard:
+        guard.warm_up()
         yield guard
 
 

@@ -14,6 +14,7 @@ from guardrail import STRICT, Guardrail, GuardrailConfig
 from tests.chains.conftest import CANARY, FACTS
 from tests.chains.fake_openai import FakeOpenAI, served
 
+pytestmark = pytest.mark.timeout(300)
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 

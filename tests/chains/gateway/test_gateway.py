@@ -38,6 +38,7 @@ def upstream(fake):
 def strict_guard():
     config = GuardrailConfig(judge="none", policy=STRICT)
     with Guardrail(config, retriever=lambda question: FACTS) as guard:
+        guard.warm_up()
         yield guard
 
 
