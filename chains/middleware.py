@@ -14,23 +14,18 @@ from langchain_core.runnables.config import RunnableConfig, ensure_config, set_c
 from langgraph.types import Command
 
 from chains.messages import guarded_message, is_answer, question_of
+from chains.regeneration import retry_message
 from chains.rendition import MarkerStyle, details
 from chains.runnable import NO_STREAM_TAG, hidden
 from guardrail import STRICT, Action, GuardedAnswer, Guardrail, Policy
 from guardrail.loop import run_sync
-from guardrail.policy import feedback
+from guardrail.policy import settled
 from guardrail.prompts import flatten, relevant_triples
-from guardrail.types import AttributedAnswer
 
 __all__ = ["GuardrailMiddleware", "GuardrailState"]
 
 SyncHandler = Callable[[ModelRequest[Any]], ModelResponse[Any]]
 AsyncHandler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
-
-FEEDBACK = (
-    "Some of your answer does not hold against the evidence:\n{problems}\n"
-    "Answer the question again. Keep what is right, leave out or correct the rest."
-)
 
 
 class GuardrailState(AgentState[Any]):
@@ -120,7 +115,7 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
             answer = await self._guard.acheck(
                 question=question,
                 answer=_last(best).text,
-                policy=self._policy.model_copy(update=_without_regeneration(self._policy)),
+                policy=settled(self._policy),
             )
         return self._replaced(best, answer)
 
@@ -197,22 +192,10 @@ def _last(response: ModelResponse[Any]) -> AIMessage:
 def _with_feedback(
     request: ModelRequest[Any], response: ModelResponse[Any], answer: GuardedAnswer
 ) -> ModelRequest[Any]:
-    attributed = AttributedAnswer(
-        text=answer.text, marked=answer.marked, sentences=answer.sentences
-    )
-    problems = "\n".join(f'- "{failed.text}": {failed.reason}' for failed in feedback(attributed))
     told: list[AnyMessage] = [
         *request.messages,
         # A message of its own, since the failed one must not enter the state.
         AIMessage(content=_last(response).text),
-        HumanMessage(content=FEEDBACK.format(problems=problems or "- it scored too low")),
+        HumanMessage(content=retry_message(answer)),
     ]
     return request.override(messages=told)
-
-
-def _without_regeneration(policy: Policy) -> dict[str, Action]:
-    return {
-        field: policy.exhausted
-        for field in ("contradicted", "unsupported", "below")
-        if getattr(policy, field) is Action.REGENERATE
-    }

@@ -24,8 +24,9 @@ from chains.openai_response_stream import ResponseStream, response_events
 from chains.openai_responses import guard_responses, response_question
 from chains.openai_sse import Event, EventDecoder
 from chains.openai_text import JSON, Guarding, UnreadableReplyError
-from chains.regeneration import retry_message, settled
+from chains.regeneration import retry_message
 from guardrail import Action, GuardedAnswer, Policy
+from guardrail.policy import settled
 
 __all__ = [
     "Endpoint",

@@ -14,9 +14,9 @@ from chains.openai_responses import (
 )
 from chains.openai_sse import Event
 from chains.openai_text import JSON, Guarding, StreamedText, guard_refusal
-from chains.regeneration import settled
 from chains.rendition import PlacedCitation, details
 from guardrail import GuardedAnswer
+from guardrail.policy import settled
 
 __all__ = ["ResponseStream", "response_events"]
 

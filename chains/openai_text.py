@@ -6,11 +6,11 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from chains.regeneration import settled
 from chains.rendition import MarkerStyle
 from chains.streaming import Release, SentenceGate, StreamMode
 from guardrail import STRICT, Action, GuardedAnswer, Guardrail, Policy
 from guardrail.errors import ModelError
+from guardrail.policy import settled
 
 __all__ = [
     "JSON",

@@ -22,7 +22,7 @@ from guardrail.errors import (
 )
 from guardrail.generation import generate
 from guardrail.pipeline import Checked, Parts, Pipeline, Row, clean_input
-from guardrail.policy import Decision, Policy, Unavailable, decide, feedback
+from guardrail.policy import Decision, Policy, Unavailable, decide, feedback, settled
 from guardrail.prompts import FailedSentence
 from guardrail.ranking import ranked
 from guardrail.retrieval import Knowledge, given, retrieve_passages
@@ -385,11 +385,17 @@ class Engine:
             "versions": {**answer.versions, **self.parts.versions()},
         }
         if answer.action is Action.REGENERATE:
+            # What cannot be had again is done without: the text that leaves is never the
+            # unfiltered one that regeneration was asked for.
             note = f"no better answer within {calls} attempt{'s' if calls != 1 else ''}"
-            changes["reasons"] = (*answer.reasons, note)
-            changes["action"] = policy.exhausted
-            if policy.exhausted is Action.REFUSE:
-                changes |= {"text": policy.refusal, "marked": policy.refusal, "sentences": ()}
+            last = decide(settled(policy), _as_attributed(answer), answer.scorecard)
+            changes |= {
+                "action": last.action,
+                "reasons": (*answer.reasons, note),
+                "text": last.answer.text,
+                "marked": last.answer.marked,
+                "sentences": last.answer.sentences,
+            }
         return answer.model_copy(update=changes)
 
     # --- record --------------------------------------------------------------------------

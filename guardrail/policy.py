@@ -28,6 +28,7 @@ __all__ = [
     "decide",
     "feedback",
     "policy_named",
+    "settled",
 ]
 
 
@@ -122,6 +123,21 @@ def policy_named(name: str) -> Policy:
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise ConfigError(f"there is no policy {name!r}{hint} Known: {', '.join(POLICIES)}")
     return found
+
+
+def settled(policy: Policy) -> Policy:
+    """The policy for an answer that cannot be asked for again.
+
+    Wherever it would regenerate, it does what it names for exhausted attempts; so its action is
+    never ``regenerate``, whose text is the unfiltered answer.
+    """
+    instead = Action.ANNOTATE if policy.exhausted is Action.REGENERATE else policy.exhausted
+    changes = {
+        field: instead
+        for field in ("contradicted", "unsupported", "below")
+        if getattr(policy, field) is Action.REGENERATE
+    }
+    return policy.model_copy(update=changes)
 
 
 def decide(policy: Policy, answer: AttributedAnswer, card: ScoreCard) -> Decision:

@@ -76,12 +76,21 @@ def test_a_failed_answer_is_asked_for_again_with_what_was_wrong(
 def test_when_attempts_run_out_the_best_is_returned_with_the_reason(
     asking: Guardrail, endpoint: Endpoint
 ) -> None:
-    says(endpoint, WRONG)
+    says(endpoint, "Mozart was fond of billiards.")
     answer = asking.ask(question=QUESTION, n=1, policy=BEST)
     assert answer.action is BEST_OF_N.exhausted
     assert answer.reasons[-1] == "no better answer within 2 attempts"
     refusing = BEST.model_copy(update={"exhausted": Action.REFUSE})
     assert asking.ask(question=QUESTION, n=1, policy=refusing).text == BEST_OF_N.refusal
+
+
+def test_what_the_policy_removes_stays_removed_when_attempts_run_out(
+    asking: Guardrail, endpoint: Endpoint
+) -> None:
+    says(endpoint, f"{RIGHT} {WRONG}")
+    answer = asking.ask(question=QUESTION, n=1, policy=BEST)
+    assert answer.attempts == 2
+    assert answer.text == "Mozart was born in Salzburg."
 
 
 def test_a_model_that_fails_or_hangs_is_told_and_bounded(
