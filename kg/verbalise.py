@@ -96,7 +96,10 @@ def inversions(label: str, subject: str, value: str) -> tuple[str, ...]:
 def finish(text: str) -> str:
     """A capital at the start, one full stop at the end, no comma before it."""
     text = _DOUBLED.sub(r"\1", text.strip().rstrip(","))
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!")) else ".")
+    capital = text[:1].upper()
+    # A letter whose capital belongs to another letter too (ı, ß) stays, or the name would change.
+    first = capital if capital.lower() == text[:1] else text[:1]
+    return first + text[1:] + ("" if text.endswith((".", "?", "!")) else ".")
 
 
 # --- values ------------------------------------------------------------------------------
