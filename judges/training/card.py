@@ -63,6 +63,8 @@ The attribution head on CAQA rows: F1 by category, then micro-F1 by complexity.
 
 - Small: it knows little of the world. What premise and hypothesis do not say in similar words
   (a synonym, a sum, a comparison of three numbers) is often missed; InfoTabS and MNLI show it.
+- It misses reversed roles when the words are the same (*A was the father of B* for *B was the
+  father of A*), and is unsure whether a full date in ISO form is the one written out.
 - English only. Names are split into word pieces; two rare names that differ by a letter can pass
   for one another.
 - Texts beyond 256 word pieces must be cut into windows; it was trained on pairs up to 160.
