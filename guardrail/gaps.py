@@ -269,8 +269,12 @@ class _PropertyNamer:
         # A word of relation, such as "born", names its property itself.
         whole = whole or (kind == "term" and low == high)
         scores = self._cued(tokens, low, high, whole, phrase.entity)
-        for name, held in self._values.get(fold(phrase.text), Counter()).items():
-            scores[name] += KNOWN_VALUE * held / self._values[fold(phrase.text)].total()
+        # A bare number is a value of anything.
+        values: Counter[str] = (
+            Counter() if kind == "number" else self._values.get(fold(phrase.text), Counter())
+        )
+        for name, held in values.items():
+            scores[name] += KNOWN_VALUE * held / values.total()
         for name in scores:
             scores[name] *= _fit(name, kind)
             if name not in self._seen and self._seen:

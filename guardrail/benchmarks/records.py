@@ -228,29 +228,14 @@ for n in range(int(sys.argv[2])):
 """
 
 
-PEOPLE = (
-    (
-        "Who was Wolfgang Amadeus Mozart?",
-        (
-            "Wolfgang Amadeus Mozart was a composer born in Salzburg on 27 January 1756. He was born "
-            "in 1770. His father was Leopold. He was taught by Agostino Tassi."
-        ),
-    ),
-    (
-        "Who was Ada Lovelace?",
-        (
-            "Ada Lovelace was born in London in 1815 and worked with Charles Babbage. Her father was "
-            "Lord Byron. She died in London in 1852."
-        ),
-    ),
-    (
-        "Who was Artemisia Gentileschi?",
-        (
-            "Artemisia Gentileschi was a painter born in Rome. Her father Orazio Gentileschi taught "
-            "her. She lived in Naples."
-        ),
-    ),
-)
+PEOPLE = {
+    "Who was Wolfgang Amadeus Mozart?": "Wolfgang Amadeus Mozart was a composer born in Salzburg. "
+    "He was born in 1770. His father was Leopold. He was taught by Agostino Tassi.",
+    "Who was Ada Lovelace?": "Ada Lovelace was born in London in 1815 and worked with Charles "
+    "Babbage. Her father was Lord Byron. She died in London in 1852.",
+    "Who was Artemisia Gentileschi?": "Artemisia Gentileschi was a painter born in Rome. Her "
+    "father Orazio Gentileschi taught her. She lived in Naples.",
+}
 
 
 def small_answer(answer_id: str) -> GuardedAnswer:
@@ -302,7 +287,9 @@ def _kill(writes: int, writers: int, share: float) -> None:
 def _cost(rows: int) -> None:
     """Time writes of whole answers over the shipped graph, prepared and committed one by one."""
     with Guardrail(GuardrailConfig(judge="none")) as guard:
-        requests = [CheckRequest(question=question, answer=answer) for question, answer in PEOPLE]
+        requests = [
+            CheckRequest(question=question, answer=answer) for question, answer in PEOPLE.items()
+        ]
         checked = guard.check_batch(requests)
     facts = statistics.mean(len(answer.evidence) for answer in checked)
     print(f"answers of {facts:.0f} facts of evidence on average")

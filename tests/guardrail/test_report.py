@@ -1,0 +1,286 @@
+"""The report of a score log: true numbers, one file, and a page that a browser shows."""
+
+import json
+import random
+import re
+import shutil
+import struct
+import subprocess
+import zlib
+from datetime import UTC, datetime, timedelta
+from html.parser import HTMLParser
+
+import pytest
+
+from guardrail import Guardrail, GuardrailConfig, Passage
+from guardrail.records import Feedback, Record, SQLiteLog
+from guardrail.report import dashboard_html, report_html, summarise
+from guardrail.types import (
+    Action,
+    Category,
+    GuardedAnswer,
+    Problem,
+    Score,
+    ScoreCard,
+    Sentence,
+    Span,
+    SpanKind,
+    Triple,
+)
+from kg import open_graph
+
+MOZART = (
+    "Wolfgang Amadeus Mozart was a composer born in Salzburg. He was born in 1770. "
+    "His father was Leopold."
+)
+START = datetime(2026, 5, 1, 12, tzinfo=UTC)
+HOSTILE = '<script>alert(1)</script> & "quotes" <img src=http://example.com/x> \ud800'
+
+
+@pytest.fixture(scope="module")
+def checked(exact_guard):
+    policies = (None, "strict")
+    return [
+        exact_guard.check(question="Who was Mozart?", answer=MOZART, policy=policy)
+        for policy in policies
+    ]
+
+
+@pytest.fixture
+def log(tmp_path, checked):
+    with SQLiteLog(tmp_path / "log.sqlite") as log:
+        for number in range(40):
+            log.write_record(
+                Record(
+                    id=f"r{number}",
+                    answer=checked[number % 2],
+                    created=START + timedelta(hours=number),
+                    tags={"intent": "factoid" if number % 3 else "reason"},
+                )
+            )
+        yield log
+
+
+def made(number, overall=None, text="Ada lived in Rome.", **changes):
+    card = Score(value=overall) if overall is not None else Score(reason="no claim")
+    return Record(
+        id=f"m{number}",
+        created=START + timedelta(minutes=number),
+        answer=GuardedAnswer(
+            id=str(number),
+            question=changes.pop("question", "Where did Ada live?"),
+            text=text,
+            marked=text,
+            action=changes.pop("action", Action.ANNOTATE),
+            scorecard=ScoreCard(overall=card),
+            **changes,
+        ),
+    )
+
+
+def test_the_summary_counts_what_was_logged(log):
+    log.write_feedback(Feedback(record_id="r0", sentence=1, thumb=-1, correction="in 1756"))
+    summary = summarise(log.records(), log.feedback(), worst=5, recent=3)
+    assert (summary.records, summary.first, summary.last) == (
+        40,
+        START,
+        START + timedelta(hours=39),
+    )
+    assert summary.actions == {"annotate": 20, "filter": 20}
+    assert summary.categories["contradictory"] == 20
+    assert set(summary.intents) == {"factoid", "reason"}
+    overall = summary.scores[0]
+    assert (overall.name, overall.count, sum(overall.bins)) == ("overall", 40, 40)
+    assert sum(point.count for point in overall.trend) == 40
+    assert [stage.name for stage in summary.stages][-1] == "total"
+    assert [record.id for record in summary.recent] == ["r39", "r38", "r37"]
+    assert len(summary.worst) == 5
+    assert (summary.thumbs_down, summary.corrections) == (1, 1)
+
+
+def test_the_worst_are_the_lowest_and_a_missing_score_is_none():
+    dice = random.Random(7)
+    scores = [dice.random() for _ in range(300)]
+    records = [made(number, overall) for number, overall in enumerate(scores)] + [made(300)]
+    summary = summarise(records, worst=10, recent=0)
+    assert [record.score("overall") for record in summary.worst] == sorted(scores)[:10]
+    overall = summary.scores[0]
+    assert (overall.count, overall.missing, overall.reason) == (300, 1, "no claim")
+    assert overall.quantiles[1] == pytest.approx(sorted(scores)[150], abs=0.02)
+    assert len(overall.trend) <= 60
+
+
+def test_the_gap_list_names_facts_that_were_removed_from_the_graph(tmp_path):
+    """A graph without two facts is asked for them; one is still there."""
+    people = open_graph()
+    facts = {
+        (fact.subject, fact.property): fact
+        for entity in people.find(["Ada Lovelace", "Mary Shelley"])
+        for fact in people.subgraphs([entity[0].id])[0].triples
+    }
+    removed = [("Ada Lovelace", "place of birth"), ("Mary Shelley", "spouse")]
+    assert set(removed) <= set(facts)
+    kept = [fact for key, fact in facts.items() if key not in removed]
+    texts = [
+        "Ada Lovelace was born in London. She died in London.",
+        "Ada Lovelace was born in London, England.",
+        "Mary Shelley was married to Percy Bysshe Shelley. She was born in London.",
+    ]
+    with (
+        SQLiteLog(tmp_path / "log.sqlite") as log,
+        Guardrail(GuardrailConfig(judge="none"), log=log) as guard,
+    ):
+        for text in texts:
+            guard.check(question=f"Who was {text[:12]}?", answer=text, evidence=kept)
+        gaps = summarise(log.records()).gaps
+    assert [(gap.entity, gap.property) for gap in gaps.facts[:2]] == removed
+    assert gaps.facts[0].count == 2
+
+
+class Addresses(HTMLParser):
+    """Everything a browser would fetch, and every id."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.fetched, self.ids, self.links = [], [], []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        held = dict(attrs)
+        self.fetched += [held[key] for key in ("src", "srcset", "data", "action") if key in held]
+        if tag == "link" or (tag == "a" and not held["href"].startswith("#")):
+            self.fetched.append(held.get("href"))
+        elif tag == "a":
+            self.links.append(held["href"][1:])
+        if "id" in held:
+            self.ids.append(held["id"])
+
+
+@pytest.mark.parametrize("make", [report_html, dashboard_html])
+def test_the_page_needs_no_network_and_its_links_lead_somewhere(log, make):
+    html = make(log)
+    found = Addresses(html)
+    assert found.fetched == []
+    assert not re.search(r"url\((?!#)|@import|https?://(?!www\.w3\.org)", html)
+    assert len(found.ids) == len(set(found.ids))
+    assert set(found.links) <= set(found.ids)
+    assert "date of birth ✓ ✗" in html or "date of birth ✗" in html
+
+
+def test_hostile_text_is_shown_and_never_run(tmp_path):
+    triple = Triple(subject=HOSTILE, property=HOSTILE, value=HOSTILE)
+    sentence = Sentence(
+        text=HOSTILE,
+        start=0,
+        end=len(HOSTILE),
+        category=Category.CONTRADICTORY,
+        note=HOSTILE,
+        citations=(triple.citation,),
+        spans=(Span(text=HOSTILE[:8], start=0, end=8, kind=SpanKind.CONTRADICTED, triple=triple),),
+    )
+    record = made(
+        1,
+        0.0,
+        text=HOSTILE,
+        question=HOSTILE,
+        sentences=(sentence,),
+        evidence=(triple, Passage(text=HOSTILE)),
+        reasons=(HOSTILE,),
+        errors=(Problem(part="kg", message=HOSTILE),),
+    ).model_copy(update={"id": '"><script>', "tags": {HOSTILE: HOSTILE}})
+    with SQLiteLog(tmp_path / "log.sqlite") as log:
+        log.write_record(record)
+        html = dashboard_html(log, feedback_url='"><script>')
+    assert html.count("<script>") == 1
+    assert "<img" not in html
+    assert Addresses(html).fetched == []
+
+
+def test_an_empty_log_makes_a_page(tmp_path):
+    with SQLiteLog(tmp_path / "log.sqlite") as log:
+        assert "The log holds no answers yet." in report_html(log)
+
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+BROWSER = next(filter(None, map(shutil.which, BROWSERS)), None)
+needs_browser = pytest.mark.skipif(BROWSER is None, reason="no Chromium or Chrome is installed")
+
+
+def browse(*arguments):
+    return subprocess.run(
+        [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+         "--virtual-time-budget=3000", *arguments],
+        capture_output=True, text=True, timeout=110, check=True,
+    ).stdout  # fmt: skip
+
+
+@needs_browser
+@pytest.mark.parametrize(("theme", "paper"), [("light", (255, 255, 255)), ("dark", (21, 24, 29))])
+def test_a_browser_shows_the_page_in_both_themes(log, tmp_path, theme, paper):
+    page = tmp_path / "report.html"
+    page.write_text(report_html(log, title="A week"), encoding="utf-8")
+    shot = tmp_path / "shot.png"
+    browse(f"--screenshot={shot}", "--window-size=1000,1400", f"{page.as_uri()}?theme={theme}")
+    width, height, pixels = read_png(shot)
+    assert (width, height) == (1000, 1400)
+    assert pixels[0][0] == paper
+    colours = {pixel for row in pixels[::3] for pixel in row[::3]}
+    assert len(colours) > 50
+
+
+@needs_browser
+def test_scripts_run_without_errors_and_an_address_opens_an_answer(log, tmp_path):
+    page = tmp_path / "report.html"
+    html = report_html(log)
+    watch = "<script>onerror=(m)=>{document.title='failed: '+m}</script>"
+    page.write_text(html.replace("<head>", f"<head>{watch}"), encoding="utf-8")
+    shown = browse("--dump-dom", f"{page.as_uri()}?theme=dark#a-r1")
+    assert "<title>Guardrail report</title>" in shown
+    assert 'data-theme="dark"' in shown
+    opened = re.findall(r"<details[^>]* open(?:=\"\")?[^>]*>", shown)
+    assert len(opened) == 1
+    assert json.dumps("a-r1") in opened[0]
+
+
+def read_png(path):
+    """Width, height and rows of RGB pixels of an 8-bit PNG without interlacing."""
+    data = path.read_bytes()
+    width, height, depth, kind = struct.unpack(">IIBB", data[16:26])
+    assert depth == 8
+    step = {2: 3, 6: 4}[kind]
+    at, packed = 8, b""
+    while at < len(data):
+        (length,) = struct.unpack(">I", data[at : at + 4])
+        if data[at + 4 : at + 8] == b"IDAT":
+            packed += data[at + 8 : at + 8 + length]
+        at += length + 12
+    raw = zlib.decompress(packed)
+    stride = width * step
+    before = bytearray(stride)
+    rows = []
+    for y in range(height):
+        start = y * (stride + 1)
+        row = _unfilter(raw[start], bytearray(raw[start + 1 : start + 1 + stride]), before, step)
+        rows.append([tuple(row[x : x + 3]) for x in range(0, stride, step)])
+        before = row
+    return width, height, rows
+
+
+def _unfilter(method, row, before, step):
+    if method == 0:
+        return row
+    if method == 2:
+        return bytearray((a + b) & 255 for a, b in zip(row, before, strict=True))
+    for x in range(len(row)):
+        left = row[x - step] if x >= step else 0
+        above = before[x]
+        corner = before[x - step] if x >= step else 0
+        if method == 1:
+            guess = left
+        elif method == 3:
+            guess = (left + above) // 2
+        else:
+            base = left + above - corner
+            guess = min((left, above, corner), key=lambda value: abs(base - value))
+        row[x] = (row[x] + guess) & 255
+    return row
