@@ -107,17 +107,17 @@ def _tiles(summary: Summary) -> str:
             f"median {number(overall.quantiles[1])}" if overall else "no score yet",
         ),
         (
-            "claims supported",
+            "supported",
             f"{100 * summary.categories.get('supportive', 0) / claims:.0f} %",
             f"of {claims:,} claims",
         ),
         (
-            "claims contradicted",
+            "contradicted",
             f"{100 * summary.categories.get('contradictory', 0) / claims:.1f} %",
             f"{summary.categories.get('contradictory', 0):,} claims",
         ),
         (
-            "phrases marked [NA]",
+            "[NA] phrases",
             f"{summary.gaps.phrases:,}",
             f"in {100 * lacking / claims:.0f} % of claims",
         ),

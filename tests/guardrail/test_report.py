@@ -6,9 +6,11 @@ import re
 import shutil
 import struct
 import subprocess
+import sys
 import zlib
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
@@ -284,3 +286,15 @@ def _unfilter(method, row, before, step):
             guess = min((left, above, corner), key=lambda value: abs(base - value))
         row[x] = (row[x] + guess) & 255
     return row
+
+
+def test_the_example_logs_redacts_and_reports(tmp_path):
+    example = Path(__file__).parents[2] / "examples" / "log_scores.py"
+    done = subprocess.run(
+        [sys.executable, str(example), str(tmp_path)], capture_output=True, text=True, timeout=110
+    )
+    assert done.returncode == 0, done.stderr
+    assert "[Q7259, place of birth: London]" in done.stdout
+    html = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Who was" not in html
+    assert "a reader found this wrong: born in 1756" in html
