@@ -35,6 +35,7 @@ from chains.streaming import (
 )
 from guardrail import STRICT, CheckRequest, GuardedAnswer, Guardrail, GuardrailConfig, Policy
 from guardrail.loop import run_sync
+from guardrail.policy import settled
 
 __all__ = ["GuardrailRunnable", "guard_runnable"]
 
@@ -195,7 +196,8 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
             )
             for place in places
         ]
-        checked = await self._guard.acheck_batch(requests, policy=self.policy) if requests else []
+        policy = settled(self.policy)  # a Runnable's answer cannot be asked for again
+        checked = await self._guard.acheck_batch(requests, policy=policy) if requests else []
         result = list(outputs)
         for place, answer in zip(places, checked, strict=True):
             result[place] = guarded_output(outputs[place], answer, self.style)

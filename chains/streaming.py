@@ -21,6 +21,7 @@ from chains.rendition import (
 )
 from guardrail import ANNOTATE, Guardrail, Policy
 from guardrail.loop import run_sync
+from guardrail.policy import settled
 from guardrail.sentences import split_sentences
 from guardrail.types import Action, Category, Citation, GuardedAnswer, Sentence
 
@@ -99,7 +100,8 @@ class SentenceGate:
     ) -> None:
         self._guard = guard
         self._question = question
-        self._policy = policy
+        # Nothing can be asked for again behind a stream.
+        self._policy = settled(policy)
         self._mode = mode
         self._style = style
         # Judging must not remove anything here, or offsets would move between two looks.
@@ -153,6 +155,12 @@ class SentenceGate:
         )
         if answer.action is Action.REFUSE:
             return Release("")
+        if answer.action is Action.UNVERIFIED:
+            # Only a policy that says ``return_unverified`` comes here: the user chose to be shown
+            # what could not be judged.
+            start, self._judged = self._judged, len(answer.text)
+            self._sent += len(answer.text) - start
+            return Release(answer.text[start:])
         new = [sentence for sentence in answer.sentences if sentence.end > self._judged]
         pieces, citations = [], []
         position = self._judged

@@ -81,8 +81,16 @@ class Policy(Value):
 ANNOTATE = Policy(name="annotate")
 """Removes nothing and marks everything."""
 
-STRICT = Policy(name="strict", contradicted=Action.FILTER, needs_support=True)
-"""Removes contradicted sentences, marks unsupported ones, refuses where nothing is supported."""
+STRICT = Policy(
+    name="strict",
+    contradicted=Action.FILTER,
+    needs_support=True,
+    unavailable=Unavailable.REFUSE,
+)
+"""Removes contradicted sentences, marks unsupported ones, refuses where nothing is supported.
+
+It also refuses where nothing could be judged, so that no unjudged text leaves a chain.
+"""
 
 BEST_OF_N = Policy(
     name="best-of-n",
@@ -209,7 +217,8 @@ def _on_sentence(policy: Policy, sentence: Sentence) -> tuple[Action | None, str
         return policy.contradicted, f'contradicted: "{shown}" against {" ".join(facts)}'.strip()
     if sentence.na:
         phrases = ", ".join(f'"{span.text}"' for span in sentence.spans if span.kind is SpanKind.NA)
-        return policy.unsupported, f'lacks support: {phrases or shown!r} in "{shown}"'
+        place = f'{phrases} in "{shown}"' if phrases else f'"{shown}"'
+        return policy.unsupported, f"lacks support: {place}"
     return None, ""
 
 
