@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Self
 from uuid import uuid4
 
@@ -24,10 +27,14 @@ __all__ = [
     "from_json",
     "prepare",
     "slim",
+    "tagged",
     "to_json",
 ]
 
 BOUND = re.compile(r"\s*(?P<name>[\w.]+)\s*(?P<sign><=|>=|<|>)\s*(?P<limit>[-+.\deE]+)\s*")
+
+
+_TAGS: ContextVar[Mapping[str, str]] = ContextVar("guardrail_tags", default=MappingProxyType({}))
 
 
 class Record(Value):
@@ -160,6 +167,25 @@ class RecordFilter(Value):
         )
 
 
+@contextmanager
+def tagged(**tags: str) -> Iterator[None]:
+    """Tag every answer that is recorded inside the block, in this task or thread.
+
+    Blocks may stand in one another; the inner one's tags are added.
+
+    Example:
+        >>> from guardrail import Guardrail
+        >>> guard = Guardrail()
+        >>> with tagged(tenant="blue", user="u17"):
+        ...     answer = guard.check(question="Who was Ada Lovelace?", answer="A poet.")
+    """
+    token = _TAGS.set({**_TAGS.get(), **tags})
+    try:
+        yield
+    finally:
+        _TAGS.reset(token)
+
+
 def slim(answer: GuardedAnswer) -> GuardedAnswer:
     """The answer with the evidence that its sentences rest on alone.
 
@@ -203,7 +229,8 @@ def prepare(
     """
     if sample < 1.0 and not answer.errors and random.random() >= sample:
         return None
-    record = Record(answer=answer if whole else slim(answer), tags=tags or {})
+    labels = {**_TAGS.get(), **(tags or {})}
+    record = Record(answer=answer if whole else slim(answer), tags=labels)
     return record if redact is None else redact(record)
 
 

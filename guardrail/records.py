@@ -22,6 +22,7 @@ from guardrail.entries import (
     Redact,
     from_json,
     prepare,
+    tagged,
     to_json,
 )
 from guardrail.errors import RecordError
@@ -38,6 +39,7 @@ __all__ = [
     "SQLiteLog",
     "ScoreLog",
     "open_log",
+    "tagged",
 ]
 
 BUSY_TIMEOUT_S = 30.0

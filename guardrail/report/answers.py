@@ -7,7 +7,7 @@ from html import escape
 
 from guardrail.entries import Feedback, Record
 from guardrail.report.charts import graph, number
-from guardrail.types import Passage, Sentence, Span, SpanKind, Triple
+from guardrail.types import Action, Passage, Sentence, Span, SpanKind, Triple
 
 __all__ = ["anchor", "answer_view", "quote"]
 
@@ -55,7 +55,8 @@ def answer_view(record: Record, feedback: Sequence[Feedback], *, asking: bool) -
     parts.append("<h4>Answer</h4>" + _sentences(record, feedback, asking))
     if answer.original and answer.original.strip() != answer.text.strip():
         parts.append(
-            f"<details class=plain><summary>As it came in</summary>"
+            f"<details class=plain{' open' * (answer.action is Action.REFUSE)}>"
+            "<summary>As it came in</summary>"
             f"<p>{quote(answer.original, 4000)}</p></details>"
         )
     drawn = graph(*_facts(record))

@@ -114,7 +114,7 @@ def _tiles(summary: Summary) -> str:
         (
             "contradicted",
             f"{100 * summary.categories.get('contradictory', 0) / claims:.1f} %",
-            f"{summary.categories.get('contradictory', 0):,} claims",
+            f"{summary.categories.get('contradictory', 0):,} of {claims:,} claims",
         ),
         (
             "[NA] phrases",
@@ -129,7 +129,7 @@ def _tiles(summary: Summary) -> str:
         (
             "readers said",
             f"▲ {summary.thumbs_up:,} ▼ {summary.thumbs_down:,}",
-            f"{summary.corrections:,} corrections",
+            f"corrections: {summary.corrections:,}",
         ),
     ]
     cells = "".join(

@@ -20,7 +20,15 @@ from guardrail.commands.log import log as log_command
 from guardrail.commands.log import report
 from guardrail.entries import ScoreBound
 from guardrail.errors import InputError, RecordError
-from guardrail.records import Feedback, JSONLinesLog, Record, RecordFilter, SQLiteLog, open_log
+from guardrail.records import (
+    Feedback,
+    JSONLinesLog,
+    Record,
+    RecordFilter,
+    SQLiteLog,
+    open_log,
+    tagged,
+)
 from guardrail.types import (
     Action,
     Category,
@@ -312,3 +320,16 @@ def test_export_and_search_from_the_command_line(tmp_path):
     table = parquet.read_table(tmp_path / "log.parquet").to_pylist()
     assert [row["text"] for row in table][1] == "=HYPERLINK()"
     assert table[0]["created"].tzinfo is not None
+
+
+async def test_callers_tag_what_they_ask_for(tmp_path):
+    with SQLiteLog(tmp_path / "log.sqlite") as log, exact(log) as guard:
+        with tagged(tenant="blue"):
+            guard.check(question="", answer="Mozart was born in Salzburg.", id="sync")
+            with tagged(user="u17"):
+                await guard.acheck(question="", answer="Mozart was born.", id="async")
+        guard.check(question="", answer="Mozart was born.", id="bare")
+        tags = {record.answer.id: dict(record.tags) for record in log.records()}
+    assert tags["sync"] == {"tenant": "blue"}
+    assert tags["async"] == {"tenant": "blue", "user": "u17"}
+    assert tags["bare"] == {}
