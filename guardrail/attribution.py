@@ -184,9 +184,10 @@ class Attributor:
         for place, (draft, verdict) in enumerate(zip(drafts, verdicts, strict=True)):
             evidence = _near_text(draft, verdict)
             if draft.claim and evidence:
-                question = requests[draft.request].question
+                # One sentence of an answer need not answer the whole question: beside it, the
+                # judge would call every such sentence partly supported.
                 places.append(place)
-                items.append(AttributionItem(question, draft.subject.resolved, evidence))
+                items.append(AttributionItem("", draft.subject.resolved, evidence))
         judgements: list[Judgement | None] = [None] * len(drafts)
         if self._attribution is None or not items:
             return judgements
