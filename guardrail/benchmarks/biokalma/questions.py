@@ -83,10 +83,11 @@ def read_questions(path: Path, n: int | None = None, seed: int = 0) -> list[RunQ
         raise InputError(f"cannot read questions from {path}: {error}") from error
     except (ValidationError, json.JSONDecodeError) as error:
         raise InputError(f"{path} is no file of questions: {error}") from error
-    if n is None or n >= len(questions):
+    if n is None:
         return questions
-    chosen = sorted(random.Random(seed).sample(range(len(questions)), n))
-    return [questions[number] for number in chosen]
+    # One order for every n: a smaller run is the start of a larger one and shares its samples.
+    random.Random(seed).shuffle(questions)
+    return questions[:n]
 
 
 def retrieved_subgraphs(
