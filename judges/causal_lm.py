@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 import math
-import urllib.error
 import urllib.request
 from collections.abc import Sequence
+from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from judges.base import CausalLM, TokenLikelihoods
 
 if TYPE_CHECKING:
     import torch
+    from openai import OpenAI
 
 __all__ = ["LlamaServerCausalLM", "OpenAICausalLM", "TransformersCausalLM", "create_causal_lm"]
 
@@ -202,22 +203,25 @@ class OpenAICausalLM:
         """Likelihoods of n continuations, each given its prefix; see ``CausalLM``."""
         import openai
 
-        client = openai.OpenAI(base_url=self._base_url)
-        found: dict[tuple[str, str], TokenLikelihoods] = {}
-        for prefix, continuation in dict.fromkeys(pairs):
-            try:
-                reply = client.completions.create(
-                    model=self._model,
-                    prompt=prefix + continuation,
-                    max_tokens=0,
-                    echo=True,
-                    logprobs=0,
-                    temperature=0,
-                )
-            except openai.OpenAIError as error:
-                raise JudgeError(f"{self.name}: {error}") from error
-            found[prefix, continuation] = self._continuation(reply.choices[0].logprobs, len(prefix))
+        try:
+            with openai.OpenAI(base_url=self._base_url) as client:
+                found = {pair: self._one(client, *pair) for pair in dict.fromkeys(pairs)}
+        except openai.OpenAIError as error:  # a missing key is told when the client is made
+            raise JudgeError(f"{self.name}: {error}") from error
         return [found[pair] for pair in pairs]
+
+    def _one(self, client: OpenAI, prefix: str, continuation: str) -> TokenLikelihoods:
+        reply = client.completions.create(
+            model=self._model,
+            prompt=prefix + continuation,
+            max_tokens=0,
+            echo=True,
+            logprobs=0,
+            temperature=0,
+        )
+        if not reply.choices:
+            raise JudgeError(f"{self.name} returned no completion")
+        return self._continuation(reply.choices[0].logprobs, len(prefix))
 
     def _continuation(self, logprobs: Any, prefix_length: int) -> TokenLikelihoods:
         offsets = getattr(logprobs, "text_offset", None)
@@ -229,8 +233,10 @@ class OpenAICausalLM:
             for token, value, offset in zip(
                 logprobs.tokens, logprobs.token_logprobs, offsets, strict=True
             )
-            if offset >= prefix_length and value is not None and math.isfinite(value)
+            if offset >= prefix_length and value is not None
         ]
+        if not all(math.isfinite(value) for _, value in kept):
+            raise JudgeError(f"{self.name} gave a likelihood that is not a finite number")
         return TokenLikelihoods(tuple(t for t, _ in kept), tuple(float(v) for _, v in kept))
 
 
@@ -282,7 +288,10 @@ class LlamaServerCausalLM:
 
     def _tokenize(self, text: str, *, special: bool) -> list[int]:
         reply = self._post("/tokenize", {"content": text, "add_special": special})
-        return [int(token) for token in reply["tokens"]]
+        try:
+            return [int(token) for token in reply["tokens"]]
+        except (KeyError, TypeError, ValueError) as error:
+            raise JudgeError(f"{self.name} returned no tokens") from error
 
     def _post(self, path: str, body: dict[str, Any]) -> Any:
         request = urllib.request.Request(
@@ -293,7 +302,7 @@ class LlamaServerCausalLM:
         try:
             with urllib.request.urlopen(request, timeout=self._timeout) as reply:
                 return json.load(reply)
-        except (urllib.error.URLError, TimeoutError, ValueError) as error:
+        except (OSError, HTTPException, ValueError) as error:
             raise JudgeError(f"{self.name}: {error}") from error
 
 

@@ -1,6 +1,11 @@
 """Token likelihoods from a tiny random model, and from servers that speak the real protocols."""
 
+import json
 import math
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
@@ -83,3 +88,59 @@ def test_a_model_that_does_not_exist_is_a_judge_error(tmp_path):
 def test_a_server_that_is_not_there_is_a_judge_error():
     with pytest.raises(JudgeError, match=r"llama:http://127\.0\.0\.1:9"):
         create_causal_lm("llama:http://127.0.0.1:9").loglikelihoods([("a", "b")])
+
+
+@contextmanager
+def server(reply: bytes | None) -> Iterator[str]:
+    """A server that answers every request alike, or hangs up."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            if reply is None:
+                return
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(reply)))
+            self.end_headers()
+            self.wfile.write(reply)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as running:
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{running.server_port}"
+        running.shutdown()
+
+
+@pytest.mark.parametrize("reply", [None, b"{}", b"<html>", b"[1]"])
+def test_a_llama_server_that_says_something_else_is_a_judge_error(reply):
+    with server(reply) as url, pytest.raises(JudgeError, match=f"llama:{url}"):
+        create_causal_lm(f"llama:{url}").loglikelihoods([("a", "b")])
+
+
+def completion(logprobs: list[float | None]) -> bytes:
+    told = {"tokens": ["a", " b"], "token_logprobs": logprobs, "text_offset": [0, 1]}
+    choice = {"index": 0, "text": "a b", "finish_reason": "length", "logprobs": told}
+    body = {"id": "c", "object": "text_completion", "created": 0, "model": "m", "choices": [choice]}
+    return json.dumps(body).encode()
+
+
+def test_an_endpoint_s_echo_gives_the_likelihoods_behind_the_prefix(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    with server(completion([None, -0.5])) as url:
+        (found,) = create_causal_lm("openai:m", base_url=url).loglikelihoods([("a", " b")])
+    assert (found.tokens, found.logprobs) == ((" b",), (-0.5,))
+
+
+def test_an_impossible_token_is_told_and_not_left_out(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    with server(completion([None, -math.inf])) as url, pytest.raises(JudgeError, match="finite"):
+        create_causal_lm("openai:m", base_url=url).loglikelihoods([("a", " b")])
+
+
+def test_a_missing_key_is_a_judge_error(monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(JudgeError, match="openai:m"):
+        create_causal_lm("openai:m").loglikelihoods([("a", "b")])
