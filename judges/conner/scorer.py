@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from guardrail.errors import JudgeError
+from guardrail.errors import GuardrailError
 from guardrail.types import Score
 from judges.base import (
     CausalLM,
@@ -134,7 +134,7 @@ class ConnerScorer:
                 self.models.nli,
                 [(row.sentences, pieces) for row, pieces in zip(rows, evidence, strict=True)],
             )
-        except JudgeError as error:
+        except GuardrailError as error:
             return [_no_factuality(str(error))] * len(rows)
         return [self._join_sentences(row, parts) for row, parts in zip(rows, judged, strict=True)]
 
@@ -158,7 +158,7 @@ class ConnerScorer:
             return [Score(reason="no relevance model is configured")] * len(rows)
         try:
             values = model.relevance([(row.query, row.knowledge) for row in rows])
-        except JudgeError as error:
+        except GuardrailError as error:
             return [Score(reason=str(error))] * len(rows)
         return [
             Score(value=value)
@@ -174,7 +174,7 @@ class ConnerScorer:
         several = [row for row in rows if len(row.sentences) > 1]
         try:
             values = iter(model.coherence([row.sentences for row in several]))
-        except JudgeError as error:
+        except GuardrailError as error:
             return [Score(reason=str(error))] * len(rows)
         return [
             Score(value=next(values))
@@ -190,7 +190,7 @@ class ConnerScorer:
         pairs = list(dict.fromkeys(pair for plan in plans for pair in plan.pairs()))
         try:
             found = dict(zip(pairs, self.models.causal.loglikelihoods(pairs), strict=True))
-        except JudgeError as error:
+        except GuardrailError as error:
             return [_no_likelihood(str(error))] * len(rows)
         return [self._from_likelihoods(plan, found) for plan in plans]
 
@@ -237,7 +237,7 @@ class ConnerScorer:
         flat = [pair for own in pairs for pair in own]
         try:
             scores = iter(self.models.nli.judge(flat) if flat else [])
-        except JudgeError as error:
+        except GuardrailError as error:
             return [Score(reason=str(error))] * len(rows)
         return [
             Score(value=max(next(scores).entailment for _ in own))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from guardrail.errors import ConfigError, JudgeError, MissingExtraError
 from guardrail.types import NLIScores
 from judges.base import Pair, TokenLikelihoods
 from judges.conner import (
@@ -198,6 +199,22 @@ def test_a_missing_model_or_part_leaves_a_reason_and_the_rest():
     assert report.factuality.reason == "no NLI judge is configured"
     assert report.helpfulness.reason == "no causal language model is configured"
     assert report.quality.value == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [JudgeError("out of order"), MissingExtraError("torch", "gpu"), ConfigError("no key is set")],
+)
+def test_a_model_that_cannot_be_used_costs_its_own_perspectives_only(error):
+    class Unusable(LetterModel):
+        def loglikelihoods(self, pairs: Sequence[tuple[str, str]]) -> list[TokenLikelihoods]:
+            raise error
+
+    models = ConnerModels(relevance=FixedRanker(), causal=Unusable())
+    (report,) = ConnerScorer(models).score([ROW])
+    assert report.relevance.value == 0.8
+    assert report.informativeness.value is None
+    assert report.informativeness.reason == str(error)
 
 
 def test_blocks_of_rows_keep_their_order_and_report_progress():
