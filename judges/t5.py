@@ -74,6 +74,7 @@ class T5True:
         self._lock = threading.Lock()
         self._tokenizer: Any = None
         self._runner: TorchRunner | None = None
+        self._said: list[int] = []
         self._answers = (0, 0)
 
     @property
@@ -95,12 +96,7 @@ class T5True:
             model, self._tokenizer = load_pretrained(
                 self._id, "AutoModelForSeq2SeqLM", device=device, dtype=dtype
             )
-            one, zero = (
-                self._tokenizer.encode(text, add_special_tokens=False)[-1] for text in "10"
-            )
-            if one == zero or self._tokenizer.unk_token_id in (one, zero):
-                raise JudgeError(f"{self._id} cannot say '1' and '0'; is it a TRUE model?")
-            self._answers = (one, zero)
+            self._said, self._answers = self._first_difference(*self._ids("10"))
             self._runner = TorchRunner(
                 model,
                 pad_id=self._tokenizer.pad_token_id,
@@ -142,18 +138,28 @@ class T5True:
         ids: list[list[int]] = encoded["input_ids"]
         return ids
 
+    def _first_difference(
+        self, one: list[int], zero: list[int]
+    ) -> tuple[list[int], tuple[int, int]]:
+        """What "1" and "0" have in common at their start, and the two tokens that follow it.
+
+        A vocabulary may spell one of them in several tokens ("▁", "0") and the other in one ("▁1"):
+        the model decides where they part, not at the last token.
+        """
+        place = next((i for i, (a, b) in enumerate(zip(one, zero, strict=False)) if a != b), None)
+        unknown = self._tokenizer.unk_token_id
+        if place is None or unknown in (one[place], zero[place]):
+            raise JudgeError(f"{self._id} cannot say '1' and '0'; is it a TRUE model?")
+        return one[:place], (one[place], zero[place])
+
     def _first_step(self, model: Any, inputs: dict[str, Any]) -> Any:
-        """Probability of "1" against "0" as the first token, [n, 1]."""
+        """Probability of "1" against "0" where the two part, [n, 1]."""
         import torch
 
-        rows = len(inputs["input_ids"])
-        start = torch.full(
-            (rows, 1),
-            model.config.decoder_start_token_id,
-            dtype=torch.long,
-            device=inputs["input_ids"].device,
-        )
-        logits = model(**inputs, decoder_input_ids=start, use_cache=False).logits[:, 0]
+        device = inputs["input_ids"].device
+        start = torch.tensor([[model.config.decoder_start_token_id, *self._said]], device=device)
+        start = start.expand(len(inputs["input_ids"]), -1)
+        logits = model(**inputs, decoder_input_ids=start, use_cache=False).logits[:, -1]
         chances = logits[:, list(self._answers)].float().softmax(-1)
         return chances[:, :1]
 

@@ -148,6 +148,16 @@ def test_true_compares_the_likelihood_of_one_and_zero(seq2seq: Path) -> None:
         assert score.contradiction == 0
 
 
+def test_true_compares_where_the_spellings_of_one_and_zero_part(seq2seq: Path) -> None:
+    """T5's own vocabulary has "▁1" as one token, other digits may take "▁" and the digit."""
+    judge = T5True(str(seq2seq), device="cpu")
+    judge.warm_up()
+    assert judge._first_difference([209], [3, 632]) == ([], (209, 3))
+    assert judge._first_difference([3, 536], [3, 632]) == ([3], (536, 632))
+    with pytest.raises(JudgeError, match="cannot say"):
+        judge._first_difference([3], [3, 632])
+
+
 @pytest.mark.parametrize(
     ("labels", "columns"),
     [
