@@ -224,7 +224,8 @@ class MicroBatcher(Generic[Item, Result]):
             self._changed.notify_all()
 
     def _start_worker(self) -> None:
-        if self._worker is None:
+        # A fork leaves the thread behind: the child's is not alive and must be made anew.
+        if self._worker is None or not self._worker.is_alive():
             self._worker = threading.Thread(target=self._work, name="micro-batcher", daemon=True)
             self._worker.start()
 
@@ -288,10 +289,14 @@ class MicroBatcher(Generic[Item, Result]):
                 self._drop(request)
                 request.fail(again)
         with self._changed:
-            for item, group in self._computed.items():  # callers that joined in the meantime
-                self._queued.setdefault(item, []).extend(group)
-            self._computed = {}
-            self._admit()
+            joined, self._computed = self._computed, {}
+            if not self._closed:
+                for item, group in joined.items():  # callers that joined in the meantime
+                    self._queued.setdefault(item, []).extend(group)
+                self._admit()
+                return
+        for request in {id(r): r for group in joined.values() for r in group}.values():
+            request.fail(JudgeError("the judge was closed before it answered"))
 
     def _drop(self, request: _Request[Item, Result]) -> None:
         """Take a failed request out of everything it still waits for."""

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
@@ -157,3 +158,39 @@ def test_closing_tells_those_who_wait() -> None:
         assert running.result() == [2]
     with pytest.raises(JudgeError, match="closed"):
         service.call([3])
+
+
+def test_closing_tells_those_who_joined_a_batch_that_fails() -> None:
+    tasks: list[Future[list[int]]] = []
+
+    def run(numbers: Sequence[int]) -> list[int]:
+        runs.append(numbers)
+        if len(runs) < 3:  # the batch, then the first caller alone: each time another one joins
+            tasks.append(threads.submit(service.call, [13]))
+            until(lambda: len(service._computed[13]) == len(tasks))
+        if len(runs) == 2:
+            threads.submit(service.close)
+            until(lambda: service._closed)
+        raise JudgeError("thirteen")
+
+    runs: list[Sequence[int]] = []
+    service: MicroBatcher[int, int] = MicroBatcher(run, key=lambda: "failing-1")
+    with ThreadPoolExecutor(4) as threads:
+        tasks.append(threads.submit(service.call, [13]))
+        until(lambda: len(tasks) == 3)
+        errors = [str(task.exception(10)) for task in tasks]
+    assert sorted(errors) == ["the judge was closed before it answered", "thirteen", "thirteen"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_child_has_a_worker_of_its_own() -> None:
+    with batcher(Doubler()) as service:
+        assert service.call([1]) == [2]
+        child = os.fork()
+        if child == 0:
+            try:
+                os._exit(0 if service.call([2], timeout_s=5.0) == [4] else 1)
+            except BaseException:
+                os._exit(2)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
