@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import product
-from math import sqrt
+from math import ceil, sqrt
 
 from pydantic import Field, FiniteFloat
 
@@ -97,7 +97,9 @@ class Tuning(Value):
         """The setting to copy into ``guardrail.toml``; empty without a threshold."""
         if self.chosen is None:
             return ""
-        return f'[policy.thresholds]\n"{self.score}" = {self.chosen.threshold:.4f}\n'
+        # Rounded up, since a lower threshold would let more pass than was asked for.
+        threshold = ceil(round(self.chosen.threshold * 1e4, 6)) / 1e4
+        return f'[policy.thresholds]\n"{self.score}" = {threshold:.4f}\n'
 
 
 class WeightAdvice(Value):

@@ -26,7 +26,7 @@ __all__ = ["log", "report", "tune"]
 POLL_S = 1.0
 AGE = re.compile(r"(\d+)([smhdw])")
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-CURVE_ROWS = 20
+CURVE_ROWS = 12
 
 LogFile = Annotated[
     Path, typer.Argument(metavar="LOG", help="A score log: .sqlite or .jsonl.", dir_okay=False)
@@ -235,7 +235,7 @@ def _show(records: list[Record], *, as_json: bool, header: bool = True) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(box=None, pad_edge=False, show_header=header)
+    table = Table(box=None, pad_edge=False, show_header=header, expand=True)
     for name, width in (("time", 19), ("action", 10), ("overall", 7)):
         table.add_column(name, no_wrap=True, min_width=width)
     table.add_column("question and answer", ratio=1, no_wrap=True, overflow="ellipsis")

@@ -7,12 +7,15 @@
 
 from __future__ import annotations
 
-from guardrail.entries import RecordFilter
+from pydantic import ValidationError
+
+from guardrail.entries import Feedback, RecordFilter
+from guardrail.errors import InputError
 from guardrail.records import JSONLinesLog, Readable, SQLiteLog
 from guardrail.report.page import page
 from guardrail.report.summary import Summary, summarise
 
-__all__ = ["Summary", "dashboard_html", "report_html", "summarise"]
+__all__ = ["Summary", "dashboard_html", "report_html", "store_feedback", "summarise"]
 
 LIVE_RECORDS = 2000
 """The dashboard looks at the newest answers alone, so that it is there in a second or two."""
@@ -62,3 +65,27 @@ def dashboard_html(
     """
     summary = summarise(log.latest(latest), log.feedback(), worst=40, recent=60)
     return page(summary, title, feedback_url)
+
+
+def store_feedback(log: SQLiteLog | JSONLinesLog, body: str | bytes) -> Feedback:
+    """Store what the dashboard's buttons post.
+
+    Args:
+        log: The score log.
+        body: JSON of ``{record_id, sentence?, thumb?, correction?}``.
+
+    Raises:
+        InputError: It is no feedback, or says nothing.
+        RecordError: There is no such record, or it cannot be written.
+    """
+    try:
+        feedback = Feedback.model_validate_json(body)
+    except ValidationError as error:
+        what = "; ".join(
+            f"{'.'.join(map(str, one['loc'])) or 'body'}: {one['msg']}" for one in error.errors()
+        )
+        raise InputError(f"this is no feedback: {what}") from error
+    if feedback.thumb == 0 and not (feedback.correction or "").strip():
+        raise InputError("this is no feedback: give a thumb of 1 or -1, or a correction")
+    log.write_feedback(feedback)
+    return feedback
