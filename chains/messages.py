@@ -13,9 +13,22 @@ from chains.conversation import Turn, standalone_question
 from chains.rendition import MarkerStyle, PlacedCitation, Rendition, details, render
 from guardrail.types import GuardedAnswer
 
-__all__ = ["guarded_message", "guarded_output", "is_answer", "output_text", "question_of"]
+__all__ = [
+    "guarded_message",
+    "guarded_output",
+    "is_answer",
+    "judged_metadata",
+    "output_text",
+    "question_of",
+]
 
 ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"}
+UNJUDGED_METADATA = frozenset(
+    {"citation_metadata", "grounding_metadata", "logprobs", "logprobs_result", "message"}
+)
+"""Fields of a reply's metadata in which providers repeat the answer, whole or token by token."""
+UNJUDGED_BLOCKS = frozenset({"text", "reasoning", "non_standard"})
+"""Content blocks that hold what a model wrote: the judged text takes the place of all of them."""
 QUESTION_KEYS = ("question", "input", "query", "messages")
 """Keys of a chain's input that hold the question, the first one present counts."""
 
@@ -74,21 +87,31 @@ def guarded_message(message: AIMessage, answer: GuardedAnswer, style: MarkerStyl
 
     The message keeps its id, so that it replaces the unguarded one in an agent's state, its
     usage and its metadata; citations become annotations of the text block, and the verdict
-    stands in ``response_metadata["guardrail"]``.
+    stands in ``response_metadata["guardrail"]``. Reasoning and token probabilities are left out:
+    they are unjudged text as well.
     """
     rendition = render(answer, style)
-    other = [block for block in message.content_blocks if block["type"] != "text"]
+    other = [block for block in message.content_blocks if block["type"] not in UNJUDGED_BLOCKS]
     # The content below is written in the standard form; without this mark, the translator of
     # the provider that made the message would translate it a second time.
-    metadata = {**message.response_metadata, "output_version": "v1", "guardrail": details(answer)}
+    verdict = {"output_version": "v1", "guardrail": details(answer)}
     return message.model_copy(
         update={
             "content": [*other, text_block(rendition)],
-            "response_metadata": metadata,
+            "response_metadata": judged_metadata(message) | verdict,
             # Providers keep the raw answer here (refusals, parsed output): it was not judged.
             "additional_kwargs": {},
         }
     )
+
+
+def judged_metadata(message: AIMessage) -> dict[str, Any]:
+    """A reply's metadata without the fields that repeat what the model wrote."""
+    return {
+        name: value
+        for name, value in message.response_metadata.items()
+        if name not in UNJUDGED_METADATA
+    }
 
 
 def text_block(rendition: Rendition) -> dict[str, Any]:

@@ -24,7 +24,14 @@ from langchain_core.tracers._streaming import (
 )
 from pydantic import ConfigDict, Field, PrivateAttr
 
-from chains.messages import annotation, guarded_output, is_answer, output_text, question_of
+from chains.messages import (
+    annotation,
+    guarded_output,
+    is_answer,
+    judged_metadata,
+    output_text,
+    question_of,
+)
 from chains.rendition import MarkerStyle, details
 from chains.streaming import (
     Release,
@@ -343,7 +350,7 @@ class _Chunks:
             id=message.id,
             tool_call_chunks=_tool_call_chunks(message),
             usage_metadata=message.usage_metadata,
-            response_metadata={**message.response_metadata, **verdict},
+            response_metadata={**judged_metadata(message), **verdict},
             chunk_position="last",
         )
 

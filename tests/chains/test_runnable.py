@@ -36,6 +36,22 @@ def test_a_message_comes_back_as_a_message(guard):
     assert cited["extras"]["triple"]["property"] == "occupation"
 
 
+@pytest.mark.parametrize("way", ["invoke", "stream"])
+def test_reasoning_and_token_probabilities_do_not_carry_unjudged_text_out(guard, way):
+    told = {"content": [{"token": CANARY, "logprob": -0.1}]}
+    said = AIMessage(
+        content=[
+            {"type": "reasoning", "reasoning": f"Perhaps {CANARY}."},
+            {"type": "text", "text": ANSWER},
+        ],
+        response_metadata={"logprobs": told, "finish_reason": "stop"},
+    )
+    guarded = GuardrailRunnable(guard, RunnableLambda(lambda _: said))
+    found = list(guarded.stream(QUESTION)) if way == "stream" else [guarded.invoke(QUESTION)]
+    assert CANARY not in str(found)
+    assert found[-1].response_metadata["finish_reason"] == "stop"
+
+
 def test_a_string_comes_back_as_a_string(guard):
     chain = ChatPromptTemplate.from_template("{question}") | model() | StrOutputParser()
     text = GuardrailRunnable(guard, chain, style="none").invoke({"question": QUESTION})
