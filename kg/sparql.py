@@ -30,7 +30,7 @@ from kg.facts import (
 from kg.profiles import Profile, load_profile
 from kg.quoting import quote_iri
 from kg.results import GraphStats, QueryResult, Term, read_solutions
-from kg.sparql_text import QueryWriter
+from kg.sparql_text import NAMESAKES, QueryWriter
 
 __all__ = ["SparqlGraph"]
 
@@ -104,9 +104,8 @@ class SparqlGraph:
         askable = [label for label in dict.fromkeys(wanted) if label and not _CONTROL.search(label)]
         found: dict[str, dict[str, None]] = defaultdict(dict)
         for batch in _batches(askable, self._endpoint.settings.batch):
-            for row in self._endpoint.select(self.queries.find(batch)):
-                if row["e"].type == "uri":
-                    found[batch[int(row["q"].value)]][row["e"].value] = None
+            for label, iri in self._bearers(batch):
+                found[label][iri] = None
         known = self._read_entities([iri for iris in found.values() for iri in iris])
         return [
             sorted(
@@ -237,6 +236,20 @@ class SparqlGraph:
             return self._profile.iri(identifier)
         except InputError:
             return None
+
+    def _bearers(self, labels: Sequence[str]) -> list[tuple[str, str]]:
+        """Pairs of a label and a node that bears it, in some spelling.
+
+        The query's limit holds for all its labels together. Where it is reached, the labels are
+        asked for in halves, so that a common name does not crowd out the others.
+        """
+        rows = self._endpoint.select(self.queries.find(labels))
+        if len(labels) > 1 and len(rows) >= NAMESAKES * len(labels):
+            middle = len(labels) // 2
+            return self._bearers(labels[:middle]) + self._bearers(labels[middle:])
+        return [
+            (labels[int(row["q"].value)], row["e"].value) for row in rows if row["e"].type == "uri"
+        ]
 
     def _read_entities(self, iris: Iterable[str]) -> dict[str, Entity]:
         """The entities among the nodes: those that some triple mentions and no property."""

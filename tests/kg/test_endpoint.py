@@ -17,6 +17,7 @@ import pytest
 from guardrail.errors import ConfigError, KnowledgeGraphError
 from kg import SparqlGraph, open_graph
 from kg.endpoint import Endpoint, EndpointSettings
+from kg.sparql_text import NAMESAKES
 
 from .conftest import PAINTERS, SparqlServer
 
@@ -249,6 +250,16 @@ def test_a_batch_is_few_queries(sparql_server: SparqlServer) -> None:
         assert len(sent) == 2
         graph.subgraphs(["Q212657", "Q367360", "Q220"])
         assert len(sent) == 5  # entities, facts, labels
+
+
+def test_a_common_name_does_not_crowd_out_the_others(sparql_server: SparqlServer) -> None:
+    label = "<http://www.w3.org/2000/01/rdf-schema#label>"
+    smiths = [f'<urn:smith:{n:03}> {label} "John Smith" .' for n in range(3 * NAMESAKES)]
+    sparql_server.put("\n".join([*smiths, f'<urn:ada> {label} "Ada Lovelace" .']))
+    graph = SparqlGraph(sparql_server.query_url, profile="rdfs", settings=settings())
+    ada, john = graph.find(["Ada Lovelace", "John Smith"])
+    assert [entity.id for entity in ada] == ["urn:ada"]
+    assert len(john) == NAMESAKES
 
 
 def test_wikidata_is_asked_through_its_label_service() -> None:
