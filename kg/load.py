@@ -13,6 +13,7 @@ import gzip
 import io
 import re
 import shutil
+import stat
 import tempfile
 import time
 import zlib
@@ -21,6 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from traceback import clear_frames
 from typing import BinaryIO, cast
+from uuid import uuid4
 
 from pydantic import Field, ValidationError
 from pyoxigraph import DefaultGraph, Quad, RdfFormat, Store, parse
@@ -113,6 +115,8 @@ def load_graph(
             target.parent.mkdir(parents=True, exist_ok=True)
             partial = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
             try:
+                # A temporary folder is its owner's alone; the umask says who may read a graph.
+                partial.chmod(_folder_mode(target.parent))
                 added, triples, skipped = _load_into(source, partial, profile, progress)
                 if target.exists():
                     target.rmdir()
@@ -168,6 +172,16 @@ def _load_into(
         return after - before, after, skipped
     finally:
         graph.close()
+
+
+def _folder_mode(parent: Path) -> int:
+    """The permissions that a folder made here in the usual way gets."""
+    probe = parent / f".{uuid4().hex}"
+    probe.mkdir()
+    try:
+        return stat.S_IMODE(probe.stat().st_mode)
+    finally:
+        probe.rmdir()
 
 
 def _release(error: BaseException | None) -> None:

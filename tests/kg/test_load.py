@@ -5,6 +5,8 @@ from __future__ import annotations
 import bz2
 import gzip
 import json
+import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -50,6 +52,16 @@ def test_ntriples_plain_and_packed(tmp_path: Path, packing: str) -> None:
     assert facts(graph, "urn:ada") == ["Ada Lovelace, born: 1815-12-10."]
     # The same file opens without loading it first.
     assert facts(open_graph(source), "urn:ada") == ["Ada Lovelace, born: 1815-12-10."]
+
+
+def test_a_new_graph_is_for_whom_the_umask_says(tmp_path: Path) -> None:
+    (tmp_path / "ada.nt").write_text(TRIPLES)
+    before = os.umask(0o027)
+    try:
+        load_graph(tmp_path / "ada.nt", tmp_path / "g")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "g").stat().st_mode) == 0o750
 
 
 def test_two_files_into_one_graph_read_by_two(tmp_path: Path) -> None:
