@@ -20,8 +20,8 @@ from guardrail.errors import GuardrailError, InputError
 
 __all__ = ["LineJob", "Row", "run_lines"]
 
-MAX_LINE_BYTES = 64 * 1024 * 1024
-"""A longer input line is refused rather than read into memory."""
+MAX_LINE_CHARS = 64 * 1024 * 1024
+"""A longer input line is refused; no more of it than this is ever held in memory."""
 
 
 class Row(BaseModel):
@@ -70,8 +70,8 @@ class LineJob(Generic[RowT]):
 
     def _parse(self, number: int, line: str) -> RowT | dict[str, Any]:
         """Read one line: a row, or the error object that stands in its place."""
-        if len(line) > MAX_LINE_BYTES:
-            return {"id": None, "error": f"line {number}: longer than {MAX_LINE_BYTES} bytes"}
+        if len(line) > MAX_LINE_CHARS:
+            return {"id": None, "error": f"line {number}: longer than {MAX_LINE_CHARS} characters"}
         try:
             raw = json.loads(line)
         except (ValueError, RecursionError) as error:
@@ -110,7 +110,7 @@ def run_lines(job: LineJob[Any], source: str, target: str) -> int:
     with ExitStack() as stack:
         reader, total = _open_source(source, stack)
         writer = sys.stdout if target == "-" else stack.enter_context(_open_target(target))
-        for result in _with_progress(job.results(reader), job.title, total, stack):
+        for result in _with_progress(job.results(_bounded(reader)), job.title, total, stack):
             failures += "error" in result
             # Surrogates cannot be encoded as UTF-8: they leave as JSON escapes.
             text = json.dumps(result, ensure_ascii=False, allow_nan=False)
@@ -130,6 +130,15 @@ def _open_source(source: str, stack: ExitStack) -> tuple[IO[str], int | None]:
         return stack.enter_context(path.open(encoding="utf-8", errors="replace")), total
     except OSError as error:
         raise InputError(f"cannot read {source}: {error.strerror}") from error
+
+
+def _bounded(reader: IO[str]) -> Iterator[str]:
+    """Yield lines; of one that is too long the beginning, by which it is known as such."""
+    while line := reader.readline(MAX_LINE_CHARS + 1):
+        piece = line
+        while len(piece) > MAX_LINE_CHARS and not piece.endswith("\n"):
+            piece = reader.readline(MAX_LINE_CHARS + 1)
+        yield line
 
 
 def _open_target(target: str) -> IO[str]:

@@ -66,3 +66,14 @@ def test_files_are_read_and_written(tmp_path):
 def test_a_file_that_is_missing_is_an_input_error(tmp_path):
     with pytest.raises(InputError, match="cannot read"):
         run_lines(LineJob(Number, squares), str(tmp_path / "no"), "-")
+
+
+def test_a_line_without_end_is_refused_and_the_next_one_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("guardrail.commands.lines.MAX_LINE_CHARS", 24)
+    endless = '{"id": "x", "value": ' + "9" * 100 + "}"
+    (tmp_path / "in").write_text(f'{endless}\n{{"id": "b", "value": 3}}\n{endless}')
+    failures = run_lines(LineJob(Number, squares), str(tmp_path / "in"), str(tmp_path / "out"))
+    found = [json.loads(line) for line in (tmp_path / "out").read_text().splitlines()]
+    assert [one.get("square") for one in found] == [None, 9, None]
+    assert found[2]["error"].startswith("line 3: longer than 24 characters")
+    assert failures == 2
