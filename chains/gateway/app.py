@@ -16,6 +16,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from chains.gateway.checks import CheckBody, RankBody, check, rank
+from chains.gateway.dashboard import Dashboard
 from chains.gateway.metrics import CONTENT_TYPE_LATEST, Metrics
 from chains.gateway.page import page_response
 from chains.gateway.requests import (
@@ -91,10 +92,12 @@ def create_app(
         app.add_api_route(f"{PREFIX}/{path}", gateway.untouched, methods=[method])
     app.add_api_route(f"{PREFIX}/checks", gateway.checks, methods=["POST"])
     app.add_api_route(f"{PREFIX}/rank", gateway.rank, methods=["POST"])
+    app.add_api_route(f"{PREFIX}/feedback", gateway.dashboard.feedback, methods=["POST"])
     app.add_api_route(f"{PREFIX}/{{rest:path}}", gateway.refused, methods=METHODS)
     app.add_api_route("/healthz", gateway.healthz)
     app.add_api_route("/readyz", gateway.readyz)
     app.add_api_route("/metrics", gateway.metrics_page)
+    app.add_api_route("/dashboard", gateway.dashboard.page)
     app.add_api_route("/", page_response)
     app.add_exception_handler(GuardrailError, lambda request, error: error_response(error))
     app.add_middleware(_Counted, metrics=gateway.metrics, concurrency=gateway.settings.concurrency)
@@ -112,6 +115,7 @@ class _Gateway:
         self.guard = Guardrail(guard) if isinstance(guard, GuardrailConfig) else guard
         self.settings = settings
         self.metrics = Metrics()
+        self.dashboard = Dashboard(self.guard.config, settings)
         self._guarding = Guarding(
             guard=self.guard,
             policy=self.guard.config.policy,

@@ -10,12 +10,17 @@ from importlib.resources import files
 
 from starlette.responses import HTMLResponse
 
-__all__ = ["page_response"]
+__all__ = ["content_security", "page_response"]
 
 
 @cache
 def _page() -> tuple[str, dict[str, str]]:
     html = files("chains.gateway").joinpath("page.html").read_text(encoding="utf-8")
+    return html, content_security(html)
+
+
+def content_security(html: str) -> dict[str, str]:
+    """Headers that let a page run its own inline blocks and load nothing."""
     policy = "; ".join(
         (
             "default-src 'none'",
@@ -28,13 +33,12 @@ def _page() -> tuple[str, dict[str, str]]:
             "frame-ancestors 'none'",
         )
     )
-    headers = {
+    return {
         "content-security-policy": policy,
         "referrer-policy": "no-referrer",
         "x-content-type-options": "nosniff",
         "cache-control": "no-cache",
     }
-    return html, headers
 
 
 def _hashes(html: str, tag: str) -> str:

@@ -1,0 +1,96 @@
+"""``/dashboard`` and ``/v1/feedback``: the score log, live, and what its readers say of it."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+from pathlib import Path
+
+from fastapi import Request
+from starlette.responses import HTMLResponse, Response
+
+from chains.gateway.page import content_security
+from chains.gateway.requests import RejectedError, admit, read_body
+from chains.gateway.settings import GatewaySettings
+from guardrail import GuardrailConfig
+from guardrail.errors import InputError, RecordError
+from guardrail.records import open_log
+from guardrail.report import dashboard_html, store_feedback
+
+__all__ = ["Dashboard"]
+
+
+class Dashboard:
+    """Serves the score log that the guardrail's settings name.
+
+    A record holds questions and answers as they came in, so the page asks for one of the
+    gateway's keys, where it has any, as the password of HTTP basic authentication.
+
+    Args:
+        config: The guardrail's settings; ``log`` names the file.
+        settings: The gateway's keys and limits.
+    """
+
+    def __init__(self, config: GuardrailConfig, settings: GatewaySettings) -> None:
+        self._path = config.log
+        self._settings = settings
+
+    async def page(self, request: Request) -> Response:
+        """The dashboard, made from the log as it stands."""
+        self._admit_person(request)
+        html = await asyncio.to_thread(self._html)
+        return HTMLResponse(html, headers=content_security(html))
+
+    async def feedback(self, request: Request) -> Response:
+        """Store a thumb or a correction beside its record."""
+        if request.headers.get("authorization", "").lower().startswith("basic"):
+            self._admit_person(request)
+        else:
+            admit(request, self._settings)
+        body = await read_body(request, self._settings)
+        try:
+            stored = await asyncio.to_thread(self._store, body)
+        except InputError as error:
+            raise RejectedError(400, str(error), "invalid_feedback") from error
+        except RecordError as error:
+            raise RejectedError(404, str(error), "no_record") from error
+        return Response(stored, media_type="application/json")
+
+    def _html(self) -> str:
+        path = self._log_path()
+        if not path.exists():
+            raise RejectedError(404, "nothing has been recorded yet", "no_record")
+        log = open_log(path, read_only=True)
+        try:
+            return dashboard_html(log)
+        finally:
+            log.close()
+
+    def _store(self, body: bytes) -> str:
+        log = open_log(self._log_path())
+        try:
+            return store_feedback(log, body).model_dump_json()
+        finally:
+            log.close()
+
+    def _log_path(self) -> Path:
+        if self._path is None:
+            raise RejectedError(404, "no score log is configured; set 'log'", "no_log")
+        return self._path
+
+    def _admit_person(self, request: Request) -> None:
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        key = None
+        if scheme.lower() == "basic":
+            try:
+                key = base64.b64decode(token, validate=True).decode("utf-8").partition(":")[2]
+            except (binascii.Error, UnicodeDecodeError):
+                key = None
+        if not self._settings.admits(key):
+            raise RejectedError(
+                401,
+                "this page needs one of the gateway's keys as password",
+                "invalid_api_key",
+                {"www-authenticate": 'Basic realm="kg-guardrail", charset="UTF-8"'},
+            )
