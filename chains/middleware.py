@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable, Sequence
+from contextvars import copy_context
+from functools import partial
 from typing import Any, NotRequired, cast
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
@@ -71,7 +74,7 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
 
         async def call(hidden_request: ModelRequest[Any]) -> ModelResponse[Any]:
             # The handler blocks: it must not run on the loop that all sync callers share.
-            return await asyncio.to_thread(_quietly, handler, hidden_request, config)
+            return await _in_own_thread(partial(_quietly, handler, hidden_request, config))
 
         config = ensure_config()
         return run_sync(self._call(request, call))
@@ -174,6 +177,36 @@ def _quietly(
 ) -> ModelResponse[Any]:
     with set_config_context(_hidden_from_streams(config)) as context:
         return context.run(handler, request)
+
+
+async def _in_own_thread(call: Callable[[], ModelResponse[Any]]) -> ModelResponse[Any]:
+    """Run a blocking model call in a thread that no other call waits for.
+
+    The loop's own pool is small, and a handler may come back here through a guarded model: calls
+    that hold its last threads would wait for each other for ever.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[ModelResponse[Any]] = loop.create_future()
+
+    def tell(response: ModelResponse[Any] | None, error: BaseException | None) -> None:
+        if done.done():  # the caller gave up
+            return
+        if error is not None:
+            done.set_exception(error)
+        else:
+            done.set_result(cast("ModelResponse[Any]", response))
+
+    def run() -> None:
+        try:
+            response = context.run(call)
+        except BaseException as error:
+            loop.call_soon_threadsafe(tell, None, error)
+        else:
+            loop.call_soon_threadsafe(tell, response, None)
+
+    context = copy_context()
+    threading.Thread(target=run, name="guarded-model-call", daemon=True).start()
+    return await done
 
 
 def _final(response: ModelResponse[Any]) -> bool:

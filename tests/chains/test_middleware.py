@@ -1,6 +1,8 @@
 """The agent middleware: final answers are judged, and nothing else is seen of them before."""
 
 import random
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from langchain.agents import create_agent
@@ -44,6 +46,32 @@ def test_the_final_answer_is_judged_and_the_verdict_is_in_the_state(guard):
     assert len(state["messages"]) == 2  # the guarded message replaced the raw one
     assert CANARY not in str(state)
     assert state["guardrail"]["action"] == "filter"
+
+
+def test_as_many_agents_call_their_models_at_once_as_there_are_callers(guard):
+    """More than the event loop's own pool of threads, which holds at most 32."""
+    together = threading.Barrier(40, timeout=60)
+
+    @wrap_model_call
+    def meet(request, handler):
+        together.wait()
+        return handler(request)
+
+    def ask(_):
+        return agent(TRUE_START, middleware=[GuardrailMiddleware(guard), meet]).invoke(ASKED)
+
+    with ThreadPoolExecutor(40) as callers:
+        states = list(callers.map(ask, range(40)))
+    assert all("guardrail" in state for state in states)
+
+
+def test_an_error_of_the_model_reaches_the_caller_as_it_is(guard):
+    @wrap_model_call
+    def broken(request, handler):
+        raise ConnectionError("the model is away")
+
+    with pytest.raises(ConnectionError, match="the model is away"):
+        agent(ANSWER, middleware=[GuardrailMiddleware(guard), broken]).invoke(ASKED)
 
 
 def test_tool_calls_are_left_alone(guard):
