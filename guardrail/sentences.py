@@ -44,9 +44,11 @@ OPENERS = word_set(
 LIST_MARKER = re.compile(
     r"[ \t]*(?:>[ \t]?)*(?:[-*+•‣◦–—][ \t]+|\(?\d{1,3}[.)][ \t]+|#{1,6}[ \t]+)?"
 )
-FENCE = re.compile(r"[ \t]*(?:```|~~~)")
+FENCE = re.compile(r"[ \t]*(?:`{3,}|~{3,})[ \t]*[\w+#.-]*")
+"""The line that opens or closes a block of code: signs, and at most a language's name. A line that
+says more is text like any other, which nobody may hide from the judge between such signs."""
 RULE = re.compile(r"[ \t|:*_=+-]*$")
-END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]*_]{0,4}(?=\s)|(?<=[a-z0-9]{2})\.(?=[A-Z][a-z]* )")
+END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]*_`~]{0,4}(?=\s)|(?<=[a-z0-9]{2})\.(?=[A-Z][a-z]* )")
 LAST_WORD = re.compile(r"[^\s(\[\"'“‘*_]+$")
 NEXT_WORD = re.compile(r"[\s\"'“‘(\[*_]*(\S+)")
 
@@ -84,7 +86,7 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
         body = line.rstrip()
         marker = LIST_MARKER.match(body)
         indent = marker.end() if marker else 0
-        if FENCE.match(body) or RULE.fullmatch(body):
+        if FENCE.fullmatch(body) or RULE.fullmatch(body):
             if block:
                 yield block
             block = None

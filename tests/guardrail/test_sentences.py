@@ -43,6 +43,17 @@ def test_markdown_blocks_are_sentences_of_their_own() -> None:
     ]
 
 
+@pytest.mark.parametrize("fence", ["```", "~~~", "````"])
+def test_text_beside_the_signs_of_a_code_block_is_text(fence: str) -> None:
+    """Nothing of an answer may be passed over: what is no sentence is never judged."""
+    [hidden] = split_sentences(f"{fence}Ada was born in Paris.{fence}")
+    assert "Ada was born in Paris." in hidden.text
+    [first, last] = split_sentences(f"{fence} Ada was born in Paris.{fence} She died in London.")
+    assert first.text.startswith(fence)
+    assert last.text == "She died in London."
+    assert [s.text for s in split_sentences(f"{fence}python\nprint(1)\n{fence}")] == ["print(1)"]
+
+
 def test_missing_space_after_a_full_stop_still_splits() -> None:
     assert len(split_sentences("The athlete is Inars Kivlenieks.The country is Latvia")) == 2
     assert len(split_sentences("He wrote it in Node.js and ASP.NET for example.com users")) == 1
