@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from guardrail.commands.answers import build_config
 from guardrail.commands.options import Config, Graph, JudgeName, PolicyName
+from guardrail.config import GuardrailConfig
 from guardrail.errors import MissingExtraError
+from guardrail.policy import STRICT
 
-__all__ = ["serve"]
+__all__ = ["gateway_config", "serve"]
 
 
 def serve(
@@ -23,22 +27,35 @@ def serve(
     kg: Graph = None,
     config: Config = None,
     judge: JudgeName = None,
-    policy: PolicyName = "strict",
+    policy: PolicyName = None,
 ) -> None:
     """Serve an OpenAI-compatible gateway that guards every answer of an upstream endpoint.
 
-    Without --upstream only the checking endpoints and the page are served.
+    The policy is that of --policy, else of the settings, else strict. Without --upstream only the
+    checking endpoints and the page are served.
     """
     try:
         from chains.gateway import run
     except ImportError as error:
         raise MissingExtraError(getattr(error, "name", None) or "fastapi", "server") from error
-    from guardrail.commands.answers import build_config
-
     run(
-        build_config(config, kg=kg, judge=judge, policy=policy),
+        gateway_config(config, kg=kg, judge=judge, policy=policy),
         upstream=upstream,
         host=host,
         port=port,
         workers=workers,
     )
+
+
+def gateway_config(
+    config: Path | None, *, kg: str | None, judge: str | None, policy: str | None
+) -> GuardrailConfig:
+    """The gateway's configuration: ``strict`` where neither option nor settings name a policy.
+
+    Raises:
+        ConfigError: A setting or a name is unknown.
+    """
+    settings = build_config(config, kg=kg, judge=judge, policy=policy)
+    if "policy" in settings.model_fields_set:
+        return settings
+    return settings.model_copy(update={"policy": STRICT})
