@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.citations import ParsedText
+from guardrail.clauses import in_clause
 from guardrail.coreference import Subject, genders, subjects_of
 from guardrail.matching import EvidenceIndex, Match, SentenceTokens
 from guardrail.passages import PassageIndex, PassageSupport
@@ -89,7 +90,11 @@ def drafts_of(number: int, request: AttributionRequest, doc: Doc) -> list[Draft]
             phrases=tuple(factual_phrases(doc, stretch.start, stretch.end)),
             subject=subject,
             claim=is_claim(stretch.text),
-            matches=tuple(index.matches(sentence, topic=subject.topic, foreign=subject.foreign)),
+            matches=tuple(
+                in_clause(
+                    doc, index.matches(sentence, topic=subject.topic, foreign=subject.foreign)
+                )
+            ),
             passages=tuple(reader.nearest(sentence)),
         )
         for stretch, sentence, subject in zip(stretches, tokens, traced, strict=True)

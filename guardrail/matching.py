@@ -25,7 +25,7 @@ from guardrail.values import (
     tokenise,
     word_set,
 )
-from guardrail.vocabulary import STOP_WORDS, cues, inverse_cues, nation, property_words
+from guardrail.vocabulary import RECORDS, STOP_WORDS, cues, inverse_cues, nation, property_words
 
 __all__ = ["EvidenceIndex", "Match", "SentenceTokens", "Span", "names_in"]
 
@@ -215,7 +215,7 @@ class EvidenceIndex:
                 subject = "antecedent"
             elif foreign:
                 subject = "foreign"
-        itself = triple.value == triple.subject
+        itself = triple.value == triple.subject or property_words(triple.property) in RECORDS
         share, spans, finer = _find_value(sentence, value, triple, () if itself else subject_spans)
         inverse = False
         if share < 1.0 and subject == "explicit" and topic is not None and triple.value == topic:
@@ -225,7 +225,7 @@ class EvidenceIndex:
         cue_spans: tuple[Span, ...] = ((period[0], period[0]),) if period else ()
         cue_spans += tuple(
             (sentence.tokens[place].start, sentence.tokens[place].end)
-            for word in wanted
+            for word in sorted(wanted)
             for place in sentence.by_stem.get(word, ())
             if not _inside(sentence.tokens[place], subject_spans)
         )
@@ -392,7 +392,7 @@ def _find_truth(
 ) -> tuple[float, tuple[Span, ...], Date | None]:
     spans = tuple(
         (sentence.tokens[place].start, sentence.tokens[place].end)
-        for word in cues(triple.property)
+        for word in sorted(cues(triple.property))
         for place in sentence.by_stem.get(word, ())
     )
     if spans and sentence.negated != holds:

@@ -6,6 +6,7 @@ threshold, so that a reader can follow why a phrase was marked.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ from guardrail.vocabulary import (
     describes_entity,
     inverse_cues,
     is_functional,
+    needs_word,
     property_words,
 )
 
@@ -38,6 +40,10 @@ __all__ = [
 
 LONG_WORD = 6
 """Letters a word must have for a slip of the pen to be told from another word."""
+
+
+NEAR = 25
+"""Characters between a property's word and a value that stands beside it."""
 
 
 class Thresholds(NamedTuple):
@@ -61,7 +67,7 @@ class Thresholds(NamedTuple):
     entailment_veto: float = 0.05
     contradiction: float = 0.5
     contradiction_alone: float = 0.97
-    lack_hard: float = 0.3
+    lack_hard: float = 0.7
     lack_soft: float = 0.9
     lack_relation: float = 0.95
     lack_alone: float = 0.99
@@ -107,15 +113,29 @@ def needs_nli(match: Match, *, few: bool) -> bool:
 
 
 def settled(match: Match, tokens: SentenceTokens, matches: Sequence[Match]) -> bool:
-    """Whether a date stands beside its own property's word, so that nothing is left to judge."""
+    """Whether a value stands beside its own property's word, so that nothing is left to judge.
+
+    So it is with a date attached to the word, and with a name or number that no other triple
+    claims and that the word stands shortly before.
+    """
+    triple = match.triple
+    if (
+        match.value_share < 1.0
+        or match.inverse
+        or match.subject not in ("explicit", "antecedent")
+        or tokens.negated
+    ):
+        return False
+    if parse_date(triple.value) is not None:
+        attached = _attached_dates(tokens, match, matches)
+        return any((date.start, date.end) in match.value_spans for date in attached)
     return (
-        match.value_share >= 1.0
-        and match.subject in ("explicit", "antecedent")
-        and not tokens.negated
-        and parse_date(match.triple.value) is not None
-        and any(
-            (date.start, date.end) in match.value_spans
-            for date in _attached_dates(tokens, match, matches)
+        is_name(triple.value)
+        and _cue_distance(match) <= NEAR
+        and not any(
+            other.number != match.number and _touches(span, other.value_spans)
+            for other in matches
+            for span in match.value_spans
         )
     )
 
@@ -148,6 +168,8 @@ def _accept(match: Match, score: NLIScores | None, limits: Thresholds) -> bool:
     known = match.subject in ("explicit", "antecedent")
     full = match.value_share >= 1.0
     worded = bool(match.cue_spans) or describes_entity(match.triple.property)
+    if not worded and not match.inverse and needs_word(match.triple.property):
+        return False
     if score is None:
         return full and known and worded
     if full and known and worded:
@@ -168,6 +190,8 @@ def _outdone(match: Match, kept: Sequence[Match]) -> bool:
     """Whether another triple words the same value better: died in Rome, not born in Rome."""
     if not match.value_spans:
         return False
+    if any(_part_of_name(match, other) for other in kept):
+        return True
     distance = _cue_distance(match)
     for other in kept:
         if (
@@ -181,6 +205,22 @@ def _outdone(match: Match, kept: Sequence[Match]) -> bool:
         ):
             return True
     return False
+
+
+def _part_of_name(match: Match, other: Match) -> bool:
+    """Whether a value is found in nothing but pieces of a longer value of another triple."""
+    return (
+        other.value_share >= 1.0
+        and not match.cue_spans
+        and other.triple.value != match.triple.value
+        and all(
+            any(
+                start <= first and last <= end and end - start > last - first
+                for start, end in other.value_spans
+            )
+            for first, last in match.value_spans
+        )
+    )
 
 
 def _cue_distance(match: Match) -> float:
@@ -207,6 +247,7 @@ def conflicts(
     the judge finds a contradiction as well: a town may lie in the region that the graph names.
     """
     stated = {(match.triple.subject, match.triple.property) for match in kept}
+    held_values = Counter((match.triple.subject, match.triple.property) for match in matches)
     used = [span for match in kept for span in match.value_spans]
     found: list[Conflict] = []
     for match in matches:
@@ -215,11 +256,14 @@ def conflicts(
             match.value_share > 0.0
             or match.subject not in ("explicit", "antecedent")
             or (triple.subject, triple.property) in stated
-            or not is_functional(triple.property)
         ):
             continue
         score = scores.get(match.number)
         held = parse_date(triple.value)
+        # A date held alone is the one of its property: the bridge was not opened twice.
+        alone = held is not None and held_values[triple.subject, triple.property] == 1
+        if not alone and not is_functional(triple.property):
+            continue
         if held is not None:
             for date in _attached_dates(tokens, match, matches):
                 if agreement(date, held) is Agreement.CONFLICT and not _touches(

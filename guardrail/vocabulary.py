@@ -15,13 +15,17 @@ from guardrail.values import fold, tokenise, word_set
 
 __all__ = [
     "FUNCTIONAL",
+    "RECORDS",
     "STOP_WORDS",
     "SYMMETRIC",
+    "can_word",
     "cues",
     "describes_entity",
+    "governs",
     "inverse_cues",
     "is_functional",
     "nation",
+    "needs_word",
     "property_words",
 ]
 
@@ -190,6 +194,28 @@ DESCRIBING = frozenset(
 )  # fmt: skip
 """Properties whose value alone describes the entity: "the Italian Baroque painter"."""
 
+KIN = frozenset(
+    {
+        "father", "mother", "parent", "child", "children", "spouse", "sibling", "relative",
+        "cohabitant",
+    }
+)  # fmt: skip
+"""Family ties: two names side by side do not state them without a word for the tie."""
+
+RECORDS = frozenset(
+    {
+        "given name", "surname", "family name", "depicted by", "described by source",
+        "list of works", "discography", "filmography", "archives at", "topic s main category",
+        "topic s main infobox", "topic s main template", "commons category", "different from",
+        "said to be the same as", "name in native language", "birth name", "named after",
+        "on focus list of wikimedia project", "has list", "maintained by wikiproject",
+    }
+)  # fmt: skip
+"""Facts on names and records of an entity: a name in a sentence states none of them."""
+
+GOVERNING = word_set("born died buried interred married wed divorced graduated")
+"""Verbs that word one relation only, so that what they govern is a value of no other one."""
+
 NATIONS: dict[str, str] = {
     "united states of america": "american americans us usa u.s. u.s.a. states america",
     "united states": "american americans us usa u.s. u.s.a. america",
@@ -335,6 +361,29 @@ def describes_entity(label: str) -> bool:
     return property_words(label) in DESCRIBING
 
 
+def needs_word(label: str) -> bool:
+    """Whether prose states a property only with a word for it, as family ties and name facts."""
+    words = property_words(label)
+    return words in KIN or words in RECORDS
+
+
+def governs(word: str) -> bool:
+    """Whether a stem is that of a verb that words one relation only."""
+    return word in _GOVERNING_STEMS
+
+
+def can_word(word: str, label: str) -> bool:
+    """Whether a verb's stem can word a property; any can one that no table knows."""
+    words = property_words(label)
+    if words not in CUES and words not in DESCRIBING:
+        return True
+    return (
+        word in cues(label)
+        or word in inverse_cues(label)
+        or (words in KIN and word in BORN.split())
+    )
+
+
 def nation(value: str) -> tuple[str, ...]:
     """Other words for a country, people or faith: ``France`` → ``french``, ``frenchman``."""
     return tuple(NATIONS.get(property_words(value), "").split())
@@ -344,3 +393,6 @@ def _stems(words: Iterable[str]) -> frozenset[str]:
     return frozenset(
         token.stem for word in words if word not in STOP_WORDS for token in tokenise(word)
     )
+
+
+_GOVERNING_STEMS = _stems(GOVERNING)

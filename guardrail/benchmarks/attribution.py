@@ -40,11 +40,11 @@ PERSONS = """
 UNTOLD = frozenset(
     {
         "sex or gender", "given name", "surname", "instance of", "topic's main category",
-        "topic's main infobox", "described by source", "list of works", "discography",
-        "filmography", "archives at",
+        "topic's main infobox", "described by source", "depicted by", "list of works",
+        "discography", "filmography", "archives at",
     }
 )  # fmt: skip
-"""Properties that no biography tells."""
+"""Properties that no biography tells, though their values, as names, stand in its words."""
 
 JUDGE_SHARE = 0.2
 """Share of DART's subjects that the judge's training holds out (judges.training)."""
@@ -67,7 +67,7 @@ class GapReport(Value):
         claims: Sentences that make a claim.
         citations: Citations returned.
         correct: Those that are one of the triples given.
-        stated: Triples given that the text states, by containment.
+        stated: Triples given that the text states, by containment, but for those of ``UNTOLD``.
         recalled: Those of them that were cited.
         marked: Sentences with ``[NA]``.
         marked_rightly: Those of them that state a removed triple.
@@ -219,7 +219,7 @@ def _count(
     cited = {one for sentence in answer.sentences for one in sentence.citations}
     claims = [one for one in answer.sentences if one.category is not None]
     marked = [one for one in claims if one.na]
-    stated = [triple for triple in given if _stated(answer.text, triple.value)]
+    stated = [triple for triple in given if _told(triple, answer.text)]
     return {
         "claims": len(claims),
         "citations": sum(len(one.citations) for one in answer.sentences),
@@ -246,7 +246,12 @@ def _texts(triples: Sequence[Triple]) -> Iterator[str]:
 
 def _removable(triple: Triple, statement: Statement) -> bool:
     """Whether the text states a triple, so that its removal leaves a gap."""
-    return triple.value.lower() not in ("yes", "no") and _stated(statement.text, triple.value)
+    return triple.value.lower() not in ("yes", "no") and _told(triple, statement.text)
+
+
+def _told(triple: Triple, text: str) -> bool:
+    """Whether a text tells a fact; a name that stands in it does not tell the name's own facts."""
+    return triple.property not in UNTOLD and _stated(text, triple.value)
 
 
 def _stated(text: str, value: str) -> bool:

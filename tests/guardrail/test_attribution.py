@@ -1,8 +1,19 @@
+from collections.abc import Sequence
+
 import pytest
 
 from guardrail.attribution import AttributionRequest, Attributor
 from guardrail.citations import parse
-from guardrail.types import AttributedAnswer, Category, Passage, Sentence, SpanKind, Triple
+from guardrail.types import (
+    AttributedAnswer,
+    Category,
+    NLIScores,
+    Passage,
+    Sentence,
+    SpanKind,
+    Triple,
+)
+from judges.base import NLIJudge, Pair
 
 ARTEMISIA, ORAZIO = "Artemisia Gentileschi", "Orazio Gentileschi"
 FACTS = (
@@ -23,9 +34,23 @@ FACTS = (
 TRIPLES = tuple(Triple(subject=s, property=p, value=v) for s, p, v in FACTS)
 
 
-def attribute(answer: str, triples: tuple[Triple, ...] = TRIPLES) -> AttributedAnswer:
+class Credulous:
+    """A back end that finds everything entailed, so that only the rules can refuse a triple."""
+
+    name = "credulous"
+
+    def warm_up(self) -> None:
+        """Nothing to load."""
+
+    def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
+        return [NLIScores(entailment=1.0, neutral=0.0, contradiction=0.0) for _ in pairs]
+
+
+def attribute(
+    answer: str, triples: tuple[Triple, ...] = TRIPLES, judge: NLIJudge | None = None
+) -> AttributedAnswer:
     request = AttributionRequest(f"Who was {ARTEMISIA}?", parse(answer, triples), triples)
-    (attributed,), problems = Attributor(None, None).attribute([request])
+    (attributed,), problems = Attributor(judge, None).attribute([request])
     assert problems == []
     return attributed
 
@@ -68,6 +93,74 @@ def test_pronouns_follow_the_person_they_stand_for() -> None:
 
 def test_a_value_under_another_relation_is_not_cited() -> None:
     assert ("place of birth", "Rome") not in cited(sentence("Artemisia Gentileschi died in Rome."))
+
+
+def test_a_value_is_cited_only_for_the_subject_of_its_clause() -> None:
+    triples = (
+        Triple(subject=ORAZIO, property="occupation", value="painter"),
+        Triple(subject=ORAZIO, property="place of birth", value="Pisa"),
+        Triple(subject=ARTEMISIA, property="occupation", value="musician"),
+    )
+    wrong, right = (
+        attribute(f"{one} was a painter, while {two} was a musician.", triples).sentences[0]
+        for one, two in (("Artemisia", "Orazio"), ("Orazio", "Artemisia"))
+    )
+    assert cited(wrong) == set()
+    assert cited(right) == {("occupation", "painter"), ("occupation", "musician")}
+
+
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [
+        ("She was born in Rome.", "place of birth"),
+        ("She lived in Rome.", "residence"),
+        ("She died in Rome, where she had lived.", "place of death"),
+    ],
+)
+def test_a_value_supports_only_the_relation_of_its_verb(text: str, right: str) -> None:
+    relations = ("place of birth", "place of death", "residence", "work location")
+    for judge in (None, Credulous()):
+        for relation in relations:
+            triples = (Triple(subject=ARTEMISIA, property=relation, value="Rome"),)
+            (one,) = attribute(text, triples, judge).sentences
+            if relation != right and right != "residence":
+                assert cited(one) == set(), (text, relation)
+        triples = (Triple(subject=ARTEMISIA, property=right, value="Rome"),)
+        assert cited(attribute(text, triples, judge).sentences[0]) == {(right, "Rome")}
+
+
+def test_a_name_alone_states_no_fact_on_names_or_family() -> None:
+    facts = (
+        ("given name", "Artemisia"),
+        ("surname", "Gentileschi"),
+        ("depicted by", ARTEMISIA),
+        ("described by source", "Rome"),
+        ("spouse", "Pierantonio Stiattesi"),
+        ("place of birth", "Rome"),
+    )
+    triples = tuple(Triple(subject=ARTEMISIA, property=p, value=v) for p, v in facts)
+    text = "Artemisia Gentileschi was born in Rome and knew Pierantonio Stiattesi."
+    (one,) = attribute(text, triples, Credulous()).sentences
+    assert cited(one) == {("place of birth", "Rome")}
+    (told,) = attribute("Her surname was Gentileschi.", triples, Credulous()).sentences
+    assert ("surname", "Gentileschi") in cited(told)
+
+
+def test_a_piece_of_a_longer_name_is_not_the_value_of_another_triple() -> None:
+    facts = (("mother", "Prudenzia di Ottaviano Montoni"), ("residence", "Montoni"))
+    triples = tuple(Triple(subject=ARTEMISIA, property=p, value=v) for p, v in facts)
+    text = "Artemisia's mother was Prudenzia di Ottaviano Montoni."
+    (one,) = attribute(text, triples, Credulous()).sentences
+    assert cited(one) == {("mother", "Prudenzia di Ottaviano Montoni")}
+
+
+def test_another_year_for_a_property_that_the_sentence_names_is_contradicted() -> None:
+    triples = (Triple(subject="Harbour Bridge", property="opened", value="1932-03-19"),)
+    for text in ("The bridge was opened in 1923.", "Harbour Bridge opened on 20 March 1932."):
+        (one,) = attribute(text, triples).sentences
+        assert one.category is Category.CONTRADICTORY, text
+    (right,) = attribute("The bridge was opened in 1932.", triples).sentences
+    assert right.category is Category.SUPPORTIVE
 
 
 def test_what_the_evidence_lacks_is_marked() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from guardrail import (
+    ANNOTATE,
     STRICT,
     Action,
     Category,
@@ -208,10 +209,11 @@ def test_odd_text_is_checked_in_bounded_time(exact_guard: Guardrail, answer: str
 
 
 def test_a_deadline_bounds_the_whole(exact_guard: Guardrail) -> None:
-    hurry = STRICT.model_copy(update={"deadline_s": 0.0001})
-    result = exact_guard.check(question=QUESTION, answer=ANSWER * 20, policy=hurry)
-    assert result.action is Action.UNVERIFIED
-    assert [one.part for one in result.errors] == ["deadline"]
+    for policy, action in ((ANNOTATE, Action.UNVERIFIED), (STRICT, Action.REFUSE)):
+        hurry = policy.model_copy(update={"deadline_s": 0.0001})
+        result = exact_guard.check(question=QUESTION, answer=ANSWER * 20, policy=hurry)
+        assert result.action is action
+        assert [one.part for one in result.errors] == ["deadline"]
 
 
 def test_limits_are_settings() -> None:

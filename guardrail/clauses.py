@@ -1,0 +1,127 @@
+"""Who and what a value is told of: the named subject of its clause and the verb that governs it.
+
+A value that stands in a sentence supports a triple only where the clause it stands in speaks of
+the triple's subject, and not where a verb of another relation governs it: who was born in London
+need not have lived there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from guardrail.matching import Match, Span
+from guardrail.values import fold, stem, tokenise, word_set
+from guardrail.vocabulary import STOP_WORDS, can_word, governs
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
+    from spacy.tokens import Token as ParsedToken
+
+__all__ = ["in_clause"]
+
+SUBJECTS = frozenset({"nsubj", "nsubjpass"})
+
+POINTERS = word_set("there here where its his her their")
+"""Words that stand for someone or somewhere named outside their clause, beside pronouns."""
+
+
+class _Clause(NamedTuple):
+    """A clause with its own subject.
+
+    Attributes:
+        named: The subject is a name, and nothing points to another clause.
+        words: Folded words of the clause, those of clauses inside it left out.
+    """
+
+    named: bool
+    words: frozenset[str]
+
+
+def in_clause(doc: Doc, matches: Sequence[Match]) -> list[Match]:
+    """Take values from triples that their clause does not speak of.
+
+    Args:
+        doc: The parsed answer.
+        matches: The triples found in one of its sentences.
+
+    Returns:
+        The matches in the same order. One of which every value stands in a clause that names
+        another subject, and does not name the triple's, is ``foreign``; one of which every value
+        is governed by a verb of another relation is ``other``.
+    """
+    clauses: dict[int, _Clause] = {}
+    return [_placed(doc, match, clauses) for match in matches]
+
+
+def _placed(doc: Doc, match: Match, clauses: dict[int, _Clause]) -> Match:
+    if not match.value_spans or match.subject not in ("explicit", "antecedent", "open"):
+        return match
+    own: list[Span] = []
+    told_of_another = False
+    for span in match.value_spans:
+        token = _root(doc, span)
+        if token is None:
+            own.append(span)
+        elif match.subject != "open" and _speaks_of_another(_clause(token, clauses), match):
+            told_of_another = True
+        elif not _governed_otherwise(token, match):
+            own.append(span)
+    if len(own) == len(match.value_spans):
+        return match
+    if own:
+        return match._replace(value_spans=tuple(own))
+    subject = "foreign" if told_of_another else "other"
+    return match._replace(value_share=0.0, value_spans=(), finer=None, subject=subject)
+
+
+def _root(doc: Doc, span: Span) -> ParsedToken | None:
+    found = doc.char_span(span[0], span[1], alignment_mode="expand")
+    return None if found is None or not len(found) else found.root
+
+
+def _clause(token: ParsedToken, clauses: dict[int, _Clause]) -> _Clause | None:
+    """The innermost clause with its own subject that a token stands in."""
+    head = _clause_head(token)
+    if head is None:
+        return None
+    if head.i not in clauses:
+        subjects = [child for child in head.children if child.dep_ in SUBJECTS]
+        parts = [
+            part
+            for part in head.subtree
+            if (near := _clause_head(part)) is not None and near.i == head.i
+        ]
+        named = any(one.pos_ == "PROPN" for one in subjects) and not any(
+            part.pos_ == "PRON" or part.lower_ in POINTERS for part in parts
+        )
+        words = {one.folded for part in parts for one in tokenise(part.text)}
+        clauses[head.i] = _Clause(named, frozenset(words))
+    return clauses[head.i]
+
+
+def _clause_head(token: ParsedToken) -> ParsedToken | None:
+    """The word that the subject of a token's clause hangs on; relative clauses are part of it."""
+    for one in (token, *token.ancestors):
+        if one.dep_ != "relcl" and any(child.dep_ in SUBJECTS for child in one.children):
+            return one
+    return None
+
+
+def _speaks_of_another(clause: _Clause | None, match: Match) -> bool:
+    """Whether a clause names its subject, and not that of the triple."""
+    if clause is None or not clause.named:
+        return False
+    triple = match.triple
+    names = {one.folded for one in tokenise(triple.subject)} - STOP_WORDS
+    initials = "".join(name[0] for name in (fold(triple.subject)).split() if name[:1].isalnum())
+    return not clause.words & (names | {initials})
+
+
+def _governed_otherwise(token: ParsedToken, match: Match) -> bool:
+    """Whether the verb above a value belongs to another relation than the triple's."""
+    for one in token.ancestors:
+        if one.pos_ in ("VERB", "AUX"):
+            word = stem(fold(one.text))
+            return governs(word) and not can_word(word, match.triple.property)
+    return False
