@@ -201,9 +201,10 @@ def citation_scores(answers: Sequence[CitedAnswer]) -> CitationScores:
 
     A citation is correct when it is complete and equals a retrieved triple; precise when it is
     correct and in the minimum set. A triple of the minimum set is recalled when a correct
-    citation hits it. Answers without citations count for recall but not for macro precision.
+    citation hits it. Answers without citations count for recall but not for macro precision;
+    answers without a minimum set count for correctness alone.
     """
-    cited = correct = precise = needed = recalled = 0
+    cited = correct = measured = precise = needed = recalled = 0
     precisions: list[float] = []
     recalls: list[float] = []
     for answer in answers:
@@ -213,16 +214,19 @@ def citation_scores(answers: Sequence[CitedAnswer]) -> CitationScores:
         found = answer.minimum.intersection(right)
         cited += len(citations)
         correct += len(right)
+        if not answer.minimum:
+            continue
+        measured += len(citations)
         precise += len(hits)
         needed += len(answer.minimum)
         recalled += len(found)
+        recalls.append(len(found) / len(answer.minimum))
         if citations:
             precisions.append(len(hits) / len(citations))
-        if answer.minimum:
-            recalls.append(len(found) / len(answer.minimum))
-    precision = _share(precise, cited, "no citations")
+    lacking = "no citations" if needed else "no minimum sets"
+    precision = _share(precise, measured, lacking)
     recall = _share(recalled, needed, "no minimum sets")
-    macro_precision = _share(sum(precisions), len(precisions), "no citations")
+    macro_precision = _share(sum(precisions), len(precisions), lacking)
     macro_recall = _share(sum(recalls), len(recalls), "no minimum sets")
     return CitationScores(
         micro=MicroScores(

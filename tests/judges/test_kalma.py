@@ -159,6 +159,11 @@ def test_nothing_to_average_over_is_no_number() -> None:
     assert got.macro.f1 is None
     assert got.reasons["micro.correctness"] == "no citations"
     assert report(score_rows([])).alignment_containment is None
+    # Correctness needs the graph alone; precision needs a minimum set as well.
+    got = report(score_rows([ScoreRow(marked=ANSWERS[0][0], graph=GRAPH)]))
+    assert got.micro.correctness == 1
+    assert got.micro.precision is None
+    assert got.reasons["macro.precision"] == "no minimum sets"
 
 
 def cite(name: str, value: str) -> Citation:

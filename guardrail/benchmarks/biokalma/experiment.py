@@ -169,13 +169,13 @@ class Experiment(Value):
             f"{self.removed} triples of each minimum set removed. Percent; deviation over runs "
             "in brackets."
         )
-        notes = [
-            conditions,
-            f"Guardrail with judge {self.judge}. All columns but Align. (NLI) are model-free.",
-        ]
+        guarded = bool({Setting.CHECK, Setting.BEST_OF_5} & set(self.settings))
+        notes = [conditions, "All columns but Align. (NLI) are model-free."]
+        if guarded:
+            notes.append(f"Guardrail with judge {self.judge}.")
         if self.grader is None:
             notes.append("No NLI judge measured alignment.")
-        elif self.grader == self.judge and {Setting.CHECK, Setting.BEST_OF_5} & set(self.settings):
+        elif guarded and self.grader == self.judge:
             notes.append(
                 f"Align. (NLI) by {self.grader}, which is also the guardrail's judge: a circular "
                 "measure for the rows with guardrail."
