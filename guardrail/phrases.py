@@ -51,15 +51,44 @@ LIGHT_VERBS = word_set(
     "served serves located based held belongs contains"
 )
 
-NO_CLAIM = re.compile(
+IGNORANCE = re.compile(
     r"\b(?:i|we)(?:(?:'|’)m| am| are)? (?:do(?:n(?:'|’)t| not) (?:know|have)|(?:can(?:not|(?:'|’)t)"
     r"|could not|couldn(?:'|’)t|am unable to|was unable to|unable to) (?:find|answer|tell|provide|"
     r"verify|confirm|help|determine)|not (?:sure|certain|able)|sorry)"
-    r"|^(?:here (?:is|are)|let me|i hope|feel free|please|is there anything|below is|"
-    r"the following|as an ai)\b"
     r"|\b(?:no|not enough|insufficient) (?:information|data|evidence|knowledge)\b.{0,60}"
     r"(?:available|provided|given|found|exist)"
     r"|\b(?:is|are) (?:unknown|not known|unclear)\b",
+    re.IGNORECASE,
+)
+"""Says that something is not known; what its clause speaks of is not stated."""
+
+OPENING = re.compile(
+    r"^(?:here (?:is|are)|let me|i hope|feel free|please(?: note)?(?: that)?|is there anything|"
+    r"below is|the following|as an ai)\b",
+    re.IGNORECASE,
+)
+"""Opens a sentence without stating anything; what follows it may still be a statement."""
+
+TURN = re.compile(r";|:(?=\s)|,?\s(?:but|however|although|though|yet|because)\s|,\s", re.IGNORECASE)
+"""Where a clause may end that says what is not known, and a statement begin."""
+
+INTERROGATIVE = re.compile(
+    r"^[\W_]*(?:who|whom|whose|what|when|where|why|how|which|is|are|was|were|do|does|did|can|could|"
+    r"would|will|should|has|have|had|may|shall|am)\b",
+    re.IGNORECASE,
+)
+LEADING = re.compile(
+    r"^[\W_]*(?:did|do) you know (?:that|how|when|where)?\b|^[\W_]*have you heard\b"
+    r"|^[\W_]*(?:is|was|are|were|did|does|has|have)n(?:'|’)t\b",
+    re.IGNORECASE,
+)
+"""Questions that state what they seem to ask."""
+
+HARD_WORD = re.compile(r"\d|(?<=[\w,;:’'] )[A-Z][\w’'-]+")
+"""A digit, or a capitalised word that does not open the text."""
+
+FINITE = re.compile(
+    r"\b(?:is|was|are|were|has|had|have|did|does|became|\w{2,}ed|born|wrote|won|made|led|held)\b",
     re.IGNORECASE,
 )
 
@@ -137,15 +166,26 @@ def _blank(match: re.Match[str]) -> str:
 def is_claim(sentence: str) -> bool:
     """Whether a sentence states something that could be checked.
 
-    Greetings, questions, refusals and "I don't know" state nothing.
+    Greetings, questions and "I don't know" state nothing. A hedge exempts its own clause only:
+    "I am not sure why, but she died in 1851" states when she died, and so does "She died in
+    1851, right?".
     """
     text = sentence.strip()
-    if text.rstrip("\"'”’)*_ ").endswith("?"):
-        return False
     words = tokenise(text)
-    if not words or (len(words) <= 2 and text.endswith(":")):
+    if not words or (len(words) <= 2 and text.endswith(":")) or GREETING.match(text):
         return False
-    return NO_CLAIM.search(text) is None and GREETING.match(text) is None
+    if text.rstrip("\"'”’)*_ ").endswith("?") and INTERROGATIVE.match(text):
+        return LEADING.match(text) is not None
+    opening = OPENING.match(text)
+    if opening is None and IGNORANCE.search(text) is None:
+        return True
+    clauses = TURN.split(text[opening.end() :] if opening else text)
+    return any(
+        IGNORANCE.search(clause) is None
+        and HARD_WORD.search(f" {clause}" if place else clause) is not None
+        and FINITE.search(clause) is not None
+        for place, clause in enumerate(clauses)
+    )
 
 
 def factual_phrases(doc: Doc, start: int, end: int) -> list[Phrase]:
