@@ -1,0 +1,52 @@
+"""What counts as a claim: a hedge exempts its own clause and nothing behind it."""
+
+import pytest
+
+from guardrail import STRICT, Guardrail
+from guardrail.phrases import is_claim
+
+FALSE = "Mary Shelley was born on 4 May 1999"
+HEDGED = [
+    f"Please note that {FALSE}.",
+    f"I do not know why, but {FALSE}.",
+    f"{FALSE}, right?",
+    f"Let me tell you: {FALSE}.",
+    f"The following is true: {FALSE}.",
+    f"Did you know that {FALSE}?",
+    f"I'm not sure, {FALSE}.",
+]
+
+
+@pytest.mark.parametrize("sentence", ["She was a writer.", *HEDGED])
+def test_statements_are_claims_however_they_are_hedged(sentence):
+    assert is_claim(sentence)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "I don't know.",
+        "I could not find information on Mary Shelley, Percy Shelley, and William Godwin.",
+        "I do not know when Mary Shelley was born.",
+        "Who was she?",
+        "Is there anything else about Mary Shelley?",
+        "Hello there!",
+        "I'm sorry, I cannot answer that.",
+        "Her date of birth is unknown.",
+        "Here is what I found about Mary Shelley:",
+        "I hope this helps.",
+    ],
+)
+def test_what_states_nothing_is_no_claim(sentence):
+    assert not is_claim(sentence)
+
+
+@pytest.mark.parametrize("sentence", HEDGED)
+def test_no_hedge_carries_a_false_date_past_strict(exact_guard: Guardrail, sentence):
+    answer = exact_guard.check(
+        question="Who was Mary Shelley, the wife of Percy Bysshe Shelley?",
+        answer=f"Mary Shelley was a travel writer. {sentence}",
+        policy=STRICT,
+    )
+    assert "1999" not in answer.text
+    assert answer.text == "Mary Shelley was a travel writer."
