@@ -100,7 +100,7 @@ def needs_nli(match: Match, *, few: bool) -> bool:
     if match.subject in ("foreign", "other"):
         return False
     if match.value_share > 0.0:
-        return True
+        return not _unworded(match)
     if few and not is_name(match.triple.value):
         return True
     # Another value may be told: the judge is asked, except for dates, which conflict exactly.
@@ -168,7 +168,7 @@ def _accept(match: Match, score: NLIScores | None, limits: Thresholds) -> bool:
     known = match.subject in ("explicit", "antecedent")
     full = match.value_share >= 1.0
     worded = bool(match.cue_spans) or describes_entity(match.triple.property)
-    if not worded and not match.inverse and needs_word(match.triple.property):
+    if _unworded(match):
         return False
     if score is None:
         return full and known and worded
@@ -179,6 +179,11 @@ def _accept(match: Match, score: NLIScores | None, limits: Thresholds) -> bool:
     if match.value_share == 0.0 and is_name(match.triple.value):
         return False
     return score.entailment >= limits.entailment_alone
+
+
+def _unworded(match: Match) -> bool:
+    """Whether the word is missing without which prose does not state the triple's property."""
+    return not match.cue_spans and not match.inverse and needs_word(match.triple.property)
 
 
 def is_name(value: str) -> bool:
