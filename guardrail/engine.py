@@ -26,7 +26,7 @@ from guardrail.policy import Decision, Policy, Unavailable, decide, feedback, se
 from guardrail.prompts import FailedSentence
 from guardrail.ranking import ranked
 from guardrail.retrieval import Knowledge, given, retrieve_passages
-from guardrail.scoring import ScoringRequest, score_answers
+from guardrail.scoring import ScoringRequest, score_answers, sentence_card
 from guardrail.tracing import log_failed, model_call, record_answer, stage
 from guardrail.types import (
     Action,
@@ -153,6 +153,9 @@ class Engine:
         except (KnowledgeGraphError, JudgeError, MissingExtraError) as error:
             part = "kg" if isinstance(error, KnowledgeGraphError) else "judge"
             problems.append(Problem(part=part, message=str(error)))
+        if checked and not cards:
+            # A further scorer that is late or fails costs its scores, never the verdict.
+            cards = [sentence_card(one.answer.sentences) for one in checked]
         spent = (time.perf_counter() - begin) * 1000.0 / len(rows)
         done = iter(zip(checked, cards, strict=False))
         results = []

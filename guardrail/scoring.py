@@ -22,7 +22,14 @@ from guardrail.types import (
     SpanKind,
 )
 
-__all__ = ["Scorer", "ScoringRequest", "create_scorer", "score_answers", "sentence_scores"]
+__all__ = [
+    "Scorer",
+    "ScoringRequest",
+    "create_scorer",
+    "score_answers",
+    "sentence_card",
+    "sentence_scores",
+]
 
 SCORERS = {
     "sck": "guardrail.scorers:sck_scorer",
@@ -162,6 +169,12 @@ def sentence_scores(sentences: Sequence[Sentence]) -> dict[str, Score]:
         else Score(reason="no attribution judge was asked"),
         "citations": count,
     }
+
+
+def sentence_card(sentences: Sequence[Sentence]) -> ScoreCard:
+    """The score card that follows from the sentences alone."""
+    scores = sentence_scores(sentences)
+    return ScoreCard(overall=scores.pop("overall"), scores=scores)
 
 
 def _credit(sentence: Sentence) -> float:

@@ -123,7 +123,8 @@ def record_answer(answer: GuardedAnswer) -> None:
             }
             if name == "overall":
                 event["gen_ai.evaluation.score.label"] = action
-                event["gen_ai.evaluation.explanation"] = "; ".join(answer.reasons or score.evidence)
+                # Counts only: the reasons quote the answer, which no trace should hold.
+                event["gen_ai.evaluation.explanation"] = "; ".join(score.evidence)
             span.add_event("gen_ai.evaluation.result", event)
 
 
