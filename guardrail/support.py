@@ -115,7 +115,7 @@ def needs_nli(match: Match, *, few: bool) -> bool:
 def settled(match: Match, tokens: SentenceTokens, matches: Sequence[Match]) -> bool:
     """Whether a value stands beside its own property's word, so that nothing is left to judge.
 
-    So it is with a date attached to the word, and with a name or number that no other triple
+    So it is with a date attached to the word, and with any other value that no other triple
     claims and that the word stands shortly before.
     """
     triple = match.triple
@@ -129,14 +129,10 @@ def settled(match: Match, tokens: SentenceTokens, matches: Sequence[Match]) -> b
     if parse_date(triple.value) is not None:
         attached = _attached_dates(tokens, match, matches)
         return any((date.start, date.end) in match.value_spans for date in attached)
-    return (
-        is_name(triple.value)
-        and _cue_distance(match) <= NEAR
-        and not any(
-            other.number != match.number and _touches(span, other.value_spans)
-            for other in matches
-            for span in match.value_spans
-        )
+    return _cue_distance(match) <= NEAR and not any(
+        other.number != match.number and _touches(span, other.value_spans)
+        for other in matches
+        for span in match.value_spans
     )
 
 
