@@ -149,7 +149,9 @@ class Engine:
                     share = (time.perf_counter() - scoring) * 1000.0 / len(checked)
                     one.timings_ms["score"] = share
         except TimeoutError:
-            problems.append(_late(policy))
+            late = _late(policy)
+            # Where the verdicts stand already, only the further scorers came too late.
+            problems.append(late.model_copy(update={"part": "scorers"}) if checked else late)
         except (KnowledgeGraphError, JudgeError, MissingExtraError) as error:
             part = "kg" if isinstance(error, KnowledgeGraphError) else "judge"
             problems.append(Problem(part=part, message=str(error)))

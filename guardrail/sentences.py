@@ -48,7 +48,9 @@ FENCE = re.compile(r"[ \t]*(?:`{3,}|~{3,})[ \t]*[\w+#.-]*")
 """The line that opens or closes a block of code: signs, and at most a language's name. A line that
 says more is text like any other, which nobody may hide from the judge between such signs."""
 RULE = re.compile(r"[ \t|:*_=+-]*$")
-END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]*_`~]{0,4}(?=\s)|(?<=[a-z0-9]{2})\.(?=[A-Z][a-z]* )")
+END = re.compile(
+    r"(?<![.!?…])[.!?…]++[\"'”’»)\]*_`~]{0,4}(?=\s)|(?<=[a-z0-9]{2})\.(?=[A-Z][a-z]* )"
+)
 LAST_WORD = re.compile(r"[^\s(\[\"'“‘*_]+$")
 NEXT_WORD = re.compile(r"[\s\"'“‘(\[*_]*(\S+)")
 

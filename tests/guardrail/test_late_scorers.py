@@ -26,7 +26,7 @@ class Failing:
         raise JudgeError("no model")
 
 
-@pytest.mark.parametrize(("scorer", "part"), [(Late(), "deadline"), (Failing(), "scorer failing")])
+@pytest.mark.parametrize(("scorer", "part"), [(Late(), "scorers"), (Failing(), "scorer failing")])
 def test_the_verdict_stands(scorer, part):
     policy = STRICT.model_copy(update={"deadline_s": 3.0})
     config = GuardrailConfig(judge="none", policy=policy)
