@@ -48,6 +48,9 @@ class Dashboard:
             self._admit_person(request)
         else:
             admit(request, self._settings)
+        # A form on another site can post with the reader's cached password, but not as JSON.
+        if not request.headers.get("content-type", "").startswith("application/json"):
+            raise RejectedError(415, "feedback is sent as application/json", "not_json")
         body = await read_body(request, self._settings)
         try:
             stored = await asyncio.to_thread(self._store, body)

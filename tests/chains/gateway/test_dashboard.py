@@ -50,8 +50,15 @@ async def test_feedback_is_stored_beside_its_record(logged):
 async def test_feedback_that_fits_no_record_is_refused(logged, body, status):
     client, _ = logged
     headers = {"authorization": "Bearer secret"}
-    reply = await client.post("/v1/feedback", content=json.dumps(body), headers=headers)
+    reply = await client.post("/v1/feedback", json=body, headers=headers)
     assert reply.status_code == status
+
+
+async def test_feedback_posted_as_a_form_is_refused(logged):
+    client, _ = logged
+    headers = {"authorization": "Bearer secret", "content-type": "text/plain"}
+    body = json.dumps({"record_id": "any", "thumb": 1})
+    assert (await client.post("/v1/feedback", content=body, headers=headers)).status_code == 415
 
 
 async def test_without_a_log_the_dashboard_says_what_to_set(guard):
