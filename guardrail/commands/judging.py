@@ -110,8 +110,8 @@ def attribute(source: Input = "-", target: Output = "-", judge: JudgeName = None
 def intent(source: Input = "-", target: Output = "-") -> None:
     """Tell the intent of questions.
 
-    Reads {id, question}; writes {id, intent, scores} over Instruction, Reason, Evidence-based,
-    Comparison, Experience, Debate, Factoid and "not a question".
+    Reads {id, question}; writes {id, intent, scores} over instruction, reason,
+    evidence-based, comparison, experience, debate, factoid and not-a-question.
     """
     from judges.encoder import create_encoder
 
