@@ -43,8 +43,7 @@ entities and relations held out |
 Wrong and missing facts are made: values swapped within a relation, dates and numbers moved a
 little, roles mixed up (father and son, born and died), facts dropped, other entities of the same
 name. The recipe is `python -m judges.training`, about 4,000 steps of 6,144 word pieces, the last
-third with falling rate; the weights are a running average. These weights were trained on two
-CPU cores in five resumed parts, whose mixtures are the stages of the recipe's curriculum.
+third with falling rate; the weights are a running average.
 
 ## Measured
 
