@@ -8,7 +8,8 @@ import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import wrap_model_call
 from langchain_core.language_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.tools import tool
 
 from chains import GuardrailMiddleware
@@ -178,10 +179,45 @@ def test_grounding_puts_facts_into_the_system_prompt(exact_guard):
     assert "father: Lord Byron" in prompts[0]
 
 
-def test_randomly_worded_streams_leak_nothing(guard):
-    generator = random.Random(3)
-    for _ in range(20):
-        words = ["Mary Shelley was a writer."] * generator.randrange(3) + [FALSE_MIDDLE]
-        generator.shuffle(words)
-        guarded = agent(" ".join(words), middleware=[GuardrailMiddleware(guard)])
-        assert CANARY not in str(list(guarded.stream(ASKED, stream_mode=MODES)))
+class ChoppedModel(ScriptedModel):
+    """Streams its answer in pieces cut at random places."""
+
+    seed: int = 0
+
+    def _stream(self, messages, stop=None, run_manager=None, **kwargs):
+        text = next(self.messages).content
+        generator = random.Random(self.seed)
+        position = 0
+        while position < len(text):
+            length = generator.randrange(1, 12)
+            yield ChatGenerationChunk(
+                message=AIMessageChunk(content=text[position : position + length])
+            )
+            position += length
+
+
+STREAMS_PER_MODE = 250
+"""Four modes make a thousand streams."""
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("mode", [*MODES, "events"])
+async def test_a_thousand_streams_of_agents_leak_nothing(guard, mode):
+    def chopped(seed, *middleware):
+        model = ChoppedModel(messages=iter([AIMessage(content=ANSWER)]), seed=seed)
+        return create_agent(model, [], middleware=list(middleware))
+
+    async def seen(agent):
+        """All text that a consumer sees, pieces of one message joined."""
+        if mode == "events":
+            stream = agent.astream_events(ASKED, version="v2")
+        else:
+            stream = agent.astream(ASKED, stream_mode=mode)
+        pieces = [piece async for piece in stream]
+        chunks = [one[0] for one in pieces if isinstance(one, tuple)]
+        return str(pieces) + "".join(chunk.text for chunk in chunks)
+
+    middleware = GuardrailMiddleware(guard)
+    for seed in range(STREAMS_PER_MODE):
+        assert CANARY not in await seen(chopped(seed, middleware))
+    assert CANARY in await seen(chopped(0))
