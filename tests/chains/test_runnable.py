@@ -10,7 +10,7 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableLambda
 
 from chains import GuardrailRunnable, guard_runnable
-from tests.chains.conftest import ANSWER, CANARY, QUESTION
+from tests.chains.conftest import ANSWER, CANARY, QUESTION, TRUE_START
 
 USAGE = {"input_tokens": 3, "output_tokens": 5, "total_tokens": 8}
 
@@ -50,6 +50,14 @@ def test_reasoning_and_token_probabilities_do_not_carry_unjudged_text_out(guard,
     found = list(guarded.stream(QUESTION)) if way == "stream" else [guarded.invoke(QUESTION)]
     assert CANARY not in str(found)
     assert found[-1].response_metadata["finish_reason"] == "stop"
+
+
+def test_citations_of_an_openai_message_are_not_translated_twice(guard):
+    raw = AIMessage(content=TRUE_START, response_metadata={"model_provider": "openai"})
+    (block,) = GuardrailRunnable(guard, model(raw)).invoke(QUESTION).content_blocks
+    (citation,) = block["annotations"]
+    assert citation["type"] == "citation"
+    assert citation["title"] == "Q47152, occupation: writer"
 
 
 def test_a_string_comes_back_as_a_string(guard):
