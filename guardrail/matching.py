@@ -196,8 +196,23 @@ class EvidenceIndex:
         if any(named.values()):
             return found
         return [
-            match._replace(subject="open") if match.subject == "other" else match for match in found
+            match._replace(subject="open")
+            if match.subject == "other" and self._near_topic(match.triple, topic)
+            else match
+            for match in found
         ]
+
+    def _near_topic(self, triple: Triple, topic: str | None) -> bool:
+        """Whether a fact of an unnamed subject may be meant where the sentence has a topic.
+
+        A fact of an entity that no fact joins to the topic speaks of somebody else who happens
+        to share a value.
+        """
+        if topic is None or topic not in self.subjects:
+            return True
+        return triple.value == topic or any(
+            one.value == triple.subject for one in self.triples if one.subject == topic
+        )
 
     def _match(
         self,

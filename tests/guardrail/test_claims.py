@@ -50,3 +50,13 @@ def test_no_hedge_carries_a_false_date_past_strict(exact_guard: Guardrail, sente
     )
     assert "1999" not in answer.text
     assert answer.text == "Mary Shelley was a travel writer."
+
+
+def test_a_stranger_who_shares_a_value_supports_nothing(exact_guard: Guardrail):
+    """The graph knows somebody whose partner was called Paris; Ada's birth is not about them."""
+    answer = exact_guard.check(
+        question="Who was Ada Lovelace?",
+        answer="Ada Lovelace was a mathematician. She was born in Paris.",
+    )
+    assert answer.sentences[1].na or answer.sentences[1].category == "contradictory"
+    assert answer.sentences[1].citations == ()
