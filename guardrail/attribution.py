@@ -92,7 +92,7 @@ class Attributor:
         verdicts = [
             self._decide(draft, scores[place], judged) for place, draft in enumerate(drafts)
         ]
-        judgements = self._judgements(requests, drafts, verdicts, problems)
+        judgements = self._judgements(drafts, verdicts, problems)
         sentences: list[list[Sentence]] = [[] for _ in requests]
         for draft, verdict, judgement in zip(drafts, verdicts, judgements, strict=True):
             answer = requests[draft.request].answer
@@ -174,7 +174,6 @@ class Attributor:
 
     def _judgements(
         self,
-        requests: Sequence[AttributionRequest],
         drafts: Sequence[Draft],
         verdicts: Sequence[Verdict],
         problems: list[Problem],
