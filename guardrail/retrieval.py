@@ -18,7 +18,14 @@ if TYPE_CHECKING:
 
     from kg.linking import EntityLinker
 
-__all__ = ["GraphRetriever", "Knowledge", "as_evidence", "given", "retrieve_passages"]
+__all__ = [
+    "GraphRetriever",
+    "Knowledge",
+    "as_evidence",
+    "given",
+    "inline_evidence",
+    "retrieve_passages",
+]
 
 
 class Knowledge(NamedTuple):
@@ -119,6 +126,19 @@ def given(evidence: Sequence[Evidence]) -> Knowledge:
         for key, triples in around.items()
     )
     return Knowledge(evidence=tuple(evidence), subgraphs=subgraphs)
+
+
+def inline_evidence(
+    triples: Iterable[tuple[str, str, str]] | None, passages: Iterable[str] | None
+) -> tuple[Evidence, ...] | None:
+    """The evidence a caller writes into a request; None, to ask the graph, where both are None."""
+    if triples is None and passages is None:
+        return None
+    facts = (
+        Triple(subject=subject, property=name, value=value)
+        for subject, name, value in triples or ()
+    )
+    return (*facts, *(Passage(text=text) for text in passages or ()))
 
 
 def as_evidence(items: Iterable[object]) -> tuple[Evidence, ...]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from guardrail import Evidence, GuardedAnswer, Guardrail, Passage, Policy, ScoreCard, Triple
+from guardrail import Evidence, GuardedAnswer, Guardrail, Policy, ScoreCard
 from guardrail.policy import ANNOTATE, policy_named
+from guardrail.retrieval import inline_evidence
 from guardrail.types import Value
 
 __all__ = ["CheckBody", "RankBody", "Ranking", "check", "rank"]
@@ -23,13 +24,7 @@ class _Body(Value):
 
     def evidence(self) -> tuple[Evidence, ...] | None:
         """The evidence given inline; None where the graph is to be asked."""
-        if self.triples is None and self.passages is None:
-            return None
-        triples = (
-            Triple(subject=subject, property=name, value=value)
-            for subject, name, value in self.triples or ()
-        )
-        return (*triples, *(Passage(text=text) for text in self.passages or ()))
+        return inline_evidence(self.triples, self.passages)
 
     def chosen_policy(self) -> Policy:
         """The policy named; ``annotate`` unless told, since the caller keeps control here."""

@@ -15,13 +15,12 @@ from guardrail.config import GuardrailConfig
 from guardrail.errors import InputError
 from guardrail.guard import AskRequest, CheckRequest, Guardrail, RankRequest
 from guardrail.policy import policy_named
+from guardrail.retrieval import inline_evidence
 from guardrail.types import (
     Evidence,
     GuardedAnswer,
     LinkedEntity,
-    Passage,
     ScoreCard,
-    Triple,
     Value,
 )
 
@@ -38,13 +37,7 @@ class EvidenceRow(Row):
 
     def evidence(self) -> tuple[Evidence, ...] | None:
         """The inline evidence, None where the graph is to be asked."""
-        if self.triples is None and self.passages is None:
-            return None
-        triples = (
-            Triple(subject=subject, property=name, value=value)
-            for subject, name, value in self.triples or ()
-        )
-        return (*triples, *(Passage(text=text) for text in self.passages or ()))
+        return inline_evidence(self.triples, self.passages)
 
 
 class AskRow(Row):
