@@ -15,14 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-__all__ = ["write_cross_encoder"]
+__all__ = ["read_cross_encoder", "write_cross_encoder"]
 
 Array = NDArray[Any]
 
@@ -67,16 +67,7 @@ def write_cross_encoder(
         KeyError: A parameter is missing from ``state``.
     """
     graph = _Graph(state, epsilon=epsilon, quantise=quantise)
-    mask = graph.add("Cast", ["attention_mask"], to=TensorProto.INT32)
-    states = _embed(graph)
-    layer = 0
-    while f"layers.{layer}.qkv.weight" in state:
-        states = _layer(graph, f"layers.{layer}", states, mask, attention_heads)
-        layer += 1
-    features = _pool(graph, states)
-    for head in heads:
-        inner = graph.add("Tanh", [graph.linear(f"heads.{head}.0", features)])
-        graph.plain(f"heads.{head}.3", inner, result=head)
+    _fill(graph, heads, attention_heads)
     inputs = [helper.make_tensor_value_info(name, TensorProto.INT64, ["n", "l"]) for name in INPUTS]
     outputs = [
         helper.make_tensor_value_info(
@@ -93,6 +84,64 @@ def write_cross_encoder(
     onnx.save(made, str(path))
 
 
+def read_cross_encoder(
+    path: Path, shapes: Mapping[str, tuple[int, ...]], *, heads: Sequence[str]
+) -> dict[str, Array]:
+    """Read back the parameters of a file written by ``write_cross_encoder`` in 8 bits.
+
+    Args:
+        path: The file.
+        shapes: Shape of each parameter, by the names of ``write_cross_encoder``.
+        heads: Names of the heads the file was written with.
+
+    Returns:
+        Parameters as 32-bit floats; 8-bit ones as their integers times their scales.
+
+    Raises:
+        ValueError: The file holds other parameters than ``shapes`` names.
+    """
+    blank = {name: np.zeros(shape, np.float32) for name, shape in shapes.items()}
+    graph = _Graph(blank, epsilon=0.0, quantise=True)
+    _fill(graph, heads, 1)
+    stored = {c.name: numpy_helper.to_array(c) for c in onnx.load(str(path)).graph.initializer}
+    if len(stored) != len(graph.constants):
+        raise ValueError(f"{path} holds no 8-bit cross-encoder with these heads and layers")
+    state: dict[str, Array] = {}
+    for name, shape in shapes.items():
+        place = graph.places[name]
+        values = stored.get(place.values, np.empty(0)).astype(np.float32)
+        if place.transposed:
+            values = values.T
+        if values.shape != shape:
+            raise ValueError(f"{path} holds no parameter {name} of shape {shape}")
+        if place.scales is not None:
+            values = values * stored[place.scales].reshape(-1, 1)
+        state[name] = values
+    return state
+
+
+def _fill(graph: _Graph, heads: Sequence[str], attention_heads: int) -> None:
+    """Add every node of a cross-encoder, in one fixed order."""
+    mask = graph.add("Cast", ["attention_mask"], to=TensorProto.INT32)
+    states = _embed(graph)
+    layer = 0
+    while f"layers.{layer}.qkv.weight" in graph.state:
+        states = _layer(graph, f"layers.{layer}", states, mask, attention_heads)
+        layer += 1
+    features = _pool(graph, states)
+    for head in heads:
+        inner = graph.add("Tanh", [graph.linear(f"heads.{head}.0", features)])
+        graph.plain(f"heads.{head}.3", inner, result=head)
+
+
+class _Place(NamedTuple):
+    """Names of the constants that hold a parameter."""
+
+    values: str
+    scales: str | None = None
+    transposed: bool = False
+
+
 class _Graph:
     """Nodes and constants in the making; methods return the name of their result."""
 
@@ -102,6 +151,7 @@ class _Graph:
         self.quantise = quantise
         self.nodes: list[onnx.NodeProto] = []
         self.constants: list[onnx.TensorProto] = []
+        self.places: dict[str, _Place] = {}
 
     def add(
         self,
@@ -126,19 +176,28 @@ class _Graph:
 
     def weight(self, name: str) -> str:
         """Append a parameter as it is."""
-        return self.constant(np.ascontiguousarray(self.state[name], np.float32))
+        constant = self.constant(np.ascontiguousarray(self.state[name], np.float32))
+        self.places[name] = _Place(constant)
+        return constant
 
     def linear(self, name: str, source: str) -> str:
         """Append a linear layer over [n, l, in] or [n, in]."""
         if not self.quantise:
             weight = self.constant(np.ascontiguousarray(self.state[f"{name}.weight"].T))
+            self.places[f"{name}.weight"] = _Place(weight, transposed=True)
             product = self.add("MatMul", [source, weight])
             return self.add("Add", [product, self.weight(f"{name}.bias")])
         table, scales = _eight_bit(self.state[f"{name}.weight"])
-        inputs = [
-            source,
+        place = _Place(
             self.constant(np.ascontiguousarray(table.T)),
             self.constant(scales[:, 0].copy()),
+            transposed=True,
+        )
+        self.places[f"{name}.weight"] = place
+        inputs = [
+            source,
+            place.values,
+            place.scales or "",
             self.constant(np.zeros(len(table), np.int8)),
             self.weight(f"{name}.bias"),
         ]
@@ -151,15 +210,16 @@ class _Graph:
 
     def norm(self, name: str, source: str) -> str:
         """Append a layer normalisation over the last axis, in vectorised operations."""
-        gain = self.state[f"{name}.weight"]
-        width = len(gain)
+        width = len(self.state[f"{name}.weight"])
         last = self.constant(np.array([-1], np.int64))
         mean = self.add("ReduceMean", [source, last], keepdims=1)
         centred = self.add("Sub", [source, mean])
         squares = self.add("ReduceSumSquare", [centred, last], keepdims=1)
         squares = self.add("Add", [squares, self.constant(self.epsilon * width)])
         deviation = self.add("Sqrt", [self.add("Mul", [squares, self.constant(1.0 / width)])])
-        scaled = self.add("Mul", [self.add("Div", [centred, deviation]), self.constant(gain)])
+        scaled = self.add(
+            "Mul", [self.add("Div", [centred, deviation]), self.weight(f"{name}.weight")]
+        )
         return self.add("Add", [scaled, self.weight(f"{name}.bias")])
 
 
@@ -174,9 +234,11 @@ def _embed(graph: _Graph) -> str:
     """Word, position and segment embeddings, summed and normalised: [n, l, hidden]."""
     if graph.quantise:
         table, scales = _eight_bit(graph.state["words.weight"])
-        rows = graph.add("Gather", [graph.constant(table), "input_ids"])
+        place = _Place(graph.constant(table), graph.constant(scales))
+        graph.places["words.weight"] = place
+        rows = graph.add("Gather", [place.values, "input_ids"])
         rows = graph.add("Cast", [rows], to=TensorProto.FLOAT)
-        scale = graph.add("Gather", [graph.constant(scales), "input_ids"])
+        scale = graph.add("Gather", [place.scales or "", "input_ids"])
         words = graph.add("Mul", [rows, scale])
     else:
         words = graph.add("Gather", [graph.weight("words.weight"), "input_ids"])

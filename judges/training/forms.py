@@ -40,6 +40,8 @@ def _other_date(match: re.Match[str], rng: random.Random) -> str:
     elif kind < 0.8:
         month = rng.choice([f"{m:02}" for m in range(1, 13) if f"{m:02}" != month])
         day = f"{min(int(day), 28):02}"
+        if (month, day) == ("01", "01"):  # stands for the year alone, which would still be right
+            month = "02" if match[3] != "02" else "03"
     else:
         day = rng.choice([f"{d:02}" for d in range(2, 29) if f"{d:02}" != day])
     return f"{sign}{year}-{month}-{day}"

@@ -16,7 +16,7 @@ from guardrail.benchmarks.caqa.graph import FactGraph
 from guardrail.benchmarks.caqa.rows import Split as CAQASplit
 from guardrail.types import Triple, linearise
 from judges.training.forms import near_miss, same_value
-from judges.training.relations import INVERSE, MIXED_UP, single_valued
+from judges.training.relations import IMPLIED, INVERSE, MIXED_UP, ONE_WAY, single_valued
 from judges.training.rows import Row, nli_row
 from judges.training.sentence_pairs import statement
 from kg.verbalise import finish, inversions, phrasing, predicate, surface
@@ -67,6 +67,8 @@ class GraphPairs:
             (0.14, self._partial),
             (0.10, self._unrelated),
             (0.40, self._sentence_to_fact),
+            (0.10, self._turned),
+            (0.08, self._dated),
         )
 
     def row(self) -> Row:
@@ -199,6 +201,47 @@ class GraphPairs:
             other = rng.choice(("He", "She", "It", name.split()[-1]))
             premise = finish(other + premise[len(name) :])
         return nli_row(premise, hypothesis, label, "graph_fact", neutral="irrelevant")
+
+    # --- roles and dates ---------------------------------------------------------------
+
+    def _turned(self) -> Row | None:
+        """Subject and value trade places: *A was the father of B* for *B was the father of A*."""
+        rng = self._rng
+        facts = self._facts[rng.choice(self._any)]
+        roles = [f for f in facts if f.property in ONE_WAY]
+        if not roles:
+            return None
+        true = rng.choice(roles)
+        turned = Triple(subject=true.value, property=true.property, value=true.subject)
+        label = "contradiction"
+        if rng.random() < 0.45:
+            label = "entailment"
+            implied = IMPLIED.get(true.property)
+            turned = turned.model_copy(update={"property": implied}) if implied else true
+        if rng.random() < 0.5:
+            others = [f for f in facts if f != true and f.property != true.property]
+            return nli_row(self._premise([true], others), self._sentence([turned]), label, "graph")
+        return nli_row(self._sentence([true]), turned.text, label, "graph_fact")
+
+    def _dated(self) -> Row | None:
+        """One full date in two written forms, or two dates that differ in one part."""
+        rng = self._rng
+        facts = self._facts[rng.choice(self._any)]
+        dates = [f for f in facts if surface(f.value, 1) != f.value]
+        if not dates:
+            return None
+        true = rng.choice(dates)
+        several = sum(f.property == true.property for f in facts) > 1
+        value = near_miss(true.value, rng) if rng.random() < 0.5 and not several else true.value
+        told = true.model_copy(update={"value": value or true.value})
+        label = "entailment" if told == true else "contradiction"
+        if rng.random() < 0.5:
+            others = [f for f in facts if f.property != true.property]
+            sentence = self._sentence([told], exact=True)
+            return nli_row(self._premise([true], others), sentence, label, "graph")
+        claimed = told.model_copy(update={"value": surface(told.value, rng.randrange(4))})
+        premise = self._sentence([true], exact=True)
+        return nli_row(premise, statement(claimed, rng), label, "graph_fact")
 
     # --- parts -------------------------------------------------------------------------
 

@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
-__all__ = ["FUNCTIONAL", "INVERSE", "MIXED_UP", "readable", "single_valued"]
+__all__ = [
+    "FUNCTIONAL",
+    "IMPLIED",
+    "INVERSE",
+    "MIXED_UP",
+    "ONE_WAY",
+    "readable",
+    "single_valued",
+]
 
-FUNCTIONAL = frozenset(
+
+def _labels(text: str) -> frozenset[str]:
+    return frozenset(" ".join(label.split()) for label in text.split(";"))
+
+
+FUNCTIONAL = _labels(
     """
     date of birth; date of death; place of birth; place of death; father; mother; sex or gender;
     gender; surname; family name; cause of death; manner of death; place of burial; birth place;
@@ -28,10 +41,7 @@ FUNCTIONAL = frozenset(
     date of retirement; year of construction; county; architectural style; time; directed by;
     written by; original air date; 1st runway length feet; full name; abbreviation; preceded by;
     championship; population density; location; owner; operator; publisher; hometown; commander
-    """.replace("\n", " ")
-    .replace("  ", " ")
-    .strip()
-    .split("; ")
+    """
 )
 """Labels of relations that have one true value, lower case; a second value contradicts.
 
@@ -54,6 +64,19 @@ INVERSE = {
     "follows": "followed by",
 }
 """Relation that holds from value to subject when the key holds from subject to value."""
+
+IMPLIED = {"father": "child", "mother": "child", **INVERSE}
+"""Relation from value to subject that follows from the key; not every one follows back."""
+
+ONE_WAY = _labels(
+    """
+    father; mother; child; student; student of; doctoral advisor; doctoral student; part of;
+    has part; capital; capital of; follows; followed by; replaces; replaced by; influenced by;
+    parent astronomical body; parent taxon; tributary; mouth of the watercourse; employer;
+    founded by; named after; killed by
+    """
+)
+"""Labels of relations that cannot hold both from A to B and from B to A."""
 
 MIXED_UP = (
     ("date of birth", "date of death"),

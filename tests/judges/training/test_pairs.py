@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import calendar
 import random
+import re
 
 import pytest
 from hypothesis import given
@@ -12,7 +14,14 @@ from guardrail.benchmarks.caqa.graph import FactGraph
 from guardrail.types import Triple
 from judges.training.forms import mentions, near_miss, same_value
 from judges.training.graph_pairs import GraphPairs
-from judges.training.relations import readable, single_valued
+from judges.training.relations import (
+    FUNCTIONAL,
+    IMPLIED,
+    INVERSE,
+    ONE_WAY,
+    readable,
+    single_valued,
+)
 from judges.training.rows import Row, held_out, nli_row, without_overlap
 from kg.verbalise import surface
 
@@ -67,7 +76,56 @@ def test_a_contradicted_triple_is_a_single_valued_relation_with_a_false_value(
         assert single_valued(relation)
 
 
-@given(st.integers(1000, 2050), st.integers(1, 12), st.integers(2, 28), st.integers(0, 10_000))
+def test_roles_that_trade_places_are_contradicted_and_the_implied_relation_is_entailed(
+    rows: list[Row],
+) -> None:
+    graph = _graph()
+    facts = [graph.triple(fact) for fact in graph.facts]
+    fathers = {(fact.value, fact.subject) for fact in facts if fact.property == "father"}
+    labels: dict[str, list[int]] = {"father": [], "child": []}
+    for row in rows:
+        match = re.fullmatch(r"(.+), (father|child): (.+)\.", row.hypothesis)
+        told = match and match[1] in row.premise and match[3] in row.premise
+        if match and told and (match[1], match[3]) in fathers:
+            labels[match[2]].append(row.nli)
+    assert min(map(len, labels.values())) > 3
+    assert set(labels["father"]) == {CONTRADICTION}
+    assert set(labels["child"]) == {ENTAILMENT}
+
+
+def test_one_date_against_one_date_is_entailed_just_when_it_is_the_same(rows: list[Row]) -> None:
+    seen = set()
+    for row in rows:
+        told, claimed = _dates(row.premise), _dates(row.hypothesis)
+        sentence = row.hypothesis if row.source == "graph" else row.premise
+        several = re.search(r"\b(and|who|which)\b", sentence)
+        if len(told) == len(claimed) == 1 and not several and row.nli != NEUTRAL:
+            assert (row.nli == ENTAILMENT) == (told == claimed), row
+            seen.add((row.source, row.nli))
+    assert len(seen) == 4
+
+
+def _dates(text: str) -> set[tuple[int, int, int]]:
+    """Full dates in any of the forms that ``surface`` writes."""
+    months = {name: i for i, name in enumerate(calendar.month_name) if name}
+    names = "|".join(months)
+    found = {(int(y), int(m), int(d)) for y, m, d in re.findall(r"(\d{4})-(\d\d)-(\d\d)", text)}
+    for d, m, y in re.findall(rf"(\d+)(?:st|nd|rd|th)?(?: of)? ({names}) (\d{{4}})", text):
+        found.add((int(y), months[m], int(d)))
+    for m, d, y in re.findall(rf"({names}) (\d+), (\d{{4}})", text):
+        found.add((int(y), months[m], int(d)))
+    return found
+
+
+def test_labels_of_relations_are_read_without_the_layout_of_their_list() -> None:
+    for label in FUNCTIONAL | ONE_WAY:
+        assert label == " ".join(label.split())
+        assert label
+    assert {"date of birth", "gender", "place of birth", "birth place"} <= FUNCTIONAL
+    assert IMPLIED.items() >= INVERSE.items()
+
+
+@given(st.integers(1000, 2050), st.integers(1, 12), st.integers(1, 28), st.integers(0, 10_000))
 def test_a_near_miss_of_a_date_is_another_date(year: int, month: int, day: int, seed: int) -> None:
     date = f"{year:04}-{month:02}-{day:02}"
     changed = near_miss(date, random.Random(seed))
