@@ -132,8 +132,7 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
             )
             return responses[0], answer
         ranked = await self._guard.arank(question=question, answers=texts, policy=self._policy)
-        place = int(ranked[0].id.rpartition(".")[2])
-        return responses[place], ranked[0]
+        return responses[ranked[0].index], ranked[0]
 
     def _replaced(
         self, response: ModelResponse[Any], answer: GuardedAnswer

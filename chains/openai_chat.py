@@ -130,7 +130,7 @@ async def _ranked(
             for place, text in enumerate(texts)
         ]
     answers = await guarding.guard.arank(question=question, answers=texts, policy=policy)
-    return [(int(answer.id.rpartition(".")[2]), answer) for answer in answers]
+    return [(answer.index, answer) for answer in answers]
 
 
 def _choices(body: JSON) -> list[JSON]:

@@ -98,7 +98,7 @@ async def guard_responses(
             answers=[texts[place] for place in spoken],
             policy=policy,
         )
-        best = bodies[spoken[int(ranked[0].id.rpartition(".")[2])]]
+        best = bodies[spoken[ranked[0].index]]
     body, answers = await guard_response(guarding, request, best, policy)
     return Outcome(body, answers, _answer_text(best))
 

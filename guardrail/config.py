@@ -92,6 +92,7 @@ class AttributionConfig(_Section):
     contradiction: Probability | None = None
     contradiction_alone: Probability | None = None
     lack_hard: Probability | None = None
+    lack_number: Probability | None = None
     lack_soft: Probability | None = None
     lack_relation: Probability | None = None
     lack_alone: Probability | None = None
@@ -103,7 +104,8 @@ class LimitsConfig(_Section):
     Attributes:
         answer_chars: Longest answer that is checked.
         question_chars: Longest question.
-        evidence: Most triples and passages for one answer.
+        evidence: Most triples and passages for one answer, shared fairly by the entities they
+            are about; what is left out is told in ``errors``.
         concurrency: Batches in work at once; more wait.
     """
 

@@ -102,12 +102,16 @@ class Engine:
             self._log.close()
 
     def row(
-        self, row_id: str | None, question: str, answer: str, evidence: Sequence[Evidence] | None
+        self,
+        row_id: str | None,
+        question: str,
+        answer: str,
+        evidence: Sequence[Evidence] | None,
+        place: int = 0,
     ) -> Row:
         """A caller's answer as a row of the pipeline."""
-        limit = self.config.limits.evidence
-        known = None if evidence is None else given(evidence[:limit])
-        return Row(row_id or uuid4().hex, clean_input(question), clean_input(answer), known)
+        known = None if evidence is None else given(evidence, self.config.limits.evidence)
+        return Row(row_id or uuid4().hex, clean_input(question), clean_input(answer), known, place)
 
     # --- check ---------------------------------------------------------------------------
 
@@ -196,7 +200,9 @@ class Engine:
         try:
             with stage("retrieve"):
                 found = await retrieve_passages(
-                    self._retriever, [rows[place].question for place in places]
+                    self._retriever,
+                    [rows[place].question for place in places],
+                    self.config.limits.evidence,
                 )
         except KnowledgeGraphError as error:
             found = [Knowledge() for _ in places]
@@ -261,8 +267,15 @@ class Engine:
         if not row.question.strip():
             message = "the question is empty; entities were linked in the answer alone"
             told.append(Problem(part="question", message=message))
+        if known.left_out:
+            message = (
+                f"{known.left_out} triples and passages were left out, beyond limits.evidence = "
+                f"{self.config.limits.evidence}; raise the limit, or hand in less evidence"
+            )
+            told.append(Problem(part="evidence", message=message))
         return GuardedAnswer(
             id=row.id,
+            index=row.place,
             question=row.question,
             text=decision.answer.text,
             marked=decision.answer.marked,
@@ -321,9 +334,9 @@ class Engine:
                         calls += 1
                         rows = [
                             row._replace(
-                                id=f"{row.id}.{len(pool) + place}", answer=text, knowledge=known
+                                id=f"{row.id}.{place}", answer=text, knowledge=known, place=place
                             )
-                            for place, text in enumerate(texts)
+                            for place, text in enumerate(texts, start=len(pool))
                         ]
                         inner = policy.model_copy(update={"deadline_s": None})
                         pool = ranked([*pool, *await self.guard(rows, inner)], policy)
@@ -354,7 +367,8 @@ class Engine:
         """What the graph, or the retriever, has on a question."""
         with stage("retrieve"):
             if self._retriever is not None:
-                return (await retrieve_passages(self._retriever, [question]))[0]
+                limit = self.config.limits.evidence
+                return (await retrieve_passages(self._retriever, [question], limit))[0]
             return (await self._in_thread(self._pipeline.knowledge, [question]))[0]
 
     async def _sample(

@@ -235,7 +235,7 @@ class Guardrail:
 
         Args:
             question: What was asked.
-            answers: The answers; the id of the one at place i is ``<id>.<i>``.
+            answers: The answers; the one at place i has the ``index`` i and the id ``<id>.<i>``.
             evidence: Triples and passages that replace the graph.
             policy: A policy or its name; its ``rank_by`` orders the answers.
             id: Prefix of the results' ids; made when None.
@@ -281,7 +281,9 @@ class Guardrail:
         for request in requests:
             prefix = request.id or uuid4().hex
             rows += [
-                self._engine.row(f"{prefix}.{place}", request.question, answer, request.evidence)
+                self._engine.row(
+                    f"{prefix}.{place}", request.question, answer, request.evidence, place
+                )
                 for place, answer in enumerate(request.answers)
             ]
         with stage("rank", rows=len(rows)):

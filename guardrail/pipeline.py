@@ -44,12 +44,14 @@ class Row(NamedTuple):
         question: Without control characters.
         answer: The same, with or without markers.
         knowledge: Evidence that is known already; None to retrieve it.
+        place: Place among the candidates it is ranked with; 0 for an answer alone.
     """
 
     id: str
     question: str
     answer: str
     knowledge: Knowledge | None = None
+    place: int = 0
 
 
 class Checked(NamedTuple):

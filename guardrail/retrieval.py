@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import chain, islice, zip_longest
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from guardrail.config import GraphConfig
 from guardrail.errors import GuardrailError, InputError, KnowledgeGraphError
@@ -28,6 +28,9 @@ __all__ = [
 ]
 
 
+Item = TypeVar("Item", Triple, Evidence)
+
+
 class Knowledge(NamedTuple):
     """What an answer is judged against.
 
@@ -36,12 +39,14 @@ class Knowledge(NamedTuple):
         evidence: Triples and passages, without repeats.
         asked: Label of the first entity of the question.
         subgraphs: The neighbourhoods behind the evidence, for the prompt.
+        left_out: Number of triples and passages beyond the limit, which are not in ``evidence``.
     """
 
     entities: tuple[LinkedEntity, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     asked: str | None = None
     subgraphs: tuple[Subgraph, ...] = ()
+    left_out: int = 0
 
 
 class GraphRetriever:
@@ -86,12 +91,14 @@ class GraphRetriever:
         for (question, _), entities in zip(rows, found, strict=True):
             asked = linked.get(question, [])
             near = tuple(around[one.entity.id] for one in entities)
+            evidence, left_out = _shared(map(self._facts, near), self._limit)
             knowledge.append(
                 Knowledge(
                     tuple(entities),
-                    self._evidence(near),
+                    evidence,
                     asked[0].entity.label if asked else None,
                     near,
+                    left_out,
                 )
             )
         return knowledge
@@ -104,28 +111,57 @@ class GraphRetriever:
             seen.setdefault(entity.entity.id, entity)
         return list(seen.values())
 
-    def _evidence(self, subgraphs: Iterable[Subgraph]) -> tuple[Triple, ...]:
-        triples: dict[Triple, None] = {}
-        for subgraph in subgraphs:
-            triples.update(dict.fromkeys(subgraph.triples))
-            if self._settings.incoming:
-                triples.update(dict.fromkeys(subgraph.incoming))
-        return tuple(triples)[: self._limit]
+    def _facts(self, subgraph: Subgraph) -> tuple[Triple, ...]:
+        return subgraph.triples + (subgraph.incoming if self._settings.incoming else ())
 
 
-def given(evidence: Sequence[Evidence]) -> Knowledge:
-    """Evidence that the caller hands in, as knowledge to prompt with and to judge against."""
+def given(evidence: Sequence[Evidence], limit: int) -> Knowledge:
+    """Evidence that the caller hands in, as knowledge to prompt with and to judge against.
+
+    Args:
+        evidence: Triples and passages.
+        limit: Most of them for one answer.
+    """
+    left_out = 0
+    if len(evidence) > limit:
+        owned: dict[str, list[Evidence]] = {}
+        for place, item in enumerate(evidence, start=1):
+            owned.setdefault(_owner(item, place), []).append(item)
+        evidence, left_out = _shared(owned.values(), limit)
     around: dict[str, list[Triple]] = {}
     for place, item in enumerate(evidence, start=1):
+        owner = _owner(item, place)
         if isinstance(item, Passage):
-            name = item.id or item.title or f"passage {place}"
-            item = Triple(subject=name, property="passage", value=item.text)
-        around.setdefault(item.subject_id or item.subject, []).append(item)
+            item = Triple(subject=owner, property="passage", value=item.text)
+        around.setdefault(owner, []).append(item)
     subgraphs = tuple(
         Subgraph(entity=Entity(id=key, label=triples[0].subject), triples=tuple(triples))
         for key, triples in around.items()
     )
-    return Knowledge(evidence=tuple(evidence), subgraphs=subgraphs)
+    return Knowledge(evidence=tuple(evidence), subgraphs=subgraphs, left_out=left_out)
+
+
+def _owner(item: Evidence, place: int) -> str:
+    """The entity that a triple is about; a passage stands for itself."""
+    if isinstance(item, Passage):
+        return item.id or item.title or f"passage {place}"
+    return item.subject_id or item.subject
+
+
+def _shared(groups: Iterable[Sequence[Item]], limit: int) -> tuple[tuple[Item, ...], int]:
+    """Take at most ``limit`` different items, turn by turn one of each group.
+
+    Returns:
+        The items in the order of the groups, so that no large group starves those behind it,
+        and the number of different items left out.
+    """
+    held = [list(dict.fromkeys(group)) for group in groups]
+    items = list(dict.fromkeys(chain.from_iterable(held)))
+    if len(items) <= limit:
+        return tuple(items), 0
+    by_turn = (item for turn in zip_longest(*held) for item in turn if item is not None)
+    chosen = set(islice(dict.fromkeys(by_turn), limit))
+    return tuple(item for item in items if item in chosen), len(items) - limit
 
 
 def inline_evidence(
@@ -178,7 +214,7 @@ def _text(value: object) -> str | None:
 
 
 async def retrieve_passages(
-    retriever: Callable[[str], Any] | Any, questions: Sequence[str]
+    retriever: Callable[[str], Any] | Any, questions: Sequence[str], limit: int
 ) -> list[Knowledge]:
     """Ask a retriever for the evidence of n questions.
 
@@ -186,6 +222,7 @@ async def retrieve_passages(
         retriever: A LangChain retriever (``ainvoke`` or ``invoke``), or a function, synchronous
             or not, from a question to evidence.
         questions: The questions; each different one is asked once.
+        limit: Most triples and passages for one answer.
 
     Raises:
         KnowledgeGraphError: The retriever failed.
@@ -210,4 +247,4 @@ async def retrieve_passages(
     except Exception as error:  # a retriever is foreign code and may raise anything
         raise KnowledgeGraphError(f"the retriever failed: {error!r}") from error
     by_question = dict(zip(unique, found, strict=True))
-    return [given(by_question[question]) for question in questions]
+    return [given(by_question[question], limit) for question in questions]

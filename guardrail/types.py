@@ -379,6 +379,8 @@ class GuardedAnswer(Value):
 
     Attributes:
         id: The caller's id, or one made here.
+        index: Place of a ranked answer among the candidates as they were given or sampled,
+            counted from 0; 0 for an answer that was checked alone.
         question: The question as given.
         text: The clean text to show.
         marked: The same with markers.
@@ -396,6 +398,7 @@ class GuardedAnswer(Value):
     """
 
     id: str
+    index: int = Field(default=0, ge=0)
     question: str
     text: str
     marked: str

@@ -89,7 +89,7 @@ async def rank(guard: Guardrail, body: RankBody) -> Ranking:
         id=body.id,
         ranking=tuple(
             RankedAnswer(
-                index=int(answer.id.rpartition(".")[2]),
+                index=answer.index,
                 score=answer.scorecard.overall.value,
                 scorecard=answer.scorecard,
             )

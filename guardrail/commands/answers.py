@@ -12,7 +12,6 @@ from pydantic import Field
 from guardrail.commands.lines import LineJob, Row, run_lines
 from guardrail.commands.options import AsJson, Config, Graph, Input, JudgeName, Output, PolicyName
 from guardrail.config import GuardrailConfig
-from guardrail.errors import InputError
 from guardrail.guard import AskRequest, CheckRequest, Guardrail, RankRequest
 from guardrail.policy import policy_named
 from guardrail.retrieval import inline_evidence
@@ -270,11 +269,8 @@ def _show(answer: GuardedAnswer, *, as_json: bool) -> None:
 
 
 def _ranked_answer(answer: GuardedAnswer) -> RankedAnswer:
-    place = answer.id.rpartition(".")[2]
-    if not place.isdigit():
-        raise InputError(f"the ranked answer {answer.id!r} does not tell its place")
     return RankedAnswer(
-        index=int(place), score=answer.scorecard.overall.value, scorecard=answer.scorecard
+        index=answer.index, score=answer.scorecard.overall.value, scorecard=answer.scorecard
     )
 
 

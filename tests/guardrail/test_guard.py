@@ -118,6 +118,7 @@ def test_ranking_puts_the_supported_answer_first_and_says_why(exact_guard: Guard
     answers = ["Mozart was born in Paris.", "Mozart was born in Salzburg.", "I do not know."]
     ranking = exact_guard.rank(question=QUESTION, answers=answers, id="q")
     assert [one.id for one in ranking] == ["q.1", "q.0", "q.2"]
+    assert [one.index for one in ranking] == [1, 0, 2]
     assert ranking[0].reasons[0] == (
         "rank 1 of 3: overall 1.00 (1 of 1 claims supported; 0 lack support, 0 contradicted)"
     )
@@ -224,6 +225,38 @@ def test_limits_are_settings() -> None:
         assert "limits.answer_chars" in long.errors[0].message
         short = guard.check(question=QUESTION, answer="A is 4.", evidence=facts)
         assert short.evidence == tuple(facts[:1])
+        assert [one.part for one in short.errors] == ["evidence"]
+        assert short.errors[0].message.startswith("4 triples and passages were left out")
+
+
+def test_one_large_entity_does_not_starve_the_others() -> None:
+    config = GuardrailConfig(judge="none", limits=LimitsConfig(evidence=4))
+    large = [Triple(subject="Mozart", property="work", value=f"K. {n}") for n in range(50)]
+    small = [Triple(subject="Salzburg", property="country", value="Austria")]
+    note = [Passage(text="Haydn was a friend of Mozart.")]
+    for handed_in in (True, False):
+        retriever = None if handed_in else lambda question: [*large, *small, *note]
+        with Guardrail(config, retriever=retriever) as guard:
+            answer = guard.check(
+                question="Where is Salzburg?",
+                answer="Salzburg is in the country Austria.",
+                evidence=[*large, *small, *note] if handed_in else None,
+            )
+        assert answer.evidence == (*large[:2], *small, *note)
+        assert answer.sentences[0].category is Category.SUPPORTIVE
+        assert "48 triples and passages were left out" in answer.errors[0].message
+
+
+def test_entities_of_the_graph_share_the_room_for_evidence(exact_guard: Guardrail) -> None:
+    question = "Were Wolfgang Amadeus Mozart and Ada Lovelace both born in Vienna?"
+    everything = exact_guard.check(question=question, answer="Neither was.").evidence
+    config = GuardrailConfig(judge="none", limits=LimitsConfig(evidence=10))
+    with Guardrail(config) as guard:
+        answer = guard.check(question=question, answer="Neither was.")
+    subjects = [one.subject for one in answer.evidence if isinstance(one, Triple)]
+    assert (subjects.count("Wolfgang Amadeus Mozart"), subjects.count("Ada Lovelace")) == (5, 5)
+    left_out = len(everything) - 10
+    assert [one.message.split()[0] for one in answer.errors] == [str(left_out)]
 
 
 def test_passages_serve_as_evidence(guard: Guardrail) -> None:
