@@ -25,7 +25,8 @@ __all__ = ["GuardedChatModel"]
 class GuardedChatModel(BaseChatModel):
     """A chat model whose answers are judged before they leave; see ``GuardrailRunnable``.
 
-    Tool calls and structured outputs are the inner model's own and pass untouched.
+    Tool calls and structured outputs are the inner model's own and pass untouched; text beside a
+    tool call is judged.
 
     Args:
         guard: The guardrail.

@@ -11,11 +11,13 @@ from langchain_core.prompt_values import PromptValue
 
 from chains.conversation import Turn, standalone_question
 from chains.rendition import MarkerStyle, PlacedCitation, Rendition, details, render
-from guardrail.types import GuardedAnswer
+from guardrail.types import Action, GuardedAnswer
 
 __all__ = [
+    "calls_tools",
     "guarded_message",
     "guarded_output",
+    "has_text",
     "is_answer",
     "judged_metadata",
     "output_text",
@@ -63,11 +65,21 @@ def question_of(value: Any, key: str | None = None) -> str:
     return ""
 
 
-def is_answer(output: Any) -> bool:
-    """Whether a chain's output is an answer to judge, rather than a tool call or data."""
+def calls_tools(output: Any) -> bool:
+    """Whether a chain's output is a message that calls tools."""
+    return isinstance(output, AIMessage) and bool(output.tool_calls or output.invalid_tool_calls)
+
+
+def has_text(output: Any) -> bool:
+    """Whether a chain's output has text to judge: an answer, or words beside a tool call."""
     if isinstance(output, AIMessage):
-        return not output.tool_calls and not output.invalid_tool_calls and bool(output.text)
+        return bool(output.text.strip() if calls_tools(output) else output.text)
     return isinstance(output, str)
+
+
+def is_answer(output: Any) -> bool:
+    """Whether a chain's output is an answer, rather than a tool call or data."""
+    return has_text(output) and not calls_tools(output)
 
 
 def output_text(output: Any) -> str:
@@ -88,9 +100,20 @@ def guarded_message(message: AIMessage, answer: GuardedAnswer, style: MarkerStyl
     The message keeps its id, so that it replaces the unguarded one in an agent's state, its
     usage and its metadata; citations become annotations of the text block, and the verdict
     stands in ``response_metadata["guardrail"]``. Reasoning and token probabilities are left out:
-    they are unjudged text as well.
+    they are unjudged text as well. Of a message that calls tools only the text is replaced, or
+    left out where it was refused: the rest goes back to the provider as it came, with the tools'
+    results.
     """
     rendition = render(answer, style)
+    if calls_tools(message):
+        text = "" if answer.action is Action.REFUSE else rendition.text
+        metadata = judged_metadata(message) | {"guardrail": details(answer)}
+        return message.model_copy(
+            update={
+                "content": _with_text(message.content, text),
+                "response_metadata": metadata,
+            }
+        )
     other = [block for block in message.content_blocks if block["type"] not in UNJUDGED_BLOCKS]
     # The content below is written in the standard form; without this mark, the translator of
     # the provider that made the message would translate it a second time.
@@ -103,6 +126,20 @@ def guarded_message(message: AIMessage, answer: GuardedAnswer, style: MarkerStyl
             "additional_kwargs": {},
         }
     )
+
+
+def _with_text(content: str | list[Any], text: str) -> str | list[Any]:
+    """A message's content with the text in place of its own; all other parts as they are."""
+    if isinstance(content, str):
+        return text
+    parts: list[Any] = []
+    for part in content:
+        if not isinstance(part, str) and part.get("type") != "text":
+            parts.append(part)
+        elif text:
+            parts.append({"type": "text", "text": text})
+            text = ""
+    return parts
 
 
 def judged_metadata(message: AIMessage) -> dict[str, Any]:

@@ -16,14 +16,11 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 from langchain_core.runnables.config import RunnableConfig, ensure_config, set_config_context
 from langgraph.types import Command
 
-from chains.messages import guarded_message, is_answer, question_of
+from chains.messages import calls_tools, guarded_message, has_text, is_answer, question_of
 from chains.regeneration import retry_message
 from chains.rendition import MarkerStyle, details
 from chains.runnable import NO_STREAM_TAG, hidden
-from guardrail import STRICT, Action, GuardedAnswer, Guardrail, Policy
-from guardrail.loop import run_sync
-from guardrail.policy import settled
-from guardrail.prompts import flatten, relevant_triples
+from guardrail import STRICT, Action, GuardedAnswer, Guardrail, Policy, run_sync
 
 __all__ = ["GuardrailMiddleware", "GuardrailState"]
 
@@ -42,7 +39,8 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
 
     The model is called hidden from streams; candidates are ranked and, where the policy says
     so, asked for again with the failed sentences named. The message that enters the state keeps
-    the id of the chosen one. Messages with tool calls and structured responses pass untouched.
+    the id of the chosen one. Tool calls and structured responses pass untouched; text beside a
+    tool call is judged, but not asked for again.
 
     Args:
         guard: The guardrail.
@@ -104,7 +102,7 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
         for attempt in range(self._policy.attempts):
             responses = [await call(request)]
             if not _final(responses[0]):
-                return responses[0]
+                return await self._beside_tools(question, responses[0])
             responses += await asyncio.gather(
                 *(call(request) for _ in range(self._policy.candidates - 1))
             )
@@ -118,7 +116,7 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
             answer = await self._guard.acheck(
                 question=question,
                 answer=_last(best).text,
-                policy=settled(self._policy),
+                policy=self._policy.settled(),
             )
         return self._replaced(best, answer)
 
@@ -134,6 +132,21 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
         ranked = await self._guard.arank(question=question, answers=texts, policy=self._policy)
         return responses[ranked[0].index], ranked[0]
 
+    async def _beside_tools(
+        self, question: str, response: ModelResponse[Any]
+    ) -> ModelResponse[Any]:
+        """Judge the words beside a tool call; the call itself and data stay as they are."""
+        if response.structured_response is not None or not response.result:
+            return response
+        message = response.result[-1]
+        if not (isinstance(message, AIMessage) and calls_tools(message) and has_text(message)):
+            return response
+        answer = await self._guard.acheck(
+            question=question, answer=message.text, policy=self._policy.settled()
+        )
+        guarded = guarded_message(message, answer, self._style)
+        return ModelResponse(result=[*response.result[:-1], guarded])
+
     def _replaced(
         self, response: ModelResponse[Any], answer: GuardedAnswer
     ) -> ExtendedModelResponse[Any]:
@@ -145,7 +158,7 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
 
     async def _grounded(self, request: ModelRequest[Any], question: str) -> ModelRequest[Any]:
         known = await self._guard.aretrieve(question=question)
-        facts = flatten(relevant_triples(question, known.subgraphs))
+        facts = known.relevant_text(question)
         if not facts:
             return request
         given = request.system_message.text + "\n\n" if request.system_message else ""

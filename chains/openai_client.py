@@ -25,9 +25,8 @@ from chains.openai_exchange import (
 from chains.openai_text import JSON, Guarding, UnreadableReplyError
 from chains.rendition import MarkerStyle
 from chains.streaming import StreamMode
-from guardrail import STRICT, Guardrail, Policy
+from guardrail import STRICT, Guardrail, Policy, run_sync
 from guardrail.errors import ConfigError, GuardrailError
-from guardrail.loop import run_sync
 
 __all__ = ["guard_openai"]
 

@@ -26,7 +26,6 @@ from chains.openai_sse import Event, EventDecoder
 from chains.openai_text import JSON, Guarding, UnreadableReplyError
 from chains.regeneration import retry_message
 from guardrail import Action, GuardedAnswer, Policy
-from guardrail.policy import settled
 
 __all__ = [
     "Endpoint",
@@ -167,7 +166,7 @@ class Exchange:
             if failed is not None:
                 return GuardedReply(failed)
             last = attempt == policy.attempts
-            outcome = await self._judged(replies, settled(policy) if last else policy)
+            outcome = await self._judged(replies, policy.settled() if last else policy)
             best = outcome.answers[0] if outcome.answers else None
             if best is None or best.action is not Action.REGENERATE:
                 break
@@ -178,7 +177,7 @@ class Exchange:
         """Judge a reply that is there already, without asking again."""
         if reply.status >= 300:
             return GuardedReply(reply)
-        return self._guarded(reply, await self._judged([reply], settled(self._guarding.policy)))
+        return self._guarded(reply, await self._judged([reply], self._guarding.policy.settled()))
 
     async def _sampled(self, request: JSON, count: int, send: Send) -> list[Reply]:
         """Replies that hold ``count`` candidates, where the server can be brought to it."""

@@ -16,7 +16,6 @@ from chains.openai_sse import Event
 from chains.openai_text import JSON, Guarding, StreamedText, guard_refusal
 from chains.rendition import PlacedCitation, details
 from guardrail import GuardedAnswer
-from guardrail.policy import settled
 
 __all__ = ["ResponseStream", "response_events"]
 
@@ -162,7 +161,7 @@ class ResponseStream:
                     self._guarding,
                     self._request,
                     {"output": [item]},
-                    settled(self._guarding.policy),
+                    self._guarding.policy.settled(),
                 )
                 kept["output"][index] = alone["output"][0]
                 self.answers += answers

@@ -10,7 +10,6 @@ from chains.rendition import MarkerStyle
 from chains.streaming import Release, SentenceGate, StreamMode
 from guardrail import STRICT, Action, GuardedAnswer, Guardrail, Policy
 from guardrail.errors import ModelError
-from guardrail.policy import settled
 
 __all__ = [
     "JSON",
@@ -72,7 +71,7 @@ class StreamedText:
         self._gate = SentenceGate(
             guarding.guard,
             question,
-            policy=settled(guarding.policy),
+            policy=guarding.policy.settled(),
             mode=StreamMode.BUFFER if data else guarding.mode,
             style=guarding.style,
         )
@@ -96,7 +95,7 @@ class StreamedText:
 async def guard_refusal(guarding: Guarding, question: str, text: str) -> str:
     """A model's refusal, without what the policy removes from it."""
     answer = await guarding.guard.acheck(
-        question=question, answer=text, policy=settled(guarding.policy), record=False
+        question=question, answer=text, policy=guarding.policy.settled(), record=False
     )
     return answer.text
 

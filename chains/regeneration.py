@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from guardrail import GuardedAnswer
-from guardrail.policy import feedback
-from guardrail.types import AttributedAnswer
+from guardrail import GuardedAnswer, feedback
 
 __all__ = ["FEEDBACK", "retry_message"]
 
@@ -16,8 +14,6 @@ FEEDBACK = (
 
 def retry_message(answer: GuardedAnswer) -> str:
     """What the model is told before it tries again: the failed sentences, and why."""
-    attributed = AttributedAnswer(
-        text=answer.text, marked=answer.marked, sentences=answer.sentences
-    )
-    problems = "\n".join(f'- "{failed.text}": {failed.reason}' for failed in feedback(attributed))
+    failed = feedback(answer.sentences)
+    problems = "\n".join(f'- "{one.text}": {one.reason}' for one in failed)
     return FEEDBACK.format(problems=problems or "- it scored too low")

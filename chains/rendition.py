@@ -7,8 +7,8 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+from guardrail import marked_text
 from guardrail.citations import parse, render_marker
-from guardrail.rendering import marked_text
 from guardrail.types import Action, Citation, GuardedAnswer, LinkedEntity, Sentence, SpanKind
 
 __all__ = ["MarkerStyle", "PlacedCitation", "Rendition", "details", "render", "render_sentences"]

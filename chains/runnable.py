@@ -26,8 +26,9 @@ from pydantic import ConfigDict, Field, PrivateAttr
 
 from chains.messages import (
     annotation,
+    calls_tools,
     guarded_output,
-    is_answer,
+    has_text,
     judged_metadata,
     output_text,
     question_of,
@@ -40,9 +41,16 @@ from chains.streaming import (
     guard_stream,
     guard_stream_sync,
 )
-from guardrail import STRICT, CheckRequest, GuardedAnswer, Guardrail, GuardrailConfig, Policy
-from guardrail.loop import run_sync
-from guardrail.policy import settled
+from guardrail import (
+    STRICT,
+    Action,
+    CheckRequest,
+    GuardedAnswer,
+    Guardrail,
+    GuardrailConfig,
+    Policy,
+    run_sync,
+)
 
 __all__ = ["GuardrailRunnable", "guard_runnable"]
 
@@ -53,8 +61,9 @@ NO_STREAM_TAG = "nostream"
 class GuardrailRunnable(RunnableSerializable[Any, Any]):
     """Guards what another Runnable answers; a drop-in for it in any chain.
 
-    Tool calls and outputs that are neither messages nor strings pass through untouched. No
-    unjudged text leaves, neither in the output nor in events: handlers that stream a run's
+    Tool calls and outputs that are neither messages nor strings pass through untouched; text
+    beside a tool call is judged as any other, and left out where it is refused. No unjudged text
+    leaves, neither in the output nor in events: handlers that stream a run's
     tokens to a consumer (``astream_events``, LangGraph's stream modes) are kept from the inner
     Runnable, while all other callbacks (tracers, loggers) still see it.
 
@@ -194,8 +203,8 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
         return await self._guarded(values, outputs)
 
     async def _guarded(self, values: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
-        """Guard those outputs that are answers, in one batch; the others stay as they are."""
-        places = [place for place, output in enumerate(outputs) if is_answer(output)]
+        """Guard those outputs that have text, in one batch; the others stay as they are."""
+        places = [place for place, output in enumerate(outputs) if has_text(output)]
         requests = [
             CheckRequest(
                 question=question_of(values[place], self.question_key),
@@ -203,7 +212,7 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
             )
             for place in places
         ]
-        policy = settled(self.policy)  # a Runnable's answer cannot be asked for again
+        policy = self.policy.settled()  # a Runnable's answer cannot be asked for again
         checked = await self._guard.acheck_batch(requests, policy=policy) if requests else []
         result = list(outputs)
         for place, answer in zip(places, checked, strict=True):
@@ -331,7 +340,8 @@ class _Chunks:
         """A release in the type of the stream; None where it has no text."""
         self._answer = release.answer
         self._citations += [annotation(citation) for citation in release.citations]
-        if not release.text:
+        refused = release.answer is not None and release.answer.action is Action.REFUSE
+        if not release.text or (refused and calls_tools(self._whole)):
             return None
         if not isinstance(self._whole, BaseMessage):
             return release.text

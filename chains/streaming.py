@@ -19,9 +19,7 @@ from chains.rendition import (
     render,
     render_sentences,
 )
-from guardrail import ANNOTATE, Guardrail, Policy
-from guardrail.loop import run_sync
-from guardrail.policy import settled
+from guardrail import ANNOTATE, Guardrail, Policy, run_sync
 from guardrail.sentences import split_sentences
 from guardrail.types import Action, Category, Citation, GuardedAnswer, Sentence
 
@@ -101,7 +99,7 @@ class SentenceGate:
         self._guard = guard
         self._question = question
         # Nothing can be asked for again behind a stream.
-        self._policy = settled(policy)
+        self._policy = policy.settled()
         self._mode = mode
         self._style = style
         # Judging must not remove anything here, or offsets would move between two looks.

@@ -28,8 +28,19 @@ if TYPE_CHECKING:
         RecordError,
     )
     from guardrail.guard import AskRequest, CheckRequest, Guardrail, RankRequest
-    from guardrail.policy import ANNOTATE, BEST_OF_N, STRICT, Policy, Unavailable, policy_named
+    from guardrail.loop import run_sync
+    from guardrail.policy import (
+        ANNOTATE,
+        BEST_OF_N,
+        STRICT,
+        Policy,
+        Unavailable,
+        feedback,
+        policy_named,
+    )
     from guardrail.records import ScoreLog, open_log
+    from guardrail.rendering import marked_text
+    from guardrail.retrieval import Knowledge, inline_evidence
     from guardrail.scoring import Scorer, ScoringRequest
     from guardrail.types import (
         Action,
@@ -80,6 +91,7 @@ __all__ = [
     "InputError",
     "JudgeError",
     "Judgement",
+    "Knowledge",
     "KnowledgeGraphError",
     "LinkedEntity",
     "Mention",
@@ -102,9 +114,13 @@ __all__ = [
     "Subgraph",
     "Triple",
     "Unavailable",
+    "feedback",
+    "inline_evidence",
     "linearise",
+    "marked_text",
     "open_log",
     "policy_named",
+    "run_sync",
 ]
 
 _HOMES = {
@@ -112,8 +128,11 @@ _HOMES = {
     "guardrail.errors": "ConfigError DeadlineExceededError GuardrailError InputError JudgeError "
     "KnowledgeGraphError MissingExtraError ModelError RecordError",
     "guardrail.guard": "AskRequest CheckRequest Guardrail RankRequest",
-    "guardrail.policy": "ANNOTATE BEST_OF_N STRICT Policy Unavailable policy_named",
+    "guardrail.loop": "run_sync",
+    "guardrail.policy": "ANNOTATE BEST_OF_N STRICT Policy Unavailable feedback policy_named",
     "guardrail.records": "ScoreLog open_log",
+    "guardrail.rendering": "marked_text",
+    "guardrail.retrieval": "Knowledge inline_evidence",
     "guardrail.scoring": "Scorer ScoringRequest",
     "guardrail.types": "Action AttributedAnswer Candidate Category Citation Complexity Entity "
     "Evidence GuardedAnswer Judgement LinkedEntity Mention NLIScores Passage Problem Score "

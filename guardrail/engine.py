@@ -22,7 +22,7 @@ from guardrail.errors import (
 )
 from guardrail.generation import generate
 from guardrail.pipeline import Checked, Parts, Pipeline, Row, clean_input
-from guardrail.policy import Decision, Policy, Unavailable, decide, feedback, settled
+from guardrail.policy import Decision, Policy, Unavailable, decide, feedback
 from guardrail.prompts import FailedSentence
 from guardrail.ranking import ranked
 from guardrail.retrieval import Knowledge, given, retrieve_passages
@@ -342,7 +342,7 @@ class Engine:
                         pool = ranked([*pool, *await self.guard(rows, inner)], policy)
                         if pool[0].action is not Action.REGENERATE:
                             break
-                        failed = feedback(_as_attributed(pool[0]))
+                        failed = feedback(pool[0].sentences)
                         spent = time.perf_counter() - begin
                         left = (policy.deadline_s or float("inf")) - spent
                         if attempt + 1 < policy.attempts and left < LAST_ATTEMPT_S:
@@ -407,7 +407,7 @@ class Engine:
             # What cannot be had again is done without: the text that leaves is never the
             # unfiltered one that regeneration was asked for.
             note = f"no better answer within {calls} attempt{'s' if calls != 1 else ''}"
-            last = decide(settled(policy), _as_attributed(answer), answer.scorecard)
+            last = decide(policy.settled(), _as_attributed(answer), answer.scorecard)
             changes |= {
                 "action": last.action,
                 "reasons": (*answer.reasons, note),

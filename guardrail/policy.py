@@ -6,10 +6,10 @@ change what differs: ``STRICT.model_copy(update={"deadline_s": 5.0})``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from pydantic import Field, FiniteFloat
 
@@ -28,7 +28,6 @@ __all__ = [
     "decide",
     "feedback",
     "policy_named",
-    "settled",
 ]
 
 
@@ -77,6 +76,20 @@ class Policy(Value):
     unavailable: Unavailable = Unavailable.RETURN_UNVERIFIED
     refusal: str = "I could not find an answer that the available evidence supports."
 
+    def settled(self) -> Self:
+        """The policy for an answer that cannot be asked for again.
+
+        Wherever it would regenerate, it does what it names for exhausted attempts; so its action
+        is never ``regenerate``, whose text is the unfiltered answer.
+        """
+        instead = Action.ANNOTATE if self.exhausted is Action.REGENERATE else self.exhausted
+        changes = {
+            field: instead
+            for field in ("contradicted", "unsupported", "below")
+            if getattr(self, field) is Action.REGENERATE
+        }
+        return self.model_copy(update=changes)
+
 
 ANNOTATE = Policy(name="annotate")
 """Removes nothing and marks everything."""
@@ -99,6 +112,7 @@ BEST_OF_N = Policy(
     below=Action.REGENERATE,
     candidates=5,
     attempts=2,
+    rank_by="grounded",
 )
 """Samples, ranks, and regenerates below the threshold."""
 
@@ -131,21 +145,6 @@ def policy_named(name: str) -> Policy:
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise ConfigError(f"there is no policy {name!r}{hint} Known: {', '.join(POLICIES)}")
     return found
-
-
-def settled(policy: Policy) -> Policy:
-    """The policy for an answer that cannot be asked for again.
-
-    Wherever it would regenerate, it does what it names for exhausted attempts; so its action is
-    never ``regenerate``, whose text is the unfiltered answer.
-    """
-    instead = Action.ANNOTATE if policy.exhausted is Action.REGENERATE else policy.exhausted
-    changes = {
-        field: instead
-        for field in ("contradicted", "unsupported", "below")
-        if getattr(policy, field) is Action.REGENERATE
-    }
-    return policy.model_copy(update=changes)
 
 
 def decide(policy: Policy, answer: AttributedAnswer, card: ScoreCard) -> Decision:
@@ -188,10 +187,14 @@ def decide(policy: Policy, answer: AttributedAnswer, card: ScoreCard) -> Decisio
     return Decision(Action.ANNOTATE if reasons else Action.PASS, tuple(reasons), kept)
 
 
-def feedback(answer: AttributedAnswer) -> list[FailedSentence]:
-    """What a model should be told before it tries again: the failed sentences, and why."""
+def feedback(sentences: Sequence[Sentence]) -> list[FailedSentence]:
+    """What a model should be told before it tries again: the failed sentences, and why.
+
+    Args:
+        sentences: Those of an attributed or guarded answer.
+    """
     failed = []
-    for sentence in answer.sentences:
+    for sentence in sentences:
         phrases = [f'"{span.text}"' for span in sentence.spans if span.kind is SpanKind.NA]
         facts = [
             span.triple.text

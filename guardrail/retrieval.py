@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from guardrail.config import GraphConfig
 from guardrail.errors import GuardrailError, InputError, KnowledgeGraphError
+from guardrail.prompts import flatten, relevant_triples
 from guardrail.types import Entity, Evidence, LinkedEntity, Passage, Subgraph, Triple
 from kg.base import KnowledgeGraph
 
@@ -47,6 +48,10 @@ class Knowledge(NamedTuple):
     asked: str | None = None
     subgraphs: tuple[Subgraph, ...] = ()
     left_out: int = 0
+
+    def relevant_text(self, question: str) -> str:
+        """The facts that bear on a question as flat text, for a prompt (KaLMA 3.3)."""
+        return flatten(relevant_triples(question, self.subgraphs))
 
 
 class GraphRetriever:

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from guardrail import Evidence, GuardedAnswer, Guardrail, Policy, ScoreCard
-from guardrail.policy import ANNOTATE, policy_named
-from guardrail.retrieval import inline_evidence
+from guardrail import (
+    ANNOTATE,
+    Evidence,
+    GuardedAnswer,
+    Guardrail,
+    Policy,
+    ScoreCard,
+    inline_evidence,
+    policy_named,
+)
 from guardrail.types import Value
 
 __all__ = ["CheckBody", "RankBody", "Ranking", "check", "rank"]

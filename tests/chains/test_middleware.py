@@ -86,6 +86,18 @@ def test_tool_calls_are_left_alone(guard):
     assert messages[3].text.startswith("Mary Shelley was a writer [")
 
 
+def test_words_beside_a_tool_call_are_judged(guard):
+    call = AIMessage(
+        content=ANSWER, tool_calls=[{"name": "birth_year", "args": {"name": "Mary"}, "id": "1"}]
+    )
+    guarded = agent(call, TRUE_START, middleware=[GuardrailMiddleware(guard)], tools=[birth_year])
+    messages = guarded.invoke(ASKED)["messages"]
+    assert messages[1].tool_calls == call.tool_calls
+    assert messages[1].text.startswith("Mary Shelley was a writer [")
+    assert CANARY not in str(messages)
+    assert messages[2].content == "1797"
+
+
 @pytest.mark.parametrize("tools", [(), (birth_year,)], ids=["plain", "tools bound"])
 @pytest.mark.parametrize("mode", MODES)
 def test_no_stream_mode_leaks(guard, mode, tools):

@@ -78,6 +78,40 @@ def test_tool_calls_and_data_pass_untouched(guard):
     assert GuardrailRunnable(guard, data).invoke(QUESTION) == {"rows": [1, 2]}
 
 
+CALL = {"name": "look", "args": {"at": CANARY}, "id": "1", "type": "tool_call"}
+SIGNED = {"type": "thinking", "thinking": "hm", "signature": "s"}
+
+
+@pytest.mark.parametrize("way", ["invoke", "batch", "stream"])
+@pytest.mark.parametrize("content", [ANSWER, [SIGNED, {"type": "text", "text": ANSWER}]])
+def test_text_beside_a_tool_call_is_judged(guard, way, content):
+    said = AIMessage(content=content, tool_calls=[CALL])
+    guarded = GuardrailRunnable(guard, RunnableLambda(lambda _: said), style="none")
+    if way == "stream":
+        first, *rest = guarded.stream(QUESTION)
+        found = sum(rest, first)
+    else:
+        found = guarded.invoke(QUESTION) if way == "invoke" else guarded.batch([QUESTION])[0]
+    assert found.text == "Mary Shelley was a writer. Her mother was Mary Wollstonecraft."
+    assert found.tool_calls == said.tool_calls
+    assert found.response_metadata["guardrail"]["action"] == "filter"
+    if way != "stream" and isinstance(content, list):
+        assert found.content[0] == SIGNED  # the provider wants it back with the tool's result
+
+
+@pytest.mark.parametrize("way", ["invoke", "stream"])
+def test_refused_text_beside_a_tool_call_is_left_out(guard, way):
+    said = AIMessage(content=f"She was born on 4 May 1999 in {CANARY}.", tool_calls=[CALL])
+    guarded = GuardrailRunnable(guard, RunnableLambda(lambda _: said))
+    if way == "invoke":
+        found = guarded.invoke(QUESTION)
+    else:
+        first, *rest = guarded.stream(QUESTION)
+        found = sum(rest, first)
+    assert found.text == ""
+    assert found.tool_calls == said.tool_calls
+
+
 def test_a_streamed_tool_call_keeps_its_parts(guard):
     call = AIMessage(content="", tool_calls=[{"name": "look", "args": {"at": "sea"}, "id": "1"}])
     bound = RunnableLambda(lambda _: call)

@@ -101,7 +101,7 @@ def test_refusal_when_nothing_is_left_that_is_supported() -> None:
 
 
 def test_feedback_names_what_failed() -> None:
-    lines = [(one.text, one.reason) for one in feedback(ANSWER)]
+    lines = [(one.text, one.reason) for one in feedback(ANSWER.sentences)]
     assert lines == [
         ("Ada was born in 1800.", "but Ada, date of birth: 1815-12-10."),
         ("She liked tea.", 'no support is given for "tea"'),
