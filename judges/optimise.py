@@ -22,7 +22,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-__all__ = ["read_cross_encoder", "write_cross_encoder"]
+__all__ = ["Sizes", "read_cross_encoder", "read_sizes", "write_cross_encoder"]
 
 Array = NDArray[Any]
 
@@ -118,6 +118,41 @@ def read_cross_encoder(
             values = values * stored[place.scales].reshape(-1, 1)
         state[name] = values
     return state
+
+
+class Sizes(NamedTuple):
+    """Sizes of a cross-encoder, by the names of ``judges.training.model.EncoderConfig``."""
+
+    vocab_size: int
+    hidden_size: int
+    positions: int
+    layers: int
+    attention_heads: int
+    intermediate_size: int
+
+
+def read_sizes(path: Path) -> Sizes:
+    """Read the sizes of a file written by ``write_cross_encoder`` in 8 bits.
+
+    Raises:
+        ValueError: The file is of another kind.
+    """
+    try:
+        graph = onnx.load(str(path)).graph
+        shapes = {constant.name: tuple(constant.dims) for constant in graph.initializer}
+        nodes = {node.op_type: node for node in reversed(graph.node)}
+        linear = {n.output[0]: n for n in graph.node if n.op_type == "DynamicQuantizeMatMul"}
+        vocab_size, hidden_size = shapes[nodes["Gather"].input[0]]
+        return Sizes(
+            vocab_size,
+            hidden_size,
+            positions=shapes[nodes["Slice"].input[0]][0],
+            layers=sum(node.op_type == "MultiHeadAttention" for node in graph.node),
+            attention_heads=helper.get_node_attr_value(nodes["MultiHeadAttention"], "num_heads"),
+            intermediate_size=shapes[linear[nodes["Gelu"].input[0]].input[1]][1],
+        )
+    except Exception as error:
+        raise ValueError(f"{path} is no 8-bit cross-encoder of this project: {error}") from error
 
 
 def _fill(graph: _Graph, heads: Sequence[str], attention_heads: int) -> None:

@@ -25,6 +25,8 @@ MAX_LENGTH = 256
 """Word pieces of a pair at run time; the encoder was pre-trained up to this length."""
 CALIBRATION_SHARE = 0.3
 """Share of validation premises that temperatures are fitted on; error is measured on the rest."""
+LEAST_ROWS = 50
+"""Rows that a temperature is fitted on at least; fewer say more of chance than of the judge."""
 
 
 def write_judge(
@@ -35,6 +37,8 @@ def write_judge(
     tokenizer: Path,
     validation: Sequence[Row],
     version: str,
+    temperature: Mapping[str, float] | None = None,
+    history: str = "",
 ) -> tuple[list[Measured], list[Measured]]:
     """Export, calibrate and measure the judge.
 
@@ -45,6 +49,8 @@ def write_judge(
         tokenizer: The ``tokenizer.json`` the judge was trained with.
         validation: Rows that were not trained on.
         version: Version of the weights.
+        temperature: By head, for heads that too few rows of ``validation`` can tell.
+        history: What the model card adds on how the judge came about.
 
     Returns:
         What was measured in eight bits and in 32.
@@ -61,16 +67,22 @@ def write_judge(
             quantise=quantise,
         )
         _write_tokenizer(tokenizer, place / "tokenizer.json")
-    _write_card_file(folder, version, {}, [])
+    longest = min(MAX_LENGTH, model.config.positions)
+    _write_card_file(folder, version, longest, {}, [])
     shutil.copy(folder / "judge.json", full / "judge.json")
     scores = logits(folder, validation)
-    temperature = _temperatures(scores, validation)
+    temperature = {**dict.fromkeys(HEADS, 1.0), **(temperature or {})}
+    temperature |= _temperatures(scores, validation)
     measured = measure(scores, validation, temperature, unseen=calibration_rows(validation))
     compared = measure(logits(full, validation), validation, temperature)
-    _write_card_file(folder, version, temperature, measured)
+    _write_card_file(folder, version, longest, temperature, measured)
     shutil.copy(folder / "judge.json", full / "judge.json")
     write_card(
-        folder / "README.md", version, table(measured, compared), breakdown(scores, validation)
+        folder / "README.md",
+        version,
+        table(measured, compared),
+        breakdown(scores, validation),
+        history=history,
     )
     return measured, compared
 
@@ -83,7 +95,7 @@ def calibration_rows(rows: Sequence[Row]) -> list[bool]:
 def _temperatures(
     scores: Mapping[str, np.ndarray[tuple[int, ...], np.dtype[np.float32]]], rows: Sequence[Row]
 ) -> dict[str, float]:
-    """One temperature a head; every source counts alike, however many rows it has."""
+    """One temperature a head that enough rows tell; every source counts alike."""
     fitted = calibration_rows(rows)
     result = {}
     for head in HEADS:
@@ -91,8 +103,7 @@ def _temperatures(
             _label(row, head) if fit else NO_LABEL for row, fit in zip(rows, fitted, strict=True)
         ]
         chosen = [i for i, label in enumerate(labels) if label != NO_LABEL]
-        if not chosen:
-            result[head] = 1.0
+        if len(chosen) < LEAST_ROWS:
             continue
         sources = [rows[i].source for i in chosen]
         weights = np.array([1.0 / sources.count(source) for source in sources])
@@ -115,7 +126,11 @@ def _write_tokenizer(source: Path, target: Path) -> None:
 
 
 def _write_card_file(
-    folder: Path, version: str, temperature: Mapping[str, float], measured: Sequence[Measured]
+    folder: Path,
+    version: str,
+    longest: int,
+    temperature: Mapping[str, float],
+    measured: Sequence[Measured],
 ) -> None:
     metrics: dict[str, dict[str, float]] = {}
     for one in measured:
@@ -128,7 +143,7 @@ def _write_card_file(
     card = {
         "name": NAME,
         "version": version,
-        "max_length": MAX_LENGTH,
+        "max_length": longest,
         "labels": HEADS,
         "temperature": temperature,
         "metrics": metrics,

@@ -44,7 +44,7 @@ Wrong and missing facts are made: values swapped within a relation, dates and nu
 little, roles mixed up (father and son, born and died), facts dropped, other entities of the same
 name. The recipe is `python -m judges.training`, about 4,000 steps of 6,144 word pieces, the last
 third with falling rate; the weights are a running average.
-
+{history}
 ## Measured
 
 On rows that share no page, table, premise or entity with training. Accuracy of the attribution
@@ -74,7 +74,7 @@ The attribution head on CAQA rows: F1 by category, then micro-F1 by complexity.
 """
 
 
-def write_card(path: Path, version: str, table: str, breakdown: str) -> None:
+def write_card(path: Path, version: str, table: str, breakdown: str, *, history: str = "") -> None:
     """Write the model card.
 
     Args:
@@ -82,7 +82,12 @@ def write_card(path: Path, version: str, table: str, breakdown: str) -> None:
         version: Version of the weights.
         table: Measurements in Markdown.
         breakdown: The attribution head by category and complexity, in Markdown.
+        history: How the judge came about where it is not by the recipe alone; a paragraph.
     """
-    path.write_text(
-        _CARD.format(version=version, table=table, breakdown=breakdown), encoding="utf-8"
+    text = _CARD.format(
+        version=version,
+        table=table,
+        breakdown=breakdown,
+        history=f"\n{history}\n" if history else "",
     )
+    path.write_text(text, encoding="utf-8")

@@ -16,7 +16,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-__all__ = ["HEADS", "CrossEncoder", "EncoderConfig", "MaskBank", "load_pretrained"]
+from judges.onnx import JudgeCard
+from judges.optimise import read_cross_encoder, read_sizes
+
+__all__ = ["HEADS", "CrossEncoder", "EncoderConfig", "MaskBank", "load_judge", "load_pretrained"]
 
 HEADS: Mapping[str, tuple[str, ...]] = {
     "nli": ("entailment", "neutral", "contradiction"),
@@ -190,6 +193,30 @@ def load_pretrained(folder: Path, *, dropout: float = 0.1) -> CrossEncoder:
     if unexpected or any(not name.startswith("heads.") for name in missing):
         raise ValueError(f"{folder} holds no BERT encoder of the expected layout: {missing}")
     return model
+
+
+def load_judge(folder: Path, *, dropout: float = 0.1) -> tuple[CrossEncoder, JudgeCard]:
+    """Read a judge back from its 8-bit file, to go on training it.
+
+    Args:
+        folder: Holds ``model.onnx`` and ``judge.json``, as this recipe writes them.
+        dropout: Share of units dropped during training.
+
+    Returns:
+        The model and its description.
+
+    Raises:
+        ValueError: The folder holds a model of another kind.
+    """
+    card = JudgeCard.model_validate_json((folder / "judge.json").read_text("utf-8"))
+    if card.labels != HEADS:
+        raise ValueError(f"the judge in {folder} has other heads or labels than this recipe's")
+    path = folder / "model.onnx"
+    model = CrossEncoder(EncoderConfig(**read_sizes(path)._asdict(), dropout=dropout))
+    shapes = {name: tuple(values.shape) for name, values in model.state_dict().items()}
+    state = read_cross_encoder(path, shapes, heads=list(HEADS))
+    model.load_state_dict({name: torch.tensor(values) for name, values in state.items()})
+    return model, card
 
 
 def _renamed(state: Mapping[str, Tensor], layers: int) -> dict[str, Tensor]:

@@ -1,0 +1,74 @@
+"""A user's own labelled pairs, to go on training a judge on what it will be asked."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from guardrail.errors import InputError
+from judges.training.data import Split
+from judges.training.model import HEADS
+from judges.training.rows import Row, held_out, nli_row
+from judges.training.trainer import Stage
+
+__all__ = ["SOURCE", "curriculum_with", "read_own_rows"]
+
+SOURCE = "own"
+"""Source of these rows in mixtures and tables."""
+HELD_OUT = 0.2
+"""Share of premises that are measured and calibrated on instead of trained on."""
+PART = 0.25
+"""Part of what is read that own rows make up beside those of the recipe."""
+MOST_REPEATS = 10.0
+"""How often a round may meet one own row to reach that part."""
+
+
+def read_own_rows(path: Path) -> Split:
+    """Read JSON lines of ``{"premise": …, "hypothesis": …, "label": …}``.
+
+    A label is ``entailment``, ``neutral`` or ``contradiction``. A fifth of the premises, chosen
+    by their text, is held out.
+
+    Raises:
+        InputError: A line is malformed, or there are too few premises to hold one out.
+    """
+    split = Split([], [])
+    for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
+        try:
+            raw = json.loads(line)
+            row = nli_row(str(raw["premise"]), str(raw["hypothesis"]), raw["label"], SOURCE)
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(
+                f"{path}, line {number}: each line holds premise, hypothesis and a label out of "
+                f"{', '.join(HEADS['nli'])} ({type(error).__name__}: {error})"
+            ) from error
+        (split.validation if held_out(row.premise, HELD_OUT, salt=SOURCE) else split.train).append(
+            row
+        )
+    if not split.train or not split.validation:
+        raise InputError(f"{path} holds too few premises to train on some and measure on others")
+    return split
+
+
+def curriculum_with(
+    curriculum: Sequence[Stage], rows: Sequence[Row], *, going_on: bool
+) -> list[Stage]:
+    """The mixtures of a training run that may have own rows among its rows.
+
+    Args:
+        curriculum: The recipe's mixtures.
+        rows: All training rows.
+        going_on: The judge is trained already: only the last mixture is used.
+    """
+    counts = Counter(row.source for row in rows)
+    stages = [Stage(0, curriculum[-1].shares)] if going_on else list(curriculum)
+    if not counts[SOURCE]:
+        return stages
+    mixed = []
+    for start, shares in stages:
+        drawn = sum(share * counts[source] for source, share in shares.items())
+        each = PART / (1 - PART) * drawn / counts[SOURCE] if drawn else 1.0
+        mixed.append(Stage(start, {**shares, SOURCE: min(MOST_REPEATS, each)}))
+    return mixed
