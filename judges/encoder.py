@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ConfigDict, Field, FiniteFloat, ValidationError
+from pydantic import Field
 
 from guardrail.errors import JudgeError
-from guardrail.types import Value
 from judges.batching import distinct
-from judges.session import OnnxTextModel, Segments, open_session, softmax
+from judges.folder import Card, OnnxFolder
+from judges.session import Segments, open_session, softmax
 from judges.windows import spans
 
 __all__ = ["SHIPPED_ENCODER", "EncoderCard", "OnnxEncoder", "create_encoder"]
@@ -30,24 +28,13 @@ MAX_SENTENCES = 64
 """Sentences of a text whose coherence is judged; all pairs of them are compared."""
 
 
-class EncoderCard(Value):
-    """What ``encoder.json`` says of a model.
-
-    Attributes:
-        name: Name of the encoder.
-        version: Its version.
-        max_length: Most tokens of one sequence, special ones included.
-        labels: Labels of each head, in the order of its logits.
-        temperature: What the logits of a head are divided by, from calibration.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+class EncoderCard(Card):
+    """What ``encoder.json`` says of a model."""
 
     name: str = "encoder"
     version: str = "0"
     max_length: int = Field(default=256, ge=16)
     labels: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-    temperature: dict[str, FiniteFloat] = Field(default_factory=dict)
 
 
 def create_encoder(folder: Path | str | None = None, *, threads: int | None = None) -> OnnxEncoder:
@@ -60,7 +47,7 @@ def create_encoder(folder: Path | str | None = None, *, threads: int | None = No
     return OnnxEncoder(folder, threads=threads)
 
 
-class OnnxEncoder:
+class OnnxEncoder(OnnxFolder[EncoderCard]):
     """A sentence encoder with heads, as ONNX on the CPU.
 
     One loaded model serves as ``SentenceEncoder``, ``IntentClassifier``, ``DiscourseModel`` and
@@ -73,34 +60,12 @@ class OnnxEncoder:
         threads: Texts computed at the same time; all cores by default.
     """
 
+    _what = "encoder"
+
     def __init__(self, folder: Path | str | None = None, *, threads: int | None = None) -> None:
-        self._folder = Path(folder) if folder is not None else SHIPPED_ENCODER
-        self._model = _shared_model(self._folder.resolve(), threads)
-        self._lock = threading.Lock()
-        self._card: EncoderCard | None = None
+        place = SHIPPED_ENCODER if folder is None else Path(folder)
+        super().__init__(place, EncoderCard, threads=threads)
         self._discourse: Any = None
-
-    @property
-    def card(self) -> EncoderCard:
-        """What the encoder's ``encoder.json`` says.
-
-        Raises:
-            JudgeError: The file is missing or malformed.
-        """
-        with self._lock:
-            if self._card is None:
-                self._card = _read_card(self._folder / "encoder.json")
-        return self._card
-
-    @property
-    def name(self) -> str:
-        """Name and version, for the score log."""
-        return f"{self.card.name}-{self.card.version}"
-
-    def warm_up(self) -> None:
-        """Load the model; later calls do nothing."""
-        _ = self.card
-        self._model.warm_up()
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed n texts; shape [n, d], rows of unit length.
@@ -214,17 +179,3 @@ class OnnxEncoder:
         totals = np.bincount(owners, weights, minlength=len(wanted))
         means: NDArray[np.float64] = (sums / totals[:, None])[inverse]
         return means
-
-
-@lru_cache(maxsize=8)
-def _shared_model(folder: Path, threads: int | None) -> OnnxTextModel:
-    return OnnxTextModel(folder, threads=threads)
-
-
-def _read_card(path: Path) -> EncoderCard:
-    try:
-        return EncoderCard.model_validate_json(path.read_text("utf-8"))
-    except OSError as error:
-        raise JudgeError(f"the encoder's description cannot be read: {error}") from error
-    except ValidationError as error:
-        raise JudgeError(f"{path} does not describe an encoder: {error}") from error

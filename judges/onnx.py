@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ConfigDict, Field, FiniteFloat, ValidationError
 
 from guardrail.errors import JudgeError
-from guardrail.types import Category, Complexity, Judgement, NLIScores, Value
+from guardrail.types import Category, Complexity, Judgement, NLIScores
 from judges.base import AttributionItem, Pair
 from judges.batching import distinct
+from judges.folder import Card, OnnxFolder
 from judges.lifting import supported_shares
-from judges.session import OnnxTextModel, Running, Segments, softmax
+from judges.session import Running, Segments, softmax
 from judges.windows import pair_windows
 
 __all__ = ["HEADS", "SHIPPED", "JudgeCard", "OnnxJudge"]
@@ -40,27 +38,11 @@ HEADS: Mapping[str, tuple[str, ...]] = {
 """The heads a judge may have; the first label of a head stands for full support."""
 
 
-class JudgeCard(Value):
-    """What ``judge.json`` says of a model.
-
-    Attributes:
-        name: Name of the judge.
-        version: Its version.
-        max_length: Most tokens of one sequence, special ones included.
-        labels: Labels of each head, in the order of its logits.
-        temperature: What the logits of a head are divided by, from calibration.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
-
-    name: str
-    version: str
-    max_length: int = Field(ge=16)
-    labels: dict[str, tuple[str, ...]]
-    temperature: dict[str, FiniteFloat] = Field(default_factory=dict)
+class JudgeCard(Card):
+    """What ``judge.json`` says of a model."""
 
 
-class OnnxJudge:
+class OnnxJudge(OnnxFolder[JudgeCard]):
     """NLI and attribution with an ONNX cross-encoder; both share one loaded model.
 
     Texts longer than the model reads are judged in overlapping windows: a pair gets the result
@@ -74,33 +56,10 @@ class OnnxJudge:
         threads: Pairs computed at the same time; all cores by default.
     """
 
+    _what = "judge"
+
     def __init__(self, folder: Path | str | None = None, *, threads: int | None = None) -> None:
-        self._folder = Path(folder) if folder is not None else SHIPPED
-        self._model = _shared_model(self._folder.resolve(), threads)
-        self._lock = threading.Lock()
-        self._card: JudgeCard | None = None
-
-    @property
-    def card(self) -> JudgeCard:
-        """What the judge's ``judge.json`` says.
-
-        Raises:
-            JudgeError: The file is missing or malformed.
-        """
-        with self._lock:
-            if self._card is None:
-                self._card = _read_card(self._folder / "judge.json")
-        return self._card
-
-    @property
-    def name(self) -> str:
-        """Name and version, for the score log."""
-        return f"{self.card.name}-{self.card.version}"
-
-    def warm_up(self) -> None:
-        """Load the model; later calls do nothing."""
-        _ = self.card
-        self._model.warm_up()
+        super().__init__(SHIPPED if folder is None else Path(folder), JudgeCard, threads=threads)
 
     def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
         """Judge n pairs; the result has length n and the order of the input.
@@ -137,6 +96,13 @@ class OnnxJudge:
         """Tokens of n pairs, special ones included; longer than ``max_length`` means windows."""
         ids = self._model.tokenize([text for pair in pairs for text in pair])
         return [len(ids[i]) + len(ids[i + 1]) + SPECIAL_TOKENS for i in range(0, len(ids), 2)]
+
+    def _read_card(self, path: Path) -> JudgeCard:
+        card = super()._read_card(path)
+        for head, labels in HEADS.items():
+            if head in card.labels and sorted(card.labels[head]) != sorted(labels):
+                raise JudgeError(f"{path}: head {head!r} must have the labels {', '.join(labels)}")
+        return card
 
     def _judgements(
         self, items: Sequence[AttributionItem], rows: Sequence[_Row | None]
@@ -231,24 +197,6 @@ class _Owner(NamedTuple):
 
     pair: int
     part: int
-
-
-@lru_cache(maxsize=8)
-def _shared_model(folder: Path, threads: int | None) -> OnnxTextModel:
-    return OnnxTextModel(folder, threads=threads)
-
-
-def _read_card(path: Path) -> JudgeCard:
-    try:
-        card = JudgeCard.model_validate_json(path.read_text("utf-8"))
-    except OSError as error:
-        raise JudgeError(f"the judge's description cannot be read: {error}") from error
-    except ValidationError as error:
-        raise JudgeError(f"{path} does not describe a judge: {error}") from error
-    for head, labels in HEADS.items():
-        if head in card.labels and sorted(card.labels[head]) != sorted(labels):
-            raise JudgeError(f"{path}: head {head!r} must have the labels {', '.join(labels)}")
-    return card
 
 
 def _deciding(

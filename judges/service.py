@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Hashable, Sequence
+from typing import Generic, TypeVar
 
 from guardrail.types import Judgement, NLIScores
 from judges.base import AttributionItem, AttributionJudge, NLIJudge, Pair
@@ -16,36 +18,45 @@ from judges.microbatcher import (
 
 __all__ = ["AttributionService", "JudgeService"]
 
+Judge = TypeVar("Judge", NLIJudge, AttributionJudge)
+Item = TypeVar("Item", bound=Hashable)
+Result = TypeVar("Result")
 
-class JudgeService(MicroBatcher[Pair, NLIScores]):
-    """An NLI judge shared by threads and coroutines; itself an ``NLIJudge``.
+
+class _Service(MicroBatcher[Item, Result], Generic[Judge, Item, Result]):
+    """What both services share.
 
     Args:
         judge: Does the work.
         max_wait_ms: Longest wait for company, milliseconds.
-        max_batch_pairs: Most pairs of a batch.
-        cache_size: Pairs to remember; 0 for none.
-        max_queue: Most pairs that wait to be judged; further callers wait outside.
+        max_batch: Most items of a batch.
+        cache_size: Items to remember; 0 for none.
+        max_queue: Most items that wait to be judged; further callers wait outside.
     """
 
     def __init__(
         self,
-        judge: NLIJudge,
+        judge: Judge,
         *,
         max_wait_ms: float = MAX_WAIT_MS,
-        max_batch_pairs: int = MAX_BATCH,
+        max_batch: int = MAX_BATCH,
         cache_size: int = CACHE_SIZE,
         max_queue: int = MAX_QUEUE,
     ) -> None:
         super().__init__(
-            judge.judge,
+            self._work_of(judge),
             key=lambda: judge.name,
             max_wait_ms=max_wait_ms,
-            max_batch=max_batch_pairs,
+            max_batch=max_batch,
             cache_size=cache_size,
             max_queue=max_queue,
         )
-        self._judge = judge
+        self._judge: Judge = judge
+
+    @staticmethod
+    @abstractmethod
+    def _work_of(judge: Judge) -> Callable[[Sequence[Item]], Sequence[Result]]:
+        """The method that computes a batch."""
 
     @property
     def name(self) -> str:
@@ -55,6 +66,22 @@ class JudgeService(MicroBatcher[Pair, NLIScores]):
     def warm_up(self) -> None:
         """Load the model; later calls do nothing."""
         self._judge.warm_up()
+
+
+class JudgeService(_Service[NLIJudge, Pair, NLIScores]):
+    """An NLI judge shared by threads and coroutines; itself an ``NLIJudge``.
+
+    Args:
+        judge: Does the work.
+        max_wait_ms: Longest wait for company, milliseconds.
+        max_batch: Most pairs of a batch.
+        cache_size: Pairs to remember; 0 for none.
+        max_queue: Most pairs that wait to be judged; further callers wait outside.
+    """
+
+    @staticmethod
+    def _work_of(judge: NLIJudge) -> Callable[[Sequence[Pair]], Sequence[NLIScores]]:
+        return judge.judge
 
     def judge(self, pairs: Sequence[Pair], *, timeout_s: float | None = None) -> list[NLIScores]:
         """Judge n pairs from any thread; the result has the order of the input.
@@ -74,44 +101,20 @@ class JudgeService(MicroBatcher[Pair, NLIScores]):
         return await self.acall(pairs)
 
 
-class AttributionService(MicroBatcher[AttributionItem, Judgement]):
+class AttributionService(_Service[AttributionJudge, AttributionItem, Judgement]):
     """An attribution judge shared by threads and coroutines; itself an ``AttributionJudge``.
 
     Args:
         judge: Does the work.
         max_wait_ms: Longest wait for company, milliseconds.
-        max_batch_items: Most items of a batch.
+        max_batch: Most items of a batch.
         cache_size: Items to remember; 0 for none.
         max_queue: Most items that wait to be judged; further callers wait outside.
     """
 
-    def __init__(
-        self,
-        judge: AttributionJudge,
-        *,
-        max_wait_ms: float = MAX_WAIT_MS,
-        max_batch_items: int = MAX_BATCH,
-        cache_size: int = CACHE_SIZE,
-        max_queue: int = MAX_QUEUE,
-    ) -> None:
-        super().__init__(
-            judge.attribute,
-            key=lambda: judge.name,
-            max_wait_ms=max_wait_ms,
-            max_batch=max_batch_items,
-            cache_size=cache_size,
-            max_queue=max_queue,
-        )
-        self._judge = judge
-
-    @property
-    def name(self) -> str:
-        """Name and version of the judge, for the score log."""
-        return self._judge.name
-
-    def warm_up(self) -> None:
-        """Load the model; later calls do nothing."""
-        self._judge.warm_up()
+    @staticmethod
+    def _work_of(judge: AttributionJudge) -> Callable[[Sequence[AttributionItem]], list[Judgement]]:
+        return judge.attribute
 
     def attribute(
         self, items: Sequence[AttributionItem], *, timeout_s: float | None = None

@@ -6,25 +6,17 @@ answer: the logits of "1" and "0" as first token.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from guardrail.errors import ConfigError, JudgeError
+from guardrail.errors import JudgeError
 from guardrail.types import NLIScores
 from judges.base import Pair
-from judges.batching import distinct
-from judges.session import readable
-from judges.torch_runner import (
-    Prepared,
-    TorchRunner,
-    chosen_dtype,
-    load_pretrained,
-    prepared_ahead,
-)
+from judges.torch_judge import TorchJudge
+from judges.torch_runner import Prepared, TorchRunner
 from judges.windows import pair_windows
 
 __all__ = ["T5True"]
@@ -38,7 +30,7 @@ TOKEN_BUDGET = 16_384
 PREMISE, HYPOTHESIS = "premise:", "hypothesis:"
 
 
-class T5True:
+class T5True(TorchJudge):
     """An NLI judge from a T5 model that was trained to say "1" for entailment and "0" else.
 
     It does not tell contradiction: what is not entailed counts as neutral. Premises that are
@@ -53,6 +45,10 @@ class T5True:
         compiled: Run the model through ``torch.compile``.
     """
 
+    _kind = "t5-true"
+    _example = "google/flan-t5-small"
+    _auto_class = "AutoModelForSeq2SeqLM"
+
     def __init__(
         self,
         model: str | None,
@@ -63,62 +59,22 @@ class T5True:
         token_budget: int = TOKEN_BUDGET,
         compiled: bool = False,
     ) -> None:
-        if not model:
-            raise ConfigError("a T5 judge needs a model, as in 't5-true:google/flan-t5-small'")
-        self._id = model
-        self._device = device
-        self._dtype = dtype
+        super().__init__(model, device=device, dtype=dtype)
         self._max_length = max_length
         self._budget = token_budget
         self._compiled = compiled
-        self._lock = threading.Lock()
-        self._tokenizer: Any = None
-        self._runner: TorchRunner | None = None
         self._said: list[int] = []
         self._answers = (0, 0)
 
-    @property
-    def name(self) -> str:
-        """Name of the judge, for the score log."""
-        return f"t5-true:{self._id}"
-
-    def warm_up(self) -> None:
-        """Load the model; later calls do nothing.
-
-        Raises:
-            JudgeError: The model does not exist or has no tokens "1" and "0".
-            MissingExtraError: torch or transformers is missing.
-        """
-        with self._lock:
-            if self._runner is not None:
-                return
-            device, dtype = chosen_dtype(self._device, self._dtype)
-            model, self._tokenizer = load_pretrained(
-                self._id, "AutoModelForSeq2SeqLM", device=device, dtype=dtype
-            )
-            self._said, self._answers = self._first_difference(*self._ids("10"))
-            self._runner = TorchRunner(
-                model,
-                pad_id=self._tokenizer.pad_token_id,
-                token_budget=self._budget,
-                compiled=self._compiled,
-                outputs=self._first_step,
-            )
-
-    def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
-        """Judge n pairs; the result has length n and the order of the input.
-
-        Raises:
-            JudgeError: The model cannot be loaded or gave no usable output.
-        """
-        self.warm_up()
-        wanted, inverse = distinct(pairs)
-        assert self._runner is not None
-        results: list[NLIScores] = []
-        for chunk in prepared_ahead(self._prepare, wanted):
-            rows = self._runner.run(chunk.sequences, name=self.name)
-            results.extend(_chunk_scores(chunk, rows))
-        return [results[i] for i in inverse]
+    def _runner_of(self, model: Any) -> TorchRunner:
+        self._said, self._answers = self._first_difference(*self._ids("10"))
+        return TorchRunner(
+            model,
+            pad_id=self._tokenizer.pad_token_id,
+            token_budget=self._budget,
+            compiled=self._compiled,
+            outputs=self._first_step,
+        )
 
     def _prepare(self, pairs: Sequence[Pair]) -> Prepared:
         before, between = self._ids([PREMISE, HYPOTHESIS])
@@ -129,14 +85,8 @@ class T5True:
         for i in range(len(pairs)):
             for window in pair_windows(texts[2 * i], texts[2 * i + 1], capacity):
                 first = [*before, *window.premise, *between]
-                chunk.add([*first, *window.hypothesis, *end], len(first), (i, window.part))
+                chunk.add([*first, *window.hypothesis, *end], (i, window.part))
         return chunk
-
-    def _ids(self, texts: Sequence[str]) -> list[list[int]]:
-        cleaned = [readable(text) for text in texts]
-        encoded = self._tokenizer(cleaned, add_special_tokens=False, verbose=False)
-        ids: list[list[int]] = encoded["input_ids"]
-        return ids
 
     def _first_difference(
         self, one: list[int], zero: list[int]
@@ -163,13 +113,14 @@ class T5True:
         chances = logits[:, list(self._answers)].float().softmax(-1)
         return chances[:, :1]
 
-
-def _chunk_scores(chunk: Prepared, rows: NDArray[np.float32]) -> list[NLIScores]:
-    """The most entailing window of the least entailed part of each hypothesis."""
-    best: dict[tuple[int, int], float] = {}
-    for owner, row in zip(chunk.owners, rows, strict=True):
-        best[owner] = max(best.get(owner, 0.0), float(row[0]))
-    scores = [1.0] * chunk.count
-    for (i, _), chance in best.items():
-        scores[i] = min(scores[i], chance)
-    return [NLIScores(entailment=score, neutral=1 - score, contradiction=0.0) for score in scores]
+    def _chunk_scores(self, chunk: Prepared, rows: NDArray[np.float32]) -> list[NLIScores]:
+        """The most entailing window of the least entailed part of each hypothesis."""
+        best: dict[tuple[int, int], float] = {}
+        for owner, row in zip(chunk.owners, rows, strict=True):
+            best[owner] = max(best.get(owner, 0.0), float(row[0]))
+        scores = [1.0] * chunk.count
+        for (i, _), chance in best.items():
+            scores[i] = min(scores[i], chance)
+        return [
+            NLIScores(entailment=score, neutral=1 - score, contradiction=0.0) for score in scores
+        ]

@@ -98,7 +98,8 @@ class Prepared:
     Attributes:
         count: Pairs in the chunk.
         sequences: Token ids of each window of each pair, special ones included.
-        borders: Where the second text of each sequence begins.
+        borders: Where the second text of each sequence begins; empty for models without
+            segment ids.
         owners: Pair of the chunk, and part of its hypothesis, that each sequence is of.
     """
 
@@ -107,11 +108,12 @@ class Prepared:
     borders: list[int] = field(default_factory=list)
     owners: list[tuple[int, int]] = field(default_factory=list)
 
-    def add(self, sequence: list[int], border: int, owner: tuple[int, int]) -> None:
+    def add(self, sequence: list[int], owner: tuple[int, int], border: int | None = None) -> None:
         """Append a sequence."""
         self.sequences.append(sequence)
-        self.borders.append(border)
         self.owners.append(owner)
+        if border is not None:
+            self.borders.append(border)
 
 
 def prepared_ahead(

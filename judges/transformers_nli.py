@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from guardrail.errors import ConfigError, JudgeError
+from guardrail.errors import JudgeError
 from guardrail.types import NLIScores
 from judges.base import Pair
 from judges.batching import distinct
-from judges.session import readable, softmax
-from judges.torch_runner import (
-    Prepared,
-    TorchRunner,
-    chosen_dtype,
-    load_pretrained,
-    prepared_ahead,
-)
+from judges.session import softmax
+from judges.torch_judge import TorchJudge
+from judges.torch_runner import Prepared, TorchRunner
 from judges.windows import pair_windows
 
 __all__ = ["TransformersNLI", "label_columns"]
@@ -67,7 +61,7 @@ def label_columns(id2label: Mapping[int, str]) -> dict[str, int]:
     return columns
 
 
-class TransformersNLI:
+class TransformersNLI(TorchJudge):
     """An NLI judge from a Hugging Face sequence classifier of any label order.
 
     Models with two labels (entailment or not) give ``neutral`` for the second. Premises that
@@ -83,6 +77,10 @@ class TransformersNLI:
         compiled: Run through ``torch.compile``, over few padded lengths.
     """
 
+    _kind = "transformers"
+    _example = "facebook/bart-large-mnli"
+    _auto_class = "AutoModelForSequenceClassification"
+
     def __init__(
         self,
         model: str | None,
@@ -93,73 +91,29 @@ class TransformersNLI:
         token_budget: int = TOKEN_BUDGET,
         compiled: bool = False,
     ) -> None:
-        if not model:
-            raise ConfigError(
-                "this judge needs a model, as in 'transformers:facebook/bart-large-mnli'"
-            )
-        self._id = model
-        self._device = device
-        self._dtype = dtype
+        super().__init__(model, device=device, dtype=dtype)
         self._labels = labels
         self._budget = token_budget
         self._compiled = compiled
-        self._lock = threading.Lock()
-        self._tokenizer: Any = None
-        self._runner: TorchRunner | None = None
         self._columns: dict[str, int] = {}
         self._max_length = DEFAULT_LENGTH
         self._segments = False
 
-    @property
-    def name(self) -> str:
-        """Name of the judge, for the score log."""
-        return f"transformers:{self._id}"
-
-    def warm_up(self) -> None:
-        """Load the model; later calls do nothing.
-
-        Raises:
-            JudgeError: The model does not exist or is no NLI model.
-            MissingExtraError: torch or transformers is missing.
-        """
-        with self._lock:
-            if self._runner is not None:
-                return
-            device, dtype = chosen_dtype(self._device, self._dtype)
-            model, self._tokenizer = load_pretrained(
-                self._id, "AutoModelForSequenceClassification", device=device, dtype=dtype
-            )
-            config = model.config
-            names = dict(enumerate(self._labels)) if self._labels else config.id2label
-            self._columns = label_columns(names)
-            self._max_length = _longest(config, self._tokenizer)
-            self._segments = getattr(config, "type_vocab_size", 0) > 1
-            pad = self._tokenizer.pad_token_id
-            self._runner = TorchRunner(
-                model,
-                pad_id=config.eos_token_id if pad is None else pad,
-                token_budget=self._budget,
-                compiled=self._compiled,
-                positions=self._max_length,
-                outputs=lambda loaded, inputs: loaded(**inputs).logits,
-            )
-
-    def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
-        """Judge n pairs; the result has length n and the order of the input.
-
-        Raises:
-            JudgeError: The model cannot be loaded or gave no usable output.
-        """
-        self.warm_up()
-        wanted, inverse = distinct(pairs)
-        assert self._runner is not None
-        results: list[NLIScores] = []
-        for chunk in prepared_ahead(self._prepare, wanted):
-            logits = self._runner.run(
-                chunk.sequences, borders=chunk.borders if self._segments else (), name=self.name
-            )
-            results.extend(self._chunk_scores(chunk, logits))
-        return [results[i] for i in inverse]
+    def _runner_of(self, model: Any) -> TorchRunner:
+        config = model.config
+        names = dict(enumerate(self._labels)) if self._labels else config.id2label
+        self._columns = label_columns(names)
+        self._max_length = _longest(config, self._tokenizer)
+        self._segments = getattr(config, "type_vocab_size", 0) > 1
+        pad = self._tokenizer.pad_token_id
+        return TorchRunner(
+            model,
+            pad_id=config.eos_token_id if pad is None else pad,
+            token_budget=self._budget,
+            compiled=self._compiled,
+            positions=self._max_length,
+            outputs=lambda loaded, inputs: loaded(**inputs).logits,
+        )
 
     def _prepare(self, pairs: Sequence[Pair]) -> Prepared:
         texts, places = distinct([text for pair in pairs for text in pair])
@@ -170,13 +124,14 @@ class TransformersNLI:
         for i in range(len(pairs)):
             for window in pair_windows(ids[places[2 * i]], ids[places[2 * i + 1]], capacity):
                 first = [*before, *window.premise, *between]
-                chunk.add([*first, *window.hypothesis, *after], len(first), (i, window.part))
+                border = len(first) if self._segments else None
+                chunk.add([*first, *window.hypothesis, *after], (i, window.part), border)
         return chunk
 
-    def _chunk_scores(self, chunk: Prepared, logits: NDArray[np.float32]) -> list[NLIScores]:
+    def _chunk_scores(self, chunk: Prepared, rows: NDArray[np.float32]) -> list[NLIScores]:
         """The most decided window of the least entailed part of each hypothesis."""
         best: dict[tuple[int, int], NLIScores] = {}
-        for owner, row in zip(chunk.owners, softmax(logits), strict=True):
+        for owner, row in zip(chunk.owners, softmax(rows), strict=True):
             found = self._scores(row)
             if owner not in best or found.neutral < best[owner].neutral:
                 best[owner] = found
@@ -193,15 +148,6 @@ class TransformersNLI:
             neutral=values.get("neutral", values.get("neither", 0.0)),
             contradiction=values.get("contradiction", 0.0),
         )
-
-    def _ids(self, texts: Sequence[str]) -> list[list[int]]:
-        if not texts:
-            return []
-        encoded = self._tokenizer(
-            [readable(text) for text in texts], add_special_tokens=False, verbose=False
-        )
-        ids: list[list[int]] = encoded["input_ids"]
-        return ids
 
     def _frame(self) -> tuple[list[int], list[int], list[int]]:
         """Special tokens before, between and after the two texts of a pair."""

@@ -1,0 +1,94 @@
+"""A shipped model as a folder: ONNX file, tokenizer, and a description in JSON."""
+
+from __future__ import annotations
+
+import threading
+from functools import lru_cache
+from pathlib import Path
+from typing import ClassVar, Generic, TypeVar
+
+from pydantic import ConfigDict, Field, FiniteFloat, ValidationError
+
+from guardrail.errors import JudgeError
+from guardrail.types import Value
+from judges.session import OnnxTextModel
+
+__all__ = ["Card", "OnnxFolder"]
+
+
+class Card(Value):
+    """What a folder's description says of its model.
+
+    Attributes:
+        name: Name of the model.
+        version: Its version.
+        max_length: Most tokens of one sequence, special ones included.
+        labels: Labels of each head, in the order of its logits.
+        temperature: What the logits of a head are divided by, from calibration.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+
+    name: str
+    version: str
+    max_length: int = Field(ge=16)
+    labels: dict[str, tuple[str, ...]]
+    temperature: dict[str, FiniteFloat] = Field(default_factory=dict)
+
+
+CardKind = TypeVar("CardKind", bound=Card)
+
+
+class OnnxFolder(Generic[CardKind]):
+    """Loads description and model on first use; one folder is loaded once a process.
+
+    Args:
+        folder: Holds ``model.onnx``, ``tokenizer.json`` and the description.
+        card: Kind of the description.
+        threads: Sequences computed at the same time; all cores by default.
+    """
+
+    _what: ClassVar[str]
+    """The model in words, which names its description too: ``judge`` for ``judge.json``."""
+
+    def __init__(self, folder: Path, card: type[CardKind], *, threads: int | None) -> None:
+        self._folder = folder
+        self._kind = card
+        self._model = _shared_model(folder.resolve(), threads)
+        self._lock = threading.Lock()
+        self._card: CardKind | None = None
+
+    @property
+    def card(self) -> CardKind:
+        """What the model's description says.
+
+        Raises:
+            JudgeError: The file is missing or malformed.
+        """
+        with self._lock:
+            if self._card is None:
+                self._card = self._read_card(self._folder / f"{self._what}.json")
+        return self._card
+
+    @property
+    def name(self) -> str:
+        """Name and version, for the score log."""
+        return f"{self.card.name}-{self.card.version}"
+
+    def warm_up(self) -> None:
+        """Load the model; later calls do nothing."""
+        _ = self.card
+        self._model.warm_up()
+
+    def _read_card(self, path: Path) -> CardKind:
+        try:
+            return self._kind.model_validate_json(path.read_text("utf-8"))
+        except OSError as error:
+            raise JudgeError(f"the {self._what}'s description cannot be read: {error}") from error
+        except ValidationError as error:
+            raise JudgeError(f"{path} is no description of a model: {error}") from error
+
+
+@lru_cache(maxsize=8)
+def _shared_model(folder: Path, threads: int | None) -> OnnxTextModel:
+    return OnnxTextModel(folder, threads=threads)

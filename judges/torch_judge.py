@@ -1,0 +1,109 @@
+"""What NLI judges on PyTorch share: loading on first use, chunks of pairs, token ids."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guardrail.errors import ConfigError
+from guardrail.types import NLIScores
+from judges.base import Pair
+from judges.batching import distinct
+from judges.session import readable
+from judges.torch_runner import (
+    Prepared,
+    TorchRunner,
+    chosen_dtype,
+    load_pretrained,
+    prepared_ahead,
+)
+
+__all__ = ["TorchJudge"]
+
+
+class TorchJudge(ABC):
+    """An NLI judge from a Hugging Face model.
+
+    Args:
+        model: Model id or folder.
+        device: ``cuda``, ``cpu``, …; the GPU where there is one by default.
+        dtype: ``bfloat16``, ``float32``, …; bfloat16 on a GPU by default.
+    """
+
+    _kind: ClassVar[str]
+    """What stands before the colon of the judge's name."""
+    _example: ClassVar[str]
+    """A model that such a judge may be made from."""
+    _auto_class: ClassVar[str]
+    """Class of ``transformers`` that loads it."""
+
+    def __init__(self, model: str | None, *, device: str | None, dtype: str | None) -> None:
+        if not model:
+            raise ConfigError(f"this judge needs a model, as in '{self._kind}:{self._example}'")
+        self._id = model
+        self._device = device
+        self._dtype = dtype
+        self._lock = threading.Lock()
+        self._tokenizer: Any = None
+        self._runner: TorchRunner | None = None
+
+    @property
+    def name(self) -> str:
+        """Name of the judge, for the score log."""
+        return f"{self._kind}:{self._id}"
+
+    def warm_up(self) -> None:
+        """Load the model; later calls do nothing.
+
+        Raises:
+            JudgeError: The model does not exist or cannot do what the judge asks of it.
+            MissingExtraError: torch or transformers is missing.
+        """
+        with self._lock:
+            if self._runner is None:
+                device, dtype = chosen_dtype(self._device, self._dtype)
+                model, self._tokenizer = load_pretrained(
+                    self._id, self._auto_class, device=device, dtype=dtype
+                )
+                self._runner = self._runner_of(model)
+
+    def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
+        """Judge n pairs; the result has length n and the order of the input.
+
+        Raises:
+            JudgeError: The model cannot be loaded or gave no usable output.
+        """
+        self.warm_up()
+        wanted, inverse = distinct(pairs)
+        assert self._runner is not None
+        results: list[NLIScores] = []
+        for chunk in prepared_ahead(self._prepare, wanted):
+            rows = self._runner.run(chunk.sequences, borders=chunk.borders, name=self.name)
+            results.extend(self._chunk_scores(chunk, rows))
+        return [results[i] for i in inverse]
+
+    def _ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """Token ids of n texts, without special tokens and without truncation."""
+        if not texts:
+            return []
+        cleaned = [readable(text) for text in texts]
+        encoded = self._tokenizer(cleaned, add_special_tokens=False, verbose=False)
+        ids: list[list[int]] = encoded["input_ids"]
+        return ids
+
+    @abstractmethod
+    def _runner_of(self, model: Any) -> TorchRunner:
+        """Settle what depends on the loaded model, and say how it is run."""
+
+    @abstractmethod
+    def _prepare(self, pairs: Sequence[Pair]) -> Prepared:
+        """Token sequences of a chunk of pairs."""
+
+    @abstractmethod
+    def _chunk_scores(self, chunk: Prepared, rows: NDArray[np.float32]) -> list[NLIScores]:
+        """Scores of a chunk's pairs from the outputs of its sequences."""
