@@ -36,6 +36,11 @@ UNWANTED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 """Control characters and lone surrogates: no text, and no JSON either."""
 
 
+PROBES = 3
+"""Rows that fail alone, none having come through, before a part is taken to be down: enough to
+tell a bad row from a dead part, few enough not to keep callers of a dead one waiting."""
+
+
 class Row(NamedTuple):
     """One answer to check.
 
@@ -257,7 +262,22 @@ class Pipeline:
         return retriever.retrieve([(question, "") for question in questions])
 
     def run(self, rows: Sequence[Row]) -> list[Checked]:
-        """Check n rows in one pass; a part that fails is told in each row's problems."""
+        """Check n rows in one pass; a part that fails is told in the rows' problems.
+
+        After a failure every row is checked alone, so that only the rows that cause it go
+        without that part. Where the first few fail alone too, the part is down for all.
+        """
+        checked = self._pass(rows)
+        if len(rows) < 2 or not any(one.problems for one in checked):
+            return checked
+        alone: list[Checked] = []
+        for row in rows:
+            alone += self._pass([row])
+            if len(alone) == PROBES and all(one.problems for one in alone):
+                return checked
+        return alone
+
+    def _pass(self, rows: Sequence[Row]) -> list[Checked]:
         from guardrail.attribution import AttributionRequest
         from guardrail.phrases import parse
 

@@ -1,0 +1,71 @@
+"""A row that a part cannot cope with stays the only one without it."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from guardrail import Action, CheckRequest, Guardrail, GuardrailConfig, JudgeError, Passage
+from guardrail.types import NLIScores
+from judges.base import Pair
+from judges.registry import register
+
+GOOD = "Artemisia was painting in Rome."
+BAD = "Artemisia was painting with a curse."
+
+
+class Squeamish:
+    """A judge that finds everything entailed and chokes on curses."""
+
+    name = "squeamish-1"
+
+    def __init__(self, model: str | None) -> None:
+        self.calls = 0
+
+    def warm_up(self) -> None:
+        """Nothing to load."""
+
+    def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
+        self.calls += 1
+        if any("curse" in text for pair in pairs for text in pair):
+            raise JudgeError("I cannot read that")
+        return [NLIScores(entailment=1.0, neutral=0.0, contradiction=0.0) for _ in pairs]
+
+
+@pytest.fixture
+def judge() -> Squeamish:
+    made = Squeamish(None)
+    register("squeamish", lambda model: made)
+    return made
+
+
+def checked(answers: Sequence[str]) -> list[Action]:
+    with Guardrail(GuardrailConfig(judge="squeamish")) as guard:
+        results = guard.check_batch(
+            [
+                CheckRequest(question="Who?", answer=answer, evidence=(Passage(text=answer),))
+                for answer in answers
+            ]
+        )
+    for answer, result in zip(answers, results, strict=True):
+        problems = [(one.part, one.message) for one in result.errors]
+        assert result.original == answer
+        assert problems == (
+            [("judge", "I cannot read that")] if "UNV" in result.action.name else []
+        )
+    return [result.action for result in results]
+
+
+@pytest.mark.parametrize("place", [0, 3, 11])
+def test_one_bad_row_leaves_the_others_of_its_pass_verified(judge: Squeamish, place: int) -> None:
+    answers = [GOOD] * 12
+    answers[place] = BAD
+    actions = checked(answers)
+    assert actions.pop(place) is Action.UNVERIFIED
+    assert set(actions) == {Action.PASS}
+
+
+def test_a_part_that_is_down_is_not_asked_once_a_row(judge: Squeamish) -> None:
+    assert set(checked([BAD] * 40)) == {Action.UNVERIFIED}
+    once = judge.calls
+    checked([BAD])
+    assert once <= 4 * (judge.calls - once)
