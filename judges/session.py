@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -82,8 +83,14 @@ def open_session(path: Path) -> Any:
         raise JudgeError(f"the model {path} cannot be read: {error}") from error
 
 
+_models: weakref.WeakSet[OnnxTextModel] = weakref.WeakSet()
+"""Every model of this process, for its forked children."""
+
+
 class OnnxTextModel:
     """A BERT-like ONNX model with its tokenizer, loaded on first use and safe to share.
+
+    A forked child uses what its parent loaded, with threads of its own.
 
     Args:
         folder: Holds ``model.onnx`` and ``tokenizer.json``.
@@ -101,6 +108,7 @@ class OnnxTextModel:
         self._pool: ThreadPoolExecutor | None = None
         self._outputs: list[str] = []
         self._ends = (0, 0)
+        _models.add(self)
 
     def warm_up(self) -> None:
         """Load model and tokenizer; later calls do nothing.
@@ -182,8 +190,26 @@ class OnnxTextModel:
         self._ends = (start, end)
         self._outputs = [output.name for output in session.get_outputs()]
         self._tokenizer = tokenizer
-        self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="judge")
+        self._pool = self._new_pool()
         self._session = session
+
+    def _new_pool(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(self.threads, thread_name_prefix="judge")
+
+    def _forked(self) -> None:
+        """Replace what does not live on in a forked child: threads, and whoever held the lock."""
+        self._lock = threading.Lock()
+        if self._pool is not None:
+            self._pool = self._new_pool()
+
+
+def _after_fork() -> None:
+    for model in list(_models):
+        model._forked()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 class Running:
