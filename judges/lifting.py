@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from guardrail.types import Category, Judgement, NLIScores
 from judges.base import AttributionItem, NLIJudge, Pair
@@ -50,11 +51,21 @@ def sub_facts(answer: str) -> tuple[str, ...]:
     return tuple(facts)
 
 
-def supported_shares(judge: NLIJudge, items: Sequence[AttributionItem]) -> list[float]:
-    """Share of each answer's sub-facts that the evidence entails; 0 where there is none."""
+def supported_shares(
+    judge: NLIJudge,
+    items: Sequence[AttributionItem],
+    known: Mapping[Pair, NLIScores] = MappingProxyType({}),
+) -> list[float]:
+    """Share of each answer's sub-facts that the evidence entails; 0 where there is none.
+
+    Args:
+        judge: Judges evidence against each sub-fact.
+        items: The answers and their evidence.
+        known: What the judge said of pairs already; they are not asked for again.
+    """
     return [
         sum(score.label == "entailment" for score in scores) / len(scores) if scores else 0.0
-        for scores in _judge_facts(judge, items)
+        for scores in _judge_facts(judge, items, known)
     ]
 
 
@@ -87,13 +98,18 @@ class LiftedJudge:
         Raises:
             JudgeError: The model cannot be loaded or gave no usable output.
         """
-        return [_judgement(scores) for scores in _judge_facts(self.nli, items)]
+        return [_judgement(scores) for scores in _judge_facts(self.nli, items, {})]
 
 
-def _judge_facts(judge: NLIJudge, items: Sequence[AttributionItem]) -> list[list[NLIScores]]:
+def _judge_facts(
+    judge: NLIJudge, items: Sequence[AttributionItem], known: Mapping[Pair, NLIScores]
+) -> list[list[NLIScores]]:
     pairs = [list(_pairs(item)) for item in items]
-    scores = iter(judge.judge([pair for group in pairs for pair in group]))
-    return [[next(scores) for _ in group] for group in pairs]
+    asked = list(dict.fromkeys(p for group in pairs for p in group if p not in known))
+    scores = dict(known)
+    if asked:
+        scores.update(zip(asked, judge.judge(asked), strict=True))
+    return [[scores[pair] for pair in group] for group in pairs]
 
 
 def _pairs(item: AttributionItem) -> Iterator[Pair]:

@@ -38,6 +38,10 @@ HEADS: Mapping[str, tuple[str, ...]] = {
 """The heads a judge may have; the first label of a head stands for full support."""
 
 
+NOTHING_SAID = NLIScores(entailment=0.0, neutral=1.0, contradiction=0.0)
+"""Of a pair with a blank text."""
+
+
 class JudgeCard(Card):
     """What ``judge.json`` says of a model."""
 
@@ -69,14 +73,15 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
         """
         wanted, inverse = distinct(pairs)
         rows = self._probabilities("nli", wanted)
-        scores = [_nli_scores(row) for row in rows]
+        scores = [NOTHING_SAID if row is None else _nli_scores(row.main) for row in rows]
         return [scores[i] for i in inverse]
 
     def attribute(self, items: Sequence[AttributionItem]) -> list[Judgement]:
         """Judge n items (CAQA 3.2, 3.3); the result has the order of the input.
 
         The share of supported sub-facts is 1 for supportive and 0 for irrelevant items; for
-        the others each sub-fact of the answer is judged by the NLI head.
+        the others each sub-fact of the answer is judged by the NLI head, which has spoken
+        already where the whole answer is one sub-fact.
 
         Raises:
             JudgeError: The model cannot be loaded or gave no usable output.
@@ -88,8 +93,8 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
             else Pair("", "")
             for item in wanted
         ]
-        rows = self._probabilities("attribution", pairs, also="complexity")
-        judgements = self._judgements(wanted, rows)
+        rows = self._probabilities("attribution", pairs, also=("complexity", "nli"))
+        judgements = self._judgements(wanted, pairs, rows)
         return [judgements[i] for i in inverse]
 
     def lengths(self, pairs: Sequence[Pair]) -> list[int]:
@@ -105,7 +110,7 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
         return card
 
     def _judgements(
-        self, items: Sequence[AttributionItem], rows: Sequence[_Row | None]
+        self, items: Sequence[AttributionItem], pairs: Sequence[Pair], rows: Sequence[_Row | None]
     ) -> list[Judgement]:
         scores = [_category_scores(row) for row in rows]
         categories = [max(score, key=score.__getitem__) for score in scores]
@@ -114,22 +119,27 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
             for i, category in enumerate(categories)
             if category in (Category.PARTIALLY_SUPPORTIVE, Category.CONTRADICTORY)
         ]
-        found = supported_shares(self, [items[i] for i in partial])
+        known = {
+            Pair(pairs[i].premise, pairs[i].hypothesis.strip()): _nli_scores(row.also["nli"])
+            for i in partial
+            if (row := rows[i]) is not None and row.windows == 1 and "nli" in row.also
+        }
+        found = supported_shares(self, [items[i] for i in partial], known)
         shares = dict(zip(partial, found, strict=True))
         return [
             Judgement(
                 category=category,
                 scores=score,
-                complexity=None if row is None else _complexity(row.also),
+                complexity=None if row is None else _complexity(row.also.get("complexity")),
                 supported_share=shares.get(i, float(category is Category.SUPPORTIVE)),
             )
             for i, (row, score, category) in enumerate(zip(rows, scores, categories, strict=True))
         ]
 
     def _probabilities(
-        self, head: str, pairs: Sequence[Pair], also: str | None = None
+        self, head: str, pairs: Sequence[Pair], also: Sequence[str] = ()
     ) -> list[_Row | None]:
-        """Calibrated probabilities of one head, and of another at the same window.
+        """Calibrated probabilities of one head, and of others at the same window.
 
         Pairs with a blank text give None.
         """
@@ -143,13 +153,16 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
             if not owners:
                 continue
             main = self._calibrated(head, outputs)
-            other = None if also not in outputs else self._calibrated(also, outputs)
+            others = {
+                name: self._calibrated(name, outputs)
+                for name in also
+                if name in outputs and name in self.card.labels
+            }
             for pair, group in groupby(range(len(owners)), key=lambda k: owners[k].pair):
                 places = list(group)
                 best = _deciding(main, places, [owners[k].part for k in places], HEADS[head])
-                rows[number * CHUNK + pair] = _Row(
-                    main[best], None if other is None else other[best]
-                )
+                there = {name: values[best] for name, values in others.items()}
+                rows[number * CHUNK + pair] = _Row(main[best], there, len(places))
         return rows
 
     def _calibrated(
@@ -186,10 +199,11 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
 
 
 class _Row(NamedTuple):
-    """Probabilities of a pair's deciding window by two heads, in the order of ``HEADS``."""
+    """What heads say of a pair's deciding window, one of several; in the order of ``HEADS``."""
 
     main: NDArray[np.float64]
-    also: NDArray[np.float64] | None
+    also: Mapping[str, NDArray[np.float64]]
+    windows: int
 
 
 class _Owner(NamedTuple):
@@ -217,10 +231,8 @@ def _deciding(
     return min(best.values(), key=lambda place: float(rows[place, 0]))
 
 
-def _nli_scores(row: _Row | None) -> NLIScores:
-    if row is None:
-        return NLIScores(entailment=0.0, neutral=1.0, contradiction=0.0)
-    entailment, neutral, contradiction = row.main.tolist()
+def _nli_scores(probabilities: NDArray[np.float64]) -> NLIScores:
+    entailment, neutral, contradiction = probabilities.tolist()
     return NLIScores(entailment=entailment, neutral=neutral, contradiction=contradiction)
 
 

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -80,6 +83,24 @@ def test_attribution_tells_category_complexity_and_share(tiny_judge: OnnxJudge) 
     assert first.supported_share is not None
 
 
+def test_an_answer_of_one_fact_is_read_once(
+    tiny_judge: OnnxJudge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The share of supported facts takes the word of the pass that gave the category."""
+    items = [AttributionItem("", f"the {word} is in rome .", ("rome .", word)) for word in WORDS]
+    pairs = [Pair(f"rome . {item.evidence[1]}", item.answer) for item in items]
+    entailed = [score.label == "entailment" for score in tiny_judge.judge(pairs)]
+    judged: list[Pair] = []
+    monkeypatch.setattr(tiny_judge, "judge", judged.extend)
+    verdicts = tiny_judge.attribute(items)
+    assert judged == []
+    between = {Category.PARTIALLY_SUPPORTIVE, Category.CONTRADICTORY}
+    found = [(one.supported_share, share) for one, share in zip(verdicts, entailed, strict=True)
+             if one.category in between]  # fmt: skip
+    assert found
+    assert all(one == share for one, share in found)
+
+
 def test_labels_may_come_in_any_order(judge_folder: Path, tmp_path: Path) -> None:
     for name in ("model.onnx", "tokenizer.json"):
         (tmp_path / name).write_bytes((judge_folder / name).read_bytes())
@@ -122,3 +143,33 @@ def test_eight_bit_weights_stay_close_to_full_precision(tmp_path: Path) -> None:
         write_cross_encoder(state, path, heads=tuple(HEADS), attention_heads=4, quantise=quantise)
         logits.append(onnxruntime.InferenceSession(path).run(["nli"], feed)[0])
     np.testing.assert_allclose(logits[0], logits[1], atol=0.25 * np.ptp(logits[0]))
+
+
+FORKED = """
+import os, signal, sys
+from judges.base import Pair
+from judges.onnx import OnnxJudge
+
+judge = OnnxJudge(sys.argv[1], threads=2)
+pairs = [Pair(f"born in {town}", "born in rome") for town in ("rome", "paris", "florence")]
+expected = judge.judge(pairs)
+child = os.fork()
+if child == 0:
+    signal.alarm(60)
+    same = judge.judge(pairs) == expected
+    grandchild = os.fork()
+    if grandchild == 0:
+        signal.alarm(60)
+        os._exit(judge.judge(pairs) != expected)
+    os._exit(os.waitstatus_to_exitcode(os.waitpid(grandchild, 0)[1]) or not same)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+assert judge.judge(pairs) == expected
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_loaded_judge_works_in_forked_children(judge_folder: Path) -> None:
+    """As a server that loads its application before it forks its workers."""
+    command = [sys.executable, "-W", "ignore", "-c", FORKED, str(judge_folder)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
