@@ -61,6 +61,8 @@ class Concurrency(Value):
         workload: What the callers ask for.
         distinct_share: Distinct pairs among all pairs asked for.
         sequential_pairs_per_s: Calls of the bare judge, one after another.
+        sequential_busy_cores: Processor seconds a second in those calls. Where it is near the
+            number of cores, merging can gain nothing but what callers ask for twice.
         merged_pairs_per_s: The calls through the micro-batcher, all at once, best round.
         gain: The second over the first.
         p50_ms: Median latency of a call in that round, milliseconds.
@@ -71,6 +73,7 @@ class Concurrency(Value):
     workload: str
     distinct_share: float
     sequential_pairs_per_s: float
+    sequential_busy_cores: float
     merged_pairs_per_s: float
     gain: float
     p50_ms: float
@@ -239,14 +242,15 @@ def _concurrency(
     total = sum(len(call) for call in calls)
     alone, merged = [], []
     for _ in range(rounds):
-        start = time.perf_counter()
+        start, busy = time.perf_counter(), time.process_time()
         expected = [judge.judge(call) for call in calls]
-        alone.append(time.perf_counter() - start)
+        alone.append((time.perf_counter() - start, time.process_time() - busy))
         with JudgeService(judge) as service:
             start = time.perf_counter()
             answers = way(service, calls)
             merged.append((time.perf_counter() - start, answers))
     seconds, answers = min(merged, key=lambda found: found[0])
+    before, busy = min(alone)
     latencies = sorted(1000 * latency for _, latency in answers)
     difference = max(
         abs(getattr(a, label) - getattr(b, label))
@@ -257,9 +261,10 @@ def _concurrency(
     return Concurrency(
         workload=workload,
         distinct_share=len({pair for call in calls for pair in call}) / total,
-        sequential_pairs_per_s=total / min(alone),
+        sequential_pairs_per_s=total / before,
+        sequential_busy_cores=busy / before,
         merged_pairs_per_s=total / seconds,
-        gain=min(alone) / seconds,
+        gain=before / seconds,
         p50_ms=statistics.median(latencies),
         p95_ms=statistics.quantiles(latencies, n=20)[-1],
         largest_difference=difference,
