@@ -17,7 +17,15 @@ from judges.batching import distinct
 if TYPE_CHECKING:
     from openai import OpenAI
 
-__all__ = ["ChatJudge", "attribution_prompt", "read_category", "read_nli_label"]
+__all__ = [
+    "FEW_SHOT",
+    "TASK",
+    "ZERO_SHOT",
+    "ChatJudge",
+    "attribution_prompt",
+    "read_category",
+    "read_nli_label",
+]
 
 MAX_TOKENS = 256
 """Room for a category with a short explanation."""
@@ -25,8 +33,8 @@ MAX_TOKENS = 256
 CONCURRENCY = 8
 """Requests in flight at the same time."""
 
-_INSTRUCTION = """\
-Instruction: Your task is to evaluate the relationship between a provided citation and the \
+TASK = """\
+Your task is to evaluate the relationship between a provided citation and the \
 answer to a specific question. There are four possible types of relationships:
 1. Supportive: Choose this if the citation directly confirms or is fully in alignment with the \
 answer, providing all necessary information to substantiate it.
@@ -37,19 +45,22 @@ question but directly opposes or contradicts the answer.
 4. Irrelevant: Select this option if the citation does not match the intent of the question and \
 contains information that is not useful for answering.
 """
+"""What a chat model is asked for (CAQA Table 12)."""
 
-_ZERO_SHOT = """\
+ZERO_SHOT = """\
 For each example provided: First, you need to look at the question given and the answer \
 provided. Then, compare them with the content of the citation. Finally, select the appropriate \
 relationship category based on whether the citation supports the answer, is missing \
 information, contradicts itself, or is irrelevant to the answer.
 Example:
 """
+"""Goes before an item alone (CAQA Table 12)."""
 
-_FEW_SHOT = """\
+FEW_SHOT = """\
 Please read the examples and choose the most appropriate relationship category for the test \
 example.
 """
+"""Goes before examples and an item (CAQA Table 12)."""
 
 _NLI_PROMPT = """\
 Instruction: Tell how a premise bears on a hypothesis. There are three possible labels:
@@ -233,12 +244,12 @@ def attribution_prompt(
 ) -> str:
     """Write the prompt of Table 12 (zero-shot), or of Table 13 where there are examples."""
     if not examples:
-        return f"{_INSTRUCTION}\n{_ZERO_SHOT}{_form(item)}"
+        return f"Instruction: {TASK}\n{ZERO_SHOT}{_form(item)}"
     shots = "\n".join(
         f"Example {number}:\n{_form(example)} {_PAPER_NAMES[category]}"
         for number, (example, category) in enumerate(examples, start=1)
     )
-    return f"{_INSTRUCTION}\n{_FEW_SHOT}{shots}\nTest Example:\n{_form(item)}"
+    return f"Instruction: {TASK}\n{FEW_SHOT}{shots}\nTest Example:\n{_form(item)}"
 
 
 def read_category(reply: str) -> Category:

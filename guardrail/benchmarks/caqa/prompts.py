@@ -9,6 +9,7 @@ from enum import StrEnum
 from guardrail.benchmarks.caqa.rows import CAQARow
 from guardrail.types import Category
 from judges.base import AttributionItem
+from judges.chat import FEW_SHOT, TASK, ZERO_SHOT
 
 __all__ = [
     "Form",
@@ -41,28 +42,6 @@ _NAMES = {
     Category.IRRELEVANT: "Irrelevant",
 }
 
-_GPT = """\
-Your task is to evaluate the relationship between a provided citation and the answer to a \
-specific question. There are four possible types of relationships:
-1. Supportive: Choose this if the citation directly confirms or is fully in alignment with the \
-answer, providing all necessary information to substantiate it.
-2. Insufficient: Choose this when the citation provides only partial backing for the answer, \
-lacking some essential details or evidence needed for full support.
-3. Contradictory: Choose this option if the citation is consistent with the intent of the \
-question but directly opposes or contradicts the answer.
-4. Irrelevant: Select this option if the citation does not match the intent of the question and \
-contains information that is not useful for answering.
-"""
-_GPT_ZERO = """\
-For each example provided: First, you need to look at the question given and the answer \
-provided. Then, compare them with the content of the citation. Finally, select the appropriate \
-relationship category based on whether the citation supports the answer, is missing information, \
-contradicts itself, or is irrelevant to the answer.
-Example:
-"""
-_GPT_FEW = """\
-Please read the examples and choose the most appropriate relationship category for the test example.
-"""
 _SHORT = """\
 Below is an instruction that describes a task, paired with an input that provides further \
 context. Write a response that appropriately completes the request.
@@ -86,12 +65,12 @@ def category_prompt(
     """
     if form is Form.GPT:
         if not shots:
-            return f"{_GPT}{_GPT_ZERO}{_gpt_case(item)}"
+            return f"{TASK}{ZERO_SHOT}{_gpt_case(item)}"
         shown = "\n".join(
             f"Example {number}:\n{_gpt_case(_item(row))} {_NAMES[row.category]}"
             for number, row in enumerate(shots, 1)
         )
-        return f"{_GPT}{_GPT_FEW}{shown}\nTest Example:\n{_gpt_case(item)}"
+        return f"{TASK}{FEW_SHOT}{shown}\nTest Example:\n{_gpt_case(item)}"
     options = (
         "Attributable, Extrapolatory or Contradictory"
         if form is Form.ATTRSCORE
