@@ -12,7 +12,7 @@ from guardrail.types import Evidence, Passage, Score, Triple, linearise
 if TYPE_CHECKING:
     from judges.base import CausalLM, NLIJudge
     from judges.conner import ConnerInput, ConnerReport, ConnerScorer
-    from judges.sck import SCKInput, SCKScorer
+    from judges.sck import SCKInput, SCKReport, SCKScorer
 
 __all__ = [
     "ConnerGuardScorer",
@@ -123,7 +123,16 @@ class SCKGuardScorer:
     def score(self, batch: Sequence[ScoringRequest]) -> list[Mapping[str, Score]]:
         """Score n answers by what they were judged against."""
         reports = self._scorer.score([sck_input(request) for request in batch])
-        return [report.scores for report in reports]
+        return [_sck_scores(report) for report in reports]
+
+
+def _sck_scores(report: SCKReport) -> dict[str, Score]:
+    """The scores by name; the whole one names the intent, by which reports group answers."""
+    from judges.sck.explanation import intent_line
+
+    whole = report.score
+    told = (*whole.evidence, intent_line(report.structure))
+    return report.scores | {"sck": whole.model_copy(update={"evidence": told})}
 
 
 def sck_input(request: ScoringRequest, reference: str | None = None) -> SCKInput:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from guardrail.types import Score
-from judges.sck.report import SCKReport, Weighted
+from judges.sck.report import SCKReport, StructureReport, Weighted
 
-__all__ = ["explain"]
+__all__ = ["explain", "intent_line"]
 
 
 def explain(report: SCKReport) -> str:
@@ -20,11 +20,10 @@ def explain(report: SCKReport) -> str:
         Several lines; every number in them stands in the report as well.
     """
     structure, content, knowledge = report.structure, report.content, report.knowledge
-    certainty = structure.question_intents.get(structure.intent, 0.0)
     features = [feature.part for feature in structure.features]
     lines = [
         f"SCK {_number(report.score)}: {_sum(report.parts)}",
-        f"Intent of the question: {structure.intent} ({certainty:.2f})",
+        intent_line(structure),
         f"Structure {_number(structure.score)}: {_sum(features)}",
     ]
     lines += [
@@ -52,6 +51,12 @@ def explain(report: SCKReport) -> str:
     ]
     lines += [f"Note: {warning}" for warning in report.warnings]
     return "\n".join(lines)
+
+
+def intent_line(structure: StructureReport) -> str:
+    """Name the question's intent and its probability."""
+    certainty = structure.question_intents.get(structure.intent, 0.0)
+    return f"Intent of the question: {structure.intent} ({certainty:.2f})"
 
 
 def _number(score: Score) -> str:

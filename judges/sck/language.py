@@ -34,6 +34,10 @@ NO_PIPELINE = (
     "kg-guardrail)"
 )
 
+FIRST_PERSON = frozenset(
+    ("i", "me", "my", "mine", "myself", "we", "us", "our", "ours", "ourselves")
+)
+SECOND_PERSON = frozenset(("you", "your", "yours", "yourself", "yourselves"))
 FUTURE = frozenset({"will", "'ll", "shall", "wo", "won"})
 
 ENGLISH_SHARE = 0.1
@@ -70,7 +74,10 @@ class Reading(NamedTuple):
 
 
 class Tagger:
-    """spaCy's small English pipeline without parser and lemmatiser; loaded at the first call."""
+    """spaCy's small English pipeline, fine tags and names alone; loaded at the first call.
+
+    The parts left out (parser, lemmatiser, attribute rules) would add nothing that is read here.
+    """
 
     def __init__(self) -> None:
         self._pipeline: Language | None = None
@@ -106,7 +113,7 @@ class Tagger:
             except ImportError:
                 raise JudgeError(NO_PIPELINE) from None
             loader: Any = package.load
-            self._pipeline = loader(exclude=["parser", "lemmatizer"])
+            self._pipeline = loader(exclude=["parser", "lemmatizer", "attribute_ruler"])
         return self._pipeline
 
 
@@ -140,7 +147,9 @@ def _tense(token: Token) -> str:
 
 
 def _person(token: Token) -> str:
-    return {"1": "1st", "2": "2nd"}.get(next(iter(token.morph.get("Person", [])), "3"), "3rd")
+    if token.lower_ in FIRST_PERSON:
+        return "1st"
+    return "2nd" if token.lower_ in SECOND_PERSON else "3rd"
 
 
 def _imperative(token: Token) -> bool:

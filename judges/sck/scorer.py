@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from guardrail.types import Mention
@@ -107,9 +108,13 @@ class SCKScorer:
         """
         if not batch:
             return []
-        readings = self._read(batch)
-        asked, answered = self._intents(batch)
-        verdicts = attribute(batch, self._judge)
+        with ThreadPoolExecutor(2, thread_name_prefix="sck") as pool:
+            # The encoder works on other cores while the tagger reads.
+            asking = pool.submit(self._question_intents, batch)
+            answering = pool.submit(self._answer_intents, batch)
+            readings = self._read(batch)
+            verdicts = attribute(batch, self._judge)
+        asked, answered = asking.result(), answering.result()
         names = [
             names_in(item.answer, one.answer, item.entities)
             for item, one in zip(batch, readings, strict=True)
@@ -159,40 +164,38 @@ class SCKScorer:
 
     def _read(self, batch: Sequence[SCKInput]) -> list[_Read]:
         """Read answers, and find names in questions and references where nobody did."""
-        with_names = [place for place, item in enumerate(batch) if item.answer_mentions is None]
-        without = [place for place, item in enumerate(batch) if item.answer_mentions is not None]
-        readings: dict[int, Reading] = {}
-        for places, names in ((with_names, True), (without, False)):
-            if places:
-                read = self._tagger.read([batch[place].answer for place in places], names=names)
-                readings |= dict(zip(places, read, strict=True))
-        texts = [item.question for item in batch if item.question_mentions is None]
-        texts += [item.reference for item in batch if item.reference]
-        others = list(dict.fromkeys(texts))
-        found = dict(
-            zip(others, self._tagger.read(others, names=True), strict=True) if others else ()
-        )
+        unnamed = [item.answer for item in batch if item.answer_mentions is None]
+        unnamed += [item.question for item in batch if item.question_mentions is None]
+        unnamed += [item.reference for item in batch if item.reference]
+        named = [item.answer for item in batch if item.answer_mentions is not None]
+        with_names = self._readings(unnamed, names=True)
+        without = self._readings(named, names=False)
         result = []
-        for place, item in enumerate(batch):
-            own, given = readings[place], item.question_mentions
-            asked = found[item.question].names if given is None else given
-            said = own.names if item.answer_mentions is None else item.answer_mentions
-            reference = found[item.reference].names if item.reference else ()
-            result.append(_Read(own, asked, said, reference))
+        for item in batch:
+            given, said = item.question_mentions, item.answer_mentions
+            own = with_names[item.answer] if said is None else without[item.answer]
+            asked = with_names[item.question].names if given is None else given
+            reference = with_names[item.reference].names if item.reference else ()
+            result.append(_Read(own, asked, own.names if said is None else said, reference))
         return result
 
-    def _intents(
-        self, batch: Sequence[SCKInput]
-    ) -> tuple[list[Mapping[str, float]], list[dict[str, float]] | None]:
-        encoder = self._encoder
-        if encoder is None:
-            return [NO_INTENT] * len(batch), None
+    def _readings(self, texts: Sequence[str], *, names: bool) -> dict[str, Reading]:
+        """Readings of the different texts among n."""
+        own = list(dict.fromkeys(texts))
+        return dict(zip(own, self._tagger.read(own, names=names), strict=True)) if own else {}
+
+    def _question_intents(self, batch: Sequence[SCKInput]) -> list[Mapping[str, float]]:
+        if self._encoder is None:
+            return [NO_INTENT] * len(batch)
         questions = list(dict.fromkeys(item.question for item in batch if item.question.strip()))
-        known = dict(zip(questions, encoder.intents(questions), strict=True)) if questions else {}
-        asked: list[Mapping[str, float]] = [known.get(item.question, NO_INTENT) for item in batch]
-        if not isinstance(encoder, AnswerIntentClassifier):
-            return asked, None
-        return asked, encoder.answer_intents([item.answer[:ANSWER_CHARS] for item in batch])
+        told = self._encoder.intents(questions) if questions else []
+        known = dict(zip(questions, told, strict=True))
+        return [known.get(item.question, NO_INTENT) for item in batch]
+
+    def _answer_intents(self, batch: Sequence[SCKInput]) -> list[dict[str, float]] | None:
+        if not isinstance(self._encoder, AnswerIntentClassifier):
+            return None
+        return self._encoder.answer_intents([item.answer[:ANSWER_CHARS] for item in batch])
 
     def _cosines(
         self, batch: Sequence[SCKInput], entities: Sequence[Sequence[DescribedEntity]]
