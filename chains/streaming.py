@@ -19,8 +19,7 @@ from chains.rendition import (
     render,
     render_sentences,
 )
-from guardrail import ANNOTATE, Guardrail, Policy, run_sync
-from guardrail.sentences import split_sentences
+from guardrail import Guardrail, Policy, run_sync
 from guardrail.types import Action, Category, Citation, GuardedAnswer, Sentence
 
 __all__ = ["Release", "SentenceGate", "StreamMode", "guard_stream", "guard_stream_sync"]
@@ -96,19 +95,15 @@ class SentenceGate:
         mode: StreamMode = StreamMode.SENTENCE,
         style: MarkerStyle = MarkerStyle.KALMA,
     ) -> None:
-        self._guard = guard
-        self._question = question
         # Nothing can be asked for again behind a stream.
         self._policy = policy.settled()
+        self._guard = guard
+        self._question = question
+        self._session = guard.session(question=question, policy=self._policy)
         self._mode = mode
         self._style = style
-        # Judging must not remove anything here, or offsets would move between two looks.
-        self._look = ANNOTATE.model_copy(
-            update={"unavailable": policy.unavailable, "deadline_s": policy.deadline_s}
-        )
-        self._raw = ""
-        self._judged_raw = 0
-        self._judged = 0
+        self._held: list[str] = []
+        self._spoken = False
         self._sent = 0
         self._footnotes: dict[Citation, int] = {}
 
@@ -118,67 +113,56 @@ class SentenceGate:
         Raises:
             GuardrailError: A part cannot be used and the policy says ``raise``.
         """
-        self._raw += piece
+        self._spoken = self._spoken or bool(piece.strip())
         if self._mode is StreamMode.BUFFER:
+            self._held.append(piece)
             return Release("")
-        complete = _complete(self._raw, self._judged_raw)
-        if complete <= self._judged_raw:
-            return Release("")
-        self._judged_raw = complete
-        return await self._judge(self._raw[:complete])
+        judged = await self._session.aadd(piece)
+        return Release("") if judged is None else self._released(judged)
 
     async def finish(self) -> Release:
         """Judge and release what is left, and give the verdict on the whole.
 
         A stream without text, such as a tool call, has no verdict.
         """
-        if not self._raw.strip():
+        if not self._spoken:
             return Release("")
-        last = Release("")
-        if self._mode is StreamMode.SENTENCE:
-            last = await self._judge(self._raw, final=True)
-        answer = await self._guard.acheck(
-            question=self._question, answer=self._raw, policy=self._policy
-        )
         if self._mode is StreamMode.BUFFER:
+            answer = await self._guard.acheck(
+                question=self._question, answer="".join(self._held), policy=self._policy
+            )
             return Release(*render(answer, self._style), answer)
+        rest = await self._session.arest()
+        last = Release("") if rest is None else self._released(rest, final=True)
+        answer = await self._session.afinish()
         if not self._sent and answer.action is Action.REFUSE:
             return Release(answer.text, (), answer)
         return Release(last.text + footnote_list(self._footnotes), last.citations, answer)
 
-    async def _judge(self, raw: str, *, final: bool = False) -> Release:
-        """Judge the answer so far and release its sentences that are new."""
-        answer = await self._guard.acheck(
-            question=self._question, answer=raw, policy=self._look, record=False
-        )
-        if answer.action is Action.REFUSE:
+    def _released(self, judged: GuardedAnswer, *, final: bool = False) -> Release:
+        """What may leave of a stretch that has been judged."""
+        if judged.action is Action.REFUSE:
             return Release("")
-        if answer.action is Action.UNVERIFIED:
+        if judged.action is Action.UNVERIFIED:
             # Only a policy that says ``return_unverified`` comes here: the user chose to be shown
             # what could not be judged.
-            start, self._judged = self._judged, len(answer.text)
-            self._sent += len(answer.text) - start
-            return Release(answer.text[start:])
-        new = [sentence for sentence in answer.sentences if sentence.end > self._judged]
+            self._sent += len(judged.text)
+            return Release(judged.text)
         pieces, citations = [], []
-        position = self._judged
-        for sentence in new:
-            if _removed(sentence, self._policy):
-                position = sentence.end
-                continue
-            rendition = self._render(answer, sentence, position)
-            citations += [
-                citation._replace(start=citation.start + self._sent, end=citation.end + self._sent)
-                for citation in rendition.citations
-            ]
-            pieces.append(rendition.text)
-            self._sent += len(rendition.text)
+        position = 0
+        for sentence in judged.sentences:
+            if not _removed(sentence, self._policy):
+                rendition = self._render(judged, sentence, position)
+                citations += [
+                    one._replace(start=one.start + self._sent, end=one.end + self._sent)
+                    for one in rendition.citations
+                ]
+                pieces.append(rendition.text)
+                self._sent += len(rendition.text)
             position = sentence.end
-        if new:
-            self._judged = position
         if final and self._sent:
             # What is behind the last sentence says nothing: a closing fence, a rule, space.
-            pieces.append(answer.text[self._judged :].rstrip())
+            pieces.append(judged.text[position:].rstrip())
         return Release("".join(pieces), tuple(citations))
 
     def _render(self, answer: GuardedAnswer, sentence: Sentence, position: int) -> Rendition:
@@ -206,17 +190,3 @@ def _removed(sentence: Sentence, policy: Policy) -> bool:
     if sentence.category is Category.CONTRADICTORY:
         return policy.contradicted in REMOVING
     return sentence.na and policy.unsupported in REMOVING
-
-
-def _complete(raw: str, start: int) -> int:
-    """Where the last complete sentence of a growing text ends, at or after ``start``.
-
-    A sentence is complete when another one has begun behind it. A bracket that is still open
-    may be a marker, which belongs to the sentence before it, so nothing behind it counts.
-    """
-    tail = raw[start:]
-    opened = tail.rfind("[")
-    if opened >= 0 and "]" not in tail[opened:]:
-        tail = tail[:opened]
-    stretches = split_sentences(tail)
-    return start + stretches[-2].end if len(stretches) > 1 else start

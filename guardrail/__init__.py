@@ -25,9 +25,10 @@ if TYPE_CHECKING:
         KnowledgeGraphError,
         MissingExtraError,
         ModelError,
+        OverloadedError,
         RecordError,
     )
-    from guardrail.guard import AskRequest, CheckRequest, Guardrail, RankRequest
+    from guardrail.guard import Guardrail
     from guardrail.loop import run_sync
     from guardrail.policy import (
         ANNOTATE,
@@ -40,8 +41,10 @@ if TYPE_CHECKING:
     )
     from guardrail.records import ScoreLog, open_log
     from guardrail.rendering import marked_text
+    from guardrail.requests import AskRequest, CheckRequest, RankRequest
     from guardrail.retrieval import Knowledge, inline_evidence
     from guardrail.scoring import Scorer, ScoringRequest
+    from guardrail.session import CheckSession
     from guardrail.types import (
         Action,
         AttributedAnswer,
@@ -78,6 +81,7 @@ __all__ = [
     "Candidate",
     "Category",
     "CheckRequest",
+    "CheckSession",
     "Citation",
     "Complexity",
     "ConfigError",
@@ -98,6 +102,7 @@ __all__ = [
     "MissingExtraError",
     "ModelError",
     "NLIScores",
+    "OverloadedError",
     "Passage",
     "Policy",
     "Problem",
@@ -126,14 +131,16 @@ __all__ = [
 _HOMES = {
     "guardrail.config": "GuardrailConfig",
     "guardrail.errors": "ConfigError DeadlineExceededError GuardrailError InputError JudgeError "
-    "KnowledgeGraphError MissingExtraError ModelError RecordError",
-    "guardrail.guard": "AskRequest CheckRequest Guardrail RankRequest",
+    "KnowledgeGraphError MissingExtraError ModelError OverloadedError RecordError",
+    "guardrail.guard": "Guardrail",
     "guardrail.loop": "run_sync",
     "guardrail.policy": "ANNOTATE BEST_OF_N STRICT Policy Unavailable feedback policy_named",
     "guardrail.records": "ScoreLog open_log",
     "guardrail.rendering": "marked_text",
+    "guardrail.requests": "AskRequest CheckRequest RankRequest",
     "guardrail.retrieval": "Knowledge inline_evidence",
     "guardrail.scoring": "Scorer ScoringRequest",
+    "guardrail.session": "CheckSession",
     "guardrail.types": "Action AttributedAnswer Candidate Category Citation Complexity Entity "
     "Evidence GuardedAnswer Judgement LinkedEntity Mention NLIScores Passage Problem Score "
     "ScoreCard Sentence Span SpanKind Subgraph Triple linearise",

@@ -26,6 +26,7 @@ from guardrail.types import Citation, Triple
 __all__ = [
     "KnownFacts",
     "bracket_pairs",
+    "open_bracket",
     "read_bracket",
     "write_bracket",
     "write_entity",
@@ -91,6 +92,20 @@ def bracket_pairs(text: str) -> list[tuple[int, int]]:
             heights.clear()
     pairs.sort()
     return pairs
+
+
+def open_bracket(text: str) -> int | None:
+    """Where the first bracket opens that the end of the text leaves open on its line."""
+    starts: list[int] = []
+    for token in _BRACKETS.finditer(text):
+        symbol = token.group()
+        if symbol == "[":
+            starts.append(token.start())
+        elif symbol == "]" and starts:
+            starts.pop()
+        elif symbol == "\n":
+            starts.clear()
+    return starts[0] if starts else None
 
 
 def read_bracket(content: str, known: KnownFacts | None) -> tuple[list[Citation], bool] | None:

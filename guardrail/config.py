@@ -22,6 +22,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Mapping
+from datetime import timedelta
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Self, get_args
@@ -33,7 +34,14 @@ from guardrail.generation import GenerationSettings
 from guardrail.policy import ANNOTATE, Policy, policy_named
 from guardrail.types import Probability
 
-__all__ = ["AttributionConfig", "GraphConfig", "GuardrailConfig", "LimitsConfig", "ModelConfig"]
+__all__ = [
+    "AttributionConfig",
+    "GraphConfig",
+    "GuardrailConfig",
+    "LimitsConfig",
+    "LogConfig",
+    "ModelConfig",
+]
 
 ENV_PREFIX = "GUARDRAIL_"
 ENV_NESTING = "__"
@@ -98,6 +106,29 @@ class AttributionConfig(_Section):
     lack_alone: Probability | None = None
 
 
+class LogConfig(_Section):
+    """Where responses are recorded, how many of them, and for how long.
+
+    Attributes:
+        path: The file: ``.jsonl`` is JSON lines, all else SQLite.
+        sample: Share of responses to record, in [0, 1]; those with errors are always kept.
+        retention_days: Days that records are kept; None for ever. Of JSON lines whole files are
+            deleted, when the file is rotated by its size.
+        whole: Keep all evidence and all candidates of linking, not only what the answer's
+            sentences rest on; records are then some fifty times as large.
+    """
+
+    path: Path
+    sample: Probability = 1.0
+    retention_days: float | None = Field(default=None, gt=0)
+    whole: bool = False
+
+    @property
+    def retention(self) -> timedelta | None:
+        """How long records are kept."""
+        return None if self.retention_days is None else timedelta(days=self.retention_days)
+
+
 class LimitsConfig(_Section):
     """Bounds that keep one hostile input from taking the service down.
 
@@ -106,13 +137,20 @@ class LimitsConfig(_Section):
         question_chars: Longest question.
         evidence: Most triples and passages for one answer, shared fairly by the entities they
             are about; what is left out is told in ``errors``.
-        concurrency: Batches in work at once; more wait.
+        concurrency: Calls of graph, judge and retriever in work at once; more wait.
+        stuck: Calls that hang and were given up when their answer's time ran out; at this
+            number answers come back at once, unverified, with the problem ``overload``.
+        batch_s: Most seconds for up to 64 answers of a batch, which go through together: they get
+            the policy's ``deadline_s`` times their number, but no more than this, where it is more
+            than ``deadline_s``.
     """
 
     answer_chars: int = Field(default=100_000, ge=1)
     question_chars: int = Field(default=20_000, ge=1)
     evidence: int = Field(default=5_000, ge=1)
     concurrency: int = Field(default=8, ge=1)
+    stuck: int = Field(default=32, ge=1)
+    batch_s: float = Field(default=300.0, gt=0)
 
 
 class GuardrailConfig(_Section):
@@ -126,7 +164,10 @@ class GuardrailConfig(_Section):
         model: The language model.
         scorers: Further scorers by name: ``sck``, ``conner``, or ``module:attribute``.
         policy: A policy, or the name of one.
-        log: File of the score log (``.sqlite`` or ``.jsonl``); None for none.
+        log: The score log, or its file (``.sqlite`` or ``.jsonl``); None for none.
+        judge_cache: Number of the judges' verdicts to remember. Concurrent callers then share
+            them, and their pairs go to the judge together, after a wait of 2 ms for company; 0 to
+            ask the judge directly. The gateway remembers 65,536 unless told.
         attribution: Thresholds.
         limits: Bounds.
     """
@@ -137,7 +178,8 @@ class GuardrailConfig(_Section):
     model: ModelConfig = ModelConfig()
     scorers: tuple[str, ...] = ()
     policy: Policy = ANNOTATE
-    log: Path | None = None
+    log: LogConfig | None = None
+    judge_cache: int = Field(default=0, ge=0)
     attribution: AttributionConfig = AttributionConfig()
     limits: LimitsConfig = LimitsConfig()
 
@@ -150,6 +192,11 @@ class GuardrailConfig(_Section):
     @classmethod
     def _model_by_name(cls, value: object) -> object:
         return {"name": value} if isinstance(value, str) else value
+
+    @field_validator("log", mode="before")
+    @classmethod
+    def _log_by_path(cls, value: object) -> object:
+        return {"path": value} if isinstance(value, str | Path) else value
 
     @field_validator("policy", mode="before")
     @classmethod
@@ -217,7 +264,7 @@ def _overlay(settings: dict[str, Any], environ: Mapping[str, str]) -> None:
         table[last] = _read_value(text)
 
 
-_SHORTHANDS = {"graph": "location", "model": "name", "policy": "base"}
+_SHORTHANDS = {"graph": "location", "log": "path", "model": "name", "policy": "base"}
 
 
 def _read_value(text: str) -> Any:

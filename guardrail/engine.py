@@ -1,13 +1,11 @@
-"""The engine behind ``Guardrail``: rows through the pipeline, scores, policy, regeneration."""
+"""The engine behind ``Guardrail``: rows through the pipeline, scores, policy."""
 
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import time
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from guardrail.config import GuardrailConfig
@@ -19,15 +17,15 @@ from guardrail.errors import (
     KnowledgeGraphError,
     MissingExtraError,
     ModelError,
+    OverloadedError,
 )
-from guardrail.generation import generate
-from guardrail.pipeline import Checked, Parts, Pipeline, Row, clean_input
-from guardrail.policy import Decision, Policy, Unavailable, decide, feedback
-from guardrail.prompts import FailedSentence
-from guardrail.ranking import ranked
+from guardrail.parts import Parts
+from guardrail.pipeline import Checked, Pipeline, Row, clean_input
+from guardrail.policy import Decision, Policy, Unavailable, decide
+from guardrail.recording import Recorder
 from guardrail.retrieval import Knowledge, given, retrieve_passages
 from guardrail.scoring import ScoringRequest, score_answers, sentence_card
-from guardrail.tracing import log_failed, model_call, record_answer, stage
+from guardrail.tracing import stage
 from guardrail.types import (
     Action,
     AttributedAnswer,
@@ -37,28 +35,29 @@ from guardrail.types import (
     Score,
     ScoreCard,
 )
+from guardrail.workers import Workers
 
 if TYPE_CHECKING:
+    from guardrail.attribution import Attributor
     from guardrail.records import ScoreLog
 
-__all__ = ["Engine"]
-
-T = TypeVar("T")
+__all__ = ["UNUSABLE", "Engine", "late", "problem_of"]
 
 ROWS_PER_PASS = 64
 """Rows of a batch that go through the pipeline together: enough to fill the judge, few enough
 to keep memory flat."""
-
-LAST_ATTEMPT_S = 1.0
-"""No further attempt is started with less time than this left."""
 
 ERRORS_OF_PARTS: dict[str, type[GuardrailError]] = {
     "kg": KnowledgeGraphError,
     "judge": JudgeError,
     "model": ModelError,
     "deadline": DeadlineExceededError,
+    "overload": OverloadedError,
     "input": InputError,
 }
+
+UNUSABLE = (KnowledgeGraphError, JudgeError, ModelError, MissingExtraError, OverloadedError)
+"""Errors that say that a part cannot be used: the policy decides what follows from them."""
 
 
 class Engine:
@@ -78,9 +77,8 @@ class Engine:
         self.parts = parts
         self._pipeline = Pipeline(config, parts)
         self._retriever = retriever
-        self._log = log
-        self._owns_log = log is None
-        self._workers = ThreadPoolExecutor(config.limits.concurrency, "guardrail")
+        self.workers = Workers(config.limits.concurrency, config.limits.stuck)
+        self.recorder = Recorder(config.log, log, self.workers)
 
     def warm_up(self) -> None:
         """Load what the first answer would load."""
@@ -92,14 +90,13 @@ class Engine:
         docs = parse(["Ada Lovelace was born in London in 1815."])
         if self._retriever is None and self.parts.linker is not None:
             self.parts.linker.link([doc.text for doc in docs], docs=docs)
-        self._open_log()
+        self.recorder.open()
 
     def close(self) -> None:
         """Release threads, parts and the log that were made here."""
-        self._workers.shutdown(wait=True, cancel_futures=True)
+        self.workers.close()
         self.parts.close()
-        if self._owns_log and self._log is not None:
-            self._log.close()
+        self.recorder.close()
 
     def row(
         self,
@@ -115,18 +112,51 @@ class Engine:
 
     # --- check ---------------------------------------------------------------------------
 
-    async def guard(self, rows: Sequence[Row], policy: Policy) -> list[GuardedAnswer]:
+    async def guard(
+        self,
+        rows: Sequence[Row],
+        policy: Policy,
+        *,
+        answers: int | None = None,
+        attributor: Attributor | None = None,
+        scored: bool = True,
+    ) -> list[GuardedAnswer]:
         """Check, score and decide n rows, in order.
+
+        Args:
+            rows: The rows.
+            policy: What to do with each.
+            answers: Answers that the rows are for, each of which has the policy's time: the
+                candidates of one ranking share theirs. None where each row is an answer.
+            attributor: Grounds them in place of the configured one.
+            scored: Whether the further scorers are asked.
 
         Raises:
             GuardrailError: A part cannot be used and the policy says ``raise``.
         """
-        answers: list[GuardedAnswer] = []
+        share = 1.0 if answers is None else answers / max(1, len(rows))
+        guarded: list[GuardedAnswer] = []
         for first in range(0, len(rows), ROWS_PER_PASS):
-            answers += await self._pass(rows[first : first + ROWS_PER_PASS], policy)
-        return answers
+            some = rows[first : first + ROWS_PER_PASS]
+            seconds = self._allowed(policy, max(1.0, len(some) * share))
+            guarded += await self._pass(some, policy, seconds, attributor, scored)
+        return guarded
 
-    async def _pass(self, rows: Sequence[Row], policy: Policy) -> list[GuardedAnswer]:
+    def _allowed(self, policy: Policy, answers: float) -> float | None:
+        """Seconds for answers that go through together; see ``limits.batch_s``."""
+        alone = policy.deadline_s
+        if alone is None:
+            return None
+        return min(alone * answers, max(alone, self.config.limits.batch_s))
+
+    async def _pass(
+        self,
+        rows: Sequence[Row],
+        policy: Policy,
+        seconds: float | None,
+        attributor: Attributor | None,
+        scored: bool,
+    ) -> list[GuardedAnswer]:
         begin = time.perf_counter()
         faults = {place: fault for place, row in enumerate(rows) if (fault := self._fault(row))}
         sound = [row for place, row in enumerate(rows) if place not in faults]
@@ -134,17 +164,18 @@ class Engine:
         checked: list[Checked] = []
         cards: list[ScoreCard] = []
         try:
-            async with asyncio.timeout(_allowed(policy, len(rows))):
+            async with asyncio.timeout(seconds):
                 sound, told = await self._with_passages(sound)
                 problems += told
-                checked = await self._in_thread(self._pipeline.run, sound) if sound else []
+                if sound:
+                    checked = await self.workers.run(self._pipeline.run, sound, attributor)
                 requests = [
                     ScoringRequest(
                         one.row.question, one.answer, one.knowledge.evidence, one.knowledge.entities
                     )
                     for one in checked
                 ]
-                scorers = await self._in_thread(lambda: self.parts.scorers)
+                scorers = await self.workers.run(lambda: self.parts.scorers) if scored else ()
                 scoring = time.perf_counter()
                 with stage("score"):
                     cards, told = await score_answers(requests, scorers)
@@ -153,12 +184,11 @@ class Engine:
                     share = (time.perf_counter() - scoring) * 1000.0 / len(checked)
                     one.timings_ms["score"] = share
         except TimeoutError:
-            late = _late(policy)
+            problem = late(policy, seconds)
             # Where the verdicts stand already, only the further scorers came too late.
-            problems.append(late.model_copy(update={"part": "scorers"}) if checked else late)
-        except (KnowledgeGraphError, JudgeError, MissingExtraError) as error:
-            part = "kg" if isinstance(error, KnowledgeGraphError) else "judge"
-            problems.append(Problem(part=part, message=str(error)))
+            problems.append(problem.model_copy(update={"part": "scorers"}) if checked else problem)
+        except UNUSABLE as error:
+            problems.append(problem_of(error, "judge"))
         if checked and not cards:
             # A further scorer that is late or fails costs its scores, never the verdict.
             cards = [sentence_card(one.answer.sentences) for one in checked]
@@ -170,7 +200,7 @@ class Engine:
             pair = None if fault else next(done, None)
             if pair is None:
                 told = [fault] if fault else problems
-                results.append(self._unavailable(row, None, None, told, policy, spent))
+                results.append(self.unavailable(row, told, policy, spent))
             else:
                 results.append(self._decided(*pair, problems, policy, spent))
         return results
@@ -203,6 +233,7 @@ class Engine:
                     self._retriever,
                     [rows[place].question for place in places],
                     self.config.limits.evidence,
+                    self.workers.run,
                 )
         except KnowledgeGraphError as error:
             found = [Knowledge() for _ in places]
@@ -223,19 +254,19 @@ class Engine:
     ) -> GuardedAnswer:
         told = [*checked.problems, *problems]
         if any(problem.part in ERRORS_OF_PARTS for problem in told):
-            return self._unavailable(checked.row, checked, card, told, policy, spent)
+            return self.unavailable(checked.row, told, policy, spent, checked, card)
         return self._result(
             checked.row, checked, card, decide(policy, checked.answer, card), told, policy, spent
         )
 
-    def _unavailable(
+    def unavailable(
         self,
         row: Row,
-        checked: Checked | None,
-        card: ScoreCard | None,
         problems: Sequence[Problem],
         policy: Policy,
         spent: float,
+        checked: Checked | None = None,
+        card: ScoreCard | None = None,
     ) -> GuardedAnswer:
         """What the policy says for an answer that could not be verified."""
         reason = "; ".join(problem.message for problem in problems)
@@ -291,181 +322,35 @@ class Engine:
             errors=tuple(dict.fromkeys(told)),
         )
 
-    # --- ask -----------------------------------------------------------------------------
+    @property
+    def retrieves(self) -> bool:
+        """Whether a retriever is asked in place of the graph, with the question alone."""
+        return self._retriever is not None
 
-    async def ask(
-        self,
-        row_id: str | None,
-        question: str,
-        n: int | None,
-        evidence: Sequence[Evidence] | None,
-        policy: Policy,
-    ) -> list[GuardedAnswer]:
-        """Sample, check and rank answers; all of them, best first.
-
-        Raises:
-            InputError: The question is empty or too long.
-            GuardrailError: A part cannot be used and the policy says ``raise``.
-        """
-        row = self.row(row_id, question, "", evidence)
-        if not row.question.strip():
-            raise InputError("the question is empty; there is nothing to ask")
-        if len(row.question) > self.config.limits.question_chars:
-            raise InputError(
-                f"the question has {len(row.question)} characters, more than "
-                f"limits.question_chars = {self.config.limits.question_chars}"
-            )
-        begin = time.perf_counter()
-        spent_ms = {"retrieve": 0.0, "generate": 0.0}
-        pool: list[GuardedAnswer] = []
-        calls = 0
-        failed: Sequence[FailedSentence] = ()
-        problems: list[Problem] = []
-        try:
-            async with asyncio.timeout(policy.deadline_s):
-                known = row.knowledge or await self.knowledge(row.question)
-                spent_ms["retrieve"] = (time.perf_counter() - begin) * 1000.0
-                count = n or policy.candidates
-                for attempt in range(policy.attempts):
-                    with stage("attempt", number=attempt + 1):
-                        asked = time.perf_counter()
-                        texts = await self._sample(row.question, known, count, failed)
-                        spent_ms["generate"] += (time.perf_counter() - asked) * 1000.0
-                        calls += 1
-                        rows = [
-                            row._replace(
-                                id=f"{row.id}.{place}", answer=text, knowledge=known, place=place
-                            )
-                            for place, text in enumerate(texts, start=len(pool))
-                        ]
-                        inner = policy.model_copy(update={"deadline_s": None})
-                        pool = ranked([*pool, *await self.guard(rows, inner)], policy)
-                        if pool[0].action is not Action.REGENERATE:
-                            break
-                        failed = feedback(pool[0].sentences)
-                        spent = time.perf_counter() - begin
-                        left = (policy.deadline_s or float("inf")) - spent
-                        if attempt + 1 < policy.attempts and left < LAST_ATTEMPT_S:
-                            problems.append(_late(policy))
-                            break
-        except TimeoutError:
-            problems.append(_late(policy))
-        except (KnowledgeGraphError, JudgeError, ModelError, MissingExtraError) as error:
-            part = "kg" if isinstance(error, KnowledgeGraphError) else "model"
-            problems.append(Problem(part=part, message=str(error)))
-        spent_ms["total"] = (time.perf_counter() - begin) * 1000.0
-        if not pool:
-            problems = problems or [Problem(part="model", message="the model gave no answer")]
-            pool = [self._unavailable(row, None, None, problems, policy, spent_ms["total"])]
-            problems = []
-        return [
-            self._finished(answer, place, row.id, calls, problems, policy, spent_ms)
-            for place, answer in enumerate(pool)
-        ]
+    # --- retrieve ------------------------------------------------------------------------
 
     async def knowledge(self, question: str) -> Knowledge:
         """What the graph, or the retriever, has on a question."""
         with stage("retrieve"):
             if self._retriever is not None:
                 limit = self.config.limits.evidence
-                return (await retrieve_passages(self._retriever, [question], limit))[0]
-            return (await self._in_thread(self._pipeline.knowledge, [question]))[0]
-
-    async def _sample(
-        self, question: str, known: Knowledge, n: int, failed: Sequence[FailedSentence]
-    ) -> list[str]:
-        model = await self._in_thread(lambda: self.parts.model)
-        with model_call(model, n):
-            answers = await generate(
-                question,
-                known.subgraphs,
-                model,
-                n,
-                settings=self.config.model.generation,
-                failed=failed,
-            )
-        return [answer.marked for answer in answers]
-
-    def _finished(
-        self,
-        answer: GuardedAnswer,
-        place: int,
-        row_id: str,
-        calls: int,
-        problems: Sequence[Problem],
-        policy: Policy,
-        spent_ms: Mapping[str, float],
-    ) -> GuardedAnswer:
-        changes: dict[str, Any] = {
-            "id": row_id if place == 0 else answer.id,
-            "attempts": calls,
-            "errors": (*answer.errors, *problems),
-            "timings_ms": {**answer.timings_ms, **spent_ms},
-            "versions": {**answer.versions, **self.parts.versions()},
-        }
-        if answer.action is Action.REGENERATE:
-            # What cannot be had again is done without: the text that leaves is never the
-            # unfiltered one that regeneration was asked for.
-            note = f"no better answer within {calls} attempt{'s' if calls != 1 else ''}"
-            last = decide(policy.settled(), _as_attributed(answer), answer.scorecard)
-            changes |= {
-                "action": last.action,
-                "reasons": (*answer.reasons, note),
-                "text": last.answer.text,
-                "marked": last.answer.marked,
-                "sentences": last.answer.sentences,
-            }
-        return answer.model_copy(update=changes)
-
-    # --- record --------------------------------------------------------------------------
-
-    async def recorded(self, answers: Sequence[GuardedAnswer]) -> list[GuardedAnswer]:
-        """Write answers to the score log; a log that fails is told in their errors."""
-        if self._log is None and self.config.log is None:
-            finished = list(answers)
-        else:
-            with stage("record"):
-                finished = await self._in_thread(lambda: [self._record(one) for one in answers])
-        for answer in finished:
-            record_answer(answer)
-        return finished
-
-    def _record(self, answer: GuardedAnswer) -> GuardedAnswer:
-        try:
-            log = self._open_log()
-            if log is not None:
-                log.write(answer)
-        except Exception as error:  # the log may be foreign code; an answer is worth more
-            log_failed(type(error).__name__)
-            problem = Problem(part="records", message=f"not recorded: {error}")
-            return answer.model_copy(update={"errors": (*answer.errors, problem)})
-        return answer
-
-    def _open_log(self) -> ScoreLog | None:
-        if self._log is None and self.config.log is not None:
-            from guardrail.records import open_log
-
-            self._log = open_log(self.config.log)
-        return self._log
-
-    async def _in_thread(self, work: Callable[..., T], *args: Any) -> T:
-        context = contextvars.copy_context()
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._workers, lambda: context.run(work, *args))
+                found = await retrieve_passages(
+                    self._retriever, [question], limit, self.workers.run
+                )
+                return found[0]
+            return (await self.workers.run(self._pipeline.knowledge, [question]))[0]
 
 
-def _allowed(policy: Policy, rows: int) -> float | None:
-    """Seconds for a pass: those of one answer, times the answers that go through together."""
-    return None if policy.deadline_s is None else policy.deadline_s * rows
+def problem_of(error: GuardrailError, otherwise: str) -> Problem:
+    """What is told of a part that could not be used; ``otherwise`` where the error names none."""
+    named = (part for part, kind in ERRORS_OF_PARTS.items() if isinstance(error, kind))
+    return Problem(part=next(named, otherwise), message=str(error))
 
 
-def _late(policy: Policy) -> Problem:
+def late(policy: Policy, seconds: float | None) -> Problem:
+    """What is told where the time ran out."""
     return Problem(
         part="deadline",
-        message=f"the {policy.deadline_s:g} s of policy {policy.name!r} ran out; raise deadline_s "
+        message=f"the {seconds:g} s of policy {policy.name!r} ran out; raise deadline_s "
         "or ask for less",
     )
-
-
-def _as_attributed(answer: GuardedAnswer) -> AttributedAnswer:
-    return AttributedAnswer(text=answer.text, marked=answer.marked, sentences=answer.sentences)

@@ -11,6 +11,7 @@ __all__ = [
     "KnowledgeGraphError",
     "MissingExtraError",
     "ModelError",
+    "OverloadedError",
     "RecordError",
 ]
 
@@ -45,6 +46,10 @@ class RecordError(GuardrailError):
 
 class DeadlineExceededError(GuardrailError, TimeoutError):
     """The time allowed for one answer ran out."""
+
+
+class OverloadedError(GuardrailError):
+    """Too many calls that were given up still hang in the graph, the judge or the retriever."""
 
 
 class MissingExtraError(GuardrailError, ImportError):

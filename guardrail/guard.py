@@ -7,16 +7,20 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
+from guardrail.asking import ask
 from guardrail.config import GuardrailConfig
 from guardrail.engine import Engine
 from guardrail.loop import run_sync
-from guardrail.pipeline import Parts, Row
+from guardrail.parts import Parts
+from guardrail.pipeline import Row
 from guardrail.policy import Policy, policy_named
 from guardrail.ranking import ranked
+from guardrail.requests import AskRequest, CheckRequest, RankRequest
 from guardrail.retrieval import Knowledge, as_evidence
 from guardrail.scoring import Scorer
+from guardrail.session import CheckSession
 from guardrail.tracing import stage
-from guardrail.types import Evidence, GuardedAnswer, Value
+from guardrail.types import Evidence, GuardedAnswer
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -27,33 +31,6 @@ if TYPE_CHECKING:
     from kg.linking import EntityLinker
 
 __all__ = ["AskRequest", "CheckRequest", "Guardrail", "RankRequest"]
-
-
-class CheckRequest(Value):
-    """One answer to check; see ``Guardrail.check``."""
-
-    question: str
-    answer: str
-    evidence: tuple[Evidence, ...] | None = None
-    id: str | None = None
-
-
-class RankRequest(Value):
-    """Several answers to rank; see ``Guardrail.rank``."""
-
-    question: str
-    answers: tuple[str, ...]
-    evidence: tuple[Evidence, ...] | None = None
-    id: str | None = None
-
-
-class AskRequest(Value):
-    """A question to answer; see ``Guardrail.ask``."""
-
-    question: str
-    n: int | None = None
-    evidence: tuple[Evidence, ...] | None = None
-    id: str | None = None
 
 
 class Guardrail:
@@ -206,7 +183,34 @@ class Guardrail:
         ]
         with stage("check", rows=len(rows)):
             checked = await self._engine.guard(rows, self._policy(policy))
-            return await self._engine.recorded(checked) if record else checked
+            return await self._engine.recorder.record(checked) if record else checked
+
+    def session(
+        self,
+        *,
+        question: str,
+        evidence: Sequence[Evidence] | None = None,
+        policy: Policy | str | None = None,
+        id: str | None = None,
+    ) -> CheckSession:
+        """Check an answer while it grows: each sentence once, and at the end the whole.
+
+        Args:
+            question: What is asked; may be empty.
+            evidence: Triples and passages that replace the graph; None to use the graph.
+            policy: A policy or its name, for the verdict on the whole; None for the configured.
+            id: Echoed in the results; made when None.
+
+        Raises:
+            InputError: The evidence is not evidence.
+        """
+        return CheckSession(
+            self._engine,
+            question=question,
+            evidence=_evidence(evidence),
+            policy=self._policy(policy),
+            id=id,
+        )
 
     # --- retrieve ------------------------------------------------------------------------
 
@@ -287,7 +291,8 @@ class Guardrail:
                 for place, answer in enumerate(request.answers)
             ]
         with stage("rank", rows=len(rows)):
-            guarded = iter(await self._engine.recorded(await self._engine.guard(rows, chosen)))
+            checked = await self._engine.guard(rows, chosen, answers=len(requests))
+            guarded = iter(await self._engine.recorder.record(checked))
         return [ranked([next(guarded) for _ in request.answers], chosen) for request in requests]
 
     def ask(
@@ -377,10 +382,10 @@ class Guardrail:
 
     async def _ask(self, request: AskRequest, policy: Policy) -> list[GuardedAnswer]:
         with stage("ask"):
-            answers = await self._engine.ask(
-                request.id, request.question, request.n, request.evidence, policy
+            answers = await ask(
+                self._engine, request.id, request.question, request.n, request.evidence, policy
             )
-            return [*await self._engine.recorded(answers[:1]), *answers[1:]]
+            return [*await self._engine.recorder.record(answers[:1]), *answers[1:]]
 
     def _policy(self, policy: Policy | str | None) -> Policy:
         if policy is None:

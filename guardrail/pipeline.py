@@ -1,36 +1,28 @@
-"""The parts a guardrail is made of, and the pass of a batch through them.
+"""The pass of a batch through the parts: parse, retrieve, attribute.
 
-Parts are made when first needed, once, whatever thread asks. ``Pipeline.run`` is synchronous
-and batched: parse, retrieve, attribute; the engine runs it in a worker thread.
+``Pipeline.run`` is synchronous; the engine runs it in a worker thread.
 """
 
 from __future__ import annotations
 
 import re
-import threading
 import time
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from guardrail.citations import ParsedText
 from guardrail.citations import parse as parse_markers
 from guardrail.config import GuardrailConfig
 from guardrail.errors import KnowledgeGraphError
+from guardrail.parts import Parts
 from guardrail.retrieval import GraphRetriever, Knowledge
 from guardrail.tracing import stage
 from guardrail.types import AttributedAnswer, Problem, Triple
 
 if TYPE_CHECKING:
     from guardrail.attribution import Attributor
-    from guardrail.models.base import LanguageModel
-    from guardrail.scoring import Scorer
-    from judges.base import AttributionJudge, NLIJudge
-    from kg.base import KnowledgeGraph
-    from kg.linking import EntityLinker
 
-__all__ = ["Checked", "Parts", "Pipeline", "Row", "clean_input"]
-
-T = TypeVar("T")
+__all__ = ["Checked", "Pipeline", "Row", "clean_input"]
 
 UNWANTED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 """Control characters and lone surrogates: no text, and no JSON either."""
@@ -74,170 +66,6 @@ def clean_input(text: str) -> str:
     return UNWANTED.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
-class Parts:
-    """The parts of one guardrail; those handed in are used, the others made from the config.
-
-    Args:
-        config: What to make.
-        given: Parts by name: ``graph``, ``linker``, ``nli``, ``attribution``, ``model``.
-        scorers: Scorers beside those named in the config.
-    """
-
-    def __init__(
-        self, config: GuardrailConfig, given: dict[str, Any], scorers: Sequence[Scorer]
-    ) -> None:
-        self._config = config
-        self._given_parts = {name: part for name, part in given.items() if part is not None}
-        # A model is handed in by name, as a LangChain model or ready; it is opened when asked for.
-        self._made = {name: part for name, part in self._given_parts.items() if name != "model"}
-        self._extra_scorers = tuple(scorers)
-        self._lock = threading.RLock()
-
-    def _part(self, name: str, make: Callable[[], T]) -> T:
-        with self._lock:
-            if name not in self._made:
-                self._made[name] = make()
-            part: T = self._made[name]
-            return part
-
-    @property
-    def graph(self) -> KnowledgeGraph | None:
-        """The knowledge graph; None where the config says ``none``.
-
-        Raises:
-            KnowledgeGraphError: It cannot be opened.
-        """
-        settings = self._config.graph
-        if settings.location == "none" and "graph" not in self._made:
-            return None
-
-        def make() -> KnowledgeGraph:
-            from kg import open_graph
-
-            return open_graph(settings.location, profile=settings.profile)
-
-        return self._part("graph", make)
-
-    @property
-    def linker(self) -> EntityLinker | None:
-        """Links texts to the graph."""
-        graph = self.graph
-        if graph is None:
-            return None
-
-        def make() -> EntityLinker:
-            from kg import EntityLinker
-
-            settings = self._config.graph
-            return EntityLinker(graph, relations=settings.relations, limit=settings.limit)
-
-        return self._part("linker", make)
-
-    @property
-    def nli(self) -> NLIJudge | None:
-        """Judges entailment; None where the config says ``none``."""
-        name = self._config.judge
-        if name == "none" and "nli" not in self._made:
-            return None
-
-        def make() -> NLIJudge:
-            from judges.registry import create_nli
-
-            return create_nli(name)
-
-        return self._part("nli", make)
-
-    @property
-    def attribution(self) -> AttributionJudge | None:
-        """Judges the four categories; the NLI judge itself where it can do both."""
-        name = self._config.attribution_judge or self._config.judge
-        if name == "none" and "attribution" not in self._made:
-            return None
-
-        def make() -> AttributionJudge:
-            from judges.base import AttributionJudge
-            from judges.registry import create_attribution
-
-            nli = self.nli
-            if self._config.attribution_judge is None and isinstance(nli, AttributionJudge):
-                return nli
-            return create_attribution(name)
-
-        return self._part("attribution", make)
-
-    @property
-    def attributor(self) -> Attributor:
-        """Grounds answers."""
-
-        def make() -> Attributor:
-            from guardrail.attribution import Attributor
-            from guardrail.support import Thresholds
-
-            changed = self._config.attribution.model_dump(exclude_none=True)
-            return Attributor(self.nli, self.attribution, Thresholds()._replace(**changed))
-
-        return self._part("attributor", make)
-
-    @property
-    def model(self) -> LanguageModel:
-        """The language model that answers.
-
-        Raises:
-            ModelError, ConfigError, MissingExtraError: It cannot be had.
-        """
-        handed_in = self._given_parts.get("model")
-
-        def make() -> LanguageModel:
-            import os
-
-            from guardrail.models import default_model, open_model
-
-            settings = self._config.model
-            if handed_in is not None:
-                return open_model(handed_in)
-            if settings.name is None and settings.base_url is None:
-                return default_model()
-            return open_model(
-                settings.name or "openai:default",
-                base_url=settings.base_url,
-                api_key=os.environ.get(settings.api_key_env),
-            )
-
-        return self._part("model", make)
-
-    @property
-    def scorers(self) -> tuple[Scorer, ...]:
-        """All scorers, those named in the config first."""
-
-        def make() -> tuple[Scorer, ...]:
-            from guardrail.scoring import create_scorer
-
-            named = tuple(
-                create_scorer(name, config=self._config, graph=self.graph, nli=self.nli, parts=self)
-                for name in self._config.scorers
-            )
-            return named + self._extra_scorers
-
-        return self._part("scorers", make)
-
-    def versions(self) -> dict[str, str]:
-        """Names of the parts in use so far, for the score log."""
-        names = {}
-        for name in ("graph", "nli", "attribution", "model"):
-            part = self._made.get(name)
-            if part is not None:
-                names["judge" if name == "nli" else name] = str(part.name)
-        return names
-
-    def close(self) -> None:
-        """Release the parts that were made here; those handed in stay their owner's."""
-        with self._lock:
-            for name in [name for name in self._made if name not in self._given_parts]:
-                close = getattr(self._made.pop(name), "close", None)
-                if callable(close):
-                    close()
-
-
 class Pipeline:
     """Takes batches of rows to attributed answers.
 
@@ -261,23 +89,28 @@ class Pipeline:
             return [Knowledge() for _ in questions]
         return retriever.retrieve([(question, "") for question in questions])
 
-    def run(self, rows: Sequence[Row]) -> list[Checked]:
+    def run(self, rows: Sequence[Row], attributor: Attributor | None = None) -> list[Checked]:
         """Check n rows in one pass; a part that fails is told in the rows' problems.
 
         After a failure every row is checked alone, so that only the rows that cause it go
         without that part. Where the first few fail alone too, the part is down for all.
+
+        Args:
+            rows: The rows.
+            attributor: Grounds them; None for the one of the parts.
         """
-        checked = self._pass(rows)
+        chosen = attributor or self._parts.attributor
+        checked = self._pass(rows, chosen)
         if len(rows) < 2 or not any(one.problems for one in checked):
             return checked
         alone: list[Checked] = []
         for row in rows:
-            alone += self._pass([row])
+            alone += self._pass([row], chosen)
             if len(alone) == PROBES and all(one.problems for one in alone):
                 return checked
         return alone
 
-    def _pass(self, rows: Sequence[Row]) -> list[Checked]:
+    def _pass(self, rows: Sequence[Row], attributor: Attributor) -> list[Checked]:
         from guardrail.attribution import AttributionRequest
         from guardrail.phrases import parse
 
@@ -297,7 +130,7 @@ class Pipeline:
             knowledge = [row.knowledge or Knowledge() for row in rows]
         clock.lap("retrieve")
         with stage("attribute"):
-            attributed, failed = self._parts.attributor.attribute(
+            attributed, failed = attributor.attribute(
                 [
                     AttributionRequest(
                         row.question, answer, known.evidence, known.asked, docs[answer.clean]

@@ -55,8 +55,9 @@ class Policy(Value):
         exhausted: Done when no more attempts or time are left to regenerate.
         candidates: Answers sampled by ``ask`` in each attempt.
         attempts: Most rounds of generation in ``ask``.
-        deadline_s: Seconds for one answer, all attempts together; a batch of n may take n times
-            that. None for no limit.
+        deadline_s: Seconds for one answer, all attempts together, and for one ranking of several.
+            Up to 64 answers of a batch go through together and have this times their number, but
+            no more than ``limits.batch_s`` of the configuration. None for no limit.
         rank_by: Score that orders candidates.
         unavailable: Done when a part cannot be used; always told in ``errors``.
         refusal: The text returned in place of a refused answer.

@@ -284,12 +284,22 @@ class SQLiteLog:
             raise RecordError(f"cannot {what} the score log {self.path}: {error}") from error
 
 
-def open_log(location: str | Path, *, read_only: bool = False) -> SQLiteLog | JSONLinesLog:
+def open_log(
+    location: str | Path,
+    *,
+    read_only: bool = False,
+    sample: float = 1.0,
+    retention: timedelta | None = None,
+    whole: bool = False,
+) -> SQLiteLog | JSONLinesLog:
     """Open a score log by its file name: ``.jsonl`` is JSON lines, all else SQLite.
 
     Args:
         location: The file; made where there is none, unless ``read_only``.
         read_only: Open an existing log for reading.
+        sample: Share of responses to record, in [0, 1]; those with errors are always kept.
+        retention: How long records are kept; None for ever.
+        whole: Keep all evidence and all candidates of linking.
 
     Raises:
         RecordError: It cannot be opened.
@@ -298,8 +308,8 @@ def open_log(location: str | Path, *, read_only: bool = False) -> SQLiteLog | JS
     if read_only and not path.is_file():
         raise RecordError(f"there is no score log {path}; set log = {str(path)!r} to record one")
     if path.suffix in {".jsonl", ".ndjson"}:
-        return JSONLinesLog(path)
-    return SQLiteLog(path, read_only=read_only)
+        return JSONLinesLog(path, sample=sample, retention=retention, whole=whole)
+    return SQLiteLog(path, sample=sample, retention=retention, whole=whole, read_only=read_only)
 
 
 def _query(what: str, where: RecordFilter, order: str) -> tuple[str, tuple[object, ...]]:

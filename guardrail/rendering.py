@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from guardrail.citations import Marker, insert
 from guardrail.types import AttributedAnswer, Citation, Sentence, SpanKind
 
-__all__ = ["marked_text", "without_sentences"]
+__all__ = ["marked_text", "shifted", "without_sentences"]
 
 
 def marked_text(text: str, sentences: Sequence[Sentence]) -> str:
@@ -64,7 +64,7 @@ def without_sentences(answer: AttributedAnswer, remove: Sequence[Sentence]) -> A
     kept_text, moves = _cut(text, cuts)
     gone = {id(sentence) for sentence in remove}
     sentences = tuple(
-        _moved(sentence, _shift(moves, sentence.start))
+        shifted(sentence, _shift(moves, sentence.start))
         for sentence in answer.sentences
         if id(sentence) not in gone
     )
@@ -97,7 +97,8 @@ def _shift(moves: Sequence[tuple[int, int]], place: int) -> int:
     return shift
 
 
-def _moved(sentence: Sentence, by: int) -> Sentence:
+def shifted(sentence: Sentence, by: int) -> Sentence:
+    """The sentence in a text that begins ``by`` characters later."""
     spans = tuple(
         span.model_copy(update={"start": span.start - by, "end": span.end - by})
         for span in sentence.spans

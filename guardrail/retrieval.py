@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -219,7 +219,10 @@ def _text(value: object) -> str | None:
 
 
 async def retrieve_passages(
-    retriever: Callable[[str], Any] | Any, questions: Sequence[str], limit: int
+    retriever: Callable[[str], Any] | Any,
+    questions: Sequence[str],
+    limit: int,
+    in_thread: Callable[..., Awaitable[Any]],
 ) -> list[Knowledge]:
     """Ask a retriever for the evidence of n questions.
 
@@ -228,6 +231,7 @@ async def retrieve_passages(
             or not, from a question to evidence.
         questions: The questions; each different one is asked once.
         limit: Most triples and passages for one answer.
+        in_thread: Runs a function that blocks.
 
     Raises:
         KnowledgeGraphError: The retriever failed.
@@ -240,7 +244,7 @@ async def retrieve_passages(
         if inspect.iscoroutinefunction(call):
             result = await call(question)
         else:
-            result = await asyncio.to_thread(call, question)
+            result = await in_thread(call, question)
             if inspect.isawaitable(result):
                 result = await result
         return as_evidence(result)

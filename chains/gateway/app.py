@@ -27,7 +27,7 @@ from chains.gateway.requests import (
     read_json,
     read_model,
 )
-from chains.gateway.settings import GatewaySettings
+from chains.gateway.settings import GatewaySettings, sharing
 from chains.gateway.streaming import BrokenOffError, JudgedStream, unless_gone
 from chains.gateway.upstream import Upstream, kept_headers
 from chains.openai_exchange import (
@@ -76,7 +76,8 @@ def create_app(
     """Make the gateway.
 
     Args:
-        guard: The guardrail, or its settings to make one that is closed with the application.
+        guard: The guardrail, or its settings to make one that is closed with the application and
+            whose judges' verdicts all callers share, unless the settings name a ``judge_cache``.
             The policy of the settings decides on answers.
         settings: Upstream, keys and limits; the environment's when None.
         client: HTTP client for the upstream, in place of one made here.
@@ -112,7 +113,7 @@ class _Gateway:
         client: httpx.AsyncClient | None,
     ) -> None:
         self._owns_guard = isinstance(guard, GuardrailConfig)
-        self.guard = Guardrail(guard) if isinstance(guard, GuardrailConfig) else guard
+        self.guard = Guardrail(sharing(guard)) if isinstance(guard, GuardrailConfig) else guard
         self.settings = settings
         self.metrics = Metrics()
         self.dashboard = Dashboard(self.guard.config, settings)

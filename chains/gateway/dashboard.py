@@ -33,7 +33,7 @@ class Dashboard:
     """
 
     def __init__(self, config: GuardrailConfig, settings: GatewaySettings) -> None:
-        self._path = config.log
+        self._path = None if config.log is None else config.log.path
         self._settings = settings
 
     async def page(self, request: Request) -> Response:

@@ -12,13 +12,25 @@ from pydantic import Field, SecretStr, ValidationError, field_validator
 
 from chains.rendition import MarkerStyle
 from chains.streaming import StreamMode
+from guardrail import GuardrailConfig
 from guardrail.errors import ConfigError
 from guardrail.types import Value
 
-__all__ = ["ENV_PREFIX", "GatewaySettings"]
+__all__ = ["ENV_PREFIX", "GatewaySettings", "sharing"]
 
 ENV_PREFIX = "KG_GATEWAY_"
 """``KG_GATEWAY_KEYS=a,b``, ``KG_GATEWAY_MAX_BODY_BYTES=…`` and so on, one for each field."""
+
+
+JUDGE_CACHE = 65_536
+"""Verdicts of the judges that the gateway remembers; about 50 MB with short texts."""
+
+
+def sharing(config: GuardrailConfig) -> GuardrailConfig:
+    """The guardrail's settings, with one memory of verdicts for all callers unless they tell."""
+    if "judge_cache" in config.model_fields_set:
+        return config
+    return config.model_copy(update={"judge_cache": JUDGE_CACHE})
 
 
 class GatewaySettings(Value):

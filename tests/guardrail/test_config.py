@@ -1,8 +1,10 @@
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from guardrail import STRICT, ConfigError, GuardrailConfig
+from guardrail import STRICT, ConfigError, Guardrail, GuardrailConfig, open_log
+from guardrail.config import LogConfig
 
 SETTINGS = """
 judge = "none"
@@ -26,7 +28,7 @@ def test_toml_then_environment(tmp_path: Path) -> None:
     config = GuardrailConfig.from_toml(path, environ=environ)
     assert config.judge == "onnx"
     assert config.graph.limit == 7
-    assert config.log == Path("scores.sqlite")
+    assert config.log == LogConfig(path=Path("scores.sqlite"))
     assert config.policy == STRICT.model_copy(
         update={"deadline_s": 5.0, "thresholds": {"overall": 0.5}}
     )
@@ -71,3 +73,33 @@ def test_a_file_that_is_no_toml(tmp_path: Path) -> None:
         GuardrailConfig.from_toml(path, environ={})
     with pytest.raises(ConfigError, match="cannot read"):
         GuardrailConfig.from_toml(tmp_path / "none.toml", environ={})
+
+
+def test_a_score_log_may_be_sampled_and_purged(tmp_path: Path) -> None:
+    path = tmp_path / "guardrail.toml"
+    held = tmp_path / "scores.sqlite"
+    path.write_text(
+        f'judge = "none"\n[log]\npath = "{held}"\n'
+        "sample = 0.0\nretention_days = 0.5\nwhole = true\n"
+    )
+    config = GuardrailConfig.from_toml(path, environ={})
+    assert config.log is not None
+    assert config.log.retention == timedelta(hours=12)
+    assert GuardrailConfig.model_validate(config.model_dump(mode="json")) == config
+    old = {"created": datetime.now(UTC) - timedelta(days=1)}
+    with Guardrail(GuardrailConfig(judge="none", log=held)) as guard:
+        guard.check(question="", answer="Ada Lovelace was a poet.", id="yesterday")
+    with open_log(held) as log:
+        (yesterday,) = log.records()
+        log.write_record(yesterday.model_copy(update={"id": "old", **old}))
+    with Guardrail(config) as guard:
+        guard.check(question="Who?", answer="Ada Lovelace was a poet.", id="unsampled")
+        guard.check(question="Who?", answer="", id="failed")
+    with open_log(held) as log:
+        assert [record.answer.id for record in log.records()] == ["yesterday", "failed"]
+
+
+def test_a_share_outside_its_bounds_is_told(tmp_path: Path) -> None:
+    environ = {"GUARDRAIL_LOG": "scores.jsonl", "GUARDRAIL_LOG__SAMPLE": "1.5"}
+    with pytest.raises(ConfigError, match=r"log\.sample: Input should be less"):
+        GuardrailConfig.from_env(environ)

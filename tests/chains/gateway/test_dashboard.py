@@ -18,7 +18,7 @@ def logged(tmp_path):
         guard.check(question=QUESTION, answer=TRUE_START)
         app = create_app(guard, GatewaySettings(keys=("secret",)))
         transport = httpx.ASGITransport(app)
-        yield httpx.AsyncClient(transport=transport, base_url="http://gateway"), config.log
+        yield httpx.AsyncClient(transport=transport, base_url="http://gateway"), config.log.path
 
 
 async def test_the_dashboard_shows_the_log_to_whom_has_a_key(logged):

@@ -1,0 +1,27 @@
+"""The ways in stand on the public names of the engine, as any user's code does."""
+
+import ast
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import chains
+import guardrail
+
+PUBLIC_MODULES = {
+    f"guardrail.{name}" for name in ("citations", "errors", "records", "report", "types")
+}
+FILES = sorted(Path(chains.__file__).parent.rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_only_public_names_are_imported(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("guardrail"):
+            names = {alias.name for alias in node.names}
+            if node.module == "guardrail":
+                assert names <= set(guardrail.__all__)
+            else:
+                assert node.module in PUBLIC_MODULES
+                assert names <= set(import_module(node.module).__all__)
