@@ -43,6 +43,7 @@ FIRST_SURE_YEAR = 1000
 BEFORE_YEARS = frozenset({"in", "c", "ca", "around", "about", "circa", "year", "ad", "of", "since"})
 BIRTH = frozenset({"date of birth", "birth date", "birth year", "born"})
 DEATH = frozenset({"date of death", "death date", "death year", "died"})
+NUMERAL = re.compile(r"[A-Z]|[IVXL]+")
 LIFETIME = re.compile(
     r"\(([^()]{0,60}?\d[^()]{0,60}?)\s*(?:[–—-]|\bto\b)\s*([^()]{0,60}?\d[^()]{0,20})\)"
 )
@@ -290,11 +291,20 @@ def _initials(sentence: SentenceTokens, parts: Sequence[Token]) -> tuple[Span, .
 def _name(label: str) -> _Name:
     # "Paris (mythology)" is told apart from others by its brackets; prose names Paris.
     tokens = tokenise(QUALIFIER.sub("", label)) or tokenise(label)
-    content = tuple(token for token in tokens if token.folded not in STOP_WORDS) or tuple(tokens)
+    content = tuple(
+        token
+        for place, token in enumerate(tokens)
+        if token.folded not in STOP_WORDS or _numeral(token, place)
+    ) or tuple(tokens)
     others = nation(label)
     stems = frozenset(token.stem for word in others for token in tokenise(word))
     figures = number_of(tokens) if len(tokens) <= 4 else None
     return _Name(content, frozenset(others), stems, parse_date(label), figures)
+
+
+def _numeral(token: Token, place: int) -> bool:
+    """Whether a word is a letter or numeral of a name: the ``I`` of *Bahram I*."""
+    return place > 0 and NUMERAL.fullmatch(token.text) is not None
 
 
 def _first_stems(name: _Name) -> frozenset[str]:
@@ -330,6 +340,7 @@ def _find_value(
         for place in sentence.by_folded.get(name, ())
         if not _inside(token := sentence.tokens[place], subject_spans)
         and (name != "us" or token.text.isupper())
+        and not _opens_name(sentence, place)
     )
     if other:
         return 1.0, other, None
@@ -338,17 +349,30 @@ def _find_value(
         return 1.0, part_of_name, None
     spans: list[Span] = []
     hits = 0.0
-    for part in value.tokens:
+    for number, part in enumerate(value.tokens):
         places = [
             place
             for place in sentence.by_stem.get(part.stem, ())
             if not _inside(sentence.tokens[place], subject_spans)
+            and not (
+                len(value.tokens) == 1
+                and sentence.tokens[place].folded != part.folded
+                and _opens_name(sentence, place)
+            )
         ]
+        if not places and _numeral(part, number):
+            return 0.0, (), None  # Bahram III is not Bahram I in part
         if places:
             hits += 1.0
             found = [sentence.tokens[place] for place in places]
             spans += [(token.start, token.end) for token in found]
     return hits / len(value.tokens), tuple(sorted(set(spans))), None
+
+
+def _opens_name(sentence: SentenceTokens, place: int) -> bool:
+    """Whether a capitalised word follows: the *Italian Socialist Party* makes nobody Italian."""
+    here, after = sentence.tokens[place], sentence.tokens[place + 1 : place + 2]
+    return bool(after) and after[0].start - here.end == 1 and after[0].text[:1].isupper()
 
 
 def _name_part(
@@ -360,6 +384,8 @@ def _name_part(
     names = {part.folded for part in value.tokens}
     spans = []
     for part in (value.tokens[-1], value.tokens[0]):
+        if _numeral(part, value.tokens.index(part)):
+            continue
         for place in sentence.by_folded.get(part.folded, ()):
             token = sentence.tokens[place]
             beside = sentence.tokens[max(0, place - 1) : place + 2]

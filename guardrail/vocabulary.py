@@ -202,6 +202,8 @@ KIN = frozenset(
 )  # fmt: skip
 """Family ties: two names side by side do not state them without a word for the tie."""
 
+LANGUAGES = ("languages spoken", "native language")
+
 RECORDS = frozenset(
     {
         "given name", "surname", "family name", "depicted by", "described by source",
@@ -362,9 +364,12 @@ def describes_entity(label: str) -> bool:
 
 
 def needs_word(label: str) -> bool:
-    """Whether prose states a property only with a word for it, as family ties and name facts."""
+    """Whether prose states a property only with a word for it.
+
+    So it is with family ties, facts on names, and languages: an *Italian painter* speaks any.
+    """
     words = property_words(label)
-    return words in KIN or words in RECORDS
+    return words in KIN or words in RECORDS or words.startswith(LANGUAGES)
 
 
 def governs(word: str) -> bool:

@@ -146,6 +146,31 @@ def test_a_name_alone_states_no_fact_on_names_or_family() -> None:
     assert ("surname", "Gentileschi") in cited(told)
 
 
+def test_an_adjective_tells_neither_a_language_nor_within_a_name_a_country() -> None:
+    facts = (
+        ("country of citizenship", "Italy"),
+        ("native language", "Italian"),
+        ("languages spoken, written or signed", "Italian"),
+    )
+    triples = tuple(Triple(subject=ARTEMISIA, property=p, value=v) for p, v in facts)
+
+    def told(text: str) -> set[str]:
+        return {name for name, _ in cited(attribute(text, triples, Credulous()).sentences[0])}
+
+    assert told("She was an Italian painter.") == {"country of citizenship"}
+    assert told("She joined the Italian Socialist Party.") == set()
+    assert told("She spoke Italian.") & {facts[1][0], facts[2][0]}
+
+
+def test_a_numeral_belongs_to_the_name_it_ends() -> None:
+    triples = (Triple(subject="Bahram II", property="father", value="Bahram I"),)
+    for answer, right in (
+        ("Bahram II was the son of Bahram I.", {("father", "Bahram I")}),
+        ("Bahram II was the father of Bahram III.", set()),
+    ):
+        assert cited(attribute(answer, triples, Credulous()).sentences[0]) == right
+
+
 def test_a_piece_of_a_longer_name_is_not_the_value_of_another_triple() -> None:
     facts = (("mother", "Prudenzia di Ottaviano Montoni"), ("residence", "Montoni"))
     triples = tuple(Triple(subject=ARTEMISIA, property=p, value=v) for p, v in facts)
