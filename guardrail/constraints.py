@@ -19,6 +19,7 @@ from guardrail.brackets import write_entity, write_fact
 from guardrail.citations import KnownFacts, Marker, insert, parse, render_marker
 from guardrail.errors import ModelError
 from guardrail.types import Citation, Triple, Value
+from kg.verbalise import surface
 
 __all__ = [
     "MAX_ENUM_CHARACTERS",
@@ -51,9 +52,13 @@ class CitationConstraint(Value):
 
     Attributes:
         triples: The retrieved triples, in the order they are shown to the model.
+        anchored: A citation may stand only right after its value, as in the demonstration, so
+            that a small model cannot cite what it did not say. The JSON schema, whose citations
+            belong to sentences, does not know it.
     """
 
     triples: tuple[Triple, ...] = ()
+    anchored: bool = False
 
     @cached_property
     def citations(self) -> dict[str, Citation]:
@@ -70,12 +75,46 @@ class CitationConstraint(Value):
         """Write the constraint as a llama.cpp grammar.
 
         A marker holds at most three facts of one entity, because small models else go on
-        listing. Counted repetition (``{1,3}`` of characters) is avoided: it makes llama.cpp
-        very slow.
+        listing; an anchored one holds one fact. Counted repetition (``{1,3}`` of characters) is
+        avoided: it makes llama.cpp very slow.
 
         Args:
             lines: Allow line breaks in the answer; otherwise it is one line, ended by a break.
         """
+        marks = self._anchored_marks() if self.anchored else self._marks()
+        other = "" if lines else r"\n"
+        return "\n".join(
+            [
+                # Between two markers stands at least one letter: small models repeat "[NA]".
+                "root ::= text (mark text)* mark? pause*" + ("" if lines else r' "\n"'),
+                "text ::= pause* letter word*",
+                rf"word ::= [^\[\]{other}]",
+                rf"letter ::= [^\[\]{other} .,;:]",
+                "pause ::= [ .,;:]",
+                *marks,
+                "",
+            ]
+        )
+
+    def _anchored_marks(self) -> list[str]:
+        """Rules for a value with its citation behind it; values alike share one alternative."""
+        by_form: dict[str, list[Citation]] = {}
+        for citation in self.citations.values():
+            # A date may stand as 1593-07-08, 8 July 1593 or July 8, 1593.
+            value = citation.value
+            for form in dict.fromkeys((value, surface(value, 0), surface(value, 1))):
+                by_form.setdefault(form, []).append(citation)
+        alternatives = []
+        rules = []
+        for number, (form, citations) in enumerate(by_form.items()):
+            facts = (_quote(f"{write_entity(c.entity)}, {write_fact(c)}]") for c in citations)
+            rules.append(f"fact{number} ::= {' | '.join(facts)}")
+            # The blank before it keeps "actor" from being found in "factor".
+            alternatives.append(f"{_quote(f' {form} [')} fact{number}")
+        return ["mark ::= " + " | ".join(['"[NA]"', *alternatives]), *rules]
+
+    def _marks(self) -> list[str]:
+        """Rules for a marker anywhere."""
         by_entity: dict[str, list[Citation]] = {}
         for citation in self.citations.values():
             by_entity.setdefault(citation.entity, []).append(citation)
@@ -87,13 +126,7 @@ class CitationConstraint(Value):
             head = _quote(f"{write_entity(entity)}, ")
             more = f'", " fact{number}'
             groups.append(f"{head} fact{number} ({more} ({more})?)?")
-        rules = [
-            "root ::= word (word | mark)*" if lines else 'root ::= word (word | mark)* "\\n"',
-            r"word ::= [^\[\]]" if lines else r"word ::= [^\[\]\n]",
-            'mark ::= "[" (' + " | ".join(['"NA"', *groups]) + ') "]"',
-            *rules,
-        ]
-        return "\n".join(rules) + "\n"
+        return ['mark ::= "[" (' + " | ".join(['"NA"', *groups]) + ') "]"', *rules]
 
     def json_schema(self) -> dict[str, Any]:
         """Write the constraint as a strict JSON schema: sentences with citations from an enum.
@@ -174,9 +207,14 @@ class CitationConstraint(Value):
         return EnforcedText(marked=insert(parsed.clean, markers).marked, dropped=tuple(dropped))
 
 
-def constraint_for(triples: Iterable[Triple]) -> CitationConstraint:
-    """The constraint that allows exactly these triples, each once."""
-    return CitationConstraint(triples=tuple(dict.fromkeys(triples)))
+def constraint_for(triples: Iterable[Triple], *, anchored: bool = False) -> CitationConstraint:
+    """The constraint that allows exactly these triples, each once.
+
+    Args:
+        triples: What may be cited.
+        anchored: Only right after the value that is cited.
+    """
+    return CitationConstraint(triples=tuple(dict.fromkeys(triples)), anchored=anchored)
 
 
 def _quote(text: str) -> str:

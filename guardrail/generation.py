@@ -26,6 +26,8 @@ class GenerationSettings(Value):
         max_tokens: Limit of one answer.
         seed: Makes runs reproducible where the back end supports it.
         constrained: Hold citations to the retrieved triples; False prompts plainly.
+        anchored: Where a grammar constrains, allow a citation only right after the value it
+            cites; False allows it anywhere.
         budget: How much knowledge the prompt may hold.
         timeout_s: Seconds one model call may take.
     """
@@ -35,6 +37,7 @@ class GenerationSettings(Value):
     max_tokens: int = Field(default=200, ge=1)
     seed: int | None = None
     constrained: bool = True
+    anchored: bool = True
     budget: PromptBudget = PromptBudget()
     timeout_s: FiniteFloat | None = Field(default=None, gt=0.0)
 
@@ -92,7 +95,7 @@ async def generate(
     """
     settings = settings or GenerationSettings()
     shown = relevant_triples(question, subgraphs, settings.budget)
-    constraint = constraint_for(shown)
+    constraint = constraint_for(shown, anchored=settings.anchored)
     request = SampleRequest(
         prompt=answer_prompt(question, shown, failed=failed),
         n=n,

@@ -32,6 +32,11 @@ def test_the_packaged_model_samples_under_a_grammar_and_stops_when_told() -> Non
         assert sample.constrained
         assert sample.logprobs
         assert set(parse(sample.text).citations) <= {PAINTER.citation}
+    anchored = constraint_for([PAINTER.model_copy(update={"value": "painter"})], anchored=True)
+    for sample in asyncio.run(model.sample(request.model_copy(update={"constraint": anchored}))):
+        cited = sample.text.count("[Q1, occupation: painter]")
+        assert cited == sample.text.count(" painter [Q1, occupation: painter]")
+        assert "[NA] [NA]" not in sample.text
     with pytest.raises(ModelError, match="in time"):
         asyncio.run(model.sample(request.model_copy(update={"timeout_s": 0.001})))
     long = request.model_copy(update={"prompt": Prompt.from_text("word " * 5_000), "n": 1})
