@@ -136,14 +136,23 @@ def sentence_scores(sentences: Sequence[Sentence]) -> dict[str, Score]:
     ``overall`` is the mean over claims of 1 for a supportive sentence, the supported share of
     its phrases (at most 0.75) for a partly supported one, and 0 otherwise, less the share of
     contradicted claims. ``supported_share``, ``na_share`` and ``contradicted_share`` are shares
-    of the claims; ``citations`` counts different citations.
+    of the claims; ``citations`` counts different citations; ``grounded`` is their number times
+    ``overall``, so that of two answers the one with more supported facts is better, unless more
+    of it lacks support.
     """
     claims = [sentence for sentence in sentences if sentence.category is not None]
     cited = {citation for sentence in sentences for citation in sentence.citations}
     count = Score(value=float(len(cited)))
     if not claims:
         none = Score(reason=NO_CLAIM)
-        names = ("overall", "supported_share", "na_share", "contradicted_share", "entailment")
+        names = (
+            "overall",
+            "supported_share",
+            "na_share",
+            "contradicted_share",
+            "entailment",
+            "grounded",
+        )
         return dict.fromkeys(names, none) | {"citations": count}
     total = len(claims)
     supported = [one for one in claims if one.category is Category.SUPPORTIVE]
@@ -151,13 +160,15 @@ def sentence_scores(sentences: Sequence[Sentence]) -> dict[str, Score]:
     lacking = [one for one in claims if one.na]
     mean = sum(map(_credit, claims)) / total
     judged = [one.judgement.scores.get(Category.SUPPORTIVE, 0.0) for one in claims if one.judgement]
+    overall = max(0.0, mean - len(against) / total)
+    evidence = (
+        f"{len(supported)} of {total} claims supported",
+        f"{len(lacking)} lack support, {len(against)} contradicted",
+    )
     return {
-        "overall": Score(
-            value=max(0.0, mean - len(against) / total),
-            evidence=(
-                f"{len(supported)} of {total} claims supported",
-                f"{len(lacking)} lack support, {len(against)} contradicted",
-            ),
+        "overall": Score(value=overall, evidence=evidence),
+        "grounded": Score(
+            value=overall * len(cited), evidence=(f"facts cited: {len(cited)}", *evidence)
         ),
         "supported_share": Score(value=len(supported) / total),
         "na_share": Score(value=len(lacking) / total, evidence=tuple(one.text for one in lacking)),

@@ -69,7 +69,7 @@ def test_a_failed_answer_is_asked_for_again_with_what_was_wrong(
     assert [one.text for one in ranked[:2]] == ["Mozart was born in Salzburg."] * 2
     assert ranked[0].attempts == 2
     assert len(ranked) == 4
-    assert ranked[0].reasons[0].startswith("rank 1 of 4: overall 1.00")
+    assert ranked[0].reasons[0].startswith("rank 1 of 4: grounded 1.00 (facts cited: 1")
     assert "1756-01-27" in str(endpoint.requests[1]["messages"][-1])
 
 
