@@ -13,6 +13,15 @@ from typing import TYPE_CHECKING, Protocol
 from pydantic import Field
 
 from guardrail.types import Citation, Score, Value
+from guardrail.values import (
+    Agreement,
+    agreement,
+    find_dates,
+    fold,
+    number_of,
+    parse_date,
+    tokenise,
+)
 
 if TYPE_CHECKING:
     from judges.base import NLIJudge
@@ -28,11 +37,15 @@ __all__ = [
     "MicroScores",
     "NLIAligner",
     "NotAvailableScores",
+    "WrittenFormAligner",
     "alignment",
     "citation_scores",
     "kalma_scores",
     "not_available_scores",
 ]
+
+NUMBER_WORDS = 4
+"""Words that a number takes at most in a sentence: *twenty one thousand*."""
 
 
 class CitedSentence(Value):
@@ -112,6 +125,8 @@ class KalmaScores(Value):
         macro: Over answers.
         alignment_containment: Share of citations whose value stands in their sentence, case
             folded (the rule of the paper's released evaluation).
+        alignment_written: The same where a date or number may stand in another written form, as
+            ``8 July 1593`` for ``1593-07-08``.
         alignment: Share of citations that their sentence entails (4.3).
     """
 
@@ -120,6 +135,7 @@ class KalmaScores(Value):
     micro: MicroScores
     macro: MacroScores
     alignment_containment: Score
+    alignment_written: Score
     alignment: Score
 
 
@@ -140,6 +156,19 @@ class ContainmentAligner:
             bool(citation.value) and citation.value.casefold() in sentence.casefold()
             for sentence, citation in pairs
         ]
+
+
+class WrittenFormAligner:
+    """Entailed when the cited value stands in the sentence in any written form; needs no model.
+
+    Case and accents do not count. A date must be told as fully as the citation holds it: a year
+    alone does not contain ``1593-07-08``. Adjectives (*Italian* for Italy), surnames and other
+    words for a value are not forms of it.
+    """
+
+    def entails(self, pairs: Sequence[tuple[str, Citation]]) -> list[bool]:
+        """Judge n pairs; a citation without a value is never entailed."""
+        return [_written(sentence, citation.value) for sentence, citation in pairs]
 
 
 class NLIAligner:
@@ -192,6 +221,7 @@ def kalma_scores(answers: Sequence[CitedAnswer], judge: NLIJudge | None = None) 
         micro=scores.micro,
         macro=scores.macro,
         alignment_containment=alignment(answers, ContainmentAligner()),
+        alignment_written=alignment(answers, WrittenFormAligner()),
         alignment=alignment(answers, NLIAligner(judge)) if judge else _none("no NLI judge given"),
     )
 
@@ -286,6 +316,30 @@ def not_available_scores(answers: Sequence[CitedAnswer], aligner: Aligner) -> No
     precision = _share(precise, len(marked), "no [NA] sentences")
     recall = _share(len(recalled), absent, "nothing was taken out of the graph")
     return NotAvailableScores(precision=precision, recall=recall, f1=_f1(precision, recall))
+
+
+def _written(sentence: str, value: str) -> bool:
+    if not value:
+        return False
+    if fold(value) in fold(sentence):
+        return True
+    tokens = tokenise(sentence)
+    held = parse_date(value)
+    if held is not None:
+        year_alone = held.month is None and held.span == 1
+        return (year_alone and any(token.text == str(held.year) for token in tokens)) or any(
+            agreement(told, held) is not Agreement.CONFLICT
+            and told.span <= held.span
+            and (held.month is None or told.month is not None)
+            and (held.day is None or told.day is not None)
+            for told in find_dates(sentence)
+        )
+    number = number_of(tokenise(value))
+    return number is not None and any(
+        number_of(tokens[start:end]) == number
+        for start in range(len(tokens))
+        for end in range(start + 1, min(start + NUMBER_WORDS, len(tokens)) + 1)
+    )
 
 
 def _correct(citation: Citation, graph: frozenset[Citation]) -> bool:

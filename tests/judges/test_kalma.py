@@ -20,6 +20,7 @@ from judges.kalma import (
     CitedSentence,
     ContainmentAligner,
     NLIAligner,
+    WrittenFormAligner,
     alignment,
     not_available_scores,
 )
@@ -151,6 +152,33 @@ def test_all_thirty_together_give_the_pencil_numbers() -> None:
     assert got.alignment_containment == pytest.approx(24 / 37)
     assert got.alignment is None
     assert got.reasons == {"alignment": "no NLI judge given"}
+
+
+@pytest.mark.parametrize(
+    ("sentence", "value", "as_written", "in_any_form"),
+    [
+        ("She was born on 8 July 1593.", "1593-07-08", False, True),
+        ("She was born on July 8th, 1593.", "1593-07-08", False, True),
+        ("She was born in 1593.", "1593-07-08", False, False),
+        ("She was born in July 1593.", "1593-07-08", False, False),
+        ("She was born on 9 July 1593.", "1593-07-08", False, False),
+        ("He died in 226.", "0226-01-01", False, True),
+        ("He died in 227.", "0226-01-01", False, False),
+        ("She had five children.", "5", False, True),
+        ("Some 3.5 million people live there.", "3500000", False, True),
+        ("She had six children.", "5", False, False),
+        ("Gerard was a PAINTER.", "painter", True, True),
+        ("Gérard lived there.", "Gerard", False, True),
+        ("She was an Italian painter.", "Italy", False, False),
+        ("She was a painter.", "", False, False),
+    ],
+)
+def test_a_value_may_be_written_in_another_form(
+    sentence: str, value: str, as_written: bool, in_any_form: bool
+) -> None:
+    pair = (sentence, Citation(entity="Q1", property="property", value=value))
+    assert ContainmentAligner().entails([pair]) == [as_written]
+    assert WrittenFormAligner().entails([pair]) == [in_any_form]
 
 
 def test_nothing_to_average_over_is_no_number() -> None:

@@ -51,8 +51,9 @@ def score(
     Reads JSON lines {id, marked, graph: [[entity, property, value], …], minimum: [[…], …]}:
     the answer with its markers, the retrieved triples, and the triples a full answer needs.
     Prints one JSON object {answers, citations, micro: {correctness, precision, recall, f1},
-    macro: {precision, recall, f1}, alignment_containment, alignment, reasons, errors}; all
-    values are shares in [0, 1], null with a reason where there is nothing to average over.
+    macro: {precision, recall, f1}, alignment_containment, alignment_written, alignment, reasons,
+    errors}; all values are shares in [0, 1], null with a reason where there is nothing to
+    average over.
     Lines that cannot be read are listed in errors and left out.
     """
     rows: list[ScoreRow] = []
@@ -147,10 +148,20 @@ def run(
     seed: Seed = 1,
     kg: Graph = None,
     judge: Annotated[
-        str, typer.Option("--judge", help="The guardrail's judge; none for exact evidence alone.")
+        str,
+        typer.Option(
+            "--judge",
+            help="The guardrail's judge, or several with commas between; none for exact evidence "
+            "alone.",
+        ),
     ] = "onnx",
     grader: Annotated[
-        str | None, typer.Option("--grader", help="NLI judge that measures alignment.")
+        str | None,
+        typer.Option(
+            "--grader",
+            help="NLI judge that measures alignment; with --judge onnx,none it grades answers "
+            "that it did not filter as well.",
+        ),
     ] = None,
     retrieval: Annotated[
         str, typer.Option("--retrieval", help="gold (the question's entities) or linked.")
@@ -170,7 +181,7 @@ def run(
 
     A run that was stopped goes on where it stood: samples are kept in OUTPUT/samples-*.jsonl.
     Answers go to OUTPUT/answers.jsonl in the form that score reads, the table to table.md and
-    table.json. The guardrail's judge should not be the grader: the table says when it is.
+    table.json. The guardrail's judge should not be the grader: a star marks rows where it is.
     """
     from guardrail.benchmarks.biokalma.experiment import Experiment
 
@@ -182,7 +193,7 @@ def run(
         n=n,
         seeds=tuple(range(seed, seed + runs)),
         kg=kg,
-        judge=judge,
+        judges=tuple(dict.fromkeys(name.strip() for name in judge.split(","))),
         grader=grader,
         linked=_retrieval(retrieval),
         accuracy=accuracy / 100,

@@ -64,7 +64,7 @@ class Experiment(Value):
     n: int | None
     seeds: tuple[int, ...]
     kg: str | None
-    judge: str
+    judges: tuple[str, ...] = Field(min_length=1)
     grader: str | None
     linked: bool
     accuracy: float = Field(ge=0, le=1)
@@ -92,9 +92,11 @@ class Experiment(Value):
             raise InputError(f"cannot write to {self.output}: {error.strerror}") from error
         questions = read_questions(self.data, self.n)
         model = open_model(self.model)
-        guard = None
-        if {Setting.CHECK, Setting.BEST_OF_5} & set(self.settings):
-            guard = Guardrail(GuardrailConfig(judge=self.judge), graph=graph)
+        guards = {}
+        if any(setting.guarded for setting in self.settings):
+            guards = {
+                judge: Guardrail(GuardrailConfig(judge=judge), graph=graph) for judge in self.judges
+            }
         linked = self._linked(graph, questions) if self.linked else None
         rows: list[AnswerRow] = []
         for seed in self.seeds:
@@ -115,8 +117,8 @@ class Experiment(Value):
             sample_all(
                 model, known, self.settings, store, seed=seed, generation=how, report=progress
             )
-            rows += answers(known, self.settings, store, guard, seed=seed)
-        if guard is not None:
+            rows += answers(known, self.settings, store, guards, seed=seed)
+        for guard in guards.values():
             guard.close()
         write_rows(self.output / "answers.jsonl", rows)
         result = self._result(rows, grader)
@@ -130,7 +132,7 @@ class Experiment(Value):
         retrieval = "linked" if self.linked else "gold"
         return (
             f"{name}-{retrieval}-{round(100 * self.accuracy)}-{self.removed}-"
-            f"{self.temperature:g}-{self.max_tokens}-{self.facts}"
+            f"{self.temperature:g}-{self.max_tokens}-{self.facts}-anchored"
         )
 
     @staticmethod
@@ -143,18 +145,20 @@ class Experiment(Value):
     def _result(self, rows: Sequence[AnswerRow], grader: NLIJudge | None) -> ExperimentResult:
         table = []
         for setting in self.settings:
-            runs: list[KalmaScores] = []
-            na: list[NotAvailableScores] = []
-            for seed in self.seeds:
-                cited = [
-                    cited_answer(row.marked, row.graph, row.minimum, row.removed)
-                    for row in rows
-                    if row.setting is setting and row.seed == seed
-                ]
-                runs.append(kalma_scores(cited, grader))
-                if self.removed:
-                    na.append(not_available_scores(cited, ContainmentAligner()))
-            table.append(table_row(setting.label, runs, na))
+            for judge in self.judges if setting.guarded else (None,):
+                runs: list[KalmaScores] = []
+                na: list[NotAvailableScores] = []
+                for seed in self.seeds:
+                    cited = [
+                        cited_answer(row.marked, row.graph, row.minimum, row.removed)
+                        for row in rows
+                        if (row.setting, row.judge, row.seed) == (setting, judge, seed)
+                    ]
+                    runs.append(kalma_scores(cited, grader))
+                    if self.removed:
+                        na.append(not_available_scores(cited, ContainmentAligner()))
+                circular = judge is not None and judge == self.grader
+                table.append(table_row(self._label(setting, judge), runs, na, circular=circular))
         parts = [markdown(table, notes=self._notes())]
         if self.removed:
             parts.append(na_markdown(table, self.removed))
@@ -169,17 +173,24 @@ class Experiment(Value):
             f"{self.removed} triples of each minimum set removed. Percent; deviation over runs "
             "in brackets."
         )
-        guarded = bool({Setting.CHECK, Setting.BEST_OF_5} & set(self.settings))
         notes = [conditions, "All columns but Align. (NLI) are model-free."]
-        if guarded:
-            notes.append(f"Guardrail with judge {self.judge}.")
+        if any(setting.guarded for setting in self.settings):
+            notes.append(f"Guardrail with judge {' and '.join(map(_named, self.judges))}.")
         if self.grader is None:
             notes.append("No NLI judge measured alignment.")
-        elif guarded and self.grader == self.judge:
-            notes.append(
-                f"Align. (NLI) by {self.grader}, which is also the guardrail's judge: a circular "
-                "measure for the rows with guardrail."
-            )
         else:
-            notes.append(f"Align. (NLI) by {self.grader}, which took no part in filtering.")
+            notes.append(
+                f"Align. (NLI) by {self.grader}; a star marks a row whose guardrail had the same "
+                "judge, a circular measure. In the other rows it took no part in filtering."
+            )
         return notes
+
+    def _label(self, setting: Setting, judge: str | None) -> str:
+        """The row's name; the guardrail's judge is told where several are compared."""
+        if judge is None or len(self.judges) == 1:
+            return setting.label
+        return f"{setting.label}, {_named(judge)}"
+
+
+def _named(judge: str) -> str:
+    return "exact evidence alone" if judge == "none" else judge

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 
@@ -19,10 +19,10 @@ from guardrail.benchmarks.biokalma.questions import RunQuestion
 from guardrail.benchmarks.biokalma.scoring import Fact
 from guardrail.errors import InputError
 from guardrail.generation import GenerationSettings, generate
-from guardrail.guard import Guardrail
+from guardrail.guard import Guardrail, RankRequest
 from guardrail.models.base import LanguageModel
 from guardrail.policy import ANNOTATE, BEST_OF_N
-from guardrail.types import GuardedAnswer, Subgraph, Triple, Value
+from guardrail.types import GuardedAnswer, Subgraph, Value
 
 __all__ = ["AnswerRow", "SampleRow", "SampleStore", "Setting", "answers", "sample_all"]
 
@@ -46,6 +46,11 @@ class Setting(StrEnum):
             Setting.CHECK: "with guardrail (check)",
             Setting.BEST_OF_5: "with guardrail (best of 5)",
         }[self]
+
+    @property
+    def guarded(self) -> bool:
+        """True when its answers go through the guardrail."""
+        return self in (Setting.CHECK, Setting.BEST_OF_5)
 
     @property
     def constrained(self) -> bool:
@@ -77,10 +82,22 @@ class SampleRow(Value):
 
 
 class AnswerRow(Value):
-    """One answer in one setting, with what it is measured against."""
+    """One answer in one setting, with what it is measured against.
+
+    Attributes:
+        id: The question's.
+        setting: How it came about.
+        judge: The guardrail's judge; None where the guardrail took no part.
+        seed: Of the run.
+        marked: The answer with markers.
+        graph: What was retrieved.
+        minimum: The minimum knowledge set.
+        removed: Triples of the minimum set that were kept from the model.
+    """
 
     id: str
     setting: Setting
+    judge: str | None = None
     seed: int
     marked: str
     graph: tuple[Fact, ...]
@@ -189,35 +206,48 @@ def answers(
     rows: Sequence[tuple[RunQuestion, tuple[Subgraph, ...]]],
     settings: Sequence[Setting],
     store: SampleStore,
-    guard: Guardrail | None,
+    guards: Mapping[str, Guardrail],
     *,
     seed: int,
 ) -> Iterator[AnswerRow]:
     """The answers of each setting, from the samples in the store.
 
+    Args:
+        rows: Questions with their knowledge.
+        settings: The settings; a guarded one gives an answer for each guardrail.
+        store: Holds the samples.
+        guards: Guardrails by the name of their judge.
+        seed: Of the run.
+
     Raises:
-        InputError: A setting needs a guardrail and there is none, or a sample is missing.
-        GuardrailError: The guardrail cannot work.
+        InputError: A sample is missing.
+        GuardrailError: A guardrail cannot work.
     """
-    for question, subgraphs in rows:
-        triples = tuple(
-            dict.fromkeys(triple for subgraph in subgraphs for triple in subgraph.triples)
-        )
-        for setting in settings:
+    for setting in settings:
+        samples = []
+        for question, _ in rows:
             kind = setting.constrained
             sample = store.find(question.id, seed, constrained=kind, n=setting.samples)
             if sample is None:
                 raise InputError(f"no sample of question {question.id} for setting {setting}")
-            marked = _marked(setting, question, sample, triples, guard)
-            yield AnswerRow(
-                id=question.id,
-                setting=setting,
-                seed=seed,
-                marked=marked,
-                graph=graph_facts(subgraphs),
-                minimum=question.minimum,
-                removed=question.removed,
-            )
+            samples.append(sample)
+        written: dict[str | None, list[str]] = {
+            name: _guarded(guard, setting, rows, samples) for name, guard in guards.items()
+        }
+        if not setting.guarded:
+            written = {None: [sample.marked[0] for sample in samples]}
+        for judge, texts in written.items():
+            for (question, subgraphs), marked in zip(rows, texts, strict=True):
+                yield AnswerRow(
+                    id=question.id,
+                    setting=setting,
+                    judge=judge,
+                    seed=seed,
+                    marked=marked,
+                    graph=graph_facts(subgraphs),
+                    minimum=question.minimum,
+                    removed=question.removed,
+                )
 
 
 def graph_facts(subgraphs: Sequence[Subgraph]) -> tuple[Fact, ...]:
@@ -230,31 +260,28 @@ def graph_facts(subgraphs: Sequence[Subgraph]) -> tuple[Fact, ...]:
     return tuple(facts)
 
 
-def _marked(
+def _guarded(
+    guard: Guardrail,
     setting: Setting,
-    question: RunQuestion,
-    sample: SampleRow,
-    triples: tuple[Triple, ...],
-    guard: Guardrail | None,
-) -> str:
-    if setting in (Setting.PLAIN, Setting.CONSTRAINED):
-        return sample.marked[0]
-    if guard is None:
-        raise InputError(f"setting {setting} needs a guardrail")
+    rows: Sequence[tuple[RunQuestion, tuple[Subgraph, ...]]],
+    samples: Sequence[SampleRow],
+) -> list[str]:
+    """What the guardrail makes of each question's samples: the best of them, with its markers."""
+    base = BEST_OF_N if setting is Setting.BEST_OF_5 else ANNOTATE
     # A benchmark on a busy machine must not lose answers to a deadline.
-    if setting is Setting.CHECK:
-        policy = ANNOTATE.model_copy(update={"deadline_s": None})
-        return guard.check(
-            question=question.question, answer=sample.marked[0], evidence=triples, policy=policy
-        ).marked
-    policy = BEST_OF_N.model_copy(update={"deadline_s": None})
-    candidates = [marked for marked in sample.marked[:BEST_OF] if marked.strip()]
-    if not candidates:
-        return ""
-    ranked: list[GuardedAnswer] = guard.rank(
-        question=question.question, answers=candidates, evidence=triples, policy=policy
-    )
-    return ranked[0].marked
+    policy = base.model_copy(update={"deadline_s": None})
+    requests = [
+        RankRequest(
+            question=question.question,
+            answers=tuple(one for one in sample.marked[: setting.samples] if one.strip()),
+            evidence=tuple(
+                dict.fromkeys(triple for subgraph in subgraphs for triple in subgraph.triples)
+            ),
+        )
+        for (question, subgraphs), sample in zip(rows, samples, strict=True)
+    ]
+    ranked: list[list[GuardedAnswer]] = guard.rank_batch(requests, policy=policy)
+    return [found[0].marked if found else "" for found in ranked]
 
 
 def write_rows(path: Path, rows: Sequence[Value]) -> None:

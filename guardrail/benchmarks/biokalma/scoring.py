@@ -69,6 +69,7 @@ class ScoreReport(BaseModel):
     micro: MicroReport
     macro: MacroReport
     alignment_containment: float | None
+    alignment_written: float | None
     alignment: float | None
     reasons: dict[str, str]
 
@@ -135,6 +136,7 @@ def report(scores: KalmaScores) -> ScoreReport:
         **{f"micro.{name}": getattr(scores.micro, name) for name in MicroReport.model_fields},
         **{f"macro.{name}": getattr(scores.macro, name) for name in MacroReport.model_fields},
         "alignment_containment": scores.alignment_containment,
+        "alignment_written": scores.alignment_written,
         "alignment": scores.alignment,
     }
     return ScoreReport(
@@ -143,6 +145,7 @@ def report(scores: KalmaScores) -> ScoreReport:
         micro=MicroReport(**{n: _value(named[f"micro.{n}"]) for n in MicroReport.model_fields}),
         macro=MacroReport(**{n: _value(named[f"macro.{n}"]) for n in MacroReport.model_fields}),
         alignment_containment=scores.alignment_containment.value,
+        alignment_written=scores.alignment_written.value,
         alignment=scores.alignment.value,
         reasons={name: score.reason for name, score in named.items() if score.reason},
     )

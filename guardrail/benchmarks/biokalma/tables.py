@@ -17,7 +17,8 @@ from judges.kalma import KalmaScores, NotAvailableScores
 __all__ = ["COLUMNS", "Cell", "TableRow", "markdown", "na_markdown", "paper_tables", "table_row"]
 
 COLUMNS = {
-    "alignment_containment": "Align. (value stands in sentence)",
+    "alignment_containment": "Align. (value stands in sentence, as written)",
+    "alignment_written": "Align. (value in any written form)",
     "alignment": "Align. (NLI)",
     "correctness": "Corr.",
     "precision": "Prec.",
@@ -37,12 +38,21 @@ class Cell(BaseModel):
 
 
 class TableRow(BaseModel):
-    """One setting: cells by column, and how many citations they rest on, mean over runs."""
+    """One setting.
+
+    Attributes:
+        row: Its name.
+        cells: By column.
+        citations: How many the cells rest on, mean over runs.
+        answers: How many answers there are.
+        circular: Whether the NLI judge that measured alignment also filtered the answers.
+    """
 
     row: str
     cells: dict[str, Cell]
     citations: float
     answers: int
+    circular: bool = False
 
 
 @cache
@@ -54,7 +64,11 @@ def paper_tables() -> dict[str, list[dict[str, Any]]]:
 
 
 def table_row(
-    title: str, runs: Sequence[KalmaScores], na: Sequence[NotAvailableScores] = ()
+    title: str,
+    runs: Sequence[KalmaScores],
+    na: Sequence[NotAvailableScores] = (),
+    *,
+    circular: bool = False,
 ) -> TableRow:
     """One row from the scores of one or more runs with different seeds.
 
@@ -62,10 +76,12 @@ def table_row(
         title: The row's name.
         runs: Scores of each run.
         na: Scores of ``[NA]`` of each run, where triples were removed.
+        circular: The NLI judge that measured alignment also filtered the answers.
     """
     columns: dict[str, list[Score]] = {name: [] for name in COLUMNS}
     for run in runs:
         columns["alignment_containment"].append(run.alignment_containment)
+        columns["alignment_written"].append(run.alignment_written)
         columns["alignment"].append(run.alignment)
         for name in ("correctness", "precision", "recall", "f1"):
             columns[name].append(getattr(run.micro, name))
@@ -79,6 +95,7 @@ def table_row(
         cells={name: _cell(scores) for name, scores in columns.items()},
         citations=fmean(run.citations for run in runs),
         answers=runs[0].answers,
+        circular=circular,
     )
 
 
@@ -89,7 +106,10 @@ def markdown(rows: Sequence[TableRow], *, notes: Sequence[str] = ()) -> str:
         "|---" * (len(COLUMNS) + 2) + "|",
     ]
     for row in rows:
-        cells = (_written(row.cells[name]) for name in COLUMNS)
+        cells = (
+            _written(row.cells[name]) + ("*" if row.circular and name == "alignment" else "")
+            for name in COLUMNS
+        )
         lines.append(f"| {row.row} | {' | '.join(cells)} | {row.citations:.0f} |")
     for paper in paper_tables()["table_3"]:
         cells = (f"{paper[name]:.1f}" if name in paper else "" for name in COLUMNS)

@@ -79,6 +79,21 @@ def test_run_compares_settings_on_the_same_samples_and_resumes(
     assert "No NLI judge measured alignment." in table
     scored = RUNNER.invoke(app, ["score", "-i", str(out / "answers.jsonl")])
     assert json.loads(scored.stdout)["answers"] == 16
+    # A second guardrail reads the same samples; the grader's own rows are starred.
+    judged = [*arguments[:-3], "--judge", "onnx,none", "--grader", "onnx"]
+    result = RUNNER.invoke(app, judged)
+    assert result.exit_code == 0, result.output
+    starred = {
+        line.split(" | ")[0].strip("| "): "*" in line
+        for line in result.stdout.splitlines()
+        if line.startswith("| with guardrail")
+    }
+    assert starred == {
+        "with guardrail (check), onnx": True,
+        "with guardrail (check), exact evidence alone": False,
+        "with guardrail (best of 5), onnx": True,
+        "with guardrail (best of 5), exact evidence alone": False,
+    }
 
 
 def test_samples_survive_a_line_cut_short(tmp_path: Path) -> None:
