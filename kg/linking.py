@@ -19,6 +19,7 @@ from kg.base import KnowledgeGraph, MentionIndex
 from kg.hops import Asked, Neighbourhoods, Source, family_names, follow_relations
 from kg.mentions import (
     ListedName,
+    bare_name,
     capitalised_spans,
     fold,
     join_mentions,
@@ -27,7 +28,7 @@ from kg.mentions import (
     tagged_mentions,
     word_set,
 )
-from kg.names import NameParts, name_parts
+from kg.names import NameParts, name_parts, without_middle
 from kg.ner_types import classes_of, compatible, persons
 from kg.relations import between_persons, literal_key, relation_words
 from kg.reranking import TextIndex, rerank
@@ -260,16 +261,17 @@ class EntityLinker:
         if self._names is None:
             return
         wanted = [
-            (state, mention, _bare(mention.text))
+            (state, mention, bare_name(mention.text), _apart(mention, state))
             for state in states
             for mention in state.open
-            if mention not in state.values and _may_be_part(mention, state)
+            if mention not in state.values and _may_be_part(mention)
         ]
-        groups = self._names.named([part for _, _, part in wanted])
+        groups = self._names.named([part for _, _, part, _ in wanted])
         people = [persons(group, classes_of(self._graph)) for group in groups]
         around.fetch(entity.id for group in people for entity in group[:_KEPT_CANDIDATES])
-        for (state, mention, part), group in zip(wanted, people, strict=True):
-            if not group:
+        for (state, mention, part, apart), group in zip(wanted, people, strict=True):
+            # Beside Mary Shelley, "Percy Shelley" is a name of its own and "Shelley" is not.
+            if not group or not (apart or without_middle(part, group)):
                 continue
             [candidates] = self._rank(state, [group[:_KEPT_CANDIDATES]], around)
             same = [c for c in candidates if fold(part) == fold(c.entity.label)]
@@ -282,7 +284,11 @@ class EntityLinker:
                     if fold(candidate.entity.label).endswith(fold(part)):
                         state.add(mention, [candidate], "partial name")
                         state.settle(mention)
-            elif _convincing(part, candidates) or _neighbour(candidates[0], state, around):
+            elif (
+                without_middle(part, group)
+                or _convincing(part, candidates)
+                or _neighbour(candidates[0], state, around)
+            ):
                 state.add(mention, candidates, "partial name")
                 state.settle(mention)
 
@@ -353,20 +359,17 @@ def _range(mention: Mention) -> range:
     return range(mention.start, mention.end)
 
 
-def _bare(name: str) -> str:
-    """The name without titles before it."""
-    return min(name_forms(name), key=len)
-
-
-def _may_be_part(mention: Mention, state: _Text) -> bool:
-    """Whether an unlinked mention may be a part of a name, and not of one linked already."""
-    words = mention.text.split()
+def _may_be_part(mention: Mention) -> bool:
+    """Whether an unlinked mention may be a part of a name."""
     if mention.ner not in (None, "PERSON", "ORG", "GPE") or len(mention.text) < 3:
         return False
-    if _NUMERAL.fullmatch(mention.text) or mention.text.lower() in _CALENDAR:
-        return False
+    return not _NUMERAL.fullmatch(mention.text) and mention.text.lower() not in _CALENDAR
+
+
+def _apart(mention: Mention, state: _Text) -> bool:
+    """Whether a mention shares no word with a name that is linked already."""
     said = {word for link in state.linked for word in link.entity.label.split()}
-    return said.isdisjoint(words)
+    return said.isdisjoint(mention.text.split())
 
 
 def _neighbour(candidate: Candidate, state: _Text, around: Neighbourhoods) -> bool:

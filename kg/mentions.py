@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ListedName",
+    "bare_name",
     "capitalised_spans",
     "fold",
     "join_mentions",
@@ -197,6 +198,11 @@ def name_forms(name: str) -> list[str]:
         char for char in unicodedata.normalize("NFKD", forms[-1]) if not unicodedata.combining(char)
     )
     return list(dict.fromkeys([*forms, forms[-1].replace("’", "'"), plain]))
+
+
+def bare_name(name: str) -> str:
+    """The name without titles before it."""
+    return min(name_forms(name), key=len)
 
 
 def listed_names(text: str, spans: Sequence[Mention]) -> list[ListedName]:

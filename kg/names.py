@@ -19,7 +19,7 @@ from kg.mentions import fold
 if TYPE_CHECKING:
     from kg.store import OxigraphGraph
 
-__all__ = ["NameParts", "StoreNameParts", "name_parts"]
+__all__ = ["NameParts", "StoreNameParts", "name_parts", "without_middle"]
 
 MAX_NAMES: Final = 300_000
 """Largest graph, in names, whose first and last words are indexed; about 100 bytes each."""
@@ -35,7 +35,8 @@ class NameParts(Protocol):
     def named(self, parts: Sequence[str]) -> list[list[Entity]]:
         """For each of n word sequences, the entities with a name that begins or ends with it.
 
-        Case and diacritics do not count; most prominent first.
+        Case and diacritics do not count; most prominent first. Names of which the words leave out
+        the middle count as well, where the graph can find them.
         """
         ...
 
@@ -82,7 +83,10 @@ class StoreNameParts:
                 entity
                 for entity in known
                 if entity is not None
-                and any(_edge(fold(name), folded) for name in (entity.label, *entity.aliases))
+                and any(
+                    _edge(fold(name), folded) or _leaves_out_middle(folded, fold(name))
+                    for name in (entity.label, *entity.aliases)
+                )
             ]
             found.append(sorted(bearers, key=lambda entity: (-entity.prominence, entity.id)))
         return found
@@ -143,6 +147,31 @@ class StoreNameParts:
                         edges[word].append(profile.short(iri))
                 self._edges = dict(edges)
             return self._edges
+
+
+def without_middle(part: str, bearers: Sequence[Entity]) -> bool:
+    """Whether words leave out the middle of the name of the only one they can stand for.
+
+    Args:
+        part: The words: *Percy Shelley*.
+        bearers: The entities with a name that begins or ends with them, or goes round them.
+    """
+    return len(bearers) == 1 and any(
+        _leaves_out_middle(fold(part), fold(name))
+        for name in (bearers[0].label, *bearers[0].aliases)
+    )
+
+
+def _leaves_out_middle(part: str, name: str) -> bool:
+    """Whether words are the first and last of a longer name, those between in order.
+
+    So *Percy Shelley* stands for *Percy Bysshe Shelley*; both arguments are folded.
+    """
+    words, whole = part.split(), name.split()
+    if not 2 <= len(words) < len(whole) or (words[0], words[-1]) != (whole[0], whole[-1]):
+        return False
+    rest = iter(whole)
+    return all(word in rest for word in words)
 
 
 def _edge(name: str, part: str) -> bool:

@@ -29,6 +29,10 @@ PEOPLE: dict[int, tuple[str, dict[str, str | int]]] = {
     14: ("Toni Braxton", {"instrument": "piano"}),
     15: ("Ada Jahan", {"gender": "female"}),
     16: ("Keri Lewis", {"spouse": 14}),
+    17: ("Percy Bysshe Shelley", {"spouse": 18}),
+    18: ("Mary Shelley", {"gender": "female"}),
+    19: ("Anna Maria Luisa Rossi", {"born": "Rome"}),
+    20: ("Anna Sofia Rossi", {"born": "Rome"}),
 }
 PROPERTIES = {
     "father": "P22", "child": "P40", "gender": "P21", "born": "P19", "surname": "P734",
@@ -78,6 +82,14 @@ def link(linker: EntityLinker, text: str) -> dict[str, str]:
         ("Where did Artemisia Gentileschi work?", {"Artemisia Gentileschi": "label"}),
         ("Where did Eamon de Valera grow up?", {"Éamon de Valera": "label"}),
         ("Which crimes did Gacy commit?", {"John Wayne Gacy": "partial name"}),
+        ("What did Percy Shelley write?", {"Percy Bysshe Shelley": "partial name"}),
+        (
+            "Did Mary Shelley love Percy Shelley?",
+            {"Mary Shelley": "label", "Percy Bysshe Shelley": "partial name"},
+        ),
+        ("Who was Anna Rossi?", {}),  # two of them
+        ("Who was Anna Luisa Rossi?", {"Anna Maria Luisa Rossi": "partial name"}),
+        ("Who was Shelley Percy?", {}),
         (
             "What did Artemisia learn from Orazio Gentileschi?",
             {"Artemisia Gentileschi": "list", "Orazio Gentileschi": "label"},
