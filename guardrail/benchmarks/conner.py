@@ -1,211 +1,188 @@
-"""CONNER's sensitivity: does the right score fall when a text is spoilt in one known way?
+"""CONNER's sensitivity, selection and cost.
 
-``python -m guardrail.benchmarks.conner --data DIR [--causal-lm NAME] [--rows N]`` reads
+``python -m guardrail.benchmarks.conner --data DIR [--causal-lm local]`` reads
 ``conner/*.jsonl.gz`` under DIR, spoils each knowledge text in the one respect that a perspective
-should notice, and prints the share of texts whose score falls. The spoilt texts are made by
-rules that no model took part in.
+should notice, and prints the share of texts whose score falls. ``… selection`` chooses among
+sampled knowledge texts, ``… cost`` compares batches with single calls.
 """
 
 from __future__ import annotations
 
-import gzip
 import json
 import random
-import re
+import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
-from guardrail.sentences import split_sentences
+from guardrail.benchmarks.conner_selection import Selection, run_selection
+from guardrail.benchmarks.conner_trials import Text, Trial, pieces, read_rows, trials
+from guardrail.benchmarks.telling import teller
+from guardrail.models import open_model
+from judges.base import CausalLM, TokenLikelihoods
 from judges.causal_lm import create_causal_lm
-from judges.conner import ConnerInput, ConnerModels, ConnerReport, ConnerScorer
+from judges.conner import ConnerInput, ConnerModels, ConnerScorer, ConnerSettings, Perspective
 from judges.encoder import create_encoder
 from judges.registry import create_nli
 
-__all__ = ["app", "main"]
+__all__ = ["app"]
 
-SEED = 0
-TARGETS = {
-    "factuality": 0.85,
-    "relevance": 0.97,
-    "paragraph coherence": 0.80,
-    "sentence coherence": 0.98,
-    "helpfulness": 0.85,
-    "validity": 0.95,
-}
-NAME = re.compile(r"(?<![.!?] )(?<!^)\b[A-Z][a-z]+(?: [A-Z][a-z]+)*\b")
-NUMBER = re.compile(r"\b\d+\b")
-SENTENCES_FOR_ORDER = 4
+LIKELIHOODS = (Perspective.COHERENCE_SENTENCE, Perspective.HELPFULNESS)
+"""Perspectives of the trials that need a causal model."""
+COST_WORDS = 300
+"""Longest passages whose cost is measured; a few are so long that they would decide the mean."""
+
+Data = Annotated[Path, typer.Option(help="Folder that holds conner/*.jsonl.gz.")]
+Causal = Annotated[str | None, typer.Option(help="local, transformers:…, llama:… or openai:…")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 app = typer.Typer(add_completion=False)
 
 
-class Text(NamedTuple):
-    """A row of the data."""
+@app.callback(invoke_without_command=True)
+def sensitivity(
+    context: typer.Context,
+    data: Annotated[Path | None, typer.Option(help="Folder that holds conner/*.jsonl.gz.")] = None,
+    causal_lm: Causal = None,
+    rows: Annotated[int | None, typer.Option(min=2, help="At most so many rows a file.")] = None,
+    perspective: Annotated[
+        list[Perspective] | None, typer.Option(help="Only these; may be repeated.")
+    ] = None,
+    group: Annotated[list[str] | None, typer.Option(help="Only nq or only wow.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print the table of sensitivity and the correlations with the authors' values."""
+    if context.invoked_subcommand is not None:
+        return
+    if data is None:
+        raise typer.BadParameter("name the folder of the data with --data")
+    models = _models(causal_lm)
+    asked = set(perspective or Perspective)
+    if models.causal is None:
+        asked -= set(LIKELIHOODS)
+    lines: list[dict[str, Any]] = []
 
-    query: str
-    knowledge: str
-    answer: str
-    perplexity: float | None = None
-    coherence: float | None = None
+    def tell(line: dict[str, Any]) -> None:
+        lines.append(line)
+        if not as_json:
+            typer.echo("  ".join(f"{name} {value}" for name, value in line.items()))
 
-    @property
-    def sentences(self) -> tuple[str, ...]:
-        return tuple(stretch.text for stretch in split_sentences(self.knowledge))
-
-
-class Trial(NamedTuple):
-    """A perspective's rows: the texts as they are and their spoilt twins."""
-
-    name: str
-    pairs: Sequence[tuple[ConnerInput, ConnerInput]]
-    score: Callable[[ConnerReport], float | None]
+    for name, files in (("nq", ("nq",)), ("wow", ("wow_seen", "wow_unseen"))):
+        if group and name not in group:
+            continue
+        texts = [text for file in files for text in read_rows(data, file)[:rows]]
+        for trial in trials(texts, asked):
+            for line in run_trial(models, trial, [text.knowledge for text in texts]):
+                tell({"data": name} | line)
+        if name == "nq":
+            for line in reference_correlations(models, texts, asked):
+                tell(line)
+    if as_json:
+        typer.echo(json.dumps(lines))
 
 
 @app.command()
-def main(
-    data: Annotated[Path, typer.Option(help="Folder that holds conner/*.jsonl.gz.")],
-    causal_lm: Annotated[
-        str | None, typer.Option(help="transformers:…, llama:… or openai:…")
-    ] = None,
-    rows: Annotated[int | None, typer.Option(min=1, help="At most so many rows a file.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+def selection(
+    data: Data,
+    samples_file: Annotated[
+        Path, typer.Option(help="Samples drawn so far; further ones are added to it.")
+    ] = Path("conner-samples.jsonl"),
+    rows: Annotated[int, typer.Option(min=2, help="Questions of nq.")] = 100,
+    samples: Annotated[int, typer.Option(min=2, help="Samples a question (the paper's r).")] = 5,
+    seed: Annotated[int, typer.Option(help="Chooses questions and samples.")] = 1,
+    model: Annotated[str, typer.Option(help="Draws the samples: local, openai:…")] = "local",
+    causal_lm: Annotated[str, typer.Option(help="Tells likelihoods.")] = "local",
+    as_json: AsJson = False,
 ) -> None:
-    """Print the table."""
-    files = {name: read_rows(data, name)[:rows] for name in ("nq", "wow_seen", "wow_unseen")}
-    encoder = create_encoder()
-    models = ConnerModels(
-        nli=create_nli("onnx"),
-        encoder=encoder,
-        relevance=encoder,
-        discourse=encoder,
-        causal=None if causal_lm is None else create_causal_lm(causal_lm),
+    """Choose one of r sampled knowledge texts by Q_know and print what that gains (Table 8)."""
+    plan = Selection(rows=rows, samples=samples, seed=seed, model=model)
+    table = run_selection(
+        plan, read_rows(data, "nq"), open_model(model), _models(causal_lm), samples_file
     )
-    lines: list[dict[str, Any]] = []
-    for group, texts in (("nq", files["nq"]), ("wow", files["wow_seen"] + files["wow_unseen"])):
-        pool = [text.knowledge for text in texts]
-        scorer = ConnerScorer(models, irrelevant_pool=pool)
-        for trial in trials(texts, likelihoods=models.causal is not None):
-            lines.append({"data": group} | run_trial(scorer, trial))
-    if models.causal is not None:
-        lines += reference_correlations(ConnerScorer(models), files["nq"])
-    if as_json:
-        typer.echo(json.dumps(lines))
-        return
-    for line in lines:
-        typer.echo("  ".join(f"{name} {value}" for name, value in line.items()))
+    typer.echo(json.dumps(table.rows()) if as_json else table.text())
 
 
-def read_rows(data: Path, name: str) -> list[Text]:
-    """Read one file of the data."""
-    with gzip.open(data / "conner" / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
-        raw = [json.loads(line) for line in lines]
-    return [
-        Text(
-            row["query"],
-            row["knowledge"],
-            row["answer"],
-            row.get("reference_sentence_ppl"),
-            row.get("reference_paragraph_coherence"),
-        )
-        for row in raw
-    ]
-
-
-def trials(texts: Sequence[Text], *, likelihoods: bool) -> list[Trial]:
-    """All perspectives' trials on one set of texts, each with its own way of spoiling."""
-    generator = random.Random(SEED)
-    others = [*texts[1:], *texts[:1]]
-    found = [
-        Trial(
-            "factuality",
-            [pair for text in texts if (pair := _factuality_pair(text, texts, generator))],
-            lambda report: report.factuality.value,
-        ),
-        Trial(
-            "relevance",
-            [
-                (_row(text), _row(text._replace(knowledge=other.knowledge)))
-                for text, other in zip(texts, others, strict=True)
-            ],
-            lambda report: report.relevance.value,
-        ),
-        Trial(
-            "paragraph coherence",
-            [
-                (_row(text), _row(text, sentences=_shuffled(text.sentences, generator)))
-                for text in texts
-                if len(set(text.sentences)) >= SENTENCES_FOR_ORDER
-            ],
-            lambda report: report.coherence_paragraph.value,
-        ),
-        Trial(
-            "validity",
-            [
-                (
-                    _row(text, answer=text.answer, reference=text.answer),
-                    _row(text, answer=other.answer, reference=text.answer),
-                )
-                for text, other in zip(texts, others, strict=True)
-                if text.answer.casefold() != other.answer.casefold()
-            ],
-            lambda report: report.validity.value,
-        ),
-    ]
-    if likelihoods:
-        found += [
-            Trial(
-                "sentence coherence",
-                [
-                    (_row(text), _row(text, sentences=_words_shuffled(text.sentences, generator)))
-                    for text in texts
-                ],
-                lambda report: report.coherence_sentence.value,
-            ),
-            Trial(
-                "helpfulness",
-                [
-                    (
-                        _row(text, answer=text.answer),
-                        _row(text._replace(knowledge=other.knowledge), answer=text.answer),
-                    )
-                    for text, other in zip(texts, others, strict=True)
-                ],
-                lambda report: report.helpfulness_unclipped.value,
-            ),
-        ]
-    return found
-
-
-def run_trial(scorer: ConnerScorer, trial: Trial) -> dict[str, Any]:
-    """Score a trial; a pair counts when the spoilt text's score is strictly lower."""
+@app.command()
+def cost(
+    data: Data,
+    causal_lm: Causal = None,
+    rows: Annotated[int, typer.Option(min=2, help="Rows of the batch.")] = 500,
+    singles: Annotated[int, typer.Option(min=1, help="Rows scored one by one.")] = 20,
+) -> None:
+    """Print the time a row takes in one batch and one by one, on nq's passages of ≤ 300 words."""
+    texts = [text for text in read_rows(data, "nq") if len(text.knowledge.split()) <= COST_WORDS]
+    batch = [_whole(text) for text in (texts * (1 + rows // len(texts)))[:rows]]
+    scorer = ConnerScorer(
+        _models(causal_lm, remember=False),
+        irrelevant_pool=[text.knowledge for text in texts],
+    )
+    scorer.score(batch[:2])
+    used = []
+    for row in random.Random(0).sample(batch, min(singles, rows)):
+        begin = time.perf_counter()
+        scorer.score([row])
+        used.append(1e3 * (time.perf_counter() - begin))
     begin = time.perf_counter()
-    reports = scorer.score([row for pair in trial.pairs for row in pair])
-    scores = [trial.score(report) for report in reports]
-    falls = [
-        before > after
-        for before, after in zip(scores[::2], scores[1::2], strict=True)
-        if before is not None and after is not None
-    ]
-    return {
-        "perspective": trial.name,
-        "pairs": len(falls),
-        "falls": round(sum(falls) / len(falls), 4) if falls else None,
-        "target": TARGETS[trial.name],
-        "seconds": round(time.perf_counter() - begin, 1),
-    }
+    scorer.score(batch, rows_per_call=rows)
+    together = 1e3 * (time.perf_counter() - begin) / rows
+    typer.echo(f"one by one, mean ms a row   {statistics.fmean(used):.1f}")
+    typer.echo(f"one by one, median ms       {statistics.median(used):.1f}")
+    typer.echo(f"batch of {rows}, ms a row   {together:.1f}")
+    typer.echo(f"batch speed-up              {statistics.fmean(used) / together:.2f}")
 
 
-def reference_correlations(scorer: ConnerScorer, texts: Sequence[Text]) -> list[dict[str, Any]]:
+def run_trial(models: ConnerModels, trial: Trial, pool: Sequence[str]) -> list[dict[str, Any]]:
+    """Score a trial; a pair counts when the spoilt text's score is strictly lower.
+
+    A pair without one of its two values counts as one whose score did not fall.
+    """
+    begin = time.perf_counter()
+    settings = ConnerSettings(perspectives=frozenset({trial.perspective}))
+    scorer = ConnerScorer(models, settings, irrelevant_pool=pool)
+    rows = [row for pair in trial.pairs for row in pair]
+    causal = trial.perspective in LIKELIHOODS
+    reports = scorer.score(
+        rows,
+        None if causal else teller(trial.perspective),
+        rows_per_call=max(1, len(rows)) if causal else 64,
+    )
+    seconds = round(time.perf_counter() - begin, 1)
+    lines = []
+    for name, score in trial.scores.items():
+        values = [score(report) for report in reports]
+        falls = [
+            None if before is None or after is None else before > after
+            for before, after in zip(values[::2], values[1::2], strict=True)
+        ]
+        lines.append(
+            {
+                "perspective": name,
+                "pairs": len(falls),
+                "without a value": falls.count(None),
+                "falls": round(falls.count(True) / len(falls), 4) if falls else None,
+                "target": trial.target,
+                "seconds": seconds,
+            }
+        )
+    return lines
+
+
+def reference_correlations(
+    models: ConnerModels, texts: Sequence[Text], asked: set[Perspective]
+) -> list[dict[str, Any]]:
     """Spearman correlation with the authors' own values, where the data has them."""
-    from statistics import fmean
-
-    reports = scorer.score([_row(text) for text in texts])
+    both = {Perspective.COHERENCE_SENTENCE, Perspective.COHERENCE_PARAGRAPH} & asked
+    scorer = ConnerScorer(models, ConnerSettings(perspectives=frozenset(both)))
+    rows = [
+        ConnerInput(query=text.query, knowledge=text.knowledge, sentences=text.sentences)
+        for text in texts
+    ]
+    reports = scorer.score(rows)
     perplexities = [
-        (fmean(report.perplexities), text.perplexity)
+        (statistics.fmean(report.perplexities), text.perplexity)
         for report, text in zip(reports, texts, strict=True)
         if report.perplexities and text.perplexity is not None
     ]
@@ -214,11 +191,16 @@ def reference_correlations(scorer: ConnerScorer, texts: Sequence[Text]) -> list[
         for report, text in zip(reports, texts, strict=True)
         if report.coherence_paragraph.value is not None and text.coherence is not None
     ]
+    found = (("sentence perplexity", perplexities, 0.6), ("paragraph coherence", coherences, None))
     return [
-        {"correlation": "sentence perplexity", "rows": len(perplexities)}
-        | {"spearman": round(spearman(perplexities), 4), "target": 0.6},
-        {"correlation": "paragraph coherence", "rows": len(coherences)}
-        | {"spearman": round(spearman(coherences), 4), "target": None},
+        {
+            "correlation": name,
+            "rows": len(pairs),
+            "spearman": round(spearman(pairs), 4),
+            "target": target,
+        }
+        for name, pairs, target in found
+        if len(pairs) > 1
     ]
 
 
@@ -234,72 +216,45 @@ def spearman(pairs: Sequence[tuple[float, float]]) -> float:
     return float(np.corrcoef(ranks(first), ranks(second))[0, 1])
 
 
-def _row(
-    text: Text,
-    *,
-    sentences: Sequence[str] | None = None,
-    evidence: Sequence[str] = (),
-    answer: str | None = None,
-    reference: str | None = None,
-) -> ConnerInput:
+class _Remembered:
+    """A causal model whose likelihoods are kept, because trials share texts."""
+
+    def __init__(self, model: CausalLM) -> None:
+        self._model = model
+        self._found: dict[tuple[str, str], TokenLikelihoods] = {}
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    def loglikelihoods(self, pairs: Sequence[tuple[str, str]]) -> list[TokenLikelihoods]:
+        new = list(dict.fromkeys(pair for pair in pairs if pair not in self._found))
+        if new:
+            self._found |= dict(zip(new, self._model.loglikelihoods(new), strict=True))
+        return [self._found[pair] for pair in pairs]
+
+
+def _models(causal_lm: str | None, *, remember: bool = True) -> ConnerModels:
+    encoder = create_encoder()
+    causal: CausalLM | None = None
+    if causal_lm is not None:
+        causal = create_causal_lm(causal_lm, progress=teller("likelihoods"))
+        causal = _Remembered(causal) if remember else causal
+    return ConnerModels(
+        nli=create_nli("onnx"), encoder=encoder, relevance=encoder, discourse=encoder, causal=causal
+    )
+
+
+def _whole(text: Text) -> ConnerInput:
+    """A row for all perspectives."""
     return ConnerInput(
         query=text.query,
         knowledge=text.knowledge,
-        sentences=tuple(text.sentences if sentences is None else sentences),
-        evidence=tuple(evidence),
-        answer=answer,
-        reference=reference,
+        sentences=text.sentences,
+        evidence=tuple(pieces(text.knowledge)),
+        answer=text.answer,
+        reference=text.answer,
     )
-
-
-def _factuality_pair(
-    text: Text, texts: Sequence[Text], generator: random.Random
-) -> tuple[ConnerInput, ConnerInput] | None:
-    """The text and its twin with one name or number of one sentence changed."""
-    sentences = text.sentences
-    places = [
-        (index, match)
-        for index, sentence in enumerate(sentences)
-        for pattern in (NAME, NUMBER)
-        for match in pattern.finditer(sentence)
-    ]
-    if not places:
-        return None
-    index, match = generator.choice(places)
-    wrong = _another(match.group(), texts, generator)
-    changed = list(sentences)
-    changed[index] = changed[index][: match.start()] + wrong + changed[index][match.end() :]
-    return (
-        _row(text, evidence=[text.knowledge]),
-        _row(text, sentences=changed, evidence=[text.knowledge]),
-    )
-
-
-def _another(word: str, texts: Sequence[Text], generator: random.Random) -> str:
-    """A number near the right one, or a name from another text."""
-    if word.isdigit():
-        return str(int(word) + generator.choice([-9, -4, -1, 1, 3, 12]))
-    while True:
-        names = NAME.findall(generator.choice(texts).knowledge)
-        candidates = [name for name in names if name.casefold() not in word.casefold()]
-        if candidates:
-            return str(generator.choice(candidates))
-
-
-def _shuffled(sentences: Sequence[str], generator: random.Random) -> list[str]:
-    order = list(sentences)
-    while order == list(sentences):
-        generator.shuffle(order)
-    return order
-
-
-def _words_shuffled(sentences: Sequence[str], generator: random.Random) -> list[str]:
-    shuffled = []
-    for sentence in sentences:
-        words = sentence.split()
-        generator.shuffle(words)
-        shuffled.append(" ".join(words))
-    return shuffled
 
 
 if __name__ == "__main__":

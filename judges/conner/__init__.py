@@ -5,11 +5,12 @@ from judges.conner.report import (
     ConnerInput,
     ConnerReport,
     ConnerSettings,
+    Perspective,
     QualityWeights,
     SentenceFactuality,
 )
 from judges.conner.scorer import ConnerModels, ConnerScorer
-from judges.conner.selection import Selected, quality, select_demonstrations, select_knowledge
+from judges.conner.selection import Selected, quality, rank, select_demonstrations, select_knowledge
 
 __all__ = [
     "Aggregation",
@@ -18,10 +19,12 @@ __all__ = [
     "ConnerReport",
     "ConnerScorer",
     "ConnerSettings",
+    "Perspective",
     "QualityWeights",
     "Selected",
     "SentenceFactuality",
     "quality",
+    "rank",
     "select_demonstrations",
     "select_knowledge",
 ]

@@ -14,6 +14,7 @@ __all__ = [
     "ConnerInput",
     "ConnerReport",
     "ConnerSettings",
+    "Perspective",
     "QualityWeights",
     "SentenceFactuality",
 ]
@@ -25,6 +26,18 @@ class Aggregation(StrEnum):
     MIN = "min"
     MEAN = "mean"
     MAX = "max"
+
+
+class Perspective(StrEnum):
+    """The perspectives that can be asked for; coherence is two (eq. 3 and 4)."""
+
+    FACTUALITY = "factuality"
+    RELEVANCE = "relevance"
+    COHERENCE_SENTENCE = "coherence_sentence"
+    COHERENCE_PARAGRAPH = "coherence_paragraph"
+    INFORMATIVENESS = "informativeness"
+    HELPFULNESS = "helpfulness"
+    VALIDITY = "validity"
 
 
 class QualityWeights(Value):
@@ -48,6 +61,7 @@ class ConnerSettings(Value):
         irrelevant_samples: Number u of irrelevant knowledge texts in eq. 6.
         seed: Chooses the irrelevant texts.
         weights: γ of eq. 9.
+        perspectives: Those to compute; the others have no value and cost nothing.
     """
 
     aggregation: Aggregation = Aggregation.MIN
@@ -58,6 +72,7 @@ class ConnerSettings(Value):
     irrelevant_samples: int = Field(default=5, ge=1)
     seed: int = 0
     weights: QualityWeights = QualityWeights()
+    perspectives: frozenset[Perspective] = frozenset(Perspective)
 
 
 class ConnerInput(Value):

@@ -29,6 +29,7 @@ from judges.conner.report import (
     ConnerInput,
     ConnerReport,
     ConnerSettings,
+    Perspective,
     SentenceFactuality,
 )
 from judges.conner.selection import quality
@@ -36,7 +37,9 @@ from judges.conner.selection import quality
 __all__ = ["ConnerModels", "ConnerScorer"]
 
 ROWS_PER_CALL = 64
-"""Rows whose model inputs are gathered before the models are called."""
+"""Rows whose model inputs are gathered before the models are called, unless told."""
+
+NOT_ASKED = "this perspective was not asked for"
 
 Progress = Callable[[int, int], None]
 
@@ -80,20 +83,26 @@ class ConnerScorer:
         self.irrelevant_pool = tuple(irrelevant_pool)
 
     def score(
-        self, rows: Sequence[ConnerInput], progress: Progress | None = None
+        self,
+        rows: Sequence[ConnerInput],
+        progress: Progress | None = None,
+        *,
+        rows_per_call: int = ROWS_PER_CALL,
     ) -> list[ConnerReport]:
         """Score n rows; every model is called once per block of rows, for all of them.
 
         Args:
             rows: What to score.
             progress: Told (rows done, rows in all) after each block.
+            rows_per_call: Rows of a block. In a larger one the causal model finds more texts
+                that start alike, which it reads once.
 
         Returns:
             n reports in the order of the rows.
         """
         reports: list[ConnerReport] = []
-        for start in range(0, len(rows), ROWS_PER_CALL):
-            block = rows[start : start + ROWS_PER_CALL]
+        for start in range(0, len(rows), rows_per_call):
+            block = rows[start : start + rows_per_call]
             reports += self._score_block(block)
             if progress is not None:
                 progress(len(reports), len(rows))
@@ -120,7 +129,12 @@ class ConnerScorer:
             )
         return reports
 
+    def _asked(self, perspective: Perspective) -> bool:
+        return perspective in self.settings.perspectives
+
     def _factuality(self, rows: Sequence[ConnerInput]) -> list[_Factual]:
+        if not self._asked(Perspective.FACTUALITY):
+            return [_no_factuality(NOT_ASKED)] * len(rows)
         if self.models.nli is None:
             return [_no_factuality("no NLI judge is configured")] * len(rows)
         texts = [(row.sentences, row.evidence) for row in rows]
@@ -154,6 +168,8 @@ class ConnerScorer:
 
     def _relevance(self, rows: Sequence[ConnerInput]) -> list[Score]:
         model = self.models.relevance
+        if not self._asked(Perspective.RELEVANCE):
+            return [Score(reason=NOT_ASKED)] * len(rows)
         if model is None:
             return [Score(reason="no relevance model is configured")] * len(rows)
         try:
@@ -169,6 +185,8 @@ class ConnerScorer:
 
     def _paragraph_coherence(self, rows: Sequence[ConnerInput]) -> list[Score]:
         model = self.models.discourse
+        if not self._asked(Perspective.COHERENCE_PARAGRAPH):
+            return [Score(reason=NOT_ASKED)] * len(rows)
         if model is None:
             return [Score(reason="no discourse model is configured")] * len(rows)
         several = [row for row in rows if len(row.sentences) > 1]
@@ -189,19 +207,24 @@ class ConnerScorer:
         plans = [self._plan(row) for row in rows]
         pairs = list(dict.fromkeys(pair for plan in plans for pair in plan.pairs()))
         try:
-            found = dict(zip(pairs, self.models.causal.loglikelihoods(pairs), strict=True))
+            told = self.models.causal.loglikelihoods(pairs) if pairs else []
+            found = dict(zip(pairs, told, strict=True))
         except GuardrailError as error:
             return [_no_likelihood(str(error))] * len(rows)
         return [self._from_likelihoods(plan, found) for plan in plans]
 
     def _plan(self, row: ConnerInput) -> _Plan:
-        irrelevant = irrelevant_knowledge(
-            self.irrelevant_pool, row.query, row.knowledge, self.settings
-        )
-        asks = row.answer is not None and bool(row.answer.strip())
+        helps = self._asked(Perspective.HELPFULNESS)
+        asks = helps and row.answer is not None and bool(row.answer.strip())
+        pool = self.irrelevant_pool if asks else ()
+        irrelevant = irrelevant_knowledge(pool, row.query, row.knowledge, self.settings)
+        sentences = row.sentences if self._asked(Perspective.COHERENCE_SENTENCE) else ()
+        informative = self._asked(Perspective.INFORMATIVENESS)
         return _Plan(
-            sentences=tuple(("", sentence) for sentence in row.sentences),
-            knowledge=informativeness_pair(row.query, row.knowledge, self.settings),
+            sentences=tuple(("", sentence) for sentence in sentences),
+            knowledge=informativeness_pair(row.query, row.knowledge, self.settings)
+            if informative
+            else None,
             helped=_answer_pair(row, row.knowledge) if asks else None,
             unhelped=tuple(_answer_pair(row, text) for text in irrelevant) if asks else (),
         )
@@ -211,9 +234,9 @@ class ConnerScorer:
     ) -> _Likelihood:
         capped = [perplexity(found[pair], self.settings.perplexity_cap) for pair in plan.sentences]
         perplexities = tuple(value for value in capped if value is not None)
-        informative = informativeness(found[plan.knowledge])
+        informative = None if plan.knowledge is None else informativeness(found[plan.knowledge])
         if plan.helped is None:
-            help_raw, help_reason = None, "no answer"
+            help_raw, help_reason = None, self._unless("no answer", Perspective.HELPFULNESS)
         elif not plan.unhelped:
             help_raw, help_reason = None, "no pool of irrelevant knowledge"
         else:
@@ -222,15 +245,23 @@ class ConnerScorer:
         return _Likelihood(
             coherence_sentence=Score(value=sentence_coherence(perplexities))
             if perplexities
-            else Score(reason="no sentences"),
+            else Score(reason=self._unless("no sentences", Perspective.COHERENCE_SENTENCE)),
             perplexities=perplexities,
-            informativeness=_score(informative, "no text"),
+            informativeness=_score(
+                informative, self._unless("no text", Perspective.INFORMATIVENESS)
+            ),
             helpfulness=_score(None if help_raw is None else max(0.0, help_raw), help_reason),
             helpfulness_unclipped=_score(help_raw, help_reason),
         )
 
+    def _unless(self, reason: str, perspective: Perspective) -> str:
+        """Why a perspective has no value: it was not asked for, else the reason."""
+        return reason if self._asked(perspective) else NOT_ASKED
+
     def _validity(self, rows: Sequence[ConnerInput]) -> list[Score]:
         """Eq. 7 for span answers, eq. 8 for open ones."""
+        if not self._asked(Perspective.VALIDITY):
+            return [Score(reason=NOT_ASKED)] * len(rows)
         if self.models.nli is None:
             return [Score(reason="no NLI judge is configured")] * len(rows)
         pairs = [_validity_pairs(row) for row in rows]
@@ -266,13 +297,13 @@ class _Plan(NamedTuple):
     """The likelihoods one row needs, as (prefix, continuation) pairs."""
 
     sentences: tuple[tuple[str, str], ...]
-    knowledge: tuple[str, str]
+    knowledge: tuple[str, str] | None
     helped: tuple[str, str] | None
     unhelped: tuple[tuple[str, str], ...]
 
     def pairs(self) -> list[tuple[str, str]]:
-        helped = [] if self.helped is None else [self.helped]
-        return [*self.sentences, self.knowledge, *helped, *self.unhelped]
+        single = [pair for pair in (self.knowledge, self.helped) if pair is not None]
+        return [*self.sentences, *single, *self.unhelped]
 
 
 def _answer_pair(row: ConnerInput, knowledge: str) -> tuple[str, str]:

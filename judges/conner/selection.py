@@ -11,7 +11,7 @@ from judges.conner.report import ConnerInput, ConnerReport, QualityWeights
 if TYPE_CHECKING:
     from judges.conner.scorer import ConnerScorer
 
-__all__ = ["Selected", "quality", "select_demonstrations", "select_knowledge"]
+__all__ = ["Selected", "quality", "rank", "select_demonstrations", "select_knowledge"]
 
 RowT = TypeVar("RowT")
 
@@ -65,20 +65,21 @@ def select_knowledge(scorer: ConnerScorer, candidates: Sequence[ConnerInput]) ->
     """
     if not candidates:
         raise ValueError("select_knowledge needs at least one candidate")
-    return _ranked(scorer, candidates)[0]
+    return rank(scorer.score(candidates))[0]
 
 
 def select_demonstrations(
     scorer: ConnerScorer, pool: Sequence[ConnerInput], n: int = DEMONSTRATIONS_N
 ) -> list[Selected]:
     """Choose the n demonstrations of highest Q_know from a pool of m, best first (CONNER 5)."""
-    return _ranked(scorer, pool)[:n]
+    return rank(scorer.score(pool))[:n]
 
 
-def _ranked(scorer: ConnerScorer, rows: Sequence[ConnerInput]) -> list[Selected]:
+def rank(reports: Sequence[ConnerReport]) -> list[Selected]:
+    """Order n reports by Q_know, best first; equals stay in order, those without value go last."""
     selected = [
         Selected(index=index, quality=report.quality.value, report=report)
-        for index, report in enumerate(scorer.score(rows))
+        for index, report in enumerate(reports)
     ]
     return sorted(
         selected,

@@ -1,0 +1,270 @@
+"""Knowledge texts beside twins that are spoilt in one known way, one way a perspective (CONNER 3).
+
+The twins are made by rules that no model took part in.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from guardrail.sentences import split_sentences
+from judges.conner import Aggregation, ConnerInput, ConnerReport, Perspective
+from judges.conner.factuality import aggregate
+
+__all__ = ["Text", "Trial", "pieces", "read_rows", "trials"]
+
+SEED = 0
+PIECE_WORDS = 100
+"""Words of a passage that are read at once, as in the paper's retrieval corpus."""
+NAME = re.compile(r"(?<![.!?] )(?<!^)\b[A-Z][a-z]+(?: [A-Z][a-z]+)*\b")
+NUMBER = re.compile(r"\b\d+\b")
+SENTENCES_FOR_ORDER = 4
+
+
+class Text(NamedTuple):
+    """A row of the data."""
+
+    query: str
+    knowledge: str
+    answer: str
+    topic: str = ""
+    perplexity: float | None = None
+    coherence: float | None = None
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The sentences of the knowledge text."""
+        return tuple(stretch.text for stretch in split_sentences(self.knowledge))
+
+
+class Trial(NamedTuple):
+    """A perspective's rows: the texts as they are and their spoilt twins.
+
+    Attributes:
+        perspective: What the trial needs of the scorer.
+        pairs: The rows.
+        scores: Ways to read the score off a report, by name.
+        target: The share of pairs whose score should fall.
+    """
+
+    perspective: Perspective
+    pairs: Sequence[tuple[ConnerInput, ConnerInput]]
+    scores: Mapping[str, Callable[[ConnerReport], float | None]]
+    target: float
+
+
+def read_rows(data: Path, name: str) -> list[Text]:
+    """Read one file of the data."""
+    with gzip.open(data / "conner" / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
+        raw = [json.loads(line) for line in lines]
+    return [
+        Text(
+            row["query"],
+            row["knowledge"],
+            row["answer"],
+            row["topic"],
+            row.get("reference_sentence_ppl"),
+            row.get("reference_paragraph_coherence"),
+        )
+        for row in raw
+    ]
+
+
+def trials(texts: Sequence[Text], perspectives: Collection[Perspective]) -> list[Trial]:
+    """The trials of some perspectives on one set of texts; a trial's twins depend on no other."""
+    return [_TRIALS[one](texts) for one in _TRIALS if one in perspectives]
+
+
+def pieces(text: str) -> list[str]:
+    """Cut a passage at sentence ends into pieces of at most 100 words; a longer sentence is one."""
+    cut: list[list[str]] = [[]]
+    words = 0
+    for sentence in (stretch.text for stretch in split_sentences(text)):
+        words += len(sentence.split())
+        if cut[-1] and words > PIECE_WORDS:
+            cut.append([])
+            words = len(sentence.split())
+        cut[-1].append(sentence)
+    return [" ".join(piece) for piece in cut if piece]
+
+
+def _factuality(texts: Sequence[Text]) -> Trial:
+    """One name or number of one sentence changed; the evidence is the original passage."""
+    generator = random.Random(SEED)
+    return Trial(
+        Perspective.FACTUALITY,
+        [pair for text in texts if (pair := _factuality_pair(text, texts, generator))],
+        {
+            "factuality (minimum over sentences)": lambda report: report.factuality.value,
+            "factuality (mean over sentences)": _mean_factuality,
+        },
+        0.85,
+    )
+
+
+def _mean_factuality(report: ConnerReport) -> float | None:
+    if not report.sentences:
+        return None
+    return aggregate(report.sentences, Aggregation.MEAN).entailment
+
+
+def _relevance(texts: Sequence[Text]) -> Trial:
+    """Another row's passage."""
+    return Trial(
+        Perspective.RELEVANCE,
+        [
+            (_row(text), _row(text._replace(knowledge=other.knowledge)))
+            for text, other in zip(texts, _others(texts), strict=True)
+        ],
+        {"relevance": lambda report: report.relevance.value},
+        0.97,
+    )
+
+
+def _paragraph_coherence(texts: Sequence[Text]) -> Trial:
+    """Sentences shuffled, of texts with at least four."""
+    generator = random.Random(SEED)
+    return Trial(
+        Perspective.COHERENCE_PARAGRAPH,
+        [
+            (_row(text), _row(text, sentences=_shuffled(text.sentences, generator)))
+            for text in texts
+            if len(set(text.sentences)) >= SENTENCES_FOR_ORDER
+        ],
+        {"paragraph coherence": lambda report: report.coherence_paragraph.value},
+        0.80,
+    )
+
+
+def _validity(texts: Sequence[Text]) -> Trial:
+    """Another row's answer."""
+    return Trial(
+        Perspective.VALIDITY,
+        [
+            (
+                _row(text, answer=text.answer, reference=text.answer),
+                _row(text, answer=other.answer, reference=text.answer),
+            )
+            for text, other in zip(texts, _others(texts), strict=True)
+            if text.answer.casefold() != other.answer.casefold()
+        ],
+        {"validity": lambda report: report.validity.value},
+        0.95,
+    )
+
+
+def _sentence_coherence(texts: Sequence[Text]) -> Trial:
+    """Words shuffled within each sentence."""
+    generator = random.Random(SEED)
+    return Trial(
+        Perspective.COHERENCE_SENTENCE,
+        [
+            (_row(text), _row(text, sentences=_words_shuffled(text.sentences, generator)))
+            for text in texts
+        ],
+        {"sentence coherence": lambda report: report.coherence_sentence.value},
+        0.98,
+    )
+
+
+def _helpfulness(texts: Sequence[Text]) -> Trial:
+    """Another row's passage, before the score is clipped at 0."""
+    return Trial(
+        Perspective.HELPFULNESS,
+        [
+            (
+                _row(text, answer=text.answer),
+                _row(text._replace(knowledge=other.knowledge), answer=text.answer),
+            )
+            for text, other in zip(texts, _others(texts), strict=True)
+        ],
+        {"helpfulness": lambda report: report.helpfulness_unclipped.value},
+        0.85,
+    )
+
+
+_TRIALS: Mapping[Perspective, Callable[[Sequence[Text]], Trial]] = {
+    Perspective.FACTUALITY: _factuality,
+    Perspective.RELEVANCE: _relevance,
+    Perspective.COHERENCE_PARAGRAPH: _paragraph_coherence,
+    Perspective.VALIDITY: _validity,
+    Perspective.COHERENCE_SENTENCE: _sentence_coherence,
+    Perspective.HELPFULNESS: _helpfulness,
+}
+
+
+def _others(texts: Sequence[Text]) -> list[Text]:
+    """For each row another one."""
+    return [*texts[1:], *texts[:1]]
+
+
+def _row(
+    text: Text,
+    *,
+    sentences: Sequence[str] | None = None,
+    evidence: Sequence[str] = (),
+    answer: str | None = None,
+    reference: str | None = None,
+) -> ConnerInput:
+    return ConnerInput(
+        query=text.query,
+        knowledge=text.knowledge,
+        sentences=tuple(text.sentences if sentences is None else sentences),
+        evidence=tuple(evidence),
+        answer=answer,
+        reference=reference,
+    )
+
+
+def _factuality_pair(
+    text: Text, texts: Sequence[Text], generator: random.Random
+) -> tuple[ConnerInput, ConnerInput] | None:
+    """The text and its twin with one name or number of one sentence changed."""
+    sentences = text.sentences
+    places = [
+        (index, match)
+        for index, sentence in enumerate(sentences)
+        for pattern in (NAME, NUMBER)
+        for match in pattern.finditer(sentence)
+    ]
+    if not places:
+        return None
+    index, match = generator.choice(places)
+    wrong = _another(match.group(), texts, generator)
+    changed = list(sentences)
+    changed[index] = changed[index][: match.start()] + wrong + changed[index][match.end() :]
+    evidence = pieces(text.knowledge)
+    return _row(text, evidence=evidence), _row(text, sentences=changed, evidence=evidence)
+
+
+def _another(word: str, texts: Sequence[Text], generator: random.Random) -> str:
+    """A number near the right one, or a name from another text."""
+    if word.isdigit():
+        return str(int(word) + generator.choice([-9, -4, -1, 1, 3, 12]))
+    while True:
+        names = NAME.findall(generator.choice(texts).knowledge)
+        candidates = [name for name in names if name.casefold() not in word.casefold()]
+        if candidates:
+            return str(generator.choice(candidates))
+
+
+def _shuffled(sentences: Sequence[str], generator: random.Random) -> list[str]:
+    order = list(sentences)
+    while order == list(sentences):
+        generator.shuffle(order)
+    return order
+
+
+def _words_shuffled(sentences: Sequence[str], generator: random.Random) -> list[str]:
+    shuffled = []
+    for sentence in sentences:
+        words = sentence.split()
+        generator.shuffle(words)
+        shuffled.append(" ".join(words))
+    return shuffled
