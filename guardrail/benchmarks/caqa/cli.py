@@ -136,6 +136,10 @@ def run(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder for report.json and report.md.")
     ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Take judges that are done on these rows from OUTPUT."),
+    ] = False,
     seed: Seed = 0,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print JSON instead of Markdown.")
@@ -146,7 +150,7 @@ def run(
     With --json: one object with the first judge's ``overall``, ``category`` and ``complexity``
     on the first split, ``controls``, and under ``evaluators`` every figure of every judge.
     """
-    from guardrail.benchmarks.caqa.run import read_labels, read_rows
+    from guardrail.benchmarks.caqa.run import KeptRuns, read_labels, read_rows
     from guardrail.benchmarks.caqa.run import run as run_all
     from guardrail.benchmarks.caqa.tables import markdown
 
@@ -162,6 +166,10 @@ def run(
         built = _built(source, seed, n if not test else 0, controls or few)
         training = training or built.pop("train", [])
         splits = splits or built
+    kept = None
+    if output is not None:
+        output.mkdir(parents=True, exist_ok=True)
+        kept = KeptRuns(output / "judges.jsonl", resume=resume)
     report = run_all(
         names,
         splits,
@@ -170,10 +178,10 @@ def run(
         data=transfer,
         labels=read_labels(labels) if labels is not None else None,
         sample=sample,
+        kept=kept,
         progress=_progress(),
     )
     if output is not None:
-        output.mkdir(parents=True, exist_ok=True)
         (output / "report.json").write_text(report.model_dump_json(indent=2) + "\n")
         (output / "report.md").write_text(markdown(report))
     if not as_json:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
@@ -30,6 +32,7 @@ from guardrail.types import Category, Value
 __all__ = [
     "EvaluatorRun",
     "HumanReport",
+    "KeptRuns",
     "RunReport",
     "evaluate",
     "read_labels",
@@ -93,6 +96,67 @@ class RunReport(Value):
     human: HumanReport | None = None
 
 
+class KeptRuns:
+    """Evaluators that have run, on disk, so that a run that was stopped goes on.
+
+    Args:
+        path: JSON lines; made when the first evaluator is done.
+        resume: Read what is there; False starts anew, as a judge may have changed since.
+
+    Raises:
+        InputError: The file holds something else.
+    """
+
+    def __init__(self, path: Path, *, resume: bool) -> None:
+        self._path = path
+        self._runs: dict[str, EvaluatorRun] = {}
+        if not resume:
+            path.unlink(missing_ok=True)
+        elif path.exists():
+            try:
+                # A line that was cut short by a stop is run again.
+                text = path.read_text(encoding="utf-8")
+                for line in text[: text.rfind("\n") + 1].splitlines():
+                    row = json.loads(line)
+                    self._runs[row["key"]] = EvaluatorRun.model_validate(row["run"])
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                raise InputError(f"{path} holds no finished evaluators: {error}") from error
+            path.write_text(text[: text.rfind("\n") + 1], encoding="utf-8")
+
+    def find(
+        self, name: str, splits: Mapping[str, Sequence[CAQARow]], sample: int | None, data: object
+    ) -> EvaluatorRun | None:
+        """The figures of an evaluator on these rows, where it has run on them."""
+        return self._runs.get(self._key(name, splits, sample, data))
+
+    def add(
+        self,
+        name: str,
+        splits: Mapping[str, Sequence[CAQARow]],
+        sample: int | None,
+        data: object,
+        done: EvaluatorRun,
+    ) -> None:
+        """Keep an evaluator's figures, on disk before this returns."""
+        key = self._key(name, splits, sample, data)
+        self._runs[key] = done
+        with self._path.open("a", encoding="utf-8") as file:
+            row = {"key": key, "run": done.model_dump(mode="json")}
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+    @staticmethod
+    def _key(
+        name: str, splits: Mapping[str, Sequence[CAQARow]], sample: int | None, data: object
+    ) -> str:
+        texts = [
+            [split, row.question, row.answer, row.evidence, row.category]
+            for split, rows in splits.items()
+            for row in rows
+        ]
+        digest = hashlib.sha256(json.dumps([texts, sample, data is None]).encode())
+        return f"{name}:{digest.hexdigest()[:16]}"
+
+
 def read_rows(path: Path) -> list[CAQARow]:
     """Read built rows from a JSON-lines file (``-`` is stdin).
 
@@ -130,6 +194,7 @@ def run(
     data: Path | None = None,
     labels: Mapping[str, Category] | None = None,
     sample: int | None = None,
+    kept: KeptRuns | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> RunReport:
     """Run evaluators by name.
@@ -143,6 +208,7 @@ def run(
         data: Folder with the transfer sets; None leaves transfer out.
         labels: A person's categories by row id; rows without one are left out of this part.
         sample: Rows of each set for every evaluator; None takes all.
+        kept: Evaluators that have run already; those that run now are added.
         progress: Called with evaluator, rows done and rows in all.
 
     Raises:
@@ -162,6 +228,10 @@ def run(
         if at and not count.isdigit():
             raise InputError(f"{name!r}: a number of rows must follow the @")
         few = int(count) if at else sample
+        done = kept.find(name, splits, sample, data) if kept is not None and not marked else None
+        if done is not None:
+            runs.append(done)
+            continue
         evaluator = create_evaluator(plain if at else name, shots=train)
         runs.append(
             EvaluatorRun(
@@ -177,6 +247,8 @@ def run(
                 else tuple(transfer(evaluator, one, data, sample=few) for one in SETS),
             )
         )
+        if kept is not None:
+            kept.add(name, splits, sample, data, runs[-1])
         if marked:
             said = evaluator.categorise([item_of(row) for row in marked])
             built[evaluator.name] = micro_f1([row.category for row in marked], said)

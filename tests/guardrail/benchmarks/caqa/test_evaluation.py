@@ -32,7 +32,7 @@ from guardrail.benchmarks.caqa.prompts import (
     read_truth,
 )
 from guardrail.benchmarks.caqa.rows import CAQARow
-from guardrail.benchmarks.caqa.run import evaluate, read_labels, run, thinned
+from guardrail.benchmarks.caqa.run import KeptRuns, evaluate, read_labels, run, thinned
 from guardrail.benchmarks.caqa.tables import paper_tables
 from guardrail.benchmarks.caqa.transfer import transfer
 from guardrail.errors import InputError
@@ -255,6 +255,22 @@ def test_build_run_and_page_by_command(train: list[CAQARow], tmp_path: Path) -> 
     assert "paper, fine-tuning: Vicuna (13B)" in table
     assert runner.invoke(app, ["page", "-i", str(test), "-o", str(html)]).exit_code == 0
     assert html.read_text().count("<article") == 200
+
+
+def test_judges_that_are_done_are_not_asked_again(unseen: list[CAQARow], tmp_path: Path) -> None:
+    register("containment", lambda model=None, **options: ContainmentJudge())
+    file, names = tmp_path / "judges.jsonl", ["containment", "autois:containment@20"]
+    rows = {"test": unseen[:40]}
+    first = run(names, rows, kept=KeptRuns(file, resume=False))
+    with file.open("a") as cut:
+        cut.write('{"key": "x')
+    register("containment", lambda model=None, **options: None)
+    assert run(names, rows, kept=KeptRuns(file, resume=True)) == first
+    for kept, other in ((KeptRuns(file, resume=True), unseen[:30]), (None, unseen[:40])):
+        with pytest.raises(AttributeError):  # other rows, or nothing kept: the judge is asked
+            run(names, {"test": other}, kept=kept)
+    KeptRuns(file, resume=False)
+    assert not file.exists()
 
 
 def test_a_persons_labels_are_compared_with_the_construction(
