@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from guardrail.matching import Match, Span
+from guardrail.matching import Match
+from guardrail.naming import Span
 from guardrail.values import fold, stem, tokenise, word_set
 from guardrail.vocabulary import STOP_WORDS, can_word, governs
 
@@ -63,7 +64,7 @@ def _placed(doc: Doc, match: Match, clauses: dict[int, _Clause]) -> Match:
         token = _root(doc, span)
         if token is None:
             own.append(span)
-        elif match.subject != "open" and _speaks_of_another(_clause(token, clauses), match):
+        elif match.subject != "open" and _speaks_of_another(doc, _clause(token, clauses), match):
             told_of_another = True
         elif not _governed_otherwise(token, match):
             own.append(span)
@@ -108,12 +109,14 @@ def _clause_head(token: ParsedToken) -> ParsedToken | None:
     return None
 
 
-def _speaks_of_another(clause: _Clause | None, match: Match) -> bool:
+def _speaks_of_another(doc: Doc, clause: _Clause | None, match: Match) -> bool:
     """Whether a clause names its subject, and not that of the triple."""
     if clause is None or not clause.named:
         return False
     triple = match.triple
     names = {one.folded for one in tokenise(triple.subject)} - STOP_WORDS
+    for start, end in match.subject_spans:  # another name of it may stand there
+        names |= {one.folded for one in tokenise(doc.text[start:end])}
     initials = "".join(name[0] for name in (fold(triple.subject)).split() if name[:1].isalnum())
     return not clause.words & (names | {initials})
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from guardrail.matching import SentenceTokens, names_in
+from guardrail.naming import NO_NAMES, SentenceTokens, named_in
 from guardrail.sentences import Stretch
 from guardrail.types import Triple
 from guardrail.values import fold
@@ -62,6 +62,7 @@ def subjects_of(
     known_words: frozenset[str],
     sexes: Mapping[str, str],
     asked: str | None,
+    names: Mapping[str, tuple[str, ...]] = NO_NAMES,
 ) -> list[Subject]:
     """Trace the subject of each sentence of an answer.
 
@@ -73,12 +74,13 @@ def subjects_of(
         known_words: Folded words of the evidence and the question.
         sexes: Gender by label.
         asked: The entity that the question is about, where it is known.
+        names: Other names of entities by label.
     """
     main = asked or (subjects[0] if len(subjects) == 1 else None)
     current = main
     traced = []
     for stretch, sentence in zip(stretches, tokens, strict=True):
-        named = {label: spans for label in subjects if (spans := names_in(sentence, label))}
+        named = named_in(sentence, subjects, names)
         pronoun = PRONOUN.search(stretch.text)
         antecedent = current
         sex = GENDER.get(pronoun.group().lower()) if pronoun else None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.citations import ParsedText
 from guardrail.clauses import in_clause
 from guardrail.coreference import Subject, genders, subjects_of
-from guardrail.matching import EvidenceIndex, Match, SentenceTokens
+from guardrail.matching import EvidenceIndex, Match
+from guardrail.naming import NO_NAMES, SentenceTokens
 from guardrail.passages import PassageIndex, PassageSupport
 from guardrail.phrases import Phrase, factual_phrases, is_claim
 from guardrail.sentences import Stretch, split_sentences
@@ -29,6 +31,7 @@ class AttributionRequest(NamedTuple):
         evidence: Triples and passages.
         asked: Label of the entity that the question is about, where it is known.
         doc: The clean answer parsed already; None to parse it here.
+        names: Other names of entities by label.
     """
 
     question: str
@@ -36,6 +39,7 @@ class AttributionRequest(NamedTuple):
     evidence: tuple[Evidence, ...]
     asked: str | None = None
     doc: Doc | None = None
+    names: Mapping[str, tuple[str, ...]] = NO_NAMES
 
 
 class Draft(NamedTuple):
@@ -61,12 +65,14 @@ def drafts_of(number: int, request: AttributionRequest, doc: Doc) -> list[Draft]
     """
     triples = [one for one in request.evidence if isinstance(one, Triple)]
     passages = [one for one in request.evidence if isinstance(one, Passage)]
-    index = EvidenceIndex(triples)
+    index = EvidenceIndex(triples, request.names)
     reader = PassageIndex(passages)
     subjects = list(index.subjects)
     known = {
         token.folded for triple in triples for token in tokenise(f"{triple.subject} {triple.value}")
     } | {token.folded for token in tokenise(request.question)}
+    for others in request.names.values():
+        known |= {token.folded for token in tokenise(" ".join(others))}
     asked = request.asked
     if asked is None:
         question = fold(request.question)
@@ -81,6 +87,7 @@ def drafts_of(number: int, request: AttributionRequest, doc: Doc) -> list[Draft]
         known_words=frozenset(known),
         sexes=genders(triples),
         asked=asked,
+        names=request.names,
     )
     return [
         Draft(

@@ -6,102 +6,46 @@ judge is asked about, and tells which words of the sentence a cited triple cover
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from guardrail.naming import (
+    NO_NAMES,
+    Name,
+    SentenceTokens,
+    Span,
+    initials,
+    name_of,
+    named_in,
+    numeral,
+    runs,
+)
 from guardrail.types import Triple
 from guardrail.values import (
     Agreement,
     Date,
     Token,
     agreement,
-    find_dates,
     number_of,
-    parse_date,
     same_number,
-    tokenise,
     word_set,
 )
-from guardrail.vocabulary import RECORDS, STOP_WORDS, cues, inverse_cues, nation, property_words
+from guardrail.vocabulary import RECORDS, STOP_WORDS, cues, inverse_cues, property_words
 
-__all__ = ["EvidenceIndex", "Match", "SentenceTokens", "Span", "names_in"]
-
-Span = tuple[int, int]
+__all__ = ["EvidenceIndex", "Match"]
 
 ABOUT = word_set("about around approximately nearly almost over circa roughly some ca c")
-NEGATIONS = word_set("not no non never neither nor without isnt arent wasnt doesnt")
 YES = frozenset({"yes", "true"})
 NO = frozenset({"no", "false"})
 
-QUALIFIER = re.compile(r"\s*\([^()]*\)\s*$")
 FIRST_SURE_YEAR = 1000
 """Smaller numbers are read as years only where a held date and the word before them say so."""
 
 BEFORE_YEARS = frozenset({"in", "c", "ca", "around", "about", "circa", "year", "ad", "of", "since"})
-BIRTH = frozenset({"date of birth", "birth date", "birth year", "born"})
-DEATH = frozenset({"date of death", "death date", "death year", "died"})
-NUMERAL = re.compile(r"[A-Z]|[IVXL]+")
-LIFETIME = re.compile(
-    r"\(([^()]{0,60}?\d[^()]{0,60}?)\s*(?:[–—-]|\bto\b)\s*([^()]{0,60}?\d[^()]{0,20})\)"
-)
 
 MIN_VALUE_SHARE = 0.5
 """Share of a value's content words that must stand in a sentence for the value to count."""
-
-
-class SentenceTokens(NamedTuple):
-    """A sentence made ready for matching.
-
-    Attributes:
-        tokens: Its words, with offsets in the whole answer.
-        dates: Its dates, likewise.
-        by_stem: Places of each stem among the tokens.
-        by_folded: Places of each folded form.
-        negated: Whether a negation stands in it.
-        birth: Where a life span in brackets, ``(1593 – 1656)``, gives the birth.
-        death: Where it gives the death.
-    """
-
-    tokens: tuple[Token, ...]
-    dates: tuple[Date, ...]
-    by_stem: dict[str, list[int]]
-    by_folded: dict[str, list[int]]
-    negated: bool
-    birth: Span | None = None
-    death: Span | None = None
-
-    def lifetime(self, words: str) -> Span | None:
-        """Where a life span in brackets gives the date that a property, in plain words, asks."""
-        return self.birth if words in BIRTH else self.death if words in DEATH else None
-
-    @classmethod
-    def of(cls, text: str, offset: int) -> SentenceTokens:
-        """Prepare a sentence that starts at ``offset`` in its answer."""
-        tokens = tokenise(text, offset)
-        by_stem: dict[str, list[int]] = defaultdict(list)
-        by_folded: dict[str, list[int]] = defaultdict(list)
-        for place, token in enumerate(tokens):
-            by_stem[token.stem].append(place)
-            by_folded[token.folded].append(place)
-        negated = any(token.folded in NEGATIONS or token.folded.endswith("n't") for token in tokens)
-        life = LIFETIME.search(text)
-        birth, death = (
-            ((offset + life.start(part), offset + life.end(part)) for part in (1, 2))
-            if life
-            else (None, None)
-        )
-        return cls(
-            tuple(tokens),
-            tuple(find_dates(text, offset)),
-            dict(by_stem),
-            dict(by_folded),
-            negated,
-            birth,
-            death,
-        )
 
 
 class Match(NamedTuple):
@@ -136,31 +80,27 @@ class Match(NamedTuple):
         return self.value_spans + self.cue_spans + self.subject_spans
 
 
-class _Name(NamedTuple):
-    """The forms of a label: content tokens, and other words that stand for all of them."""
-
-    tokens: tuple[Token, ...]
-    others: frozenset[str]
-    other_stems: frozenset[str]
-    date: Date | None
-    number: float | None
-
-
 class EvidenceIndex:
     """Triples made ready to be looked for in sentences.
 
     Args:
         triples: The evidence, in the caller's order.
+        names: Other names of entities by label.
     """
 
-    def __init__(self, triples: Sequence[Triple]) -> None:
+    def __init__(
+        self, triples: Sequence[Triple], names: Mapping[str, tuple[str, ...]] = NO_NAMES
+    ) -> None:
         self.triples = tuple(triples)
-        self._values = [_name(triple.value) for triple in self.triples]
-        self._subjects = [_name(triple.subject) for triple in self.triples]
+        self._names = names
+        self._values = [name_of(triple.value) for triple in self.triples]
+        self._subjects = [name_of(triple.subject) for triple in self.triples]
         self._by_word: dict[str, set[int]] = defaultdict(set)
         for number, (value, triple) in enumerate(zip(self._values, self.triples, strict=True)):
             words = {token.stem for token in value.tokens} | value.other_stems
-            for word in words | cues(triple.property) | _first_stems(self._subjects[number]):
+            for name in (self._subjects[number], *map(name_of, names.get(triple.subject, ()))):
+                words |= {token.stem for token in name.tokens}
+            for word in words | cues(triple.property):
                 self._by_word[word].add(number)
         self._dated = {number for number, value in enumerate(self._values) if value.date}
 
@@ -185,16 +125,14 @@ class EvidenceIndex:
         near: set[int] = set(self._dated) if sentence.dates else set()
         for word in sentence.by_stem:
             near |= self._by_word.get(word, set())
-        named: dict[str, tuple[Span, ...]] = {}
+        subjects = dict.fromkeys(self.triples[number].subject for number in sorted(near))
+        named = named_in(sentence, subjects, self._names)
         found = []
         for number in sorted(near):
-            triple = self.triples[number]
-            if triple.subject not in named:
-                named[triple.subject] = names_in(sentence, triple.subject)
             match = self._match(sentence, number, topic, foreign, named)
             if match is not None:
                 found.append(match)
-        if any(named.values()):
+        if named:
             return found
         return [
             match._replace(subject="open")
@@ -224,7 +162,7 @@ class EvidenceIndex:
         named: dict[str, tuple[Span, ...]],
     ) -> Match | None:
         triple, value = self.triples[number], self._values[number]
-        subject_spans = named[triple.subject]
+        subject_spans = named.get(triple.subject, ())
         subject = "explicit" if subject_spans else "other"
         if not subject_spans:
             if topic == triple.subject:
@@ -254,65 +192,8 @@ class EvidenceIndex:
         )
 
 
-def names_in(sentence: SentenceTokens, label: str) -> tuple[Span, ...]:
-    """Where a sentence names an entity: by its whole label, or by a capitalised part of it."""
-    name = _name(label)
-    if not name.tokens:
-        return ()
-    whole = _runs(sentence, name.tokens) or _initials(sentence, name.tokens)
-    if whole:
-        return whole
-    parts = [
-        (token.start, token.end)
-        for part in name.tokens
-        for place in sentence.by_folded.get(part.folded, ())
-        if (token := sentence.tokens[place]).text[:1].isupper() or len(name.tokens) == 1
-    ]
-    surname = name.tokens[-1].folded in sentence.by_folded
-    needed = 1 if surname or len(name.tokens) <= 2 else len(name.tokens) / 2
-    if len(set(parts)) < needed:
-        return ()
-    return tuple(sorted(set(parts)))
-
-
-def _initials(sentence: SentenceTokens, parts: Sequence[Token]) -> tuple[Span, ...]:
-    """Where the initials of a name of three words or more stand for it: ``USAF``."""
-    if len(parts) < 3:
-        return ()
-    short = "".join(part.folded[0] for part in parts)
-    return tuple(
-        (token.start, token.end)
-        for place in sentence.by_folded.get(short, ())
-        if (token := sentence.tokens[place]).text.isupper()
-    )
-
-
-@lru_cache(maxsize=65_536)
-def _name(label: str) -> _Name:
-    # "Paris (mythology)" is told apart from others by its brackets; prose names Paris.
-    tokens = tokenise(QUALIFIER.sub("", label)) or tokenise(label)
-    content = tuple(
-        token
-        for place, token in enumerate(tokens)
-        if token.folded not in STOP_WORDS or _numeral(token, place)
-    ) or tuple(tokens)
-    others = nation(label)
-    stems = frozenset(token.stem for word in others for token in tokenise(word))
-    figures = number_of(tokens) if len(tokens) <= 4 else None
-    return _Name(content, frozenset(others), stems, parse_date(label), figures)
-
-
-def _numeral(token: Token, place: int) -> bool:
-    """Whether a word is a letter or numeral of a name: the ``I`` of *Bahram I*."""
-    return place > 0 and NUMERAL.fullmatch(token.text) is not None
-
-
-def _first_stems(name: _Name) -> frozenset[str]:
-    return frozenset(token.stem for token in name.tokens)
-
-
 def _find_value(
-    sentence: SentenceTokens, value: _Name, triple: Triple, subject_spans: tuple[Span, ...]
+    sentence: SentenceTokens, value: Name, triple: Triple, subject_spans: tuple[Span, ...]
 ) -> tuple[float, tuple[Span, ...], Date | None]:
     """How much of a value stands in a sentence: share, places, finer date."""
     if value.date is not None:
@@ -327,7 +208,7 @@ def _find_value(
         return 0.0, (), None
     whole = tuple(
         span
-        for span in _runs(sentence, value.tokens) or _initials(sentence, value.tokens)
+        for span in runs(sentence, value.tokens) or initials(sentence, value.tokens)
         if not _within(span, subject_spans)
     )
     if whole:
@@ -360,7 +241,7 @@ def _find_value(
                 and _opens_name(sentence, place)
             )
         ]
-        if not places and _numeral(part, number):
+        if not places and numeral(part, number):
             return 0.0, (), None  # Bahram III is not Bahram I in part
         if places:
             hits += 1.0
@@ -376,7 +257,7 @@ def _opens_name(sentence: SentenceTokens, place: int) -> bool:
 
 
 def _name_part(
-    sentence: SentenceTokens, value: _Name, subject_spans: tuple[Span, ...]
+    sentence: SentenceTokens, value: Name, subject_spans: tuple[Span, ...]
 ) -> tuple[Span, ...]:
     """Where the first or last name of a person stands alone: ``Orazio`` or ``Gentileschi``."""
     if not 2 <= len(value.tokens) <= 4 or not all(part.text[:1].isupper() for part in value.tokens):
@@ -384,7 +265,7 @@ def _name_part(
     names = {part.folded for part in value.tokens}
     spans = []
     for part in (value.tokens[-1], value.tokens[0]):
-        if _numeral(part, value.tokens.index(part)):
+        if numeral(part, value.tokens.index(part)):
             continue
         for place in sentence.by_folded.get(part.folded, ()):
             token = sentence.tokens[place]
@@ -439,25 +320,6 @@ def _find_truth(
     if spans and sentence.negated != holds:
         return 1.0, spans, None
     return 0.0, (), None
-
-
-def _runs(sentence: SentenceTokens, parts: Sequence[Token]) -> tuple[Span, ...]:
-    """Where the parts stand one after the other, stop words between them allowed."""
-    runs = []
-    for first in sentence.by_folded.get(parts[0].folded, ()):
-        place = first
-        for part in parts[1:]:
-            place += 1
-            while place < len(sentence.tokens) and (
-                sentence.tokens[place].folded in STOP_WORDS
-                and sentence.tokens[place].folded != part.folded
-            ):
-                place += 1
-            if place >= len(sentence.tokens) or sentence.tokens[place].folded != part.folded:
-                break
-        else:
-            runs.append((sentence.tokens[first].start, sentence.tokens[place].end))
-    return tuple(runs)
 
 
 def _inside(token: Token, spans: Iterable[Span]) -> bool:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from guardrail.matching import SentenceTokens
+from guardrail.naming import SentenceTokens
 from guardrail.sentences import split_sentences
 from guardrail.types import Citation, Passage
 from guardrail.values import tokenise

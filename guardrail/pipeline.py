@@ -133,7 +133,12 @@ class Pipeline:
             attributed, failed = attributor.attribute(
                 [
                     AttributionRequest(
-                        row.question, answer, known.evidence, known.asked, docs[answer.clean]
+                        row.question,
+                        answer,
+                        known.evidence,
+                        known.asked,
+                        docs[answer.clean],
+                        known.other_names,
                     )
                     for row, answer, known in zip(rows, answers, knowledge, strict=True)
                 ]

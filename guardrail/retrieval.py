@@ -49,6 +49,13 @@ class Knowledge(NamedTuple):
     subgraphs: tuple[Subgraph, ...] = ()
     left_out: int = 0
 
+    @property
+    def other_names(self) -> dict[str, tuple[str, ...]]:
+        """Aliases of the linked entities by label."""
+        return {
+            link.entity.label: link.entity.aliases for link in self.entities if link.entity.aliases
+        }
+
     def relevant_text(self, question: str) -> str:
         """The facts that bear on a question as flat text, for a prompt (KaLMA 3.3)."""
         return flatten(relevant_triples(question, self.subgraphs))

@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from guardrail.matching import Match, SentenceTokens, Span, names_in
+from guardrail.matching import Match
+from guardrail.naming import SentenceTokens, Span, names_in
 from guardrail.phrases import Phrase, PhraseKind
 from guardrail.types import Category, Judgement, NLIScores, Triple
 from guardrail.values import Agreement, Date, agreement, parse_date, tokenise
@@ -56,7 +57,8 @@ class Thresholds(NamedTuple):
         contradiction: Enough where exact evidence conflicts as well.
         contradiction_alone: Enough where the property is named but no conflicting value is found.
         lack_hard: Least doubt of the attribution judge, that is 1 - P(supportive), for a left-over
-            name, date or number to mark the sentence ``[NA]``.
+            name to mark the sentence ``[NA]``.
+        lack_number: The same for a left-over date or number.
         lack_soft: The same for a left-over term or quality.
         lack_relation: The same for a left-over relation.
         lack_alone: The same where nothing is left over.
@@ -68,6 +70,7 @@ class Thresholds(NamedTuple):
     contradiction: float = 0.5
     contradiction_alone: float = 0.97
     lack_hard: float = 0.7
+    lack_number: float = 0.7
     lack_soft: float = 0.9
     lack_relation: float = 0.95
     lack_alone: float = 0.99
@@ -407,14 +410,18 @@ def unsupported(
     if not supported:
         return True
     kinds = {phrase.kind for phrase in left}
-    hard = any(kind.hard for kind in kinds)
-    soft = bool(kinds & {PhraseKind.TERM, PhraseKind.QUALITY})
     if judgement is None:
-        return hard or soft
-    least = limits.lack_alone
-    if kinds:
-        least = limits.lack_hard if hard else limits.lack_soft if soft else limits.lack_relation
+        return any(kind is not PhraseKind.RELATION for kind in kinds)
+    least = min((_least_doubt(kind, limits) for kind in kinds), default=limits.lack_alone)
     return 1.0 - judgement.scores.get(Category.SUPPORTIVE, 0.0) >= least
+
+
+def _least_doubt(kind: PhraseKind, limits: Thresholds) -> float:
+    if kind in (PhraseKind.DATE, PhraseKind.NUMBER):
+        return limits.lack_number
+    if kind is PhraseKind.NAME:
+        return limits.lack_hard
+    return limits.lack_relation if kind is PhraseKind.RELATION else limits.lack_soft
 
 
 def _touches(span: Span, spans: Sequence[Span]) -> bool:

@@ -1,0 +1,237 @@
+"""Sentences made ready for matching, and the names of entities found in them."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from types import MappingProxyType
+from typing import NamedTuple
+
+from guardrail.values import Date, Token, find_dates, number_of, parse_date, tokenise, word_set
+from guardrail.vocabulary import STOP_WORDS, nation
+
+__all__ = [
+    "NO_NAMES",
+    "Name",
+    "SentenceTokens",
+    "Span",
+    "initials",
+    "name_of",
+    "named_in",
+    "names_in",
+    "numeral",
+    "runs",
+]
+
+Span = tuple[int, int]
+
+NO_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+"""Where no entity has other names than its label."""
+
+NEGATIONS = word_set("not no non never neither nor without isnt arent wasnt doesnt")
+QUALIFIER = re.compile(r"\s*\([^()]*\)\s*$")
+BIRTH = frozenset({"date of birth", "birth date", "birth year", "born"})
+DEATH = frozenset({"date of death", "death date", "death year", "died"})
+NUMERAL = re.compile(r"[A-Z]|[IVXL]+")
+LIFETIME = re.compile(
+    r"\(([^()]{0,60}?\d[^()]{0,60}?)\s*(?:[–—-]|\bto\b)\s*([^()]{0,60}?\d[^()]{0,20})\)"
+)
+
+
+class SentenceTokens(NamedTuple):
+    """A sentence made ready for matching.
+
+    Attributes:
+        tokens: Its words, with offsets in the whole answer.
+        dates: Its dates, likewise.
+        by_stem: Places of each stem among the tokens.
+        by_folded: Places of each folded form.
+        negated: Whether a negation stands in it.
+        birth: Where a life span in brackets, ``(1593 – 1656)``, gives the birth.
+        death: Where it gives the death.
+    """
+
+    tokens: tuple[Token, ...]
+    dates: tuple[Date, ...]
+    by_stem: dict[str, list[int]]
+    by_folded: dict[str, list[int]]
+    negated: bool
+    birth: Span | None = None
+    death: Span | None = None
+
+    def lifetime(self, words: str) -> Span | None:
+        """Where a life span in brackets gives the date that a property, in plain words, asks."""
+        return self.birth if words in BIRTH else self.death if words in DEATH else None
+
+    @classmethod
+    def of(cls, text: str, offset: int) -> SentenceTokens:
+        """Prepare a sentence that starts at ``offset`` in its answer."""
+        tokens = tokenise(text, offset)
+        by_stem: dict[str, list[int]] = defaultdict(list)
+        by_folded: dict[str, list[int]] = defaultdict(list)
+        for place, token in enumerate(tokens):
+            by_stem[token.stem].append(place)
+            by_folded[token.folded].append(place)
+        negated = any(token.folded in NEGATIONS or token.folded.endswith("n't") for token in tokens)
+        life = LIFETIME.search(text)
+        birth, death = (
+            ((offset + life.start(part), offset + life.end(part)) for part in (1, 2))
+            if life
+            else (None, None)
+        )
+        return cls(
+            tuple(tokens),
+            tuple(find_dates(text, offset)),
+            dict(by_stem),
+            dict(by_folded),
+            negated,
+            birth,
+            death,
+        )
+
+
+class Name(NamedTuple):
+    """The forms of a label: content tokens, and other words that stand for all of them."""
+
+    tokens: tuple[Token, ...]
+    others: frozenset[str]
+    other_stems: frozenset[str]
+    date: Date | None
+    number: float | None
+
+
+def named_in(
+    sentence: SentenceTokens,
+    labels: Iterable[str],
+    others: Mapping[str, tuple[str, ...]] = NO_NAMES,
+) -> dict[str, tuple[Span, ...]]:
+    """Which of several entities a sentence names, and where.
+
+    A word inside a fuller name of another entity names nobody else: the *Shelley* of *Percy
+    Shelley* is not Mary Shelley.
+
+    Args:
+        sentence: The prepared sentence.
+        labels: Labels of the entities.
+        others: Further names by label; they count where the label does not stand.
+    """
+    found = {
+        label: spans
+        for label in labels
+        if (spans := names_in(sentence, label) or _by_other(sentence, others.get(label, ())))
+    }
+    wide = [(label, span) for label, spans in found.items() for span in spans]
+    kept = {
+        label: tuple(
+            (start, end)
+            for start, end in spans
+            if not any(
+                other != label and first <= start and end <= last and last - first > end - start
+                for other, (first, last) in wide
+            )
+        )
+        for label, spans in found.items()
+    }
+    return {label: spans for label, spans in kept.items() if spans}
+
+
+def names_in(sentence: SentenceTokens, label: str) -> tuple[Span, ...]:
+    """Where a sentence names an entity: by its whole label, or by a capitalised part of it."""
+    name = name_of(label)
+    if not name.tokens:
+        return ()
+    whole = (
+        runs(sentence, name.tokens)
+        or _without_middle(sentence, name.tokens)
+        or initials(sentence, name.tokens)
+    )
+    if whole:
+        return whole
+    parts = [
+        (token.start, token.end)
+        for part in name.tokens
+        for place in sentence.by_folded.get(part.folded, ())
+        if (token := sentence.tokens[place]).text[:1].isupper() or len(name.tokens) == 1
+    ]
+    surname = name.tokens[-1].folded in sentence.by_folded
+    needed = 1 if surname or len(name.tokens) <= 2 else len(name.tokens) / 2
+    if len(set(parts)) < needed:
+        return ()
+    return tuple(sorted(set(parts)))
+
+
+def _without_middle(sentence: SentenceTokens, parts: Sequence[Token]) -> tuple[Span, ...]:
+    """Where the first and last word of a name of three or more stand for it: ``Percy Shelley``."""
+    if len(parts) < 3 or not (parts[0].text[:1].isupper() and parts[-1].text[:1].isupper()):
+        return ()
+    return _capitalised(sentence, runs(sentence, (parts[0], parts[-1])))
+
+
+def _by_other(sentence: SentenceTokens, names: Iterable[str]) -> tuple[Span, ...]:
+    """Where one of an entity's other names stands, whole or without its middle."""
+    for name in names:
+        parts = name_of(name).tokens
+        if parts and len(name) > 2:
+            whole = runs(sentence, parts) or _without_middle(sentence, parts)
+            if spans := _capitalised(sentence, whole):
+                return spans
+    return ()
+
+
+def _capitalised(sentence: SentenceTokens, spans: Sequence[Span]) -> tuple[Span, ...]:
+    starts = {token.start for token in sentence.tokens if token.text[:1].isupper()}
+    return tuple(span for span in spans if span[0] in starts)
+
+
+def initials(sentence: SentenceTokens, parts: Sequence[Token]) -> tuple[Span, ...]:
+    """Where the initials of a name of three words or more stand for it: ``USAF``."""
+    if len(parts) < 3:
+        return ()
+    short = "".join(part.folded[0] for part in parts)
+    return tuple(
+        (token.start, token.end)
+        for place in sentence.by_folded.get(short, ())
+        if (token := sentence.tokens[place]).text.isupper()
+    )
+
+
+@lru_cache(maxsize=65_536)
+def name_of(label: str) -> Name:
+    """The forms of a label."""
+    # "Paris (mythology)" is told apart from others by its brackets; prose names Paris.
+    tokens = tokenise(QUALIFIER.sub("", label)) or tokenise(label)
+    content = tuple(
+        token
+        for place, token in enumerate(tokens)
+        if token.folded not in STOP_WORDS or numeral(token, place)
+    ) or tuple(tokens)
+    others = nation(label)
+    stems = frozenset(token.stem for word in others for token in tokenise(word))
+    figures = number_of(tokens) if len(tokens) <= 4 else None
+    return Name(content, frozenset(others), stems, parse_date(label), figures)
+
+
+def numeral(token: Token, place: int) -> bool:
+    """Whether a word is a letter or numeral of a name: the ``I`` of *Bahram I*."""
+    return place > 0 and NUMERAL.fullmatch(token.text) is not None
+
+
+def runs(sentence: SentenceTokens, parts: Sequence[Token]) -> tuple[Span, ...]:
+    """Where the parts stand one after the other, stop words between them allowed."""
+    found = []
+    for first in sentence.by_folded.get(parts[0].folded, ()):
+        place = first
+        for part in parts[1:]:
+            place += 1
+            while place < len(sentence.tokens) and (
+                sentence.tokens[place].folded in STOP_WORDS
+                and sentence.tokens[place].folded != part.folded
+            ):
+                place += 1
+            if place >= len(sentence.tokens) or sentence.tokens[place].folded != part.folded:
+                break
+        else:
+            found.append((sentence.tokens[first].start, sentence.tokens[place].end))
+    return tuple(found)
