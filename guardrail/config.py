@@ -4,7 +4,7 @@ Parts are named by data, so that each is replaceable without code::
 
     judge = "onnx"
     scorers = ["sck", "conner"]
-    log = "scores.sqlite"
+    log = {path = "scores.sqlite", sample = 0.1, retention_days = 30}    # or log = "scores.sqlite"
 
     [graph]
     location = "https://query.wikidata.org/sparql"

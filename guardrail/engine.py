@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -118,7 +118,8 @@ class Engine:
         policy: Policy,
         *,
         answers: int | None = None,
-        attributor: Attributor | None = None,
+        attributor: Callable[[], Attributor] | None = None,
+        recall: dict[str, Knowledge] | None = None,
         scored: bool = True,
     ) -> list[GuardedAnswer]:
         """Check, score and decide n rows, in order.
@@ -128,7 +129,8 @@ class Engine:
             policy: What to do with each.
             answers: Answers that the rows are for, each of which has the policy's time: the
                 candidates of one ranking share theirs. None where each row is an answer.
-            attributor: Grounds them in place of the configured one.
+            attributor: Gives what grounds them, in place of the configured one.
+            recall: What the retriever found, by question; asked first, and added to.
             scored: Whether the further scorers are asked.
 
         Raises:
@@ -139,7 +141,7 @@ class Engine:
         for first in range(0, len(rows), ROWS_PER_PASS):
             some = rows[first : first + ROWS_PER_PASS]
             seconds = self._allowed(policy, max(1.0, len(some) * share))
-            guarded += await self._pass(some, policy, seconds, attributor, scored)
+            guarded += await self._pass(some, policy, seconds, attributor, recall, scored)
         return guarded
 
     def _allowed(self, policy: Policy, answers: float) -> float | None:
@@ -154,7 +156,8 @@ class Engine:
         rows: Sequence[Row],
         policy: Policy,
         seconds: float | None,
-        attributor: Attributor | None,
+        attributor: Callable[[], Attributor] | None,
+        recall: dict[str, Knowledge] | None,
         scored: bool,
     ) -> list[GuardedAnswer]:
         begin = time.perf_counter()
@@ -165,7 +168,7 @@ class Engine:
         cards: list[ScoreCard] = []
         try:
             async with asyncio.timeout(seconds):
-                sound, told = await self._with_passages(sound)
+                sound, told = await self._with_passages(sound, {} if recall is None else recall)
                 problems += told
                 if sound:
                     checked = await self.workers.run(self._pipeline.run, sound, attributor)
@@ -221,28 +224,30 @@ class Engine:
                 return Problem(part="input", message=message)
         return None
 
-    async def _with_passages(self, rows: Sequence[Row]) -> tuple[list[Row], list[Problem]]:
+    async def _with_passages(
+        self, rows: Sequence[Row], recall: dict[str, Knowledge]
+    ) -> tuple[list[Row], list[Problem]]:
         """Fill in what the retriever finds for rows without evidence of their own."""
-        places = [place for place, row in enumerate(rows) if row.knowledge is None]
-        if self._retriever is None or not places:
+        if self._retriever is None:
             return list(rows), []
-        filled = list(rows)
-        try:
-            with stage("retrieve"):
-                found = await retrieve_passages(
-                    self._retriever,
-                    [rows[place].question for place in places],
-                    self.config.limits.evidence,
-                    self.workers.run,
-                )
-        except KnowledgeGraphError as error:
-            found = [Knowledge() for _ in places]
-            problems = [Problem(part="kg", message=str(error))]
-        else:
-            problems = []
-        for place, known in zip(places, found, strict=True):
-            filled[place] = rows[place]._replace(knowledge=known)
-        return filled, problems
+        asked = dict.fromkeys(row.question for row in rows if row.knowledge is None)
+        new = [question for question in asked if question not in recall]
+        problems = []
+        if new:
+            try:
+                with stage("retrieve"):
+                    found = await retrieve_passages(
+                        self._retriever, new, self.config.limits.evidence, self.workers.run
+                    )
+                recall.update(zip(new, found, strict=True))
+            except KnowledgeGraphError as error:
+                problems = [Problem(part="kg", message=str(error))]
+        return [
+            row
+            if row.knowledge is not None
+            else row._replace(knowledge=recall.get(row.question, Knowledge()))
+            for row in rows
+        ], problems
 
     def _decided(
         self,
@@ -321,11 +326,6 @@ class Engine:
             timings_ms={**(checked.timings_ms if checked else {}), "total": spent},
             errors=tuple(dict.fromkeys(told)),
         )
-
-    @property
-    def retrieves(self) -> bool:
-        """Whether a retriever is asked in place of the graph, with the question alone."""
-        return self._retriever is not None
 
     # --- retrieve ------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from guardrail.citations import ParsedText
@@ -89,7 +89,9 @@ class Pipeline:
             return [Knowledge() for _ in questions]
         return retriever.retrieve([(question, "") for question in questions])
 
-    def run(self, rows: Sequence[Row], attributor: Attributor | None = None) -> list[Checked]:
+    def run(
+        self, rows: Sequence[Row], attributor: Callable[[], Attributor] | None = None
+    ) -> list[Checked]:
         """Check n rows in one pass; a part that fails is told in the rows' problems.
 
         After a failure every row is checked alone, so that only the rows that cause it go
@@ -97,9 +99,9 @@ class Pipeline:
 
         Args:
             rows: The rows.
-            attributor: Grounds them; None for the one of the parts.
+            attributor: Gives what grounds them; None for the one of the parts.
         """
-        chosen = attributor or self._parts.attributor
+        chosen = attributor() if attributor else self._parts.attributor
         checked = self._pass(rows, chosen)
         if len(rows) < 2 or not any(one.problems for one in checked):
             return checked

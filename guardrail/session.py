@@ -14,7 +14,6 @@ from uuid import uuid4
 
 from guardrail.brackets import open_bracket
 from guardrail.citations import parse
-from guardrail.errors import GuardrailError
 from guardrail.loop import run_sync
 from guardrail.pipeline import clean_input
 from guardrail.policy import ANNOTATE, Policy
@@ -77,6 +76,7 @@ class CheckSession:
         self._raw = ""
         self._cuts = [0]
         self._seen = 0
+        self._recall: dict[str, Knowledge] = {}
         self._attributor: Attributor | None = None
 
     def add(self, text: str) -> GuardedAnswer | None:
@@ -163,33 +163,24 @@ class CheckSession:
 
     async def _checked(self, raw: str, policy: Policy, *, scored: bool) -> GuardedAnswer:
         row = self._engine.row(self._id, self._question, raw, None)
-        known = await self._known(row.question)
-        attributor = await self._engine.workers.run(self._remembering)
         [answer] = await self._engine.guard(
-            [row._replace(knowledge=known)], policy, attributor=attributor, scored=scored
+            [row._replace(knowledge=self._knowledge)],
+            policy,
+            attributor=self._remembering,
+            recall=self._recall,
+            scored=scored,
         )
         return answer
 
-    async def _known(self, question: str) -> Knowledge | None:
-        """The evidence that does not depend on the answer, fetched once."""
-        if self._knowledge is None and self._engine.retrieves:
-            try:
-                self._knowledge = await self._engine.knowledge(question)
-            except GuardrailError:
-                return None  # the check asks again, and tells what fails
-        return self._knowledge
-
-    def _remembering(self) -> Attributor | None:
+    def _remembering(self) -> Attributor:
         if self._attributor is None:
-            try:
-                self._attributor = self._engine.parts.remembering_attributor()
-            except GuardrailError:
-                return None  # the check loads the judge again, and tells what fails
+            self._attributor = self._engine.parts.remembering_attributor()
         return self._attributor
 
     def _clean(self, raw: str) -> str:
-        known = self._knowledge.evidence if self._knowledge else ()
-        return parse(clean_input(raw), [one for one in known if isinstance(one, Triple)]).clean
+        found = self._knowledge or self._recall.get(clean_input(self._question), Knowledge())
+        known = [one for one in found.evidence if isinstance(one, Triple)]
+        return parse(clean_input(raw), known).clean
 
 
 def _complete(raw: str, start: int) -> int:

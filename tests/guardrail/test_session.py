@@ -1,5 +1,7 @@
 """An answer that is judged while it grows: the same verdict as one check, in linear time."""
 
+import threading
+import time
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -8,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from guardrail import (
+    ANNOTATE,
     STRICT,
     Action,
     Category,
@@ -183,6 +186,34 @@ def test_text_that_was_refused_is_judged_with_what_follows() -> None:
         judged = session.add(" born in London. Then")
     assert judged is not None
     assert [one.category for one in judged.sentences] == [Category.SUPPORTIVE] * 2
+
+
+def test_a_hanging_retriever_costs_each_step_its_time_and_no_more() -> None:
+    wake = threading.Event()
+    hurry = ANNOTATE.model_copy(update={"deadline_s": 0.3})
+    with Guardrail(GuardrailConfig(judge="none"), retriever=lambda question: wake.wait()) as guard:
+        guard.warm_up()
+        session = guard.session(question=QUESTION, policy=hurry)
+        begin = time.perf_counter()
+        judged = session.add("Mary Shelley was a writer. She")
+        assert time.perf_counter() - begin < 5.0
+        assert judged is not None
+        assert [one.part for one in judged.errors] == ["deadline"]
+        wake.set()
+
+
+def test_a_retriever_is_asked_once_for_an_answer() -> None:
+    asked: list[str] = []
+
+    def retriever(question: str) -> list[Triple]:
+        asked.append(question)
+        return FACTS
+
+    with Guardrail(GuardrailConfig(judge="none"), retriever=retriever) as guard:
+        session = guard.session(question=QUESTION)
+        stretches(session, [f"{one} " for one in SENTENCES])
+        session.finish()
+    assert asked == [QUESTION]
 
 
 def test_a_session_is_recorded_once(exact_guard: Guardrail) -> None:
