@@ -95,8 +95,8 @@ def test_a_start_that_texts_share_is_read_once_and_changes_nothing(kind, request
     pairs = [(start + prefix, rest) for prefix, rest in rests] + [("the", "cat sat")]
     lm.warm_up()
     widths = []
-    handle = lm._model.register_forward_pre_hook(
-        lambda _, args, options: widths.append(tuple(options["input_ids"].shape)), with_kwargs=True
+    handle = lm._model.get_input_embeddings().register_forward_pre_hook(
+        lambda _, args: widths.append(tuple(args[0].shape))
     )
     found = lm.loglikelihoods(pairs)
     handle.remove()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-WIDTH, INNER, LAYERS, HEADS, CONTEXT = 32, 64, 2, 2, 256
+WIDTH, INNER, LAYERS, HEADS, CONTEXT = 32, 64, 2, 2, 1024
 START = "<|begin_of_text|>"
 
 

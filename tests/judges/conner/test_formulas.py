@@ -16,6 +16,7 @@ from judges.conner import (
     ConnerModels,
     ConnerScorer,
     ConnerSettings,
+    Perspective,
     QualityWeights,
     select_demonstrations,
     select_knowledge,
@@ -223,3 +224,20 @@ def test_blocks_of_rows_keep_their_order_and_report_progress():
     reports = ConnerScorer(ALL).score(rows, progress=lambda done, total: seen.append((done, total)))
     assert len(reports) == 130
     assert seen == [(64, 130), (128, 130), (130, 130)]
+
+
+def test_perspectives_that_are_not_asked_for_cost_nothing():
+    class Untouchable:
+        name = "untouchable"
+
+        def loglikelihoods(self, pairs):
+            raise AssertionError("nobody asked for likelihoods")
+
+    models = ConnerModels(nli=TableJudge({}), relevance=FixedRanker(), causal=Untouchable())
+    settings = ConnerSettings(perspectives=frozenset({Perspective.RELEVANCE}))
+    row = ROW.model_copy(update={"answer": "a", "reference": "a"})
+    (report,) = ConnerScorer(models, settings, irrelevant_pool=["p"]).score([row])
+    assert report.relevance.value == pytest.approx(0.8)
+    assert report.quality.value == pytest.approx(0.8)
+    for score in (report.factuality, report.helpfulness, report.informativeness, report.validity):
+        assert score.reason == "this perspective was not asked for"
