@@ -32,6 +32,7 @@ __all__ = [
     "CitedAnswer",
     "CitedSentence",
     "ContainmentAligner",
+    "EitherAligner",
     "KalmaScores",
     "MacroScores",
     "MicroScores",
@@ -127,6 +128,8 @@ class KalmaScores(Value):
             folded (the rule of the paper's released evaluation).
         alignment_written: The same where a date or number may stand in another written form, as
             ``8 July 1593`` for ``1593-07-08``.
+        alignment_released: Share whose value stands in their sentence or, failing that, that
+            their sentence entails: the released evaluation's whole rule.
         alignment: Share of citations that their sentence entails (4.3).
     """
 
@@ -136,6 +139,7 @@ class KalmaScores(Value):
     macro: MacroScores
     alignment_containment: Score
     alignment_written: Score
+    alignment_released: Score
     alignment: Score
 
 
@@ -204,6 +208,30 @@ class NLIAligner:
         return [can and next(verdicts).label == "entailment" for can in readable]
 
 
+class EitherAligner:
+    """Entailed when the first aligner says so, else when the second does.
+
+    Args:
+        first: The cheaper one.
+        second: Asked about what the first refused.
+    """
+
+    def __init__(self, first: Aligner, second: Aligner) -> None:
+        self._first = first
+        self._second = second
+
+    def entails(self, pairs: Sequence[tuple[str, Citation]]) -> list[bool]:
+        """Judge n pairs.
+
+        Raises:
+            JudgeError: A judge failed.
+        """
+        found = self._first.entails(pairs)
+        refused = [pair for pair, entailed in zip(pairs, found, strict=True) if not entailed]
+        second = iter(self._second.entails(refused))
+        return [entailed or next(second) for entailed in found]
+
+
 def kalma_scores(answers: Sequence[CitedAnswer], judge: NLIJudge | None = None) -> KalmaScores:
     """Score a set of answers.
 
@@ -215,6 +243,11 @@ def kalma_scores(answers: Sequence[CitedAnswer], judge: NLIJudge | None = None) 
         JudgeError: The judge failed.
     """
     scores = citation_scores(answers)
+    entailed = released = _none("no NLI judge given")
+    if judge is not None:
+        nli = NLIAligner(judge)
+        entailed = alignment(answers, nli)
+        released = alignment(answers, EitherAligner(ContainmentAligner(), nli))
     return KalmaScores(
         answers=len(answers),
         citations=sum(len(answer.citations) for answer in answers),
@@ -222,7 +255,8 @@ def kalma_scores(answers: Sequence[CitedAnswer], judge: NLIJudge | None = None) 
         macro=scores.macro,
         alignment_containment=alignment(answers, ContainmentAligner()),
         alignment_written=alignment(answers, WrittenFormAligner()),
-        alignment=alignment(answers, NLIAligner(judge)) if judge else _none("no NLI judge given"),
+        alignment_released=released,
+        alignment=entailed,
     )
 
 

@@ -10,6 +10,8 @@ For each answer the comment works out
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from guardrail.benchmarks.biokalma.scoring import Fact, ScoreRow, cited_answer, report, score_rows
@@ -19,6 +21,7 @@ from judges.kalma import (
     CitedAnswer,
     CitedSentence,
     ContainmentAligner,
+    EitherAligner,
     NLIAligner,
     WrittenFormAligner,
     alignment,
@@ -151,7 +154,8 @@ def test_all_thirty_together_give_the_pencil_numbers() -> None:
     assert got.macro.recall == pytest.approx(18 / 120)
     assert got.alignment_containment == pytest.approx(24 / 37)
     assert got.alignment is None
-    assert got.reasons == {"alignment": "no NLI judge given"}
+    lacking = "no NLI judge given"
+    assert got.reasons == {"alignment": lacking, "alignment_released": lacking}
 
 
 @pytest.mark.parametrize(
@@ -223,6 +227,20 @@ def test_alignment_asks_the_judge_with_the_sentence_as_premise() -> None:
     )
     score = alignment([CitedAnswer(sentences=(sentence,))], NLIAligner(LetterJudge()))
     assert score.value == pytest.approx(1 / 3)
+
+
+def test_what_does_not_stand_in_the_sentence_is_put_to_the_second_aligner() -> None:
+    asked: list[tuple[str, Citation]] = []
+
+    class Agreeing:
+        def entails(self, pairs: Sequence[tuple[str, Citation]]) -> list[bool]:
+            asked.extend(pairs)
+            return [citation.value == "Italy" for _, citation in pairs]
+
+    text = "Ann was an Italian painter."
+    pairs = [(text, cite("property", value)) for value in ("painter", "Italy", "Rome")]
+    assert EitherAligner(ContainmentAligner(), Agreeing()).entails(pairs) == [True, True, False]
+    assert asked == pairs[1:]
 
 
 def test_not_available_is_measured_against_what_was_taken_out() -> None:

@@ -51,9 +51,9 @@ def score(
     Reads JSON lines {id, marked, graph: [[entity, property, value], …], minimum: [[…], …]}:
     the answer with its markers, the retrieved triples, and the triples a full answer needs.
     Prints one JSON object {answers, citations, micro: {correctness, precision, recall, f1},
-    macro: {precision, recall, f1}, alignment_containment, alignment_written, alignment, reasons,
-    errors}; all values are shares in [0, 1], null with a reason where there is nothing to
-    average over.
+    macro: {precision, recall, f1}, alignment_containment, alignment_written, alignment_released,
+    alignment, reasons, errors}; all values are shares in [0, 1], null with a reason where there
+    is nothing to average over.
     Lines that cannot be read are listed in errors and left out.
     """
     rows: list[ScoreRow] = []

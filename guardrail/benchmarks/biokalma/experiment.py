@@ -173,14 +173,14 @@ class Experiment(Value):
             f"{self.removed} triples of each minimum set removed. Percent; deviation over runs "
             "in brackets."
         )
-        notes = [conditions, "All columns but Align. (NLI) are model-free."]
+        notes = [conditions, "All columns but the two with NLI are model-free."]
         if any(setting.guarded for setting in self.settings):
             notes.append(f"Guardrail with judge {' and '.join(map(_named, self.judges))}.")
         if self.grader is None:
             notes.append("No NLI judge measured alignment.")
         else:
             notes.append(
-                f"Align. (NLI) by {self.grader}; a star marks a row whose guardrail had the same "
+                f"NLI by {self.grader}; a star marks a row whose guardrail had the same "
                 "judge, a circular measure. In the other rows it took no part in filtering."
             )
         return notes

@@ -70,6 +70,7 @@ class ScoreReport(BaseModel):
     macro: MacroReport
     alignment_containment: float | None
     alignment_written: float | None
+    alignment_released: float | None
     alignment: float | None
     reasons: dict[str, str]
 
@@ -137,6 +138,7 @@ def report(scores: KalmaScores) -> ScoreReport:
         **{f"macro.{name}": getattr(scores.macro, name) for name in MacroReport.model_fields},
         "alignment_containment": scores.alignment_containment,
         "alignment_written": scores.alignment_written,
+        "alignment_released": scores.alignment_released,
         "alignment": scores.alignment,
     }
     return ScoreReport(
@@ -146,6 +148,7 @@ def report(scores: KalmaScores) -> ScoreReport:
         macro=MacroReport(**{n: _value(named[f"macro.{n}"]) for n in MacroReport.model_fields}),
         alignment_containment=scores.alignment_containment.value,
         alignment_written=scores.alignment_written.value,
+        alignment_released=scores.alignment_released.value,
         alignment=scores.alignment.value,
         reasons={name: score.reason for name, score in named.items() if score.reason},
     )

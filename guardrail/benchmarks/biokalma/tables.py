@@ -19,6 +19,7 @@ __all__ = ["COLUMNS", "Cell", "TableRow", "markdown", "na_markdown", "paper_tabl
 COLUMNS = {
     "alignment_containment": "Align. (value stands in sentence, as written)",
     "alignment_written": "Align. (value in any written form)",
+    "alignment_released": "Align. (as written, else NLI)",
     "alignment": "Align. (NLI)",
     "correctness": "Corr.",
     "precision": "Prec.",
@@ -28,6 +29,9 @@ COLUMNS = {
     "macro_recall": "Macro R.",
     "macro_f1": "Macro F1",
 }
+
+BY_NLI = ("alignment_released", "alignment")
+"""Columns that an NLI judge decides, in whole or in part."""
 
 
 class Cell(BaseModel):
@@ -82,6 +86,7 @@ def table_row(
     for run in runs:
         columns["alignment_containment"].append(run.alignment_containment)
         columns["alignment_written"].append(run.alignment_written)
+        columns["alignment_released"].append(run.alignment_released)
         columns["alignment"].append(run.alignment)
         for name in ("correctness", "precision", "recall", "f1"):
             columns[name].append(getattr(run.micro, name))
@@ -107,7 +112,7 @@ def markdown(rows: Sequence[TableRow], *, notes: Sequence[str] = ()) -> str:
     ]
     for row in rows:
         cells = (
-            _written(row.cells[name]) + ("*" if row.circular and name == "alignment" else "")
+            _written(row.cells[name]) + ("*" if row.circular and name in BY_NLI else "")
             for name in COLUMNS
         )
         lines.append(f"| {row.row} | {' | '.join(cells)} | {row.citations:.0f} |")
