@@ -36,6 +36,9 @@ _NOT_SUPPORTIVE = Category.IRRELEVANT
 _REPLY_TOKENS = 24
 _AT_ONCE = 4
 """Prompts sent to a chat model at the same time."""
+_EVIDENCE_CHARACTERS = 4_000
+"""Evidence beyond this is not shown to a chat model: about 1,000 tokens, so that a few prompts at
+once fit the embedded model's context. Built rows are shorter; some of WiCE's are not."""
 
 
 @runtime_checkable
@@ -208,14 +211,33 @@ class ChatEvaluator:
         return tuple(category for category in Category if category is not skipped)
 
     def categorise(self, items: Sequence[AttributionItem]) -> list[Category | None]:
-        """The category each reply names."""
-        prompts = [category_prompt(item, self._form, self._shots) for item in items]
+        """The category each reply names; of long evidence the start is read."""
+        prompts = [
+            category_prompt(
+                item._replace(evidence=_shortened(item.evidence)), self._form, self._shots
+            )
+            for item in items
+        ]
         return [read_category(reply) for reply in self._chat.reply(prompts)]
 
     def supports(self, facts: Sequence[tuple[str, tuple[str, ...]]]) -> list[bool]:
         """Whether the reply to the true-or-false prompt says true."""
-        replies = self._chat.reply([fact_prompt(fact, evidence) for fact, evidence in facts])
+        replies = self._chat.reply(
+            [fact_prompt(fact, _shortened(evidence)) for fact, evidence in facts]
+        )
         return [read_truth(reply) is True for reply in replies]
+
+
+def _shortened(evidence: Sequence[str]) -> tuple[str, ...]:
+    """The pieces of evidence that fit, the last of them cut."""
+    kept: list[str] = []
+    room = _EVIDENCE_CHARACTERS
+    for piece in evidence:
+        if room <= 0:
+            break
+        kept.append(piece[:room])
+        room -= len(piece)
+    return tuple(kept)
 
 
 def create_evaluator(name: str, *, shots: Sequence[CAQARow] = ()) -> Evaluator:

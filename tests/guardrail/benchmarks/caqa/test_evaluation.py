@@ -188,6 +188,22 @@ def test_chat_models_get_the_papers_prompts(unseen: list[CAQARow]) -> None:
         [item_of(row) for row in unseen[:2]])).unreadable == 2  # fmt: skip
 
 
+def test_chat_models_read_the_start_of_long_evidence() -> None:
+    shown: list[str] = []
+
+    class Chat:
+        name = "chat"
+
+        def reply(self, prompts: Sequence[str]) -> list[str]:
+            shown.extend(prompts)
+            return ["Supportive"] * len(prompts)
+
+    evidence = ("a" * 3_000, "b" * 3_000, "c")
+    assert ChatEvaluator(Chat()).categorise([AttributionItem("q", "x", evidence)]) == [S]
+    assert shown[0].count("b" * 1_000) == 1
+    assert "b" * 1_001 not in shown[0]
+
+
 def test_a_sample_is_spread_over_all_rows(unseen: list[CAQARow]) -> None:
     assert thinned(unseen, 10) == unseen[:: len(unseen) // 10][:10]
     assert thinned(unseen, None) == unseen
