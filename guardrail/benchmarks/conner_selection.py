@@ -21,7 +21,7 @@ from pydantic import ValidationError
 
 from guardrail.benchmarks.conner_trials import Text, pieces
 from guardrail.errors import ConfigError
-from guardrail.models import LanguageModel, Prompt, SampleRequest
+from guardrail.models import LanguageModel, Message, Prompt, SampleRequest
 from guardrail.sentences import split_sentences
 from guardrail.types import Value
 from judges.base import SentenceEncoder
@@ -42,6 +42,8 @@ PROMPT = (
     "Wikipedia:"
 )
 """The zero-shot prompt that did best in the paper (Table 11)."""
+OPENING = "{topic} is"
+"""First words of a base model's sample; without them it mostly ends the line at once."""
 TOP_P = 0.9
 TEMPERATURE = 1.0
 MAX_TOKENS = 128
@@ -54,7 +56,7 @@ HEADINGS = "chosen by                    helpfulness  unclipped  has answer  gai
 NOTE = (
     "Q_know = factuality, relevance, paragraph coherence and informativeness with equal weights "
     "(the paper prints none); helpfulness and the gold answer take no part in it. Evidence is "
-    "retrieved from the pool of all passages."
+    "retrieved from the pool of all passages. Samples of a base model open with the topic and 'is'."
 )
 
 PARTS: Mapping[str, Callable[[ConnerReport], float | None]] = {
@@ -181,8 +183,9 @@ def _draw(
         for place, text in enumerate(asked):
             if text.query in known:
                 continue
+            opening = OPENING.format(topic=text.topic) if _is_base(plan.model) else ""
             request = SampleRequest(
-                prompt=Prompt.from_text(PROMPT.format(topic=text.topic, query=text.query)),
+                prompt=_prompt(text, opening),
                 n=plan.samples,
                 temperature=TEMPERATURE,
                 top_p=TOP_P,
@@ -190,7 +193,7 @@ def _draw(
                 seed=plan.seed + place,
             )
             completions = asyncio.run(model.sample(request))
-            known[text.query] = tuple(one.text for one in completions)
+            known[text.query] = tuple(f"{opening} {one.text}".strip() for one in completions)
             row = _Drawn(
                 model=plan.model, seed=plan.seed, query=text.query, samples=known[text.query]
             )
@@ -198,6 +201,17 @@ def _draw(
             file.flush()
             print(f"samples: {place + 1} of {len(asked)}", file=sys.stderr, flush=True)
     return [known[text.query] for text in asked]
+
+
+def _is_base(model: str) -> bool:
+    """Whether a model continues a text instead of answering a message."""
+    return model == "local" or model.endswith(".gguf") or model.startswith("completion:")
+
+
+def _prompt(text: Text, opening: str) -> Prompt:
+    asked = PROMPT.format(topic=text.topic, query=text.query)
+    message = Message(role="user", content=asked)
+    return Prompt(messages=(message,), text=f"{asked} {opening}".rstrip())
 
 
 def _read(path: Path) -> list[_Drawn]:
