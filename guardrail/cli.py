@@ -41,7 +41,8 @@ def main() -> None:
     try:
         app()
     except GuardrailError as error:
-        typer.echo(f"guardrail: {error}", err=True)
+        # What a library below says may run over many lines.
+        typer.echo(f"guardrail: {' '.join(str(error).split())}", err=True)
         sys.exit(1)
     except BrokenPipeError:
         # The reader went away (``guardrail check | head``): nothing more to say, and nothing

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, ClassVar
 
 import typer
 from pydantic import Field
 
 from guardrail.commands.lines import LineJob, Row, run_lines
 from guardrail.commands.options import AsJson, Config, Graph, Input, JudgeName, Output, PolicyName
-from guardrail.config import GuardrailConfig
-from guardrail.guard import AskRequest, CheckRequest, Guardrail, RankRequest
-from guardrail.policy import policy_named
+from guardrail.commands.setup import build_config, build_guard, configured_graph
+from guardrail.requests import AskRequest, CheckRequest, RankRequest
 from guardrail.retrieval import inline_evidence
 from guardrail.types import (
     Evidence,
@@ -23,7 +21,7 @@ from guardrail.types import (
     Value,
 )
 
-__all__ = ["ask", "build_config", "build_guard", "check", "link", "rank"]
+__all__ = ["CheckRow", "ask", "check", "link", "rank"]
 
 ROWS_PER_CALL = 32
 
@@ -31,6 +29,10 @@ ROWS_PER_CALL = 32
 class EvidenceRow(Row):
     """A row that may bring its own evidence in place of the graph."""
 
+    other_names: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("evidence", "context", "contexts", "documents"), "passages"),
+        **dict.fromkeys(("facts", "knowledge"), "triples"),
+    }
     triples: tuple[tuple[str, str, str], ...] | None = None
     passages: tuple[str, ...] | None = None
 
@@ -96,36 +98,6 @@ class Links(Value):
     entities: tuple[LinkResult, ...]
 
 
-def build_config(
-    config: Path | None = None,
-    *,
-    kg: str | None = None,
-    judge: str | None = None,
-    policy: str | None = None,
-) -> GuardrailConfig:
-    """The configuration of a command: file and environment, then the command's own options.
-
-    Raises:
-        ConfigError: A setting or a name is unknown.
-    """
-    settings = GuardrailConfig.from_toml(config) if config else GuardrailConfig.from_env()
-    changes: dict[str, object] = {}
-    if kg is not None:
-        changes["graph"] = settings.graph.model_copy(update={"location": kg})
-    if judge is not None:
-        changes["judge"] = judge
-    if policy is not None:
-        changes["policy"] = policy_named(policy)
-    return settings.model_copy(update=changes)
-
-
-def build_guard(
-    config: Path | None, kg: str | None, judge: str | None, policy: str | None
-) -> Guardrail:
-    """A guardrail as a command's options describe it."""
-    return Guardrail(build_config(config, kg=kg, judge=judge, policy=policy))
-
-
 def ask(
     question: Annotated[
         str | None, typer.Argument(help="One question; rows from --input without.")
@@ -141,9 +113,8 @@ def ask(
 ) -> None:
     """Answer questions with a model, grounded in the graph.
 
-    Reads {id, question, n?}; writes a GuardedAnswer per row: {id, question, text, marked,
-    action, reasons, sentences, entities, evidence, scorecard, original, attempts, versions,
-    timings_ms, errors}. With a QUESTION, prints the answer for a person.
+    Reads {id, question, n?}; writes a GuardedAnswer per row, as check --help tells it. With a
+    QUESTION, prints the answer for a person.
     """
     with build_guard(config, kg, judge, policy) as guard:
         if question is not None:
@@ -169,7 +140,16 @@ def check(
     """Check answers that were written elsewhere.
 
     Reads {id, question, answer, triples?: [[subject, property, value], …], passages?: [text, …]};
-    inline triples or passages replace the graph for that row. Writes a GuardedAnswer per row.
+    inline triples or passages replace the graph for that row. Writes a GuardedAnswer per row:
+    {id, index, question, text, marked, action, reasons, sentences, entities, evidence, scorecard,
+    original, attempts, versions, timings_ms, errors}.
+
+    action is pass, annotate, filter, regenerate or refuse, reasons say why. sentences: [{text,
+    start, end, category, na, citations: [{entity, property, value}], spans, judgement, note}];
+    spans: [{text, start, end, kind: supported, na or contradicted, triple}], where triple is the
+    fact that supports or contradicts. marked writes [NA] after na and contradicted spans alike.
+    scorecard: {overall: {value, reason, evidence}, scores: {NAME: the same}}. errors:
+    [{part, message}]: what could not be used.
     """
     with build_guard(config, kg, judge, policy) as guard:
 
@@ -236,9 +216,10 @@ def link(
     where matched tells how the entity was found and candidates lists all ids considered, best
     first.
     """
-    from kg import EntityLinker, open_graph
+    from kg import EntityLinker
 
-    linker = EntityLinker(open_graph(kg))
+    settings = build_config(kg=kg).graph
+    linker = EntityLinker(configured_graph(kg), relations=settings.relations, limit=settings.limit)
     if question is not None:
         found = linker.link([question])[0]
         if as_json:

@@ -29,8 +29,8 @@ def demo(
     With OPENAI_API_KEY or OPENAI_BASE_URL set, that endpoint answers instead of the local model
     (OPENAI_MODEL names the model).
     """
-    from guardrail.commands.answers import build_config
     from guardrail.commands.render import answer_panel, entity_table, ranking_table
+    from guardrail.commands.setup import build_config
     from guardrail.guard import Guardrail
     from guardrail.policy import BEST_OF_N
 

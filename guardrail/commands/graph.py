@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from pydantic import BaseModel
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from guardrail.commands.options import AsJson, Graph
+from guardrail.commands.setup import configured_graph
 
 __all__ = ["app"]
 
@@ -31,8 +34,12 @@ def load(
     profile: Annotated[
         str | None, typer.Option(help="Vocabulary profile: a name or a TOML file.")
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Import a file into an on-disk graph, streaming."""
+    """Import a file into an on-disk graph, streaming.
+
+    Prints {source, target, triples, added, skipped, seconds}: a table on a terminal, else JSON.
+    """
     from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
 
     from kg import load_graph
@@ -48,7 +55,7 @@ def load(
             profile=profile,
             progress=lambda done, total: progress.update(task, completed=done, total=total),
         )
-    typer.echo(report.model_dump_json())
+    _show(report, as_json=as_json or not sys.stdout.isatty())
 
 
 @app.command()
@@ -57,11 +64,12 @@ def query(
     kg: Graph = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run a SELECT, ASK or CONSTRUCT query."""
-    from kg import open_graph
+    """Run a SELECT, ASK or CONSTRUCT query.
 
-    graph = open_graph(kg)
-    result = graph.query(sys.stdin.read() if sparql == "-" else sparql)
+    Prints a table on a terminal, tab-separated lines into a pipe or file, and with --json an
+    object per row.
+    """
+    result = configured_graph(kg).query(sys.stdin.read() if sparql == "-" else sparql)
     if as_json:
         for row in result.rows:
             record = {
@@ -75,18 +83,26 @@ def query(
     if result.boolean is not None:
         typer.echo("yes" if result.boolean else "no")
         return
-    table = Table(*result.variables, box=None, pad_edge=False)
-    for row in result.rows:
-        table.add_row(*("" if term is None else term.value for term in row))
+    cells = [["" if term is None else term.value for term in row] for row in result.rows]
+    if not sys.stdout.isatty():
+        for line in (result.variables, *cells):
+            typer.echo("\t".join(" ".join(cell.split()) for cell in line))
+        return
+    table = Table(box=None, pad_edge=False)
+    for name in result.variables:
+        table.add_column(name, overflow="fold")
+    for line in cells:
+        table.add_row(*map(escape, line))
     Console().print(table)
 
 
 @app.command()
 def stats(kg: Graph = None, as_json: AsJson = False) -> None:
     """Count triples, entities and properties."""
-    from kg import open_graph
+    _show(configured_graph(kg).stats(), as_json=as_json)
 
-    counts = open_graph(kg).stats()
+
+def _show(counts: BaseModel, *, as_json: bool) -> None:
     if as_json:
         typer.echo(counts.model_dump_json())
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from guardrail.commands.lines import LineJob, Row, run_lines
-from guardrail.commands.options import Input, JudgeName, Output
+from guardrail.commands.options import Input, ModelJudgeName, Output
 from guardrail.types import Category, Complexity, NLIScores, Probability, Value
 
 __all__ = ["attribute", "intent", "nli"]
@@ -59,7 +59,7 @@ class IntentResult(Value):
     scores: Mapping[str, Probability]
 
 
-def nli(source: Input = "-", target: Output = "-", judge: JudgeName = None) -> None:
+def nli(source: Input = "-", target: Output = "-", judge: ModelJudgeName = None) -> None:
     """Judge premise-hypothesis pairs.
 
     Reads {id, premise, hypothesis}; writes {id, label, scores}, where label is entailment,
@@ -69,6 +69,7 @@ def nli(source: Input = "-", target: Output = "-", judge: JudgeName = None) -> N
     from judges.registry import create_nli
 
     model = create_nli(judge or DEFAULT_JUDGE)
+    model.warm_up()
 
     def process(rows: Sequence[NLIRow]) -> list[NLIResult]:
         judged = model.judge([Pair(row.premise, row.hypothesis) for row in rows])
@@ -77,7 +78,7 @@ def nli(source: Input = "-", target: Output = "-", judge: JudgeName = None) -> N
     run_lines(LineJob(NLIRow, process, batch_size=ROWS_PER_CALL, title="nli"), source, target)
 
 
-def attribute(source: Input = "-", target: Output = "-", judge: JudgeName = None) -> None:
+def attribute(source: Input = "-", target: Output = "-", judge: ModelJudgeName = None) -> None:
     """Judge answers against evidence in the four categories of CAQA.
 
     Reads {id, question, answer, evidence: [text, …]}; writes {id, category, scores, complexity,
@@ -88,6 +89,7 @@ def attribute(source: Input = "-", target: Output = "-", judge: JudgeName = None
     from judges.registry import create_attribution
 
     model = create_attribution(judge or DEFAULT_JUDGE)
+    model.warm_up()
 
     def process(rows: Sequence[AttributionRow]) -> list[AttributionResult]:
         judged = model.attribute(

@@ -1,20 +1,22 @@
 """JSON lines in, JSON lines out, in order: the contract of every batch command.
 
 One object a line, ``id`` echoed. A line that cannot be used yields an object with ``error``
-and does not stop the run. Progress goes to stderr where it is a terminal.
+and does not stop the run; how many did is told on stderr at the end, and progress as well where
+it is a terminal.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, Generic, TypeVar
+from typing import IO, Any, ClassVar, Generic, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from guardrail.errors import GuardrailError, InputError
 
@@ -24,13 +26,40 @@ MAX_LINE_CHARS = 64 * 1024 * 1024
 """A longer input line is refused; no more of it than this is ever held in memory."""
 
 
-class Row(BaseModel):
-    """Base of the rows that commands read; fields a command does not know are ignored."""
+ALIKE = 0.75
+"""How alike a key and a field must be for the key to be taken for a slip (``difflib`` ratio)."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", coerce_numbers_to_str=True)
+
+class Row(BaseModel):
+    """Base of the rows that commands read.
+
+    A key that means a field the row leaves out, by another name or misspelled, is an error: what
+    it holds would be missed in silence. Any other key (a gold label, a source) is passed over and
+    named once on stderr.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow", coerce_numbers_to_str=True)
+
+    other_names: ClassVar[Mapping[str, str]] = {}
+    """Keys that mean a field, by the name of the field."""
 
     id: str | int | None = None
 
+    @model_validator(mode="after")
+    def _no_mistaken_key(self) -> Self:
+        left_out = set(type(self).model_fields) - self.model_fields_set - {"id"}
+        for key in self.model_extra or {}:
+            meant = self.other_names.get(key.lower())
+            if meant is None:
+                near = get_close_matches(key.lower(), left_out, n=1, cutoff=ALIKE)
+                meant = near[0] if near else None
+            if meant in left_out:
+                raise ValueError(f"there is no field {key!r}; did you mean {meant!r}?")
+        return self
+
+
+KEYS_NAMED = 8
+"""Most keys that were not read to be named."""
 
 RowT = TypeVar("RowT", bound=Row)
 
@@ -57,6 +86,8 @@ class LineJob(Generic[RowT]):
         self.process = process
         self.batch_size = batch_size
         self.title = title
+        self.unread: dict[str, None] = {}
+        """Keys that no field has, of all lines so far."""
 
     def results(self, lines: Iterable[str]) -> Iterator[dict[str, Any]]:
         """Yield one JSON object for every line that is not blank, in order."""
@@ -78,9 +109,11 @@ class LineJob(Generic[RowT]):
             return {"id": None, "error": f"line {number}: not JSON: {error}"}
         row_id = raw.get("id") if isinstance(raw, dict) else None
         try:
-            return self.row_type.model_validate(raw)
+            row = self.row_type.model_validate(raw)
         except ValidationError as error:
             return {"id": row_id, "error": f"line {number}: {_first_problem(error)}"}
+        self.unread |= dict.fromkeys(row.model_extra or {})
+        return row
 
     def _process(self, rows: Sequence[RowT]) -> list[dict[str, Any]]:
         """Process a batch; when it fails as a whole, row by row, so that one bad row is alone."""
@@ -106,16 +139,23 @@ def run_lines(job: LineJob[Any], source: str, target: str) -> int:
     Raises:
         InputError: A file cannot be opened.
     """
-    failures = 0
+    failures = lines = 0
     with ExitStack() as stack:
         reader, total = _open_source(source, stack)
         writer = sys.stdout if target == "-" else stack.enter_context(_open_target(target))
-        for result in _with_progress(job.results(_bounded(reader)), job.title, total, stack):
+        for result in _with_progress(job, _bounded(reader), total, target, stack):
+            lines += 1
             failures += "error" in result
             # Surrogates cannot be encoded as UTF-8: they leave as JSON escapes.
             text = json.dumps(result, ensure_ascii=False, allow_nan=False)
             writer.write(text.encode("utf-8", "backslashreplace").decode("utf-8") + "\n")
             writer.flush()
+    if job.unread:
+        keys = ", ".join(map(repr, list(job.unread)[:KEYS_NAMED]))
+        more = " and more" if len(job.unread) > KEYS_NAMED else ""
+        print(f"guardrail: not read: {keys}{more}; no field of {job.title}", file=sys.stderr)
+    if failures:
+        print(f"guardrail: {failures} of {lines} lines failed", file=sys.stderr)
     return failures
 
 
@@ -149,11 +189,11 @@ def _open_target(target: str) -> IO[str]:
 
 
 def _with_progress(
-    results: Iterator[dict[str, Any]], title: str, total: int | None, stack: ExitStack
+    job: LineJob[Any], lines: Iterable[str], total: int | None, target: str, stack: ExitStack
 ) -> Iterator[dict[str, Any]]:
-    """Show a bar on stderr where it is a terminal and stdout is not one too."""
-    if not sys.stderr.isatty() or sys.stdout.isatty():
-        yield from results
+    """Show a bar on stderr where it is a terminal to which no results go."""
+    if not sys.stderr.isatty() or (target == "-" and sys.stdout.isatty()):
+        yield from job.results(lines)
         return
     from rich.console import Console
     from rich.progress import (
@@ -173,8 +213,8 @@ def _with_progress(
             console=Console(stderr=True),
         )
     )
-    task = progress.add_task(title, total=total)
-    for result in results:
+    task = progress.add_task(job.title, total=total)
+    for result in job.results(lines):
         yield result
         progress.advance(task)
 
@@ -186,4 +226,5 @@ def _without_id(result: BaseModel) -> dict[str, Any]:
 def _first_problem(error: ValidationError) -> str:
     first = error.errors(include_url=False)[0]
     place = ".".join(str(part) for part in first["loc"])
-    return f"{place}: {first['msg']}" if place else first["msg"]
+    text = str(first.get("ctx", {}).get("error", first["msg"]))
+    return f"{place}: {text}" if place else text

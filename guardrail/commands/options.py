@@ -7,7 +7,16 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["AsJson", "Config", "Graph", "Input", "JudgeName", "Output", "PolicyName"]
+__all__ = [
+    "AsJson",
+    "Config",
+    "Graph",
+    "Input",
+    "JudgeName",
+    "ModelJudgeName",
+    "Output",
+    "PolicyName",
+]
 
 Input = Annotated[str, typer.Option("--input", "-i", metavar="FILE|-", help="JSON lines to read.")]
 Output = Annotated[
@@ -18,21 +27,26 @@ Graph = Annotated[
     typer.Option(
         "--kg",
         metavar="PATH|URL",
-        help="On-disk graph, RDF file or SPARQL endpoint; the shipped people graph unless given.",
+        help="On-disk graph, RDF file or SPARQL endpoint; that of the settings unless given, else "
+        "the shipped people graph.",
     ),
 ]
 Config = Annotated[
     Path | None, typer.Option("--config", metavar="FILE", help="Settings in TOML.", dir_okay=False)
 ]
+JUDGES = "onnx (shipped, default), transformers:MODEL, t5-true:MODEL or chat:MODEL"
 JudgeName = Annotated[
     str | None,
-    typer.Option(
-        "--judge",
-        metavar="NAME",
-        help="onnx (shipped, default), transformers:MODEL, t5-true:MODEL or chat:MODEL.",
-    ),
+    typer.Option("--judge", metavar="NAME", help=f"{JUDGES}; none for exact evidence alone."),
 ]
+ModelJudgeName = Annotated[str | None, typer.Option("--judge", metavar="NAME", help=f"{JUDGES}.")]
 PolicyName = Annotated[
-    str | None, typer.Option("--policy", metavar="NAME", help="annotate, strict or best-of-n.")
+    str | None,
+    typer.Option(
+        "--policy",
+        metavar="NAME",
+        help="annotate, strict or best-of-n; that of the settings unless given, else annotate "
+        "(serve: strict).",
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text for a person.")]

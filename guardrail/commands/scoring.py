@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
-from guardrail.commands.answers import CheckRow, build_guard
+from guardrail.commands.answers import CheckRow
 from guardrail.commands.lines import LineJob, run_lines
-from guardrail.commands.options import Config, Graph, Input, JudgeName, Output
-from guardrail.guard import CheckRequest
+from guardrail.commands.options import Config, Graph, Input, ModelJudgeName, Output
+from guardrail.commands.setup import build_guard
 from guardrail.policy import ANNOTATE
+from guardrail.requests import CheckRequest
 from guardrail.scorers import conner_input, sck_input
 from guardrail.scoring import ScoringRequest
 from guardrail.types import AttributedAnswer, GuardedAnswer, Value
@@ -41,7 +42,7 @@ def score(
     target: Output = "-",
     kg: Graph = None,
     config: Config = None,
-    judge: JudgeName = None,
+    judge: ModelJudgeName = None,
     causal_lm: Annotated[
         str | None,
         typer.Option(
@@ -53,8 +54,13 @@ def score(
 ) -> None:
     """Score answers by SCK and CONNER.
 
-    Reads {id, question, answer, reference?, triples?, passages?}; writes {id, sck, conner} with
-    all parts. A score that cannot be computed has no value and says why.
+    Reads {id, question, answer, reference?, triples?, passages?}; writes {id, sck, conner}. sck:
+    {score, parts (structure, content, knowledge with their weights), structure, content,
+    knowledge, warnings}. conner: {factuality, non_verified, factual_inconsistent, sentences,
+    relevance, coherence_sentence, perplexities, coherence_paragraph, informativeness,
+    helpfulness, helpfulness_unclipped, validity, quality}. Every score is {value, reason,
+    evidence}: one that cannot be computed has no value and a reason, such as informativeness
+    without --causal-lm and validity without a reference.
     """
     from judges.causal_lm import create_causal_lm
     from judges.conner import ConnerModels, ConnerScorer
@@ -62,19 +68,19 @@ def score(
     from judges.registry import create_nli
     from judges.sck import SCKScorer
 
-    encoder = create_encoder()
-    nli = create_nli(judge or "onnx")
-    sck = SCKScorer(encoder, nli)
-    conner = ConnerScorer(
-        ConnerModels(
-            nli=nli,
-            encoder=encoder,
-            relevance=encoder,
-            discourse=encoder,
-            causal=None if causal_lm is None else create_causal_lm(causal_lm),
-        )
-    )
     with build_guard(config, kg, judge, None) as guard:
+        encoder = create_encoder()
+        nli = create_nli(guard.config.judge)
+        sck = SCKScorer(encoder, nli)
+        conner = ConnerScorer(
+            ConnerModels(
+                nli=nli,
+                encoder=encoder,
+                relevance=encoder,
+                discourse=encoder,
+                causal=None if causal_lm is None else create_causal_lm(causal_lm),
+            )
+        )
 
         def process(rows: Sequence[ScoreRow]) -> list[ScoreResult]:
             checked = guard.check_batch(

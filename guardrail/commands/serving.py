@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from guardrail.commands.answers import build_config
 from guardrail.commands.options import Config, Graph, JudgeName, PolicyName
+from guardrail.commands.setup import build_config
 from guardrail.config import GuardrailConfig
 from guardrail.errors import MissingExtraError
 from guardrail.policy import STRICT

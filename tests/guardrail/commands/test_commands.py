@@ -135,3 +135,50 @@ def test_help_documents_the_fields(command):
     text = CliRunner().invoke(app, [command, "--help"]).output
     assert "Reads {id" in text
     assert "rites" in text
+
+
+@pytest.mark.parametrize(
+    ("mistake", "said"),
+    [
+        ("--kg nowhere", "there is no graph at nowhere"),
+        ("--kg notes.txt", "cannot tell the format of notes.txt"),
+        ("--judge foo", "there is no judge 'foo'"),
+        ("--judge chat:gpt-4o", "the chat judge cannot be set up"),
+        ("--policy foo", "there is no policy 'foo'"),
+    ],
+)
+def test_a_mistaken_option_stops_the_command(mistake, said, tmp_path, monkeypatch, capsys):
+    from guardrail.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    (tmp_path / "notes.txt").write_text("hello\n")
+    (tmp_path / "rows.jsonl").write_text('{"answer": "It is."}\n')
+    monkeypatch.setattr("sys.argv", ["guardrail", "check", "-i", "rows.jsonl", *mistake.split()])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    told = capsys.readouterr()
+    assert stop.value.code == 1
+    assert told.out == ""
+    assert told.err.startswith(f"guardrail: {said}")
+    assert told.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", [["kg", "stats"], ["link", "Who was Ada Lovelace?"]])
+def test_every_command_reads_the_graph_of_the_environment(command, monkeypatch):
+    monkeypatch.setenv("GUARDRAIL_GRAPH__LOCATION", "/no/such/graph")
+    done = CliRunner().invoke(app, command)
+    assert "there is no graph at /no/such/graph" in str(done.exception)
+
+
+def test_a_key_that_means_a_field_is_an_error_and_any_other_is_passed_over(lines):
+    row = {"answer": "The Sydney Harbour Bridge was opened in 1932."}
+    rows = [
+        row | {"evidence": ["x"]},
+        row | {"tripels": FACTS},
+        row | {"triples": FACTS, "gold": 1},
+    ]
+    alias, slip, good = lines("check --judge none", rows)
+    assert alias["error"] == "line 1: there is no field 'evidence'; did you mean 'passages'?"
+    assert slip["error"].endswith("did you mean 'triples'?")
+    assert good["sentences"][0]["category"] == "supportive"

@@ -77,3 +77,12 @@ def test_a_line_without_end_is_refused_and_the_next_one_read(tmp_path, monkeypat
     assert [one.get("square") for one in found] == [None, 9, None]
     assert found[2]["error"].startswith("line 3: longer than 24 characters")
     assert failures == 2
+
+
+def test_failures_and_keys_that_were_not_read_are_told_at_the_end(tmp_path, capsys):
+    source = tmp_path / "in"
+    source.write_text('{"value": 1, "gold": 1}\n{"value": -1, "gold": 2}\n{"value": 3}\n')
+    assert run_lines(LineJob(Number, squares), str(source), str(tmp_path / "out")) == 1
+    told = capsys.readouterr().err
+    assert "not read: 'gold'" in told
+    assert told.endswith("1 of 3 lines failed\n")

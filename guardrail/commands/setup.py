@@ -1,0 +1,74 @@
+"""What the commands' options make: the configuration, the guardrail and the graph."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from guardrail.config import GuardrailConfig
+from guardrail.errors import ConfigError
+from guardrail.guard import Guardrail
+from guardrail.policy import policy_named
+
+if TYPE_CHECKING:
+    from kg import OxigraphGraph, SparqlGraph
+
+__all__ = ["build_config", "build_guard", "configured_graph"]
+
+
+def build_config(
+    config: Path | None = None,
+    *,
+    kg: str | None = None,
+    judge: str | None = None,
+    policy: str | None = None,
+) -> GuardrailConfig:
+    """The configuration of a command: file and environment, then the command's own options.
+
+    Raises:
+        ConfigError: A setting or a name is unknown.
+    """
+    settings = GuardrailConfig.from_toml(config) if config else GuardrailConfig.from_env()
+    changes: dict[str, object] = {}
+    if kg is not None:
+        changes["graph"] = settings.graph.model_copy(update={"location": kg})
+    if judge is not None:
+        changes["judge"] = judge
+    if policy is not None:
+        changes["policy"] = policy_named(policy)
+    return settings.model_copy(update=changes)
+
+
+def build_guard(
+    config: Path | None, kg: str | None, judge: str | None, policy: str | None
+) -> Guardrail:
+    """A loaded guardrail as a command's options describe it.
+
+    It is loaded before any row is read, so that a mistake in an option stops the command instead
+    of failing every row.
+
+    Raises:
+        GuardrailError: A setting or a name is unknown, or a part cannot be loaded.
+    """
+    guard = Guardrail(build_config(config, kg=kg, judge=judge, policy=policy))
+    try:
+        guard.warm_up()
+    except BaseException:
+        guard.close()
+        raise
+    return guard
+
+
+def configured_graph(kg: str | None) -> OxigraphGraph | SparqlGraph:
+    """The graph of ``--kg``, else of the environment, else the shipped one.
+
+    Raises:
+        ConfigError: The settings say that there is no graph.
+        KnowledgeGraphError: It cannot be opened.
+    """
+    from kg import open_graph
+
+    settings = build_config(kg=kg).graph
+    if settings.location == "none":
+        raise ConfigError("the settings name no graph (none); give one with --kg")
+    return open_graph(settings.location, profile=settings.profile)
