@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-STEPS = 4_200
+STEPS = 6_400
 RATE = 2.5e-4
 HEAD_RATE = 2.0
 """Learning rate of the heads as a multiple of the encoder's."""
 WARM_UP = 150
 """Steps of rising learning rate, a tenth of all steps at most."""
 MAX_TRAINING_LENGTH = 160
-VERSION = "1.0"
+VERSION = "1.1"
 
 EXAMPLES = """\
 the recipe from the start, on the published encoder:

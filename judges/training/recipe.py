@@ -75,14 +75,32 @@ _FINISH = {
     "claims": 0.5,
     "caqa": 0.8,
 }
+_POLISH = {
+    "vitaminc_real": 1.3,
+    "vitaminc_synthetic": 0.7,
+    "fever": 0.4,
+    "snli_dev": 3.0,
+    "mnli_dev_matched": 3.0,
+    "cad_snli": 1.5,
+    "conjnli": 0.2,
+    "infotabs_train": 1.0,
+    "claims": 0.5,
+    "tekgen": 0.25,
+    "tekgen_reverse": 0.4,
+    "dart": 1.6,
+    "graph": 0.6,
+    "graph_fact": 0.8,
+    "caqa": 0.7,
+}
 CURRICULUM = (
     Stage(0, _SENTENCES),
     Stage(500, _FACTS),
     Stage(1_200, _ATTRIBUTION),
     Stage(2_100, _FINISH),
+    Stage(4_100, _POLISH),
 )
 """Plain sentence pairs first, then facts, then much attribution, which is the hardest to learn
-and comes late and suddenly, and last a mixture that mends what lags behind."""
+and comes late and suddenly, and last two mixtures that mend what lags behind."""
 
 WEIGHTS: Mapping[str, float] = {"caqa": 1.3}
 """Weight of a source's rows in the loss where it is not 1."""
