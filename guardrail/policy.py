@@ -1,17 +1,17 @@
 """Policies: what to do with an answer once it is attributed and scored.
 
 A policy is a small frozen object. Take one of ``ANNOTATE``, ``STRICT`` and ``BEST_OF_N`` and
-change what differs: ``STRICT.model_copy(update={"deadline_s": 5.0})``.
+change what differs: ``STRICT.changed(deadline_s=5.0)``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from enum import StrEnum
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
-from pydantic import Field, FiniteFloat
+from pydantic import Field, FiniteFloat, ValidationError
 
 from guardrail.errors import ConfigError
 from guardrail.prompts import FailedSentence
@@ -29,6 +29,21 @@ __all__ = [
     "feedback",
     "policy_named",
 ]
+
+
+SCORES = (
+    "overall",
+    "supported_share",
+    "na_share",
+    "contradicted_share",
+    "entailment",
+    "grounded",
+    "citations",
+    "sck",
+    "conner",
+)
+"""Names by which policies know scores; those below ``sck`` and ``conner`` and of scorers of one's
+own come beside them (``guardrail.scoring``)."""
 
 
 class Unavailable(StrEnum):
@@ -76,6 +91,33 @@ class Policy(Value):
     rank_by: str = "overall"
     unavailable: Unavailable = Unavailable.RETURN_UNVERIFIED
     refusal: str = "I could not find an answer that the available evidence supports."
+
+    def changed(self, **fields: Any) -> Self:
+        """A copy with other values, each checked; ``model_copy`` checks nothing.
+
+        Args:
+            fields: New values by field; a score that is misspelled in ``thresholds`` or
+                ``rank_by`` is noticed, the name of a scorer of your own is not.
+
+        Raises:
+            ConfigError: There is no such field, or its value cannot be used.
+        """
+        for name in fields:
+            if name not in type(self).model_fields:
+                raise ConfigError(
+                    f"a policy has no {name!r}{_nearest(name, type(self).model_fields)}"
+                )
+        try:
+            policy = type(self).model_validate({**self.model_dump(), **fields})
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            place = ".".join(str(part) for part in first["loc"])
+            raise ConfigError(f"policy {self.name!r}: {place}: {first['msg']}") from error
+        for score in (*policy.thresholds, policy.rank_by):
+            near = get_close_matches(score, SCORES, n=1, cutoff=0.85)
+            if near and score not in SCORES:
+                raise ConfigError(f"there is no score {score!r}; did you mean {near[0]!r}?")
+        return policy
 
     def settled(self) -> Self:
         """The policy for an answer that cannot be asked for again.
@@ -142,9 +184,7 @@ def policy_named(name: str) -> Policy:
     """
     found = POLICIES.get(name.strip().lower().replace("_", "-"))
     if found is None:
-        near = get_close_matches(name, POLICIES, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ConfigError(f"there is no policy {name!r}{hint} Known: {', '.join(POLICIES)}")
+        raise ConfigError(f"there is no policy {name!r}{_nearest(name, POLICIES)}")
     return found
 
 
@@ -208,6 +248,12 @@ def feedback(sentences: Sequence[Sentence]) -> list[FailedSentence]:
             what = f" for {', '.join(phrases)}" if phrases else ""
             failed.append(FailedSentence(text=sentence.text, reason=f"no support is given{what}"))
     return failed
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    """The end of a message on a name that is unknown."""
+    near = get_close_matches(name, known, n=1)
+    return f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(known)}"
 
 
 def _on_sentence(policy: Policy, sentence: Sentence) -> tuple[Action | None, str]:

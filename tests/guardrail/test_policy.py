@@ -113,3 +113,24 @@ def test_policies_are_found_by_name() -> None:
     assert policy_named("best_of_n") is BEST_OF_N
     with pytest.raises(ConfigError, match="did you mean 'strict'"):
         policy_named("strct")
+
+
+def test_a_changed_policy_is_checked() -> None:
+    changed = STRICT.changed(thresholds={"supported_share": 0.5}, below="refuse", deadline_s=5.0)
+    assert changed.thresholds == {"supported_share": 0.5}
+    assert (changed.below, changed.contradicted) == (Action.REFUSE, STRICT.contradicted)
+    assert STRICT.changed(thresholds={"sck.knowledge": 0.5, "tone": 0.1}).thresholds["tone"] == 0.1
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"treshold": {}}, "no 'treshold'; did you mean 'thresholds'"),
+        ({"thresholds": {"suported_share": 0.5}}, "did you mean 'supported_share'"),
+        ({"below": "panic"}, "below: Input should be"),
+        ({"deadline_s": -1}, "deadline_s: "),
+    ],
+)
+def test_a_changed_policy_that_is_wrong_is_refused(fields: dict[str, object], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        STRICT.changed(**fields)
