@@ -31,6 +31,9 @@ __all__ = [
 
 Item = TypeVar("Item", Triple, Evidence)
 
+REACHED = ("relation:", "value:", "family name:")
+"""How entities were found that a text does not name itself, see ``LinkedEntity.matched``."""
+
 
 class Knowledge(NamedTuple):
     """What an answer is judged against.
@@ -38,7 +41,7 @@ class Knowledge(NamedTuple):
     Attributes:
         entities: The linked entities, those of the question first.
         evidence: Triples and passages, without repeats.
-        asked: Label of the first entity of the question.
+        asked: Label of the first entity that the question names, none of those reached from it.
         subgraphs: The neighbourhoods behind the evidence, for the prompt.
         left_out: Number of triples and passages beyond the limit, which are not in ``evidence``.
     """
@@ -108,7 +111,7 @@ class GraphRetriever:
                 Knowledge(
                     tuple(entities),
                     evidence,
-                    asked[0].entity.label if asked else None,
+                    next((one.entity.label for one in asked if _named(one)), None),
                     near,
                     left_out,
                 )
@@ -125,6 +128,10 @@ class GraphRetriever:
 
     def _facts(self, subgraph: Subgraph) -> tuple[Triple, ...]:
         return subgraph.triples + (subgraph.incoming if self._settings.incoming else ())
+
+
+def _named(link: LinkedEntity) -> bool:
+    return not link.matched.startswith(REACHED)
 
 
 def given(evidence: Sequence[Evidence], limit: int) -> Knowledge:

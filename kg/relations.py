@@ -112,7 +112,7 @@ _RELATIONS: Final[dict[str, Relation]] = {
             "family",
             ((_PARENT,), (_CHILD,), (_SPOUSE,), (_SIBLING,), (_RELATIVE,), (_PARENT, _CHILD)),
         ),
-        # A biography tells of a person's nearest, though the question names no relation.
+        # "What is known of her life?": a biography tells of a person's nearest.
         Relation("life", ((_PARENT,), (_CHILD,), (_SPOUSE,))),
         Relation("successor", ((_NEXT,),), None, "child"),
         Relation("predecessor", ((_BEFORE,),), None, "parent"),
@@ -180,10 +180,6 @@ _WORD: Final = re.compile(
     r"(?:['’]s|s['’]|s)?(?![\w-])",
     re.IGNORECASE,
 )
-_WHO: Final = re.compile(
-    r"\b(Who (?:is|are|was|were))\s+([^\s,;:?!][^,;:?!]{0,200})", re.IGNORECASE
-)
-_POSSESSIVE: Final = re.compile(r"['’]s?\s|\bof\b")
 
 
 def relation_words(text: str) -> list[RelationWord]:
@@ -195,19 +191,12 @@ def relation_words(text: str) -> list[RelationWord]:
     Returns:
         One entry per naming word, in the order of the text.
     """
-    words = [
+    return [
         RelationWord(found.start(), found.end(), found.group(), _RELATIONS[name])
         for found in _WORD.finditer(text)
         # A letter such as the long s matches in any case and is no key.
         if (name := _WORDS.get(found.group(1).casefold())) is not None
     ]
-    # "Who was Stephen Crane, …" asks for a biography; "Who was Ian Khama's father" does not.
-    words += [
-        RelationWord(found.start(1), found.end(1), found.group(1), _RELATIONS["life"])
-        for found in _WHO.finditer(text)
-        if found.group(2)[0].isupper() and not _POSSESSIVE.search(found.group(2))
-    ]
-    return sorted(words, key=lambda word: (word.start, word.end))
 
 
 def property_words(text: str, subgraph: Subgraph) -> list[RelationWord]:

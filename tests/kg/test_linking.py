@@ -227,4 +227,8 @@ def test_relation_words_are_read_from_the_general_table() -> None:
         ("parents'", "parent"),
         ("teachers", "teacher"),
     ]
-    assert [w.relation.name for w in relation_words("Who was Stephen Crane?")] == ["life"]
+
+
+@pytest.mark.parametrize("text", ["Who was Stephen Crane?", "Who were June Carter and Ezra Carter"])
+def test_an_interrogative_names_no_relation(text):
+    assert relation_words(text) == []
