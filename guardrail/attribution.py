@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from guardrail.drafting import AttributionRequest, Draft, drafts_of
 from guardrail.errors import JudgeError
+from guardrail.leftovers import leftovers
 from guardrail.matching import Match
 from guardrail.phrases import parse
 from guardrail.rendering import marked_text
@@ -19,7 +20,6 @@ from guardrail.support import (
     accepted,
     conflicts,
     is_name,
-    leftovers,
     needs_nli,
     settled,
 )

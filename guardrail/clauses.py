@@ -2,7 +2,7 @@
 
 A value that stands in a sentence supports a triple only where the clause it stands in speaks of
 the triple's subject, and not where a verb of another relation governs it: who was born in London
-need not have lived there.
+need not have lived there. A clause about *her mother* speaks of somebody else than her.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from guardrail.matching import Match
 from guardrail.naming import Span
 from guardrail.values import fold, stem, tokenise, word_set
-from guardrail.vocabulary import STOP_WORDS, can_word, governs
+from guardrail.vocabulary import STOP_WORDS, can_word, governs, is_related, ties
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -33,10 +33,14 @@ class _Clause(NamedTuple):
     Attributes:
         named: The subject is a name, and nothing points to another clause.
         words: Folded words of the clause, those of clauses inside it left out.
+        related: The noun, where its subject is somebody's *mother* or *teacher*.
+        bearer: Folded names that stand beside that noun, as in *her father William Godwin*.
     """
 
     named: bool
     words: frozenset[str]
+    related: str | None = None
+    bearer: frozenset[str] = frozenset()
 
 
 def in_clause(doc: Doc, matches: Sequence[Match]) -> list[Match]:
@@ -48,15 +52,21 @@ def in_clause(doc: Doc, matches: Sequence[Match]) -> list[Match]:
 
     Returns:
         The matches in the same order. One of which every value stands in a clause that names
-        another subject, and does not name the triple's, is ``foreign``; one of which every value
-        is governed by a verb of another relation is ``other``.
+        another subject, and does not name the triple's, is ``foreign``, and so is one without a
+        value of which every word for its property stands in such a clause; one of which every
+        value is governed by a verb of another relation is ``other``.
     """
     clauses: dict[int, _Clause] = {}
     return [_placed(doc, match, clauses) for match in matches]
 
 
 def _placed(doc: Doc, match: Match, clauses: dict[int, _Clause]) -> Match:
-    if not match.value_spans or match.subject not in ("explicit", "antecedent", "open"):
+    if match.subject not in ("explicit", "antecedent", "open"):
+        return match
+    if not match.value_spans:
+        roots = [_root(doc, span) for span in match.cue_spans]
+        if roots and all(one and _of_relation(doc, _clause(one, clauses), match) for one in roots):
+            return match._replace(subject="foreign")
         return match
     own: list[Span] = []
     told_of_another = False
@@ -64,7 +74,7 @@ def _placed(doc: Doc, match: Match, clauses: dict[int, _Clause]) -> Match:
         token = _root(doc, span)
         if token is None:
             own.append(span)
-        elif match.subject != "open" and _speaks_of_another(doc, _clause(token, clauses), match):
+        elif _speaks_of_another(doc, _clause(token, clauses), match):
             told_of_another = True
         elif not _governed_otherwise(token, match):
             own.append(span)
@@ -97,8 +107,26 @@ def _clause(token: ParsedToken, clauses: dict[int, _Clause]) -> _Clause | None:
             part.pos_ == "PRON" or part.lower_ in POINTERS for part in parts
         )
         words = {one.folded for part in parts for one in tokenise(part.text)}
-        clauses[head.i] = _Clause(named, frozenset(words))
+        clauses[head.i] = _Clause(named, frozenset(words), *_related(subjects))
     return clauses[head.i]
+
+
+def _related(subjects: Sequence[ParsedToken]) -> tuple[str | None, frozenset[str]]:
+    """The noun by which a clause's subject is somebody's relation, and the names beside it."""
+    for subject in subjects:
+        for noun in subject.subtree:
+            owners = [child for child in noun.children if child.dep_ == "poss"]
+            if not owners or not is_related(noun.lower_):
+                continue
+            inside = {part.i for owner in owners for part in owner.subtree}
+            bearer = (
+                one.folded
+                for part in subject.subtree
+                if part.pos_ == "PROPN" and part.i not in inside
+                for one in tokenise(part.text)
+            )
+            return noun.lower_, frozenset(bearer)
+    return None, frozenset()
 
 
 def _clause_head(token: ParsedToken) -> ParsedToken | None:
@@ -110,15 +138,32 @@ def _clause_head(token: ParsedToken) -> ParsedToken | None:
 
 
 def _speaks_of_another(doc: Doc, clause: _Clause | None, match: Match) -> bool:
-    """Whether a clause names its subject, and not that of the triple."""
-    if clause is None or not clause.named:
+    """Whether a clause is about a relation, or a name, that is not the subject of the triple."""
+    if _of_relation(doc, clause, match):
+        return True
+    if clause is None or not clause.named or match.subject == "open":
         return False
     triple = match.triple
-    names = {one.folded for one in tokenise(triple.subject)} - STOP_WORDS
-    for start, end in match.subject_spans:  # another name of it may stand there
-        names |= {one.folded for one in tokenise(doc.text[start:end])}
+    names = _names(doc, match)
     initials = "".join(name[0] for name in (fold(triple.subject)).split() if name[:1].isalnum())
     return not clause.words & (names | {initials})
+
+
+def _of_relation(doc: Doc, clause: _Clause | None, match: Match) -> bool:
+    """Whether a clause's subject is a relation of somebody, and the triple tells neither who that
+    is nor anything about them.
+    """
+    if clause is None or clause.related is None or ties(match.triple.property, clause.related):
+        return False
+    return not clause.bearer or not clause.bearer <= _names(doc, match)
+
+
+def _names(doc: Doc, match: Match) -> set[str]:
+    """Folded words of the names of a triple's subject."""
+    names = {one.folded for one in tokenise(match.triple.subject)} - STOP_WORDS
+    for start, end in match.subject_spans:  # another name of it may stand there
+        names |= {one.folded for one in tokenise(doc.text[start:end])}
+    return names
 
 
 def _governed_otherwise(token: ParsedToken, match: Match) -> bool:
@@ -126,5 +171,7 @@ def _governed_otherwise(token: ParsedToken, match: Match) -> bool:
     for one in token.ancestors:
         if one.pos_ in ("VERB", "AUX"):
             word = stem(fold(one.text))
-            return governs(word) and not can_word(word, match.triple.property)
+            return governs(word, match.triple.property) and not can_word(
+                word, match.triple.property
+            )
     return False

@@ -37,11 +37,13 @@ class Subject(NamedTuple):
         topic: Label of the entity that pronouns and an unnamed subject stand for.
         resolved: The sentence with its first pronoun replaced by that label.
         foreign: True where the sentence's subject is a name that the evidence does not know.
+        pronoun: True where *he* or *she*, or *his* or *her*, stands for the topic.
     """
 
     topic: str | None
     resolved: str
     foreign: bool
+    pronoun: bool = False
 
 
 def genders(triples: Sequence[Triple]) -> dict[str, str]:
@@ -93,7 +95,8 @@ def subjects_of(
         )
         topic = first if leads else antecedent
         foreign = not leads and pronoun is None and _foreign(doc, stretch, known_words)
-        traced.append(Subject(topic, _resolve(stretch, pronoun, topic, leads, foreign), foreign))
+        resolved = _resolve(stretch, pronoun, topic, leads, foreign)
+        traced.append(Subject(topic, resolved, foreign, sex is not None and not leads))
         if leads or pronoun is not None:
             current = topic
         main = main or topic

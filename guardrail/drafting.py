@@ -99,7 +99,13 @@ def drafts_of(number: int, request: AttributionRequest, doc: Doc) -> list[Draft]
             claim=is_claim(stretch.text),
             matches=tuple(
                 in_clause(
-                    doc, index.matches(sentence, topic=subject.topic, foreign=subject.foreign)
+                    doc,
+                    index.matches(
+                        sentence,
+                        topic=subject.topic,
+                        foreign=subject.foreign,
+                        pronoun=subject.pronoun,
+                    ),
                 )
             ),
             passages=tuple(reader.nearest(sentence)),

@@ -110,7 +110,12 @@ class EvidenceIndex:
         return dict.fromkeys(triple.subject for triple in self.triples)
 
     def matches(
-        self, sentence: SentenceTokens, *, topic: str | None, foreign: bool = False
+        self,
+        sentence: SentenceTokens,
+        *,
+        topic: str | None,
+        foreign: bool = False,
+        pronoun: bool = False,
     ) -> list[Match]:
         """Look for every triple in a sentence.
 
@@ -118,6 +123,7 @@ class EvidenceIndex:
             sentence: The prepared sentence.
             topic: Label of the entity that a pronoun or an unnamed subject stands for.
             foreign: The sentence's own subject is none of the evidence's entities.
+            pronoun: A pronoun stands for the topic, so that nobody unnamed can be meant.
 
         Returns:
             Triples with at least a value or a property word in the sentence, in evidence order.
@@ -132,7 +138,7 @@ class EvidenceIndex:
             match = self._match(sentence, number, topic, foreign, named)
             if match is not None:
                 found.append(match)
-        if named:
+        if named or (pronoun and topic in self.subjects):
             return found
         return [
             match._replace(subject="open")

@@ -9,8 +9,9 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
+from guardrail.nations import nation
 from guardrail.values import Date, Token, find_dates, number_of, parse_date, tokenise, word_set
-from guardrail.vocabulary import STOP_WORDS, nation
+from guardrail.vocabulary import STOP_WORDS
 
 __all__ = [
     "NO_NAMES",

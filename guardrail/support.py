@@ -1,4 +1,4 @@
-"""What the evidence says of one sentence: accepted triples, left-over phrases, contradictions.
+"""What the evidence says of one sentence: accepted triples and contradictions.
 
 The decisions are rules over exact evidence and the judge's probabilities, each with a named
 threshold, so that a reader can follow why a phrase was marked.
@@ -7,19 +7,17 @@ threshold, so that a reader can follow why a phrase was marked.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from guardrail.matching import Match
-from guardrail.naming import SentenceTokens, Span, names_in
+from guardrail.naming import SentenceTokens, Span
 from guardrail.phrases import Phrase, PhraseKind
-from guardrail.types import Category, Judgement, NLIScores, Triple
-from guardrail.values import Agreement, Date, agreement, parse_date, tokenise
+from guardrail.types import NLIScores, Triple
+from guardrail.values import Agreement, Date, agreement, parse_date, stem, word_set
 from guardrail.vocabulary import (
-    STOP_WORDS,
     cues,
     describes_entity,
-    inverse_cues,
     is_functional,
     needs_word,
     property_words,
@@ -27,24 +25,23 @@ from guardrail.vocabulary import (
 
 __all__ = [
     "Conflict",
-    "Leftover",
     "Thresholds",
     "accepted",
     "conflicts",
     "is_name",
-    "leftovers",
     "needs_nli",
     "settled",
-    "unsupported",
+    "touches",
 ]
-
-
-LONG_WORD = 6
-"""Letters a word must have for a slip of the pen to be told from another word."""
-
 
 NEAR = 25
 """Characters between a property's word and a value that stands beside it."""
+
+PLACE_PREPOSITIONS = word_set("in at near on from outside was is")
+"""Words before a place that a sentence tells."""
+
+CAUSE_PREPOSITIONS = word_set("of from by to")
+"""Words before a cause of death that a sentence tells."""
 
 
 class Thresholds(NamedTuple):
@@ -82,15 +79,6 @@ class Conflict(NamedTuple):
     triple: Triple
     start: int
     end: int
-
-
-class Leftover(NamedTuple):
-    """A factual phrase, or the part of it, that no accepted triple accounts for."""
-
-    text: str
-    start: int
-    end: int
-    kind: PhraseKind
 
 
 def needs_nli(match: Match, *, few: bool) -> bool:
@@ -133,7 +121,7 @@ def settled(match: Match, tokens: SentenceTokens, matches: Sequence[Match]) -> b
         attached = _attached_dates(tokens, match, matches)
         return any((date.start, date.end) in match.value_spans for date in attached)
     return _cue_distance(match) <= NEAR and not any(
-        other.number != match.number and _touches(span, other.value_spans)
+        other.number != match.number and touches(span, other.value_spans)
         for other in matches
         for span in match.value_spans
     )
@@ -270,29 +258,61 @@ def conflicts(
             continue
         if held is not None:
             for date in _attached_dates(tokens, match, matches):
-                if agreement(date, held) is Agreement.CONFLICT and not _touches(
+                if agreement(date, held) is Agreement.CONFLICT and not touches(
                     (date.start, date.end), used
                 ):
                     found.append(Conflict(triple, date.start, date.end))
             continue
         if score is None or score.contradiction < limits.contradiction:
             continue
-        kinds = (
-            (PhraseKind.NUMBER,) if tokenise(triple.value)[:1] and triple.value[:1].isdigit()
-            else (PhraseKind.NAME,)
-        )  # fmt: skip
         after = [
             phrase
             for phrase in phrases
-            if phrase.kind in kinds
-            and not _touches((phrase.start, phrase.end), [*used, *match.subject_spans])
+            if _comparable(phrase, triple, tokens)
+            and not touches((phrase.start, phrase.end), [*used, *match.subject_spans])
             and any(0 <= phrase.start - end <= 60 for _, end in match.cue_spans)
         ]
         if after:
             found.append(Conflict(triple, after[0].start, after[0].end))
-        elif score.contradiction >= limits.contradiction_alone and match.cue_spans:
+        elif (
+            score.contradiction >= limits.contradiction_alone
+            and match.cue_spans
+            and not _tells_cause(triple.property)
+        ):
             found.append(Conflict(triple, match.cue_spans[0][0], match.cue_spans[0][1]))
     return found
+
+
+def _comparable(phrase: Phrase, triple: Triple, sentence: SentenceTokens) -> bool:
+    """Whether a phrase tells what a triple's property tells: a place, a cause, a person, a number.
+
+    Where and of what somebody died are told by the same verb and by different prepositions.
+    """
+    if triple.value[:1].isdigit():
+        return phrase.kind is PhraseKind.NUMBER
+    before = [
+        token.folded
+        for token in sentence.tokens
+        if token.end <= phrase.start and token.folded != "the"
+    ]
+    word = before[-1] if before else ""
+    if _tells_cause(triple.property):
+        return phrase.kind in (PhraseKind.NAME, PhraseKind.TERM) and word in CAUSE_PREPOSITIONS
+    if not is_name(triple.value):
+        return phrase.kind in (PhraseKind.TERM, PhraseKind.QUALITY)
+    if phrase.kind is not PhraseKind.NAME or word in ("a", "an"):
+        return False
+    if "place" not in property_words(triple.property):
+        return True
+    # "the city of Hull" is a place; "died of Parkinson's" is none.
+    town_of = word == "of" and stem(before[-2] if len(before) > 1 else "") not in cues(
+        triple.property
+    )
+    return town_of or word in PLACE_PREPOSITIONS
+
+
+def _tells_cause(label: str) -> bool:
+    return property_words(label) in ("cause of death", "manner of death")
 
 
 def _attached_dates(tokens: SentenceTokens, match: Match, matches: Sequence[Match]) -> list[Date]:
@@ -320,109 +340,6 @@ def _attached_dates(tokens: SentenceTokens, match: Match, matches: Sequence[Matc
     return attached
 
 
-def leftovers(
-    phrases: Sequence[Phrase],
-    kept: Sequence[Match],
-    sentence: SentenceTokens,
-    topic: str | None,
-) -> list[Leftover]:
-    """The factual phrases that the accepted triples do not account for, in order.
-
-    Args:
-        phrases: The sentence's factual phrases.
-        kept: The accepted triples.
-        sentence: The prepared sentence.
-        topic: Label of the entity that the sentence is about.
-    """
-    covered = [span for match in kept for span in match.spans]
-    if topic is not None:
-        covered += names_in(sentence, topic)
-    finer = {(match.finer.start, match.finer.end) for match in kept if match.finer}
-    covered = [span for span in covered if span not in finer]
-    words = {token.stem for token in tokenise(topic or "")}
-    for match in kept:
-        words |= cues(match.triple.property) | inverse_cues(match.triple.property)
-        held = tokenise(f"{match.triple.subject} {match.triple.value}")
-        words |= {token.stem for token in held} | {token.folded for token in held}
-    found = []
-    for phrase in phrases:
-        parts = [
-            token
-            for token in tokenise(phrase.text, phrase.start)
-            if token.folded not in STOP_WORDS
-            and token.stem not in words
-            and not _touches((token.start, token.end), covered)
-            and not _misspelt(token.folded, words)
-        ]
-        if not parts or (phrase.kind is PhraseKind.NAME and all(len(p.text) < 2 for p in parts)):
-            continue
-        if phrase.kind is PhraseKind.DATE and _touches((phrase.start, phrase.end), covered):
-            continue
-        start, end = parts[0].start, parts[-1].end
-        if phrase.kind in (PhraseKind.DATE, PhraseKind.NUMBER):
-            start, end = phrase.start, phrase.end
-        text = phrase.text[start - phrase.start : end - phrase.start]
-        found.append(Leftover(text, start, end, phrase.kind))
-    return found
-
-
-def _misspelt(word: str, known: Iterable[str]) -> bool:
-    """Whether a long word is one slip of the pen away from a known one: ``Insitute``."""
-    if len(word) < LONG_WORD or word[0].isdigit():
-        return False
-    return any(
-        abs(len(word) - len(other)) <= 1 and word[0] == other[0] and _one_slip(word, other)
-        for other in known
-        if len(other) >= LONG_WORD
-    )
-
-
-def _one_slip(one: str, two: str) -> bool:
-    """Whether two different words differ by one letter more, less, changed or swapped."""
-    short, long = sorted((one, two), key=len)
-    start = next((i for i, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), -1)
-    if start < 0:
-        return True
-    if len(short) != len(long):
-        return short[start:] == long[start + 1 :]
-    if short[start + 1 :] == long[start + 1 :]:
-        return True
-    return (
-        short[start : start + 2] == long[start : start + 2][::-1]
-        and short[start + 2 :] == long[start + 2 :]
-    )
-
-
-def unsupported(
-    left: Sequence[Leftover],
-    judgement: Judgement | None,
-    supported: bool,
-    limits: Thresholds,
-) -> bool:
-    """Whether a claim of the sentence lacks support, so that it is marked ``[NA]``.
-
-    Args:
-        left: The phrases that no accepted triple accounts for.
-        judgement: The attribution judge's verdict on the accepted triples.
-        supported: Some evidence was accepted.
-        limits: The thresholds.
-    """
-    if not supported:
-        return True
-    kinds = {phrase.kind for phrase in left}
-    if judgement is None:
-        return any(kind is not PhraseKind.RELATION for kind in kinds)
-    least = min((_least_doubt(kind, limits) for kind in kinds), default=limits.lack_alone)
-    return 1.0 - judgement.scores.get(Category.SUPPORTIVE, 0.0) >= least
-
-
-def _least_doubt(kind: PhraseKind, limits: Thresholds) -> float:
-    if kind in (PhraseKind.DATE, PhraseKind.NUMBER):
-        return limits.lack_number
-    if kind is PhraseKind.NAME:
-        return limits.lack_hard
-    return limits.lack_relation if kind is PhraseKind.RELATION else limits.lack_soft
-
-
-def _touches(span: Span, spans: Sequence[Span]) -> bool:
+def touches(span: Span, spans: Sequence[Span]) -> bool:
+    """Whether a stretch shares a character with one of several."""
     return any(span[0] < end and start < span[1] for start, end in spans)

@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 from guardrail.citations import ParsedText
 from guardrail.drafting import Draft
+from guardrail.leftovers import Leftover, unsupported
 from guardrail.matching import Match
 from guardrail.passages import PassageSupport
 from guardrail.phrases import PhraseKind
 from guardrail.sentences import Stretch
-from guardrail.support import Conflict, Leftover, Thresholds, unsupported
+from guardrail.support import Conflict, Thresholds
 from guardrail.types import Category, Citation, Judgement, Sentence, Span, SpanKind, Triple
 from guardrail.values import fold
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from guardrail.values import fold, tokenise, word_set
+from guardrail.values import fold, stem, tokenise, word_set
 
 __all__ = [
     "FUNCTIONAL",
@@ -24,9 +24,10 @@ __all__ = [
     "governs",
     "inverse_cues",
     "is_functional",
-    "nation",
+    "is_related",
     "needs_word",
     "property_words",
+    "ties",
 ]
 
 STOP_WORDS = word_set(
@@ -91,7 +92,7 @@ CUES: dict[str, str] = {
     "instrument": "instrument played plays player playing",
     "languages spoken": "spoke speaks language spoken languages speaking fluent command "
     "communicate",
-    "native language": "spoke native language tongue mother",
+    "native language": "spoke native language tongue",
     "country of citizenship": "citizen citizenship nationality national",
     "nationality": "citizen citizenship national",
     "ethnic group": "ethnic descent ethnicity ancestry origin",
@@ -202,6 +203,12 @@ KIN = frozenset(
 )  # fmt: skip
 """Family ties: two names side by side do not state them without a word for the tie."""
 
+TIES = KIN | {
+    "student of", "student", "doctoral advisor", "doctoral student", "influenced by",
+    "professional or sports partner", "unmarried partner",
+}  # fmt: skip
+"""Relations of one person to another."""
+
 LANGUAGES = ("languages spoken", "native language")
 
 RECORDS = frozenset(
@@ -218,112 +225,20 @@ RECORDS = frozenset(
 GOVERNING = word_set("born died buried interred married wed divorced graduated")
 """Verbs that word one relation only, so that what they govern is a value of no other one."""
 
-NATIONS: dict[str, str] = {
-    "united states of america": "american americans us usa u.s. u.s.a. states america",
-    "united states": "american americans us usa u.s. u.s.a. america",
-    "united kingdom": "british uk britain u.k. english scottish welsh",
-    "united kingdom of great britain and ireland": "british uk britain english irish scottish",
-    "great britain": "british britain",
-    "kingdom of great britain": "british britain english scottish",
-    "england": "english englishman",
-    "kingdom of england": "english england englishman",
-    "scotland": "scottish scots scot",
-    "kingdom of scotland": "scottish scotland scots",
-    "wales": "welsh",
-    "ireland": "irish",
-    "republic of ireland": "irish ireland",
-    "france": "french frenchman",
-    "kingdom of france": "french france",
-    "germany": "german germans",
-    "german reich": "german germany",
-    "german empire": "german germany",
-    "nazi germany": "german germany nazi",
-    "kingdom of prussia": "prussian german prussia",
-    "austria": "austrian",
-    "archduchy of austria": "austrian austria",
-    "austrian empire": "austrian austria",
-    "austria hungary": "austrian hungarian austro-hungarian",
-    "netherlands": "dutch holland",
-    "kingdom of the netherlands": "dutch netherlands holland",
-    "dutch republic": "dutch netherlands",
-    "belgium": "belgian flemish",
-    "switzerland": "swiss",
-    "spain": "spanish spaniard",
-    "portugal": "portuguese",
-    "poland": "polish pole",
-    "greece": "greek",
-    "ancient greece": "greek greece",
-    "ancient rome": "roman rome",
-    "roman empire": "roman",
-    "roman republic": "roman",
-    "turkey": "turkish turk",
-    "ottoman empire": "ottoman turkish",
-    "denmark": "danish dane",
-    "sweden": "swedish swede",
-    "norway": "norwegian",
-    "finland": "finnish finn",
-    "iceland": "icelandic",
-    "czech republic": "czech",
-    "czechoslovakia": "czech slovak czechoslovak",
-    "soviet union": "soviet russian ussr russia",
-    "russian empire": "russian russia",
-    "russia": "russian",
-    "ukraine": "ukrainian",
-    "people s republic of china": "chinese china",
-    "china": "chinese",
-    "japan": "japanese",
-    "empire of japan": "japanese japan",
-    "vietnam": "vietnamese",
-    "philippines": "filipino filipina philippine",
-    "thailand": "thai",
-    "new zealand": "zealander kiwi",
-    "iraq": "iraqi",
-    "iran": "iranian persian",
-    "israel": "israeli",
-    "pakistan": "pakistani",
-    "british raj": "indian india british",
-    "british india": "indian british",
-    "dominion of india": "indian india",
-    "ancient egypt": "egyptian egypt",
-    "kingdom of italy": "italian italy",
-    "papal states": "italian papal",
-    "republic of venice": "venetian italian venice",
-    "grand duchy of tuscany": "tuscan italian",
-    "peru": "peruvian",
-    "argentina": "argentine argentinian",
-    "brazil": "brazilian",
-    "mexico": "mexican",
-    "norman": "norman",
-    "yugoslavia": "yugoslav serbian croatian",
-    "socialist federal republic of yugoslavia": "yugoslav serbian croatian yugoslavia",
-    "french": "france",
-    "catholicism": "catholic",
-    "catholic church": "catholic",
-    "roman catholicism": "catholic",
-    "roman catholic church": "catholic",
-    "islam": "muslim islamic",
-    "sunni islam": "muslim sunni islamic",
-    "shia islam": "muslim shia islamic",
-    "judaism": "jewish jew",
-    "jewish people": "jewish jew",
-    "jews": "jewish jew",
-    "buddhism": "buddhist",
-    "hinduism": "hindu",
-    "christianity": "christian",
-    "protestantism": "protestant",
-    "atheism": "atheist",
-    "african americans": "african-american black african",
-    "male": "man boy",
-    "female": "woman girl",
-    "human": "person people man woman",
-    "democratic party": "democrat democratic",
-    "republican party": "republican",
-    "association football": "football footballer soccer",
-    "singer": "vocalist singer-songwriter",
-    "actor": "actress",
-    "film actor": "actor actress film",
-}
-"""Other words for values that prose hardly ever writes as the graph does."""
+DOING = word_set(
+    "worked works working lived lives living resided resides moved settled studied studies taught "
+    "teaches travelled traveled visited met collaborated"
+)
+"""Verbs of other relations than those that they do not word, save for what describes a person."""
+
+RELATED = word_set(
+    "mother father parent parents mom dad stepmother stepfather child children son sons daughter "
+    "daughters husband wife spouse partner lover widow widower fiance fiancee brother brothers "
+    "sister sisters sibling siblings twin cousin uncle aunt nephew niece grandfather grandmother "
+    "grandson granddaughter grandparents family teacher mentor tutor student students pupil friend "
+    "friends colleague colleagues rival"
+)
+"""Nouns for somebody who is known as another one's: *her mother* is somebody else than she."""
 
 
 @lru_cache(maxsize=16_384)
@@ -372,9 +287,19 @@ def needs_word(label: str) -> bool:
     return words in KIN or words in RECORDS or words.startswith(LANGUAGES)
 
 
-def governs(word: str) -> bool:
-    """Whether a stem is that of a verb that words one relation only."""
-    return word in _GOVERNING_STEMS
+def governs(word: str, label: str) -> bool:
+    """Whether a verb's stem takes what it governs from properties that it does not word."""
+    return word in _GOVERNING_STEMS or (word in _DOING_STEMS and not describes_entity(label))
+
+
+def is_related(word: str) -> bool:
+    """Whether a folded noun stands for somebody by their tie to another: *mother*, *teacher*."""
+    return word in RELATED
+
+
+def ties(label: str, noun: str) -> bool:
+    """Whether a property is the tie that a noun names: *mother* and *parent*, not *occupation*."""
+    return property_words(label) in TIES and stem(noun) in cues(label) | inverse_cues(label)
 
 
 def can_word(word: str, label: str) -> bool:
@@ -389,11 +314,6 @@ def can_word(word: str, label: str) -> bool:
     )
 
 
-def nation(value: str) -> tuple[str, ...]:
-    """Other words for a country, people or faith: ``France`` → ``french``, ``frenchman``."""
-    return tuple(NATIONS.get(property_words(value), "").split())
-
-
 def _stems(words: Iterable[str]) -> frozenset[str]:
     return frozenset(
         token.stem for word in words if word not in STOP_WORDS for token in tokenise(word)
@@ -401,3 +321,4 @@ def _stems(words: Iterable[str]) -> frozenset[str]:
 
 
 _GOVERNING_STEMS = _stems(GOVERNING)
+_DOING_STEMS = _stems(DOING)

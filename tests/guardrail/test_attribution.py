@@ -46,6 +46,15 @@ class Credulous:
         return [NLIScores(entailment=1.0, neutral=0.0, contradiction=0.0) for _ in pairs]
 
 
+class Contrary(Credulous):
+    """A back end that finds a contradiction everywhere, short of the surest."""
+
+    name = "contrary"
+
+    def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
+        return [NLIScores(entailment=0.0, neutral=0.1, contradiction=0.9) for _ in pairs]
+
+
 def attribute(
     answer: str, triples: tuple[Triple, ...] = TRIPLES, judge: NLIJudge | None = None
 ) -> AttributedAnswer:
@@ -89,6 +98,51 @@ def test_pronouns_follow_the_person_they_stand_for() -> None:
     assert ("father", ORAZIO) in cited(answer.sentences[1])
     assert cited(answer.sentences[2]) == {("place of birth", "Pisa")}
     assert cited(answer.sentences[3]) == {("place of death", "Naples")}
+
+
+def test_a_pronoun_is_not_supported_by_what_another_did() -> None:
+    """London is where Orazio died; she died in Naples."""
+    last = attribute("She was born in Rome. She died in London.", judge=Credulous()).sentences[-1]
+    assert cited(last) == set()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Her mother was an Italian painter.",
+        "Artemisia's husband was born in Rome.",
+        "Her teacher Agostino Tassi was born in Rome.",
+    ],
+)
+def test_what_is_said_of_a_relation_is_not_said_of_her(text: str) -> None:
+    assert cited(attribute(text, judge=Credulous()).sentences[0]) == set()
+
+
+@pytest.mark.parametrize("text", ["She worked in Rome.", "She lived in Naples with Orazio."])
+def test_a_verb_of_another_relation_words_no_birth_or_death(text: str) -> None:
+    held = cited(attribute(text, judge=Credulous()).sentences[0])
+    assert not held & {("place of birth", "Rome"), ("place of death", "Naples")}
+
+
+@pytest.mark.parametrize(
+    ("text", "against"),
+    [
+        ("Artemisia Gentileschi died in London.", ["place of death"]),
+        ("Artemisia Gentileschi died of cholera.", ["cause of death"]),
+        ("Artemisia Gentileschi died with Orazio beside her.", []),
+        ("Artemisia Gentileschi died in a London hospital.", []),
+    ],
+)
+def test_a_conflict_is_with_the_fact_that_the_words_tell(text: str, against: list[str]) -> None:
+    triples = (
+        Triple(subject=ARTEMISIA, property="place of death", value="Naples"),
+        Triple(subject=ARTEMISIA, property="cause of death", value="bubonic plague"),
+        Triple(subject=ARTEMISIA, property="date of death", value="1654-01-01"),
+    )
+    (only,) = attribute(text, triples, Contrary()).sentences
+    found = [span.triple.property for span in only.spans if span.kind is SpanKind.CONTRADICTED
+             and span.triple]  # fmt: skip
+    assert found == against
 
 
 def test_a_value_under_another_relation_is_not_cited() -> None:
