@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from guardrail.config import GuardrailConfig
+from guardrail.english import in_english
 from guardrail.errors import (
     DeadlineExceededError,
     GuardrailError,
@@ -303,6 +304,12 @@ class Engine:
         if not row.question.strip():
             message = "the question is empty; entities were linked in the answer alone"
             told.append(Problem(part="question", message=message))
+        if not in_english(f"{row.question} {row.answer}"):
+            message = (
+                "the text does not read like English, which is what parser, linker and judge read; "
+                "the verdicts may be wrong"
+            )
+            told.append(Problem(part="language", message=message))
         if known.left_out:
             message = (
                 f"{known.left_out} triples and passages were left out, beyond limits.evidence = "

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from guardrail.english import in_english
 from guardrail.errors import JudgeError
 from guardrail.types import Mention
 
@@ -39,18 +40,6 @@ FIRST_PERSON = frozenset(
 )
 SECOND_PERSON = frozenset(("you", "your", "yours", "yourself", "yourselves"))
 FUTURE = frozenset({"will", "'ll", "shall", "wo", "won"})
-
-ENGLISH_SHARE = 0.1
-"""Running English has at least this share of its commonest words."""
-
-ENGLISH_WORDS = frozenset(
-    (
-        "the", "of", "and", "to", "in", "a", "is", "that", "for", "it", "was", "as", "with", "be",
-        "by", "on", "not", "he", "his", "but", "at", "are", "this", "have", "from", "or", "had",
-        "an", "they", "which", "you", "your", "i", "we", "she", "her", "its", "has", "were",
-    )
-)  # fmt: skip
-MIN_WORDS_FOR_LANGUAGE = 8
 
 
 class Reading(NamedTuple):
@@ -136,7 +125,7 @@ def _reading(text: str, doc: Doc) -> Reading:
         dict(tenses),
         dict(persons),
         tuple(_names(doc)),
-        _english([word.lower() for word in words]),
+        in_english(text),
     )
 
 
@@ -170,9 +159,3 @@ def _names(doc: Doc) -> list[Mention]:
         for span in doc.ents
         if span.label_ not in NOT_NAMES and any(letter.isalpha() for letter in span.text)
     ]
-
-
-def _english(words: Sequence[str]) -> bool:
-    if len(words) < MIN_WORDS_FOR_LANGUAGE:
-        return True
-    return sum(word in ENGLISH_WORDS for word in words) >= ENGLISH_SHARE * len(words)

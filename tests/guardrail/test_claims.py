@@ -60,3 +60,24 @@ def test_a_stranger_who_shares_a_value_supports_nothing(exact_guard: Guardrail):
     )
     assert answer.sentences[1].na or answer.sentences[1].category == "contradictory"
     assert answer.sentences[1].citations == ()
+
+
+def test_the_person_asked_for_is_the_one_named(exact_guard: Guardrail):
+    """William Godwin, who is only reached from her, died in London; she did not."""
+    answer = exact_guard.check(
+        question="Who was Mary Shelley, the wife of Percy Bysshe Shelley?",
+        answer="Mary Shelley was a travel writer. Her mother was Mary Wollstonecraft. "
+        "She died in London.",
+    )
+    assert answer.sentences[1].category == "supportive"
+    assert answer.sentences[2].citations == ()
+
+
+def test_another_language_is_told(exact_guard: Guardrail):
+    question = "Wer war Ada Lovelace?"
+    answer = "Ada Lovelace war eine englische Mathematikerin und wurde im Jahr 1815 geboren."
+    checked = exact_guard.check(question=question, answer=answer)
+    assert [problem.part for problem in checked.errors] == ["language"]
+    assert checked.sentences
+    english = exact_guard.check(question="Who was Ada Lovelace?", answer="She was born in London.")
+    assert english.errors == ()

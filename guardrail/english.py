@@ -1,0 +1,30 @@
+"""Whether a text reads like English, which is all that parser, linker and judges read."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["in_english"]
+
+ENGLISH_SHARE = 0.1
+"""Running English has at least this share of its commonest words."""
+
+ENGLISH_WORDS = frozenset(
+    (
+        "the", "of", "and", "to", "in", "a", "is", "that", "for", "it", "was", "as", "with", "be",
+        "by", "on", "not", "he", "his", "but", "at", "are", "this", "have", "from", "or", "had",
+        "an", "they", "which", "you", "your", "i", "we", "she", "her", "its", "has", "were",
+    )
+)  # fmt: skip
+MIN_WORDS = 8
+"""A shorter text may well hold none of them."""
+
+_WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
+
+
+def in_english(text: str) -> bool:
+    """Tell running English by its commonest words; a text of a few words passes for English."""
+    words = [word.lower() for word in _WORD.findall(text)]
+    if len(words) < MIN_WORDS:
+        return True
+    return sum(word in ENGLISH_WORDS for word in words) >= ENGLISH_SHARE * len(words)
