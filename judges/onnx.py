@@ -15,7 +15,7 @@ from guardrail.types import Category, Complexity, Judgement, NLIScores
 from judges.base import AttributionItem, Pair
 from judges.batching import distinct
 from judges.folder import Card, OnnxFolder
-from judges.lifting import supported_shares
+from judges.lifting import sub_facts, supported_shares
 from judges.session import Running, Segments, softmax
 from judges.windows import pair_windows
 
@@ -81,7 +81,8 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
 
         The share of supported sub-facts is 1 for supportive and 0 for irrelevant items; for
         the others each sub-fact of the answer is judged by the NLI head, which has spoken
-        already where the whole answer is one sub-fact.
+        already where the whole answer is one sub-fact. The category has the last word: of the n
+        sub-facts of a contradictory answer at most n - 1 are supported.
 
         Raises:
             JudgeError: The model cannot be loaded or gave no usable output.
@@ -125,7 +126,12 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
             if (row := rows[i]) is not None and row.windows == 1 and "nli" in row.also
         }
         found = supported_shares(self, [items[i] for i in partial], known)
-        shares = dict(zip(partial, found, strict=True))
+        shares = {
+            i: min(share, _most(items[i].answer))
+            if categories[i] is Category.CONTRADICTORY
+            else share
+            for i, share in zip(partial, found, strict=True)
+        }
         return [
             Judgement(
                 category=category,
@@ -240,6 +246,12 @@ def _category_scores(row: _Row | None) -> dict[Category, float]:
     if row is None:
         return {category: float(category is Category.IRRELEVANT) for category in Category}
     return dict(zip(Category, row.main.tolist(), strict=True))
+
+
+def _most(answer: str) -> float:
+    """The largest share of an answer's sub-facts that can hold where one of them does not."""
+    facts = max(1, len(sub_facts(answer)))
+    return (facts - 1) / facts
 
 
 def _complexity(probabilities: NDArray[np.float64] | None) -> Complexity | None:

@@ -94,11 +94,12 @@ def test_an_answer_of_one_fact_is_read_once(
     monkeypatch.setattr(tiny_judge, "judge", judged.extend)
     verdicts = tiny_judge.attribute(items)
     assert judged == []
-    between = {Category.PARTIALLY_SUPPORTIVE, Category.CONTRADICTORY}
-    found = [(one.supported_share, share) for one, share in zip(verdicts, entailed, strict=True)
-             if one.category in between]  # fmt: skip
-    assert found
-    assert all(one == share for one, share in found)
+    shares = [(one.supported_share, share) for one, share in zip(verdicts, entailed, strict=True)
+              if one.category is Category.PARTIALLY_SUPPORTIVE]  # fmt: skip
+    against = [one for one in verdicts if one.category is Category.CONTRADICTORY]
+    assert shares or against
+    assert all(one == share for one, share in shares)
+    assert all(one.supported_share == 0.0 for one in against)
 
 
 def test_labels_may_come_in_any_order(judge_folder: Path, tmp_path: Path) -> None:
