@@ -11,8 +11,8 @@ from fastapi import FastAPI
 
 from chains.gateway.app import create_app
 from chains.gateway.metrics import MULTIPROCESS
-from chains.gateway.settings import ENV_PREFIX, GatewaySettings
-from guardrail import GuardrailConfig
+from chains.gateway.settings import ENV_PREFIX, GatewaySettings, sharing
+from guardrail import Guardrail, GuardrailConfig
 
 __all__ = ["run", "worker_app"]
 
@@ -29,6 +29,8 @@ def run(
 ) -> None:
     """Serve until told to stop; requests in work are then finished first.
 
+    The guardrail is loaded before anything is served: one that cannot be used serves nobody.
+
     Args:
         config: Of the guardrail; its policy decides on answers.
         upstream: Address of the server to guard, with ``/v1``; None for the environment's.
@@ -38,6 +40,7 @@ def run(
 
     Raises:
         ConfigError: A setting in the environment is unknown or malformed.
+        GuardrailError: A part of the guardrail cannot be loaded.
     """
     settings = GatewaySettings.from_env(upstream=upstream)
     options = {
@@ -48,8 +51,12 @@ def run(
         "server_header": False,
     }
     if workers == 1:
-        uvicorn.run(create_app(config, settings), **options)  # type: ignore[arg-type]
+        with Guardrail(sharing(config)) as guard:
+            guard.warm_up()
+            uvicorn.run(create_app(guard, settings), **options)  # type: ignore[arg-type]
         return
+    with Guardrail(config) as tried:
+        tried.warm_up()  # The workers load their own; one that fails would be started for ever.
     with ExitStack() as stack:
         os.environ[CONFIG_VARIABLE] = config.model_dump_json()
         if settings.upstream is not None:

@@ -111,10 +111,10 @@ class GatewaySettings(Value):
             return cls.model_validate(values)
         except ValidationError as error:
             told = "; ".join(
-                f"{ENV_PREFIX}{'_'.join(map(str, one['loc'])).upper()}: {one['msg']}"
+                f"{_spelled(one['loc'], upstream)}: {one['msg'].removeprefix('Value error, ')}"
                 for one in error.errors(include_input=False)
             )
-            raise ConfigError(f"the gateway's settings: {told}") from None
+            raise ConfigError(told) from None
 
     def admits(self, key: str | None) -> bool:
         """Whether a caller with this key may use the gateway; takes the same time for any key."""
@@ -123,3 +123,10 @@ class GatewaySettings(Value):
         given = (key or "").encode()
         matches = [hmac.compare_digest(given, one.get_secret_value().encode()) for one in self.keys]
         return any(matches)
+
+
+def _spelled(place: tuple[int | str, ...], upstream: str | None) -> str:
+    """A setting as the user gave it: the option or the variable."""
+    if place[0] == "upstream" and upstream is not None:
+        return "--upstream"
+    return ENV_PREFIX + "_".join(map(str, place)).upper()

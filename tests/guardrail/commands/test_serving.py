@@ -3,8 +3,11 @@
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from guardrail.cli import app
 from guardrail.commands.serving import gateway_config
+from guardrail.errors import KnowledgeGraphError
 
 
 @pytest.fixture(autouse=True)
@@ -35,3 +38,14 @@ def test_the_environment_s_policy_holds(monkeypatch: pytest.MonkeyPatch) -> None
 def test_the_option_wins(tmp_path: Path) -> None:
     found = gateway_config(settings(tmp_path), kg=None, judge=None, policy="annotate")
     assert found.policy.name == "annotate"
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_mistake_keeps_the_gateway_from_serving(workers: str) -> None:
+    done = CliRunner().invoke(app, ["serve", "--kg", "/no/graph", "--workers", workers])
+    assert isinstance(done.exception, KnowledgeGraphError)
+
+
+def test_an_upstream_that_is_no_address_is_named() -> None:
+    done = CliRunner().invoke(app, ["serve", "--upstream", "notaurl"])
+    assert str(done.exception) == "--upstream: 'notaurl' is not an http or https address"
