@@ -15,7 +15,7 @@ from guardrail.parts import Parts
 from guardrail.pipeline import Row
 from guardrail.policy import Policy, policy_named
 from guardrail.ranking import ranked
-from guardrail.requests import AskRequest, CheckRequest, RankRequest
+from guardrail.requests import AskRequest, CheckRequest, RankRequest, all_of
 from guardrail.retrieval import Knowledge, as_evidence
 from guardrail.scoring import Scorer
 from guardrail.session import CheckSession
@@ -179,7 +179,8 @@ class Guardrail:
     ) -> list[GuardedAnswer]:
         """``check_batch`` as a coroutine; see ``acheck`` for ``record``."""
         rows = [
-            self._engine.row(one.id, one.question, one.answer, one.evidence) for one in requests
+            self._engine.row(one.id, one.question, one.answer, one.evidence)
+            for one in all_of(CheckRequest, requests)
         ]
         with stage("check", rows=len(rows)):
             checked = await self._engine.guard(rows, self._policy(policy))
@@ -282,7 +283,7 @@ class Guardrail:
         """``rank_batch`` as a coroutine."""
         chosen = self._policy(policy)
         rows: list[Row] = []
-        for request in requests:
+        for request in all_of(RankRequest, requests):
             prefix = request.id or uuid4().hex
             rows += [
                 self._engine.row(
@@ -378,7 +379,7 @@ class Guardrail:
             async with gate:
                 return (await self._ask(request, chosen))[0]
 
-        return list(await asyncio.gather(*map(one, requests)))
+        return list(await asyncio.gather(*map(one, all_of(AskRequest, requests))))
 
     async def _ask(self, request: AskRequest, policy: Policy) -> list[GuardedAnswer]:
         with stage("ask"):

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import TypeVar
+
 from guardrail.types import Evidence, Value
 
-__all__ = ["AskRequest", "CheckRequest", "RankRequest"]
+__all__ = ["AskRequest", "CheckRequest", "RankRequest", "all_of"]
+
+RequestT = TypeVar("RequestT", bound=Value)
 
 
 class CheckRequest(Value):
@@ -32,3 +37,19 @@ class AskRequest(Value):
     n: int | None = None
     evidence: tuple[Evidence, ...] | None = None
     id: str | None = None
+
+
+def all_of(kind: type[RequestT], requests: Iterable[RequestT]) -> list[RequestT]:
+    """The requests of a batch.
+
+    Raises:
+        TypeError: One is something else, such as a dict or a tuple.
+    """
+    found = list(requests)
+    for place, one in enumerate(found):
+        if not isinstance(one, kind):
+            raise TypeError(
+                f"request {place} of the batch is a {type(one).__name__}, not a {kind.__name__}; "
+                f"write guardrail.{kind.__name__}(question=…, …)"
+            )
+    return found

@@ -57,6 +57,14 @@ def test_an_answer_is_grounded_in_the_graph(exact_guard: Guardrail) -> None:
     assert {one for sentence in answer.sentences for one in sentence.citations} <= held
 
 
+@pytest.mark.parametrize("wrong", [{"question": QUESTION, "answer": ANSWER}, (QUESTION, ANSWER)])
+def test_a_batch_of_something_else_is_refused_by_name(
+    exact_guard: Guardrail, wrong: object
+) -> None:
+    with pytest.raises(TypeError, match=r"request 0 of the batch is a .*, not a CheckRequest"):
+        exact_guard.check_batch([wrong])  # type: ignore[list-item]
+
+
 async def test_all_forms_say_the_same(exact_guard: Guardrail) -> None:
     request = CheckRequest(question=QUESTION, answer=ANSWER)
     single = await exact_guard.acheck(question=QUESTION, answer=ANSWER)
