@@ -304,7 +304,7 @@ class Engine:
         if not row.question.strip():
             message = "the question is empty; entities were linked in the answer alone"
             told.append(Problem(part="question", message=message))
-        if not in_english(f"{row.question} {row.answer}"):
+        if checked and not in_english(f"{row.question} {row.answer}"):
             message = (
                 "the text does not read like English, which is what parser, linker and judge read; "
                 "the verdicts may be wrong"
