@@ -9,7 +9,7 @@ import sys
 from guardrail import STRICT, Guardrail
 
 question = sys.argv[1] if len(sys.argv) > 1 else "Who was Wolfgang Amadeus Mozart?"
-policy = STRICT.model_copy(update={"deadline_s": None})
+policy = STRICT.changed(deadline_s=None)
 
 with Guardrail() as guard:
     answer = guard.ask(question=question, policy=policy)

@@ -1,11 +1,11 @@
 #!/bin/sh
 # The gateway with plain curl. Start it first, in front of any OpenAI-compatible endpoint:
 #   guardrail serve --upstream https://api.openai.com/v1 --port 8000
-# Then: OPENAI_API_KEY=... MODEL=gpt-4o-mini sh examples/gateway_curl.sh
+# Then: OPENAI_API_KEY=... OPENAI_MODEL=gpt-4o-mini sh examples/gateway_curl.sh
 set -eu
 gateway=${GATEWAY:-http://127.0.0.1:8000}
 key=${OPENAI_API_KEY:-none}
-model=${MODEL:-gpt-4o-mini}
+model=${OPENAI_MODEL:-gpt-4o-mini}
 question='Who was Mary Shelley, the wife of Percy Bysshe Shelley?'
 
 echo "== a chat completion, judged"

@@ -5,14 +5,22 @@ Needs: pip install "kg-guardrail[langchain]" langchain-openai
 """
 
 import os
+import sys
 
-from langchain.agents import create_agent
-from langchain_core.tools import tool
-from langchain_openai import ChatOpenAI
-
-from chains import GuardrailMiddleware
 from guardrail import Guardrail
 from kg import open_graph
+
+try:
+    from langchain.agents import create_agent
+    from langchain_core.tools import tool
+    from langchain_openai import ChatOpenAI
+
+    from chains import GuardrailMiddleware
+except ImportError as missing:
+    sys.exit(f'{missing}; run: pip install "kg-guardrail[langchain]" langchain-openai')
+
+if not os.environ.get("OPENAI_API_KEY"):
+    sys.exit("set OPENAI_API_KEY, and OPENAI_BASE_URL where the endpoint is not OpenAI's")
 
 graph = open_graph()
 

@@ -7,11 +7,18 @@ Needs: pip install "kg-guardrail[langchain]" langchain-openai
 import os
 import sys
 
-from langchain_core.prompts import ChatPromptTemplate
-from langchain_openai import ChatOpenAI
-
-from chains import GuardrailRunnable
 from guardrail import Guardrail
+
+try:
+    from langchain_core.prompts import ChatPromptTemplate
+    from langchain_openai import ChatOpenAI
+
+    from chains import GuardrailRunnable
+except ImportError as missing:
+    sys.exit(f'{missing}; run: pip install "kg-guardrail[langchain]" langchain-openai')
+
+if not os.environ.get("OPENAI_API_KEY"):
+    sys.exit("set OPENAI_API_KEY, and OPENAI_BASE_URL where the endpoint is not OpenAI's")
 
 question = sys.argv[1] if len(sys.argv) > 1 else "Who was Mary Shelley, the wife of Percy Shelley?"
 prompt = ChatPromptTemplate.from_template("Answer in a few sentences: {question}")

@@ -2,7 +2,7 @@
 
 python examples/openai_client.py "Who was Mary Shelley, the wife of Percy Bysshe Shelley?"
 
-OPENAI_BASE_URL and OPENAI_API_KEY name the endpoint, MODEL the model.
+OPENAI_BASE_URL and OPENAI_API_KEY name the endpoint, OPENAI_MODEL the model.
 """
 
 import os
@@ -18,7 +18,7 @@ QUESTION = "Who was Mary Shelley, the wife of Percy Bysshe Shelley?"
 
 def main(question: str) -> None:
     """Ask twice: for a whole answer, and for a stream."""
-    model = os.environ.get("MODEL", "gpt-4o-mini")
+    model = os.environ.get("OPENAI_MODEL", "gpt-4o-mini")
     client = guard_openai(OpenAI(), Guardrail())
 
     completion = client.chat.completions.create(
@@ -42,4 +42,6 @@ def main(question: str) -> None:
 
 
 if __name__ == "__main__":
+    if not os.environ.get("OPENAI_API_KEY"):
+        sys.exit("set OPENAI_API_KEY, and OPENAI_BASE_URL where the endpoint is not OpenAI's")
     main(" ".join(sys.argv[1:]) or QUESTION)

@@ -27,7 +27,7 @@ def upstream():
 def test_openai_client(upstream, monkeypatch, capsys):
     for name, value in {"BASE_URL": upstream, "API_KEY": "sk-test"}.items():
         monkeypatch.setenv(f"OPENAI_{name}", value)
-    monkeypatch.setenv("MODEL", "plain")
+    monkeypatch.setenv("OPENAI_MODEL", "plain")
     monkeypatch.setenv("GUARDRAIL_JUDGE", "none")
     monkeypatch.setattr(sys, "argv", ["openai_client.py"])
     runpy.run_path(str(EXAMPLES / "openai_client.py"), run_name="__main__")
@@ -43,7 +43,7 @@ def test_gateway_curl(upstream):
     with Guardrail(config, retriever=lambda question: FACTS) as guard:
         app = create_app(guard, GatewaySettings(upstream=upstream))
         with served(app) as url:
-            environ = os.environ | {"GATEWAY": url, "MODEL": "plain"}
+            environ = os.environ | {"GATEWAY": url, "OPENAI_MODEL": "plain"}
             run = subprocess.run(
                 ["sh", str(EXAMPLES / "gateway_curl.sh")],
                 env=environ, capture_output=True, text=True, timeout=100, check=True,

@@ -47,6 +47,18 @@ def test_langchain(name, endpoint):
     assert "action: filter" in printed
 
 
+@pytest.mark.parametrize("name", ["langchain_chain.py", "langchain_agent.py", "openai_client.py"])
+def test_without_a_key_an_example_says_what_is_missing(name):
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / name)],
+        capture_output=True, text=True, timeout=280, check=False,
+        env={**os.environ, "OPENAI_API_KEY": ""},
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr.startswith("set OPENAI_API_KEY")
+    assert "Traceback" not in done.stderr
+
+
 LOCAL = dict.fromkeys(("OPENAI_API_KEY", "OPENAI_BASE_URL"), "")
 
 
