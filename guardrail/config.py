@@ -224,7 +224,8 @@ class GuardrailConfig(_Section):
         try:
             settings = tomllib.loads(Path(path).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"cannot read the settings file {path}: {error}") from error
+            told = getattr(error, "strerror", None) or error  # strerror names no file again
+            raise ConfigError(f"cannot read the settings file {path}: {told}") from error
         except tomllib.TOMLDecodeError as error:
             raise ConfigError(f"{path} is not TOML: {error}") from error
         return cls._build(settings, environ, str(path))

@@ -13,7 +13,7 @@ import typer
 from guardrail.commands.options import AsJson
 from guardrail.entries import Record, RecordFilter, ScoreBound, to_json
 from guardrail.errors import InputError, RecordError
-from guardrail.records import open_log
+from guardrail.records import JSONLinesLog, SQLiteLog, open_log
 from guardrail.types import Category
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def log(
         bounds=tuple(ScoreBound.parse(one) for one in score or ()),
         tag=tag,
     )
-    held = open_log(path, read_only=True)
+    held = _opened(path)
     if target is not None:
         from guardrail.export import export
 
@@ -123,7 +123,7 @@ def report(
     """
     from guardrail.report import report_html
 
-    held = open_log(path, read_only=True)
+    held = _opened(path)
     where = RecordFilter(since=_moment(since), until=_moment(until))
     html = report_html(held, where, title=title, answers=answers)
     try:
@@ -150,7 +150,7 @@ def tune(
     from guardrail.tuning import learn_sck_weights, read_labels
     from guardrail.tuning import tune as choose
 
-    labels = read_labels(open_log(path, read_only=True))
+    labels = read_labels(_opened(path))
     found = choose(labels, score=score, false_pass=false_pass)
     weights = learn_sck_weights(labels)
     if as_json:
@@ -177,6 +177,19 @@ def tune(
         typer.echo(f"\n{found.toml}", nl=False)
     if weights:
         console.print(_weight_table(weights))
+
+
+def _opened(path: Path) -> SQLiteLog | JSONLinesLog:
+    """A score log to read.
+
+    Raises:
+        RecordError: It cannot be opened, or is some other file of JSON lines, all of whose lines
+            would be passed over as cut short.
+    """
+    held = open_log(path, read_only=True)
+    if isinstance(held, JSONLinesLog) and path.stat().st_size and not any(held.records()):
+        raise RecordError(f"{path} holds no record of a response; it is no score log")
+    return held
 
 
 def _curve_table(found: Tuning) -> Table:

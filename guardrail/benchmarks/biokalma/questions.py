@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import random
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -64,6 +63,7 @@ def read_questions(path: Path, n: int | None = None, seed: int = 0) -> list[RunQ
     if path.is_dir():
         path = path / "biokalma" / "questions.jsonl.gz"
     questions = []
+    number = 0
     try:
         with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as file:
             for number, line in enumerate(file, start=1):
@@ -81,8 +81,12 @@ def read_questions(path: Path, n: int | None = None, seed: int = 0) -> list[RunQ
                 )
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read questions from {path}: {error}") from error
-    except (ValidationError, json.JSONDecodeError) as error:
-        raise InputError(f"{path} is no file of questions: {error}") from error
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise InputError(
+            f"{path}, line {number}, is no question: {place and f'{place}: '}{first['msg']}"
+        ) from error
     if n is None:
         return questions
     # One order for every n: a smaller run is the start of a larger one and shares its samples.

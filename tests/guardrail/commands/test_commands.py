@@ -182,3 +182,18 @@ def test_a_key_that_means_a_field_is_an_error_and_any_other_is_passed_over(lines
     assert alias["error"] == "line 1: there is no field 'evidence'; did you mean 'passages'?"
     assert slip["error"].endswith("did you mean 'triples'?")
     assert good["sentences"][0]["category"] == "supportive"
+
+
+@pytest.mark.parametrize("command", ["log", "report", "tune"])
+def test_a_file_that_is_no_score_log_is_refused(command, tmp_path):
+    other = tmp_path / "rows.jsonl"
+    other.write_text('{"question": "Who?"}\n')
+    done = CliRunner().invoke(app, [command, str(other)])
+    assert "holds no record of a response" in str(done.exception)
+
+
+def test_questions_of_another_shape_are_told_by_line(tmp_path):
+    other = tmp_path / "rows.jsonl"
+    other.write_text('{"question": "Who?"}\nWho?\n')
+    done = CliRunner().invoke(app, ["bench", "biokalma", "run", "--data", str(other)])
+    assert str(done.exception).startswith(f"{other}, line 2, is no question: Invalid JSON")
