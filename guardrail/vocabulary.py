@@ -90,8 +90,8 @@ CUES: dict[str, str] = {
     "notable works": "works wrote known painted composed famous created masterpiece author work "
     "written directed novel book opus painting film",
     "instrument": "instrument played plays player playing",
-    "languages spoken": "spoke speaks language spoken languages speaking fluent command "
-    "communicate",
+    "languages spoken written or signed": "spoke speaks language languages speaking fluent "
+    "command communicate tongue",
     "native language": "spoke native language tongue",
     "country of citizenship": "citizen citizenship nationality national",
     "nationality": "citizen citizenship national",

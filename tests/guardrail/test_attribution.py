@@ -315,3 +315,12 @@ def test_passages_without_a_judge_support_nothing() -> None:
     )
     (answer,), _ = Attributor(None, None).attribute([request])
     assert answer.sentences[0].na
+
+
+@pytest.mark.parametrize("told", ["speaks Hindi", "has a command of Hindi", "spoke Hindi fluently"])
+def test_every_verb_of_speaking_words_a_language(told: str) -> None:
+    fact = Triple(
+        subject="Varun Gandhi", property="languages spoken, written or signed", value="Hindi"
+    )
+    answer = attribute(f"Varun Gandhi {told}.", (fact,), Credulous())
+    assert answer.sentences[0].citations == (fact.citation,)
