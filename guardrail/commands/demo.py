@@ -30,21 +30,21 @@ def demo(
     (OPENAI_MODEL names the model).
     """
     from guardrail.commands.render import answer_panel, entity_table, ranking_table
-    from guardrail.commands.setup import build_config
-    from guardrail.guard import Guardrail
+    from guardrail.commands.setup import build_guard
     from guardrail.policy import BEST_OF_N
 
     console = Console()
     # One round shows the candidates as they were sampled; nothing is generated again.
-    policy = BEST_OF_N.model_copy(update={"attempts": 1, "deadline_s": None})
-    with Guardrail(build_config(kg=kg)) as guard:
+    policy = BEST_OF_N.changed(attempts=1, deadline_s=None)
+    with build_guard(None, kg, None, None) as guard:
         console.print(f"[bold]Question[/bold]  {escape(question)}")
         remote = os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL")
         console.print(
             f"[dim]sampling {n} answers from "
             f"{'the configured endpoint' if remote else 'the local model'} …[/dim]"
         )
-        ranked = guard.ask_ranked(question=question, n=n, policy=policy)
+        with console.status("sampling and judging"):
+            ranked = guard.ask_ranked(question=question, n=n, policy=policy)
     best = ranked[0]
     if best.entities:
         console.print(entity_table(best.entities))

@@ -1,11 +1,15 @@
 """The commands as a user runs them: files in, files out."""
 
 import json
+import re
 
 import pytest
 from typer.testing import CliRunner
 
 from guardrail.cli import app
+from guardrail.types import GuardedAnswer, Sentence, Span
+from judges.conner import ConnerReport
+from judges.sck import SCKReport
 
 FACTS = [
     ["Sydney Harbour Bridge", "opened", "1932-03-19"],
@@ -112,7 +116,10 @@ def test_kg_load_query_and_stats(tmp_path):
     )
     graph = str(tmp_path / "graph")
     run = CliRunner()
-    assert run.invoke(app, ["kg", "load", str(facts), "--kg", graph]).exit_code == 0
+    loaded = run.invoke(app, ["kg", "load", str(facts), "--kg", graph])
+    assert json.loads(loaded.stdout)["added"] == 2
+    piped = run.invoke(app, ["kg", "query", "SELECT ?o ?p { ?s ?p ?o } ORDER BY ?o", "--kg", graph])
+    assert piped.stdout.splitlines()[:2] == ["o\tp", "1815-12-10\turn:born"]
     query = "SELECT ?b WHERE { <urn:ada> <urn:born> ?b }"
     rows = run.invoke(app, ["kg", "query", query, "--kg", graph, "--json"]).stdout
     assert json.loads(rows) == {"b": "1815-12-10"}
@@ -135,6 +142,16 @@ def test_help_documents_the_fields(command):
     text = CliRunner().invoke(app, [command, "--help"]).output
     assert "Reads {id" in text
     assert "rites" in text
+
+
+@pytest.mark.parametrize(
+    ("command", "models"),
+    [("check", (GuardedAnswer, Sentence, Span)), ("score", (SCKReport, ConnerReport))],
+)
+def test_help_names_every_field_that_is_written(command, models):
+    text = CliRunner().invoke(app, [command, "--help"]).output
+    words = set(re.findall(r"\w+", text))
+    assert {name for model in models for name in model.model_fields} <= words
 
 
 @pytest.mark.parametrize(
