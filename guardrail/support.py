@@ -298,9 +298,8 @@ def _comparable(phrase: Phrase, triple: Triple, sentence: SentenceTokens) -> boo
     word = before[-1] if before else ""
     if _tells_cause(triple.property):
         return phrase.kind in (PhraseKind.NAME, PhraseKind.TERM) and word in CAUSE_PREPOSITIONS
-    if not is_name(triple.value):
-        return phrase.kind in (PhraseKind.TERM, PhraseKind.QUALITY)
-    if phrase.kind is not PhraseKind.NAME or word in ("a", "an"):
+    # Which of several common words stands in a value's place, only the judge can tell.
+    if not is_name(triple.value) or phrase.kind is not PhraseKind.NAME or word in ("a", "an"):
         return False
     if "place" not in property_words(triple.property):
         return True

@@ -209,6 +209,15 @@ TIES = KIN | {
 }  # fmt: skip
 """Relations of one person to another."""
 
+EVENTS = frozenset(
+    {
+        "date of birth", "birth date", "birth year", "place of birth", "birth place",
+        "date of death", "death date", "death year", "place of death", "death place",
+        "place of burial",
+    }
+)  # fmt: skip
+"""What happens to somebody once."""
+
 LANGUAGES = ("languages spoken", "native language")
 
 RECORDS = frozenset(
@@ -229,7 +238,7 @@ DOING = word_set(
     "worked works working lived lives living resided resides moved settled studied studies taught "
     "teaches travelled traveled visited met collaborated"
 )
-"""Verbs of other relations than those that they do not word, save for what describes a person."""
+"""Verbs of what people do, which word neither their birth and death nor a tie to somebody."""
 
 RELATED = word_set(
     "mother father parent parents mom dad stepmother stepfather child children son sons daughter "
@@ -288,8 +297,10 @@ def needs_word(label: str) -> bool:
 
 
 def governs(word: str, label: str) -> bool:
-    """Whether a verb's stem takes what it governs from properties that it does not word."""
-    return word in _GOVERNING_STEMS or (word in _DOING_STEMS and not describes_entity(label))
+    """Whether what a verb's stem governs is a value of a property only where it words that."""
+    words = property_words(label)
+    life = words in TIES or words in EVENTS
+    return word in _GOVERNING_STEMS or (life and word in _DOING_STEMS)
 
 
 def is_related(word: str) -> bool:
