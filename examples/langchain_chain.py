@@ -20,7 +20,9 @@ except ImportError as missing:
 if not os.environ.get("OPENAI_API_KEY"):
     sys.exit("set OPENAI_API_KEY, and OPENAI_BASE_URL where the endpoint is not OpenAI's")
 
-question = sys.argv[1] if len(sys.argv) > 1 else "Who was Mary Shelley, the wife of Percy Shelley?"
+question = (
+    sys.argv[1] if len(sys.argv) > 1 else "Who was Mary Shelley, the wife of Percy Bysshe Shelley?"
+)
 prompt = ChatPromptTemplate.from_template("Answer in a few sentences: {question}")
 model = ChatOpenAI(model=os.environ.get("OPENAI_MODEL", "gpt-4o-mini"))
 
