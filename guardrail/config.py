@@ -245,9 +245,13 @@ class GuardrailConfig(_Section):
     ) -> Self:
         _overlay(settings, os.environ if environ is None else environ)
         try:
-            return cls.model_validate(settings)
+            made = cls.model_validate(settings)
+            made.policy.changed()  # tells a score that is misspelled in a threshold
         except ValidationError as error:
             raise ConfigError(f"{source}: {_explain(cls, error)}") from error
+        except ConfigError as error:
+            raise ConfigError(f"{source}: {error}") from error
+        return made
 
 
 def _overlay(settings: dict[str, Any], environ: Mapping[str, str]) -> None:

@@ -103,3 +103,10 @@ def test_a_share_outside_its_bounds_is_told(tmp_path: Path) -> None:
     environ = {"GUARDRAIL_LOG": "scores.jsonl", "GUARDRAIL_LOG__SAMPLE": "1.5"}
     with pytest.raises(ConfigError, match=r"log\.sample: Input should be less"):
         GuardrailConfig.from_env(environ)
+
+
+def test_a_misspelled_score_in_a_threshold_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "guardrail.toml"
+    path.write_text("[policy.thresholds]\nsuported_share = 0.5\n")
+    with pytest.raises(ConfigError, match=r"guardrail.toml: .* did you mean 'supported_share'"):
+        GuardrailConfig.from_toml(path, environ={})
