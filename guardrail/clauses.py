@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from guardrail.matching import Match
 from guardrail.naming import Span
 from guardrail.values import fold, stem, tokenise, word_set
-from guardrail.vocabulary import STOP_WORDS, can_word, governs, is_related, ties
+from guardrail.vocabulary import STOP_WORDS, can_word, cues, governs, is_related, ties
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -34,7 +34,7 @@ class _Clause(NamedTuple):
         named: The subject is a name, and nothing points to another clause.
         words: Folded words of the clause, those of clauses inside it left out.
         related: The noun, where its subject is somebody's *mother* or *teacher*.
-        bearer: Folded names that stand beside that noun, as in *her father William Godwin*.
+        bearer: Folded names of that person, as in *her father (was) William Godwin*.
     """
 
     named: bool
@@ -107,12 +107,20 @@ def _clause(token: ParsedToken, clauses: dict[int, _Clause]) -> _Clause | None:
             part.pos_ == "PRON" or part.lower_ in POINTERS for part in parts
         )
         words = {one.folded for part in parts for one in tokenise(part.text)}
-        clauses[head.i] = _Clause(named, frozenset(words), *_related(subjects))
+        clauses[head.i] = _Clause(named, frozenset(words), *_related(head, subjects))
     return clauses[head.i]
 
 
-def _related(subjects: Sequence[ParsedToken]) -> tuple[str | None, frozenset[str]]:
-    """The noun by which a clause's subject is somebody's relation, and the names beside it."""
+def _related(
+    head: ParsedToken, subjects: Sequence[ParsedToken]
+) -> tuple[str | None, frozenset[str]]:
+    """The noun by which a clause's subject is somebody's relation, and who that is."""
+    told = [
+        part
+        for child in head.children
+        if child.dep_ == "attr" and child.pos_ == "PROPN"
+        for part in (child, *child.children)
+    ]
     for subject in subjects:
         for noun in subject.subtree:
             owners = [child for child in noun.children if child.dep_ == "poss"]
@@ -121,7 +129,7 @@ def _related(subjects: Sequence[ParsedToken]) -> tuple[str | None, frozenset[str
             inside = {part.i for owner in owners for part in owner.subtree}
             bearer = (
                 one.folded
-                for part in subject.subtree
+                for part in (*subject.subtree, *told)
                 if part.pos_ == "PROPN" and part.i not in inside
                 for one in tokenise(part.text)
             )
@@ -167,7 +175,13 @@ def _names(doc: Doc, match: Match) -> set[str]:
 
 
 def _governed_otherwise(token: ParsedToken, match: Match) -> bool:
-    """Whether the verb above a value belongs to another relation than the triple's."""
+    """Whether the verb above a value belongs to another relation than the triple's.
+
+    A clause that hangs on the value goes before: *moved to Vienna, where he died*.
+    """
+    words = cues(match.triple.property)
+    if any(child.dep_ == "relcl" and stem(fold(child.text)) in words for child in token.children):
+        return False
     for one in token.ancestors:
         if one.pos_ in ("VERB", "AUX"):
             word = stem(fold(one.text))

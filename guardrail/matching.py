@@ -31,7 +31,14 @@ from guardrail.values import (
     same_number,
     word_set,
 )
-from guardrail.vocabulary import RECORDS, STOP_WORDS, cues, inverse_cues, property_words
+from guardrail.vocabulary import (
+    RECORDS,
+    STOP_WORDS,
+    cues,
+    describes_entity,
+    inverse_cues,
+    property_words,
+)
 
 __all__ = ["EvidenceIndex", "Match"]
 
@@ -43,6 +50,9 @@ FIRST_SURE_YEAR = 1000
 """Smaller numbers are read as years only where a held date and the word before them say so."""
 
 BEFORE_YEARS = frozenset({"in", "c", "ca", "around", "about", "circa", "year", "ad", "of", "since"})
+
+NOT_THE_HEAD = word_set("vice deputy assistant associate acting honorary former pseudo anti ex sub")
+"""Words before a noun that make something else of it: a vice president is no president."""
 
 MIN_VALUE_SHARE = 0.5
 """Share of a value's content words that must stand in a sentence for the value to count."""
@@ -234,6 +244,9 @@ def _find_value(
     part_of_name = _name_part(sentence, value, subject_spans)
     if part_of_name:
         return 1.0, part_of_name, None
+    head = _head(sentence, value, triple)
+    if head:
+        return 1.0, head, None
     spans: list[Span] = []
     hits = 0.0
     for number, part in enumerate(value.tokens):
@@ -260,6 +273,26 @@ def _opens_name(sentence: SentenceTokens, place: int) -> bool:
     """Whether a capitalised word follows: the *Italian Socialist Party* makes nobody Italian."""
     here, after = sentence.tokens[place], sentence.tokens[place + 1 : place + 2]
     return bool(after) and after[0].start - here.end == 1 and after[0].text[:1].isupper()
+
+
+def _head(sentence: SentenceTokens, value: Name, triple: Triple) -> tuple[Span, ...]:
+    """Where the noun stands that a description specifies: a *travel writer* is a *writer*."""
+    words = triple.value.split()
+    if (
+        len(words) < 2
+        or not triple.value.islower()
+        or not all(word.isalpha() for word in words)
+        or not describes_entity(triple.property)
+        or NOT_THE_HEAD & set(words)
+    ):
+        return ()
+    noun = value.tokens[-1].folded
+    return tuple(
+        (token.start, token.end)
+        for form in (noun, f"{noun}s")
+        for place in sentence.by_folded.get(form, ())
+        if (token := sentence.tokens[place]).text.islower()
+    )
 
 
 def _name_part(

@@ -302,7 +302,7 @@ def _comparable(phrase: Phrase, triple: Triple, sentence: SentenceTokens) -> boo
     if not is_name(triple.value) or phrase.kind is not PhraseKind.NAME or word in ("a", "an"):
         return False
     if "place" not in property_words(triple.property):
-        return True
+        return word not in ("in", "at", "near")
     # "the city of Hull" is a place; "died of Parkinson's" is none.
     town_of = word == "of" and stem(before[-2] if len(before) > 1 else "") not in cues(
         triple.property
