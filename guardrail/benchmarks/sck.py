@@ -260,10 +260,16 @@ def swap(
     """Put another name of the same type for every name; None where the text has none."""
     if not names:
         return None
+    folded = text.casefold()
+    foreign = {
+        kind: [one for one in pool[kind] if one.casefold() not in folded]
+        for kind in {mention.ner or "" for mention in names}
+    }
     chosen: dict[str, str] = {}
     for mention in names:
-        others = [one for one in pool[mention.ner or ""] if one.casefold() not in text.casefold()]
-        chosen.setdefault(mention.text, rng.choice(others) if others else mention.text)
+        if mention.text not in chosen:
+            others = foreign[mention.ner or ""]
+            chosen[mention.text] = rng.choice(others) if others else mention.text
     for mention in sorted(names, key=lambda one: -one.start):
         text = text[: mention.start] + chosen[mention.text] + text[mention.end :]
     return text
