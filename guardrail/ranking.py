@@ -32,6 +32,8 @@ def _score(answer: GuardedAnswer, name: str) -> Score:
     card = answer.scorecard
     if name == "overall":
         return card.overall
+    if name not in card.scores and card.overall.value is None:
+        return card.overall  # the answer was not scored at all, and this says why
     return card.scores.get(name, Score(reason=f"there is no score {name!r}"))
 
 
