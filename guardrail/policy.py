@@ -16,6 +16,7 @@ from pydantic import Field, FiniteFloat, ValidationError
 from guardrail.errors import ConfigError
 from guardrail.prompts import FailedSentence
 from guardrail.rendering import without_sentences
+from guardrail.scoring import CLAIM_SCORES
 from guardrail.types import Action, AttributedAnswer, Category, ScoreCard, Sentence, SpanKind, Value
 
 __all__ = [
@@ -31,17 +32,7 @@ __all__ = [
 ]
 
 
-SCORES = (
-    "overall",
-    "supported_share",
-    "na_share",
-    "contradicted_share",
-    "entailment",
-    "grounded",
-    "citations",
-    "sck",
-    "conner",
-)
+SCORES = (*CLAIM_SCORES, "citations", "sck", "conner")
 """Names by which policies know scores; those below ``sck`` and ``conner`` and of scorers of one's
 own come beside them (``guardrail.scoring``)."""
 

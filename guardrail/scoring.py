@@ -23,6 +23,7 @@ from guardrail.types import (
 )
 
 __all__ = [
+    "CLAIM_SCORES",
     "Scorer",
     "ScoringRequest",
     "create_scorer",
@@ -39,6 +40,16 @@ SCORERS = {
 
 PARTIAL_CREDIT = 0.75
 """A sentence that lacks support in part earns at most this share of a supported one."""
+
+CLAIM_SCORES = (
+    "overall",
+    "supported_share",
+    "na_share",
+    "contradicted_share",
+    "entailment",
+    "grounded",
+)
+"""Scores of the attribution that an answer without a claim lacks."""
 
 NO_CLAIM = "the answer makes no claim that could be checked"
 
@@ -145,15 +156,7 @@ def sentence_scores(sentences: Sequence[Sentence]) -> dict[str, Score]:
     count = Score(value=float(len(cited)))
     if not claims:
         none = Score(reason=NO_CLAIM)
-        names = (
-            "overall",
-            "supported_share",
-            "na_share",
-            "contradicted_share",
-            "entailment",
-            "grounded",
-        )
-        return dict.fromkeys(names, none) | {"citations": count}
+        return dict.fromkeys(CLAIM_SCORES, none) | {"citations": count}
     total = len(claims)
     supported = [one for one in claims if one.category is Category.SUPPORTIVE]
     against = [one for one in claims if one.category is Category.CONTRADICTORY]
