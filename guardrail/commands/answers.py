@@ -114,11 +114,14 @@ def ask(
     """Answer questions with a model, grounded in the graph.
 
     Reads {id, question, n?}; writes a GuardedAnswer per row, as check --help tells it. With a
-    QUESTION, prints the answer for a person.
+    QUESTION, prints the answer for a person; exits with 1 where no answer came about.
     """
     with build_guard(config, kg, judge, policy) as guard:
         if question is not None:
-            _show(guard.ask(question=question, n=n), as_json=as_json)
+            answer = guard.ask(question=question, n=n)
+            _show(answer, as_json=as_json)
+            if answer.errors and not answer.text.strip():
+                raise typer.Exit(1)
             return
 
         def process(rows: Sequence[AskRow]) -> list[GuardedAnswer]:

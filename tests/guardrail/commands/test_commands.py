@@ -137,6 +137,14 @@ def test_errors_are_one_line_and_exit_status_one(capsys, monkeypatch):
     assert capsys.readouterr().err.startswith("guardrail: there is no graph at /no/such/graph")
 
 
+def test_a_question_that_no_model_answers_exits_with_one(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    done = CliRunner().invoke(app, ["ask", "Who was Lucrezia?", "--judge", "none", "--json"])
+    assert done.exit_code == 1
+    assert "cannot reach" in json.loads(done.stdout)["errors"][0]["message"]
+
+
 @pytest.mark.parametrize("command", ["check", "rank", "nli", "attribute", "link", "score", "ask"])
 def test_help_documents_the_fields(command):
     text = CliRunner().invoke(app, [command, "--help"]).output
