@@ -52,6 +52,9 @@ _NEAR = tuple(
 )
 """Properties whose facts bear on each other; one of them does not surround a query on another."""
 
+_WIDE = frozenset({"has part", "instance of", "part of", "subclass of"})
+"""Properties of things of every type, which are not asked about: an exchanged value is absurd."""
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -106,7 +109,7 @@ def plan(graph: FactGraph, query: Query, rng: random.Random, *, edited: float) -
     Returns:
         None where the graph lacks what one of the four rows would need.
     """
-    if _vague(graph, query):
+    if _vague(graph, query) or any(fact.property in _WIDE for fact in query.facts):
         return None
     index = rng.randrange(len(query.roots))
     root = query.roots[index]
@@ -302,6 +305,7 @@ def _rival(
             and other not in name
             and name not in other
             and graph.same_type(key, root.key)
+            and graph.same_kind(key, root.key)
             and all(graph.fits(key, step.property, forward=step.forward) for step in root.edges)
             and not any(step.fact(key) in graph.facts for step in root.edges)
             and _put(fact, root.key, edge.forward) not in graph.facts
@@ -338,7 +342,8 @@ def _about(graph: FactGraph, key: str, used: _Used, rng: random.Random) -> Fact 
 def _borrowed(graph: FactGraph, key: str, rng: random.Random) -> Fact | None:
     """A fact of an entity that is like this one, told of this one.
 
-    Like is who has a fact with the same property and value, else one with the same property.
+    Like is who has a fact with the same property and value, else one with the same property;
+    and what is borrowed must be told of things of this one's kind.
     """
     own = graph.out.get(key, []) + graph.into.get(key, [])
     fact = rng.choice(own)
@@ -348,29 +353,45 @@ def _borrowed(graph: FactGraph, key: str, rng: random.Random) -> Fact | None:
         for peer in peers:
             if peer.property == fact.property and peer.subject != key:
                 other = rng.choice(graph.out[peer.subject])
-                if other.property != fact.property:
+                if other.property != fact.property and _like(graph, key, other, forward=False):
                     return other._replace(subject=key)
         return None
     peer = rng.choice(graph.by_property[fact.property])
     other = rng.choice(graph.into[peer.value])
-    return other._replace(value=key) if other.property != fact.property else None
+    if other.property != fact.property and _like(graph, key, other, forward=True):
+        return other._replace(value=key)
+    return None
+
+
+def _like(graph: FactGraph, key: str, fact: Fact, *, forward: bool) -> bool:
+    """Whether a node may take the value's place of a fact (``forward``), or the subject's."""
+    peer = fact.value if forward else fact.subject
+    return graph.suits(key, fact.property, forward=forward) and graph.same_type(key, peer)
 
 
 def _echo(
     graph: FactGraph, parent: str, edge: Edge, used: _Used, rng: random.Random
 ) -> Fact | None:
-    """A fact with the property of an edge about an entity that the query does not name."""
+    """A fact with the property of an edge about an entity that the query does not name.
+
+    Where its value is exchanged, one of the same kind is looked for first.
+    """
+    found = None
     for _ in range(_TRIES):
         fact = rng.choice(graph.by_property[edge.property])
         if fact.subject in used.keys:
             continue
+        alike = True
         if edge.forward:
+            alike = graph.same_kind(fact.value, parent)
             fact = fact._replace(value=parent)
         elif fact.value in used.keys:
             continue
         if used.allows(fact):
-            return fact
-    return None
+            found = fact
+            if alike:
+                break
+    return found
 
 
 def _deletion(query: Query, rng: random.Random, *, linked: bool) -> set[Fact] | None:

@@ -9,8 +9,31 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from guardrail.types import Triple
+from kg.verbalise import phrasing
 
 __all__ = ["Fact", "FactGraph", "node_of"]
+
+_KINDS = {
+    name: kind
+    for kind, names in {
+        "person": "person artist",
+        "place": "place country continent",
+        "water": "water river reservoir basin",
+        "work": "work film song album piece book publication programme",
+        "organisation": "organisation company group team party school broadcaster",
+    }.items()
+    for name in names.split()
+}
+"""Nouns of the verbaliser's data that may stand for one another, by their kind."""
+_LOOSE = frozenset(
+    {
+        "archives at", "award received", "ethnic group", "field of work", "genre", "league",
+        "headquarters location", "member of", "movement", "named after", "nominated for",
+        "owned by", "participated in", "performer", "publication date", "record label", "religion",
+        "significant event", "sport",
+    }
+)  # fmt: skip
+"""Properties that are told of persons and of other things alike, whatever their noun says."""
 
 
 class Fact(NamedTuple):
@@ -52,6 +75,7 @@ class FactGraph:
             self.homonyms.setdefault(self.labels[node].casefold(), []).append(node)
         self._domains = {p: {f.subject for f in fs} for p, fs in self.by_property.items()}
         self._ranges = {p: {f.value for f in fs} for p, fs in self.by_property.items()}
+        self._kinds: dict[str, frozenset[str]] = {}
         self._properties = sorted(self.by_property)
         # The square root keeps rare properties in sight without letting them rule.
         self._weights = list(accumulate(len(self.by_property[p]) ** 0.5 for p in self._properties))
@@ -105,3 +129,38 @@ class FactGraph:
         """Whether two nodes share a class; True where the classes of either are unknown."""
         first, second = self.types.get(one), self.types.get(other)
         return not first or not second or not set(first).isdisjoint(second)
+
+    def kinds(self, key: str) -> frozenset[str]:
+        """What a node is (*person*, *place*, *work*), by the facts told of it; empty where open."""
+        if key not in self._kinds:
+            told = [kind_of(f.property, forward=False) for f in self.out.get(key, ())]
+            told += [kind_of(f.property, forward=True) for f in self.into.get(key, ())]
+            self._kinds[key] = frozenset(kind for kind in told if kind)
+        return self._kinds[key]
+
+    def suits(self, key: str, label: str, *, forward: bool) -> bool:
+        """Whether a property may be told of a node as of one of its kind.
+
+        Args:
+            key: The node.
+            label: The property.
+            forward: The node would be the value; otherwise the subject.
+        """
+        kind = kind_of(label, forward=forward)
+        return kind is not None and kind in self.kinds(key)
+
+    def same_kind(self, one: str, other: str) -> bool:
+        """Whether two nodes share a kind; True where that of either is open."""
+        first, second = self.kinds(one), self.kinds(other)
+        return not first or not second or not first.isdisjoint(second)
+
+
+def kind_of(label: str, *, forward: bool) -> str | None:
+    """The kind of the subjects of a property, or (``forward``) of its values; None where open."""
+    forms = phrasing(label)
+    kind = forms.value_kind if forward else forms.subject_kind
+    if kind in ("thing", "namesake", "owner", "employer", "topic") or (
+        not forward and label in _LOOSE
+    ):
+        return None
+    return _KINDS.get(kind, kind)

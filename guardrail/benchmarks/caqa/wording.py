@@ -65,11 +65,12 @@ class Wording:
         if edges[0].forward:
             if self._rng.random() < 0.4:
                 return f"{what} is the {forms.noun} of {' and of '.join(names)}?"
-            return finish(self._pick(questions(edges[0].property, _and(names))))
+            asked = self._pick(questions(edges[0].property, _and(names)))
+            return finish(_plural(asked, _and(names)))
         who = "Who" if forms.subject_kind == "person" else "What"
         if len(names) == 1:
             verb = self._predicate(edges[0].property, names[0])
-            return finish(self._pick((f"{who} {verb}? Name {len(edges)}.", f"{who} all {verb}?")))
+            return finish(self._pick((f"{who} {verb}? Name {len(edges)}.", f"{who} {verb}?")))
         verb = self._predicate(edges[0].property, " or ".join(names))
         return f"{who} {verb}?"
 
@@ -110,7 +111,18 @@ class Wording:
         stated = [self._sentence(fact) for fact in reversed(query.facts)]
         if self._rng.random() < 0.5:
             return " ".join(stated)
-        return _joined([text.removesuffix(".") for text in stated])
+        clauses = [text.removesuffix(".") for text in stated]
+        for place, fact in enumerate(reversed(query.facts)):
+            clauses[place] = self._uncapitalised(clauses[place], fact)
+        return _joined(clauses)
+
+    def _uncapitalised(self, clause: str, fact: Fact) -> str:
+        """The clause with the capital of a sentence's start undone, where a name has none."""
+        for key in (fact.subject, fact.value):
+            name = self._graph.labels[key]
+            if clause.startswith(finish(name).removesuffix(".")):
+                return f"{name}{clause[len(name) :]}"
+        return clause
 
     def _stated(self, key: str, edge: Edge) -> str:
         """An edge as a clause; the entity below it by name or description."""
@@ -217,8 +229,23 @@ def _hidden(query: Query) -> bool:
 
 def _joined(clauses: Sequence[str]) -> str:
     """Clauses as one sentence; an article that opened a clause loses its capital."""
-    lowered = [clauses[0], *(re.sub(r"^(The|It) ", lambda m: m[0].lower(), c) for c in clauses[1:])]
+    lowered = [
+        clauses[0],
+        *(re.sub(r"^(The|It|An?) ", lambda m: m[0].lower(), c) for c in clauses[1:]),
+    ]
     return finish(", and ".join(clause.removesuffix(",") for clause in lowered))
+
+
+_SINGULAR = {"is": "are", "was": "were", "does": "do", "has": "have"}
+
+
+def _plural(question: str, names: str) -> str:
+    """The question with its verb in the plural: *Where are Ada and Ben buried?*."""
+    before, found, after = question.partition(f" {names}")
+    head, _, verb = before.rpartition(" ")
+    if not found or verb not in _SINGULAR:
+        return question
+    return f"{head} {_SINGULAR[verb]}{found}{after}"
 
 
 def _and(names: Sequence[str]) -> str:
