@@ -25,7 +25,7 @@ from guardrail.pipeline import Checked, Pipeline, Row, clean_input
 from guardrail.policy import Decision, Policy, Unavailable, decide
 from guardrail.recording import Recorder
 from guardrail.retrieval import Knowledge, given, retrieve_passages
-from guardrail.scoring import ScoringRequest, score_answers, sentence_card
+from guardrail.scoring import AheadScorer, ScoringRequest, read_ahead, score_answers, sentence_card
 from guardrail.tracing import stage
 from guardrail.types import (
     Action,
@@ -91,6 +91,9 @@ class Engine:
         docs = parse(["Ada Lovelace was born in London in 1815."])
         if self._retriever is None and self.parts.linker is not None:
             self.parts.linker.link([doc.text for doc in docs], docs=docs)
+        for scorer in self.parts.scorers:
+            if isinstance(scorer, AheadScorer):
+                scorer.warm_up()
         self.recorder.open()
 
     def close(self) -> None:
@@ -171,11 +174,17 @@ class Engine:
             async with asyncio.timeout(seconds):
                 sound, told = await self._with_passages(sound, {} if recall is None else recall)
                 problems += told
+                scored = scored and self.parts.scoring
+                ahead = self._read_ahead if scored else None
                 if sound:
-                    checked = await self.workers.run(self._pipeline.run, sound, attributor)
+                    checked = await self.workers.run(self._pipeline.run, sound, attributor, ahead)
                 requests = [
                     ScoringRequest(
-                        one.row.question, one.answer, one.knowledge.evidence, one.knowledge.entities
+                        one.row.question,
+                        one.answer,
+                        one.knowledge.evidence,
+                        one.knowledge.entities,
+                        one.docs,
                     )
                     for one in checked
                 ]
@@ -208,6 +217,9 @@ class Engine:
             else:
                 results.append(self._decided(*pair, problems, policy, spent))
         return results
+
+    def _read_ahead(self, pairs: Sequence[tuple[str, str]]) -> None:
+        read_ahead(self.parts.made_scorers, pairs)
 
     def _fault(self, row: Row) -> Problem | None:
         limits = self.config.limits

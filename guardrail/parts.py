@@ -210,6 +210,17 @@ class Parts:
 
         return self._part("scorers", make)
 
+    @property
+    def scoring(self) -> bool:
+        """Whether there are further scorers, made or not."""
+        return bool(self._config.scorers or self._extra_scorers)
+
+    @property
+    def made_scorers(self) -> tuple[Scorer, ...]:
+        """The scorers, once they have been made; before that none."""
+        made: tuple[Scorer, ...] = self._made.get("scorers", ())
+        return made
+
     def versions(self) -> dict[str, str]:
         """Names of the parts in use so far, for the score log."""
         names = {}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from guardrail.citations import ParsedText
@@ -20,6 +20,8 @@ from guardrail.tracing import stage
 from guardrail.types import AttributedAnswer, Problem, Triple
 
 if TYPE_CHECKING:
+    from spacy.tokens import Doc
+
     from guardrail.attribution import Attributor
 
 __all__ = ["Checked", "Pipeline", "Row", "clean_input"]
@@ -52,13 +54,14 @@ class Row(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """One answer after its pass."""
+    """One answer after its pass; ``docs`` are its texts that were parsed, by text."""
 
     row: Row
     knowledge: Knowledge
     answer: AttributedAnswer
     problems: tuple[Problem, ...]
     timings_ms: dict[str, float]
+    docs: Mapping[str, Doc]
 
 
 def clean_input(text: str) -> str:
@@ -90,7 +93,10 @@ class Pipeline:
         return retriever.retrieve([(question, "") for question in questions])
 
     def run(
-        self, rows: Sequence[Row], attributor: Callable[[], Attributor] | None = None
+        self,
+        rows: Sequence[Row],
+        attributor: Callable[[], Attributor] | None = None,
+        ahead: Callable[[Sequence[tuple[str, str]]], None] | None = None,
     ) -> list[Checked]:
         """Check n rows in one pass; a part that fails is told in the rows' problems.
 
@@ -100,27 +106,37 @@ class Pipeline:
         Args:
             rows: The rows.
             attributor: Gives what grounds them; None for the one of the parts.
+            ahead: Told the questions and clean answers before any work is done. Questions are
+                then parsed in any case: scorers read them.
         """
         chosen = attributor() if attributor else self._parts.attributor
-        checked = self._pass(rows, chosen)
+        checked = self._pass(rows, chosen, ahead)
         if len(rows) < 2 or not any(one.problems for one in checked):
             return checked
         alone: list[Checked] = []
         for row in rows:
-            alone += self._pass([row], chosen)
+            alone += self._pass([row], chosen, ahead)
             if len(alone) == PROBES and all(one.problems for one in alone):
                 return checked
         return alone
 
-    def _pass(self, rows: Sequence[Row], attributor: Attributor) -> list[Checked]:
+    def _pass(
+        self,
+        rows: Sequence[Row],
+        attributor: Attributor,
+        ahead: Callable[[Sequence[tuple[str, str]]], None] | None,
+    ) -> list[Checked]:
         from guardrail.attribution import AttributionRequest
         from guardrail.phrases import parse
 
         clock = _Clock(len(rows))
         with stage("parse"):
             answers = [_parse(row) for row in rows]
-            texts = dict.fromkeys(answer.clean for answer in answers)
-            texts |= dict.fromkeys(row.question for row in rows if row.knowledge is None)
+            pairs = [(row.question, one.clean) for row, one in zip(rows, answers, strict=True)]
+            if ahead is not None:
+                ahead(pairs)
+            texts = dict.fromkeys(clean for _, clean in pairs)
+            texts |= dict.fromkeys(row.question for row in rows if ahead or row.knowledge is None)
             docs = dict(zip(texts, parse(list(texts)), strict=True))
         clock.lap("parse")
         problems: list[Problem] = []
@@ -153,8 +169,9 @@ class Pipeline:
                 answer,
                 (*(problems if row.knowledge is None else ()), *failed),
                 clock.shares(),
+                {text: docs[text] for text in pair if text in docs},
             )
-            for row, known, answer in zip(rows, knowledge, attributed, strict=True)
+            for row, known, answer, pair in zip(rows, knowledge, attributed, pairs, strict=True)
         ]
 
     def _retrieve(

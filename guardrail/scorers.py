@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import groupby
+from threading import Thread
 from typing import TYPE_CHECKING
 
+from guardrail.errors import JudgeError
 from guardrail.scoring import ScoringRequest
 from guardrail.types import Evidence, Passage, Score, Triple, linearise
 
@@ -120,9 +123,26 @@ class SCKGuardScorer:
     def __init__(self, scorer: SCKScorer) -> None:
         self._scorer = scorer
 
+    def warm_up(self) -> None:
+        """Load encoder and judge.
+
+        Raises:
+            JudgeError: A model cannot be loaded.
+        """
+        self._scorer.warm_up(tagger=False)
+
+    def read_ahead(self, pairs: Sequence[tuple[str, str]]) -> None:
+        """Begin to encode n questions and answers; while they are parsed, cores are idle."""
+        Thread(target=self._encode, args=(pairs,), name="sck-ahead", daemon=True).start()
+
+    def _encode(self, pairs: Sequence[tuple[str, str]]) -> None:
+        with suppress(JudgeError):  # ``score`` asks again, and tells
+            self._scorer.read_ahead(pairs)
+
     def score(self, batch: Sequence[ScoringRequest]) -> list[Mapping[str, Score]]:
-        """Score n answers by what they were judged against."""
-        reports = self._scorer.score([sck_input(request) for request in batch])
+        """Score n answers by what they were judged against, and by how they were parsed."""
+        docs = {text: doc for request in batch for text, doc in request.docs.items()}
+        reports = self._scorer.score([sck_input(request) for request in batch], docs)
         return [_sck_scores(report) for report in reports]
 
 

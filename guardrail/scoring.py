@@ -7,7 +7,8 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from guardrail.errors import ConfigError, GuardrailError
 from guardrail.types import (
@@ -22,11 +23,16 @@ from guardrail.types import (
     SpanKind,
 )
 
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
+
 __all__ = [
     "CLAIM_SCORES",
+    "AheadScorer",
     "Scorer",
     "ScoringRequest",
     "create_scorer",
+    "read_ahead",
     "score_answers",
     "sentence_card",
     "sentence_scores",
@@ -55,12 +61,21 @@ NO_CLAIM = "the answer makes no claim that could be checked"
 
 
 class ScoringRequest(NamedTuple):
-    """What a scorer reads of one answer."""
+    """What a scorer reads of one answer.
+
+    Attributes:
+        question: The question.
+        answer: The answer with its verdicts.
+        evidence: What it was judged against.
+        entities: What was linked in question and answer.
+        docs: Question and answer, by text, as far as they are parsed.
+    """
 
     question: str
     answer: AttributedAnswer
     evidence: tuple[Evidence, ...]
     entities: tuple[LinkedEntity, ...]
+    docs: Mapping[str, Doc] = MappingProxyType({})
 
 
 @runtime_checkable
@@ -79,6 +94,26 @@ class Scorer(Protocol):
 
         Raises:
             GuardrailError: The scorer cannot be used; the answers go on without its scores.
+        """
+        ...
+
+
+@runtime_checkable
+class AheadScorer(Scorer, Protocol):
+    """A scorer that can begin while the answers are still being checked."""
+
+    def warm_up(self) -> None:
+        """Load what the first answer would load.
+
+        Raises:
+            GuardrailError: It cannot be loaded.
+        """
+        ...
+
+    def read_ahead(self, pairs: Sequence[tuple[str, str]]) -> None:
+        """Begin with n questions and clean answers, on a thread of its own; returns at once.
+
+        What fails here fails again, and is told, in ``score``.
         """
         ...
 
@@ -106,6 +141,13 @@ def create_scorer(name: str, **parts: Any) -> Scorer:
     wanted = inspect.signature(factory).parameters
     scorer: Scorer = factory(**{key: part for key, part in parts.items() if key in wanted})
     return scorer
+
+
+def read_ahead(scorers: Sequence[Scorer], pairs: Sequence[tuple[str, str]]) -> None:
+    """Let scorers that can begin with n questions and clean answers alone."""
+    for scorer in scorers:
+        if isinstance(scorer, AheadScorer):
+            scorer.read_ahead(pairs)
 
 
 async def score_answers(

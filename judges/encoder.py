@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +20,14 @@ from judges.folder import Card, OnnxFolder
 from judges.session import Segments, open_session, softmax
 from judges.windows import spans
 
-__all__ = ["SHIPPED_ENCODER", "EncoderCard", "OnnxEncoder", "create_encoder"]
+__all__ = [
+    "SHIPPED_ENCODER",
+    "EncoderCard",
+    "OnnxEncoder",
+    "OutputMemory",
+    "Outputs",
+    "create_encoder",
+]
 
 SHIPPED_ENCODER = Path(__file__).parent / "weights" / "encoder"
 """Folder of the encoder that comes with the package."""
@@ -26,6 +37,16 @@ FRAME = 2
 
 MAX_SENTENCES = 64
 """Sentences of a text whose coherence is judged; all pairs of them are compared."""
+
+REMEMBERED = 2048
+"""Texts whose outputs are kept, 6 kB each: several batches of answers with what describes their
+entities, which come up again and again."""
+
+REMEMBERED_CHARS = 1000
+"""Longer texts are not kept: they seldom come twice, and would make the memory large."""
+
+Outputs = Mapping[str, NDArray[np.float64]]
+"""Every output of the model for one text, by name."""
 
 
 class EncoderCard(Card):
@@ -52,7 +73,8 @@ class OnnxEncoder(OnnxFolder[EncoderCard]):
 
     One loaded model serves as ``SentenceEncoder``, ``IntentClassifier``, ``DiscourseModel`` and
     ``RelevanceModel``. A text longer than the model reads is encoded in overlapping windows,
-    whose outputs are averaged by length.
+    whose outputs are averaged by length. One pass gives all outputs of a text, and those of the
+    last texts are remembered, so that its intent and its embedding cost one pass.
 
     Args:
         folder: Holds ``model.onnx``, ``tokenizer.json``, ``encoder.json`` and, for coherence,
@@ -66,6 +88,15 @@ class OnnxEncoder(OnnxFolder[EncoderCard]):
         place = SHIPPED_ENCODER if folder is None else Path(folder)
         super().__init__(place, EncoderCard, threads=threads)
         self._discourse: Any = None
+        self._memory = OutputMemory(REMEMBERED)
+
+    def read_ahead(self, texts: Sequence[str]) -> None:
+        """Encode n texts in one batch, so that what is asked of them later is known already.
+
+        Raises:
+            JudgeError: The model cannot be loaded or gave no usable output.
+        """
+        self._outputs(texts)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed n texts; shape [n, d], rows of unit length.
@@ -164,18 +195,94 @@ class OnnxEncoder(OnnxFolder[EncoderCard]):
             raise JudgeError(f"the encoder in {self._folder} has no output {output!r}")
         if not texts:
             return np.zeros((0, 0))
-        wanted, inverse = distinct(texts)
+        found = self._outputs(texts)
+        return np.stack([found[text][output] for text in texts])
+
+    def _outputs(self, texts: Sequence[str]) -> dict[str, Outputs]:
+        """All outputs of the different texts among n; what another thread is at is waited for."""
+        known, awaited, wanted = self._memory.claim(texts)
+        try:
+            new = self._computed(wanted)
+        except BaseException as error:
+            self._memory.give_up(wanted, error)
+            raise
+        self._memory.keep(new)
+        return known | new | {text: task.result() for text, task in awaited.items()}
+
+    def _computed(self, texts: Sequence[str]) -> dict[str, Outputs]:
+        if not texts:
+            return {}
+        self.warm_up()
         room = self.card.max_length - FRAME
         sequences: list[Segments] = []
         owners: list[int] = []
-        for i, ids in enumerate(self._model.tokenize(wanted)):
+        for i, ids in enumerate(self._model.tokenize(texts)):
             for start, end in spans(len(ids), room):
                 sequences.append(Segments(ids[start:end]))
                 owners.append(i)
-        values = self._model.run(sequences)[output].astype(np.float64)
         weights = np.array([float(sequence.length) for sequence in sequences])
-        sums = np.zeros((len(wanted), values.shape[1]))
-        np.add.at(sums, owners, values * weights[:, None])
-        totals = np.bincount(owners, weights, minlength=len(wanted))
-        means: NDArray[np.float64] = (sums / totals[:, None])[inverse]
-        return means
+        totals = np.bincount(owners, weights, minlength=len(texts))
+        means = {}
+        for name, values in self._model.run(sequences).items():
+            sums = np.zeros((len(texts), values.shape[1]))
+            np.add.at(sums, owners, values.astype(np.float64) * weights[:, None])
+            means[name] = sums / totals[:, None]
+        return {
+            text: {name: rows[i].copy() for name, rows in means.items()}
+            for i, text in enumerate(texts)
+        }
+
+
+class OutputMemory:
+    """Outputs of the texts asked for last, for threads that share a model.
+
+    A text that one thread computes already is not computed by another.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._rows: OrderedDict[str, Outputs] = OrderedDict()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._process = os.getpid()
+        self._lock = threading.Lock()
+        self._tasks: dict[str, Future[Outputs]] = {}
+
+    def claim(
+        self, texts: Iterable[str]
+    ) -> tuple[dict[str, Outputs], dict[str, Future[Outputs]], list[str]]:
+        """What is known of these texts, what others are at, and what the caller must compute.
+
+        The caller owes ``keep`` or ``give_up`` for the last.
+        """
+        if self._process != os.getpid():  # the threads that were at work did not come along
+            self._begin()
+        known, awaited, wanted = {}, {}, []
+        with self._lock:
+            for text in dict.fromkeys(texts):
+                if text in self._rows:
+                    self._rows.move_to_end(text)
+                    known[text] = self._rows[text]
+                elif text in self._tasks:
+                    awaited[text] = self._tasks[text]
+                else:
+                    self._tasks[text] = Future()
+                    wanted.append(text)
+        return known, awaited, wanted
+
+    def keep(self, rows: Mapping[str, Outputs]) -> None:
+        """Hand out what was claimed, and remember it in place of the oldest."""
+        with self._lock:
+            for text, row in rows.items():
+                self._tasks.pop(text).set_result(row)
+                if len(text) <= REMEMBERED_CHARS:
+                    self._rows[text] = row
+            while len(self._rows) > self._size:
+                self._rows.popitem(last=False)
+
+    def give_up(self, texts: Iterable[str], error: BaseException) -> None:
+        """Tell whoever waits that what was claimed cannot be had."""
+        with self._lock:
+            for text in texts:
+                self._tasks.pop(text).set_exception(error)

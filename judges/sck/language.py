@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc, Token
 
-__all__ = ["Reading", "Tagger"]
+__all__ = ["Reading", "Tagger", "reading_of"]
 
 OPENING_CHARS = 1_000
 """Verbs and pronouns are counted in so much of a text; more would not change their shares much,
@@ -93,7 +93,7 @@ class Tagger:
             with pipeline.select_pipes(disable=disable):
                 chars = MAX_CHARS if names else OPENING_CHARS
                 docs = list(pipeline.pipe([text[:chars] for text in texts], batch_size=64))
-        return [_reading(text, doc) for text, doc in zip(texts, docs, strict=True)]
+        return [reading_of(text, doc) for text, doc in zip(texts, docs, strict=True)]
 
     def _load(self) -> Language:
         if self._pipeline is None:
@@ -106,7 +106,13 @@ class Tagger:
         return self._pipeline
 
 
-def _reading(text: str, doc: Doc) -> Reading:
+def reading_of(text: str, doc: Doc) -> Reading:
+    """Read a text that some English pipeline has tagged, and looked for names in, already.
+
+    Args:
+        text: The text.
+        doc: The same text, or as much of it as should be read.
+    """
     words = _WORD.findall(text)
     tenses: Counter[str] = Counter()
     persons: Counter[str] = Counter()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from guardrail.types import Mention
 from judges.base import AttributionJudge, IntentClassifier, NLIJudge, SentenceEncoder
@@ -12,7 +12,7 @@ from judges.sck.attribution import attribute
 from judges.sck.content import names_in, score_content
 from judges.sck.intents import Intent
 from judges.sck.knowledge import DescribedEntity, described, score_knowledge, verified
-from judges.sck.language import Reading, Tagger
+from judges.sck.language import Reading, Tagger, reading_of
 from judges.sck.layout import Format, Layout, detect
 from judges.sck.report import ContentReport, SCKInput, SCKReport, StructureReport
 from judges.sck.structure import score_structure
@@ -24,10 +24,17 @@ from judges.sck.weights import (
     combine,
 )
 
-__all__ = ["AnswerIntentClassifier", "SCKScorer", "SCKSettings"]
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
+
+__all__ = ["AheadReader", "AnswerIntentClassifier", "SCKScorer", "SCKSettings"]
 
 ANSWER_CHARS = 250
 """The opening of an answer shows its intent; reading no more bounds the time."""
+
+ROWS_PER_PASS = 256
+"""Answers that go through the encoder together: enough to keep all cores busy, few enough that
+what it reads ahead is still remembered when it is asked for."""
 
 NO_INTENT: Mapping[str, float] = {Intent.NONE.value: 1.0}
 
@@ -38,6 +45,15 @@ class AnswerIntentClassifier(Protocol):
 
     def answer_intents(self, answers: Sequence[str]) -> list[dict[str, float]]:
         """Probability of each intent, by name, for n answers."""
+        ...
+
+
+@runtime_checkable
+class AheadReader(Protocol):
+    """Remembers what it read, so that a text's intent and its embedding cost one pass."""
+
+    def read_ahead(self, texts: Sequence[str]) -> None:
+        """Encode n texts in one batch, so that what is asked of them later is known already."""
         ...
 
 
@@ -88,38 +104,74 @@ class SCKScorer:
         """Name of the scorer, prefix of its scores."""
         return "sck"
 
-    def warm_up(self) -> None:
+    def warm_up(self, *, tagger: bool = True) -> None:
         """Load all models.
+
+        Args:
+            tagger: Whether the tagger, too; it is not needed for texts that come parsed.
 
         Raises:
             JudgeError: A model cannot be loaded.
         """
         if self._judge is not None:
             self._judge.warm_up()
-        self.score([SCKInput(question="Who is it?", answer="It is Ada Lovelace.")])
+        if self._encoder is not None:
+            self._encoder.intents(["Who is it?"])
+        if tagger:
+            self._tagger.warm_up()
 
-    def score(self, batch: Sequence[SCKInput]) -> list[SCKReport]:
+    def read_ahead(
+        self, pairs: Sequence[tuple[str, str]], descriptions: Sequence[str] = ()
+    ) -> None:
+        """Encode in one batch what n questions and answers need, where the encoder remembers it.
+
+        Args:
+            pairs: Questions and answers.
+            descriptions: Of the answers' entities, as far as they are known.
+
+        Raises:
+            JudgeError: The encoder failed.
+        """
+        if isinstance(self._encoder, AheadReader):
+            texts = [question for question, _ in pairs if question.strip()]
+            texts += [answer[:ANSWER_CHARS] for _, answer in pairs]
+            self._encoder.read_ahead([*texts, *descriptions])
+
+    def score(
+        self, batch: Sequence[SCKInput], docs: Mapping[str, Doc] | None = None
+    ) -> list[SCKReport]:
         """Score n answers; the result has the order of the input.
 
         Equal questions, as in ranking the samples of one question, are read once.
 
+        Args:
+            batch: The answers.
+            docs: Answers, questions and references, as far as the caller has them parsed by an
+                English pipeline with tagger and entity recogniser; others are read here.
+
         Raises:
             JudgeError: The encoder or the judge failed, or the English pipeline is missing.
         """
-        if not batch:
-            return []
-        with ThreadPoolExecutor(2, thread_name_prefix="sck") as pool:
-            # The encoder works on other cores while the tagger reads.
-            asking = pool.submit(self._question_intents, batch)
-            answering = pool.submit(self._answer_intents, batch)
-            readings = self._read(batch)
+        reports: list[SCKReport] = []
+        for first in range(0, len(batch), ROWS_PER_PASS):
+            reports += self._pass(batch[first : first + ROWS_PER_PASS], docs or {})
+        return reports
+
+    def _pass(self, batch: Sequence[SCKInput], docs: Mapping[str, Doc]) -> list[SCKReport]:
+        pairs = [(item.question, item.answer) for item in batch]
+        with ThreadPoolExecutor(1, thread_name_prefix="sck") as pool:
+            if any(text not in docs for pair in pairs for text in pair):
+                # The encoder works on other cores while the tagger reads.
+                pool.submit(self.read_ahead, pairs)
+            readings = self._read(batch, docs)
             verdicts = attribute(batch, self._judge)
-        asked, answered = asking.result(), answering.result()
         names = [
             names_in(item.answer, one.answer, item.entities)
             for item, one in zip(batch, readings, strict=True)
         ]
         entities = [described(item, found) for item, found in zip(batch, names, strict=True)]
+        self.read_ahead(pairs, [one.description for own in entities for one in own])
+        asked, answered = self._question_intents(batch), self._answer_intents(batch)
         cosines = self._cosines(batch, entities)
         reports = []
         for row, item in enumerate(batch):
@@ -162,14 +214,14 @@ class SCKScorer:
             )
         return reports
 
-    def _read(self, batch: Sequence[SCKInput]) -> list[_Read]:
+    def _read(self, batch: Sequence[SCKInput], docs: Mapping[str, Doc]) -> list[_Read]:
         """Read answers, and find names in questions and references where nobody did."""
         unnamed = [item.answer for item in batch if item.answer_mentions is None]
         unnamed += [item.question for item in batch if item.question_mentions is None]
         unnamed += [item.reference for item in batch if item.reference]
         named = [item.answer for item in batch if item.answer_mentions is not None]
-        with_names = self._readings(unnamed, names=True)
-        without = self._readings(named, names=False)
+        with_names = self._readings(unnamed, docs, names=True)
+        without = self._readings(named, docs, names=False)
         result = []
         for item in batch:
             given, said = item.question_mentions, item.answer_mentions
@@ -179,10 +231,16 @@ class SCKScorer:
             result.append(_Read(own, asked, own.names if said is None else said, reference))
         return result
 
-    def _readings(self, texts: Sequence[str], *, names: bool) -> dict[str, Reading]:
+    def _readings(
+        self, texts: Sequence[str], docs: Mapping[str, Doc], *, names: bool
+    ) -> dict[str, Reading]:
         """Readings of the different texts among n."""
         own = list(dict.fromkeys(texts))
-        return dict(zip(own, self._tagger.read(own, names=names), strict=True)) if own else {}
+        found = {text: reading_of(text, docs[text]) for text in own if text in docs}
+        left = [text for text in own if text not in docs]
+        if left:
+            found |= zip(left, self._tagger.read(left, names=names), strict=True)
+        return found
 
     def _question_intents(self, batch: Sequence[SCKInput]) -> list[Mapping[str, float]]:
         if self._encoder is None:
