@@ -102,10 +102,11 @@ def tagged_mentions(doc: Doc) -> list[Mention]:
         The entities whose type names a thing (no dates, no numbers), in order.
     """
     found = []
+    text = doc.text  # joined anew from its tokens each time
     for entity in doc.ents:
         if entity.label_ not in NAMING_TYPES:
             continue
-        mention = _trimmed(doc.text, entity.start_char, entity.end_char, entity.label_)
+        mention = _trimmed(text, entity.start_char, entity.end_char, entity.label_)
         if mention is not None:
             found.append(mention)
     return found

@@ -8,8 +8,10 @@ say) reads question, sentence and evidence.
 from __future__ import annotations
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import NamedTuple, TypeVar
+from heapq import nsmallest
+from typing import Generic, NamedTuple, TypeVar
 
 from guardrail.types import (
     Category,
@@ -183,27 +185,38 @@ class _Index:
     """Evidence by its words, to find what is nearest to a sentence."""
 
     def __init__(self, evidence: Sequence[Evidence]) -> None:
-        self._triples = [(one, _words(one.text)) for one in evidence if isinstance(one, Triple)]
+        triples = [one for one in evidence if isinstance(one, Triple)]
+        self._triples = _Nearest(triples, [one.text for one in triples])
         pieces = [
             piece for one in evidence if isinstance(one, Passage) for piece in split(one.text)
         ]
-        self._pieces = [(piece, _words(piece)) for piece in dict.fromkeys(pieces)]
+        pieces = list(dict.fromkeys(pieces))
+        self._pieces = _Nearest(pieces, pieces)
 
     def nearest(self, sentence: str) -> tuple[tuple[Triple, ...], tuple[str, ...]]:
         """Triples and passage sentences that share most words, in the order they came."""
         words = _words(sentence)
         return (
-            tuple(_best(self._triples, words, MAX_TRIPLES)),
-            tuple(_best(self._pieces, words, MAX_PASSAGE_SENTENCES)),
+            tuple(self._triples.best(words, MAX_TRIPLES)),
+            tuple(self._pieces.best(words, MAX_PASSAGE_SENTENCES)),
         )
 
 
-def _best(
-    items: Sequence[tuple[Item, frozenset[str]]], words: frozenset[str], most: int
-) -> list[Item]:
-    shared = [(len(words & own), place) for place, (_, own) in enumerate(items)]
-    top = sorted((each for each in shared if each[0]), key=lambda each: (-each[0], each[1]))[:most]
-    return [items[place][0] for place in sorted(place for _, place in top)]
+class _Nearest(Generic[Item]):
+    """Items by the words of their texts; only those that share a word are looked at."""
+
+    def __init__(self, items: Sequence[Item], texts: Sequence[str]) -> None:
+        self._items = items
+        self._places: dict[str, list[int]] = defaultdict(list)
+        for place, text in enumerate(texts):
+            for word in _words(text):
+                self._places[word].append(place)
+
+    def best(self, words: frozenset[str], most: int) -> list[Item]:
+        """The items that share most of these words, in the order they came."""
+        shared = Counter(place for word in words for place in self._places.get(word, ()))
+        top = nsmallest(most, shared, key=lambda place: (-shared[place], place))
+        return [self._items[place] for place in sorted(top)]
 
 
 def _words(text: str) -> frozenset[str]:
