@@ -18,13 +18,21 @@ from typing import Annotated, Any
 
 import typer
 
+from guardrail.benchmarks.conner_likelihoods import KeptLikelihoods
 from guardrail.benchmarks.conner_selection import Selection, run_selection
 from guardrail.benchmarks.conner_trials import Text, Trial, pieces, read_rows, trials
 from guardrail.benchmarks.telling import teller
 from guardrail.models import open_model
-from judges.base import CausalLM, TokenLikelihoods
+from judges.base import CausalLM
 from judges.causal_lm import create_causal_lm
-from judges.conner import ConnerInput, ConnerModels, ConnerScorer, ConnerSettings, Perspective
+from judges.conner import (
+    ConnerInput,
+    ConnerModels,
+    ConnerReport,
+    ConnerScorer,
+    ConnerSettings,
+    Perspective,
+)
 from judges.encoder import create_encoder
 from judges.registry import create_nli
 
@@ -37,6 +45,9 @@ COST_WORDS = 300
 
 Data = Annotated[Path, typer.Option(help="Folder that holds conner/*.jsonl.gz.")]
 Causal = Annotated[str | None, typer.Option(help="local, transformers:…, llama:… or openai:…")]
+Kept = Annotated[
+    Path | None, typer.Option(help="Likelihoods told so far; further ones are added to it.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 app = typer.Typer(add_completion=False)
@@ -47,10 +58,14 @@ def sensitivity(
     context: typer.Context,
     data: Annotated[Path | None, typer.Option(help="Folder that holds conner/*.jsonl.gz.")] = None,
     causal_lm: Causal = None,
+    likelihoods_file: Kept = None,
     rows: Annotated[int | None, typer.Option(min=2, help="At most so many rows a file.")] = None,
     perspective: Annotated[
         list[Perspective] | None, typer.Option(help="Only these; may be repeated.")
     ] = None,
+    judge_alone: Annotated[
+        bool, typer.Option(help="Let the judge read sentences that stand in their evidence, too.")
+    ] = False,
     group: Annotated[list[str] | None, typer.Option(help="Only nq or only wow.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -59,7 +74,7 @@ def sensitivity(
         return
     if data is None:
         raise typer.BadParameter("name the folder of the data with --data")
-    models = _models(causal_lm)
+    models = _models(causal_lm, likelihoods_file)
     asked = set(perspective or Perspective)
     if models.causal is None:
         asked -= set(LIKELIHOODS)
@@ -75,7 +90,8 @@ def sensitivity(
             continue
         texts = [text for file in files for text in read_rows(data, file)[:rows]]
         for trial in trials(texts, asked):
-            for line in run_trial(models, trial, [text.knowledge for text in texts]):
+            pool = [text.knowledge for text in texts]
+            for line in run_trial(models, trial, pool, word_for_word=not judge_alone):
                 tell({"data": name} | line)
         if name == "nq":
             for line in reference_correlations(models, texts, asked):
@@ -95,13 +111,13 @@ def selection(
     seed: Annotated[int, typer.Option(help="Chooses questions and samples.")] = 1,
     model: Annotated[str, typer.Option(help="Draws the samples: local, openai:…")] = "local",
     causal_lm: Annotated[str, typer.Option(help="Tells likelihoods.")] = "local",
+    likelihoods_file: Kept = None,
     as_json: AsJson = False,
 ) -> None:
     """Choose one of r sampled knowledge texts by Q_know and print what that gains (Table 8)."""
     plan = Selection(rows=rows, samples=samples, seed=seed, model=model)
-    table = run_selection(
-        plan, read_rows(data, "nq"), open_model(model), _models(causal_lm), samples_file
-    )
+    models = _models(causal_lm, likelihoods_file)
+    table = run_selection(plan, read_rows(data, "nq"), open_model(model), models, samples_file)
     typer.echo(json.dumps(table.rows()) if as_json else table.text())
 
 
@@ -116,7 +132,7 @@ def cost(
     texts = [text for text in read_rows(data, "nq") if len(text.knowledge.split()) <= COST_WORDS]
     batch = [_whole(text) for text in (texts * (1 + rows // len(texts)))[:rows]]
     scorer = ConnerScorer(
-        _models(causal_lm, remember=False),
+        _models(causal_lm, keep=False),
         irrelevant_pool=[text.knowledge for text in texts],
     )
     scorer.score(batch[:2])
@@ -134,13 +150,17 @@ def cost(
     typer.echo(f"batch speed-up              {statistics.fmean(used) / together:.2f}")
 
 
-def run_trial(models: ConnerModels, trial: Trial, pool: Sequence[str]) -> list[dict[str, Any]]:
+def run_trial(
+    models: ConnerModels, trial: Trial, pool: Sequence[str], *, word_for_word: bool = True
+) -> list[dict[str, Any]]:
     """Score a trial; a pair counts when the spoilt text's score is strictly lower.
 
     A pair without one of its two values counts as one whose score did not fall.
     """
     begin = time.perf_counter()
-    settings = ConnerSettings(perspectives=frozenset({trial.perspective}))
+    settings = ConnerSettings(
+        perspectives=frozenset({trial.perspective}), word_for_word=word_for_word
+    )
     scorer = ConnerScorer(models, settings, irrelevant_pool=pool)
     rows = [row for pair in trial.pairs for row in pair]
     causal = trial.perspective in LIKELIHOODS
@@ -173,22 +193,30 @@ def run_trial(models: ConnerModels, trial: Trial, pool: Sequence[str]) -> list[d
 def reference_correlations(
     models: ConnerModels, texts: Sequence[Text], asked: set[Perspective]
 ) -> list[dict[str, Any]]:
-    """Spearman correlation with the authors' own values, where the data has them."""
-    both = {Perspective.COHERENCE_SENTENCE, Perspective.COHERENCE_PARAGRAPH} & asked
-    scorer = ConnerScorer(models, ConnerSettings(perspectives=frozenset(both)))
-    rows = [
-        ConnerInput(query=text.query, knowledge=text.knowledge, sentences=text.sentences)
-        for text in texts
-    ]
-    reports = scorer.score(rows)
+    """Spearman correlation with the authors' own values, where the data has them.
+
+    Perplexity is that of the texts' openings, coherence that of whole texts.
+    """
+
+    def reports(perspective: Perspective, parts: Sequence[tuple[str, ...]]) -> list[ConnerReport]:
+        chosen = frozenset({perspective} & asked)
+        scorer = ConnerScorer(models, ConnerSettings(perspectives=chosen))
+        rows = [
+            ConnerInput(query=text.query, knowledge=text.knowledge, sentences=own)
+            for text, own in zip(texts, parts, strict=True)
+        ]
+        return scorer.score(rows)
+
+    openings = reports(Perspective.COHERENCE_SENTENCE, [text.opening for text in texts])
+    wholes = reports(Perspective.COHERENCE_PARAGRAPH, [text.sentences for text in texts])
     perplexities = [
         (statistics.fmean(report.perplexities), text.perplexity)
-        for report, text in zip(reports, texts, strict=True)
+        for report, text in zip(openings, texts, strict=True)
         if report.perplexities and text.perplexity is not None
     ]
     coherences = [
         (report.coherence_paragraph.value, text.coherence)
-        for report, text in zip(reports, texts, strict=True)
+        for report, text in zip(wholes, texts, strict=True)
         if report.coherence_paragraph.value is not None and text.coherence is not None
     ]
     found = (("sentence perplexity", perplexities, 0.6), ("paragraph coherence", coherences, None))
@@ -216,30 +244,15 @@ def spearman(pairs: Sequence[tuple[float, float]]) -> float:
     return float(np.corrcoef(ranks(first), ranks(second))[0, 1])
 
 
-class _Remembered:
-    """A causal model whose likelihoods are kept, because trials share texts."""
-
-    def __init__(self, model: CausalLM) -> None:
-        self._model = model
-        self._found: dict[tuple[str, str], TokenLikelihoods] = {}
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    def loglikelihoods(self, pairs: Sequence[tuple[str, str]]) -> list[TokenLikelihoods]:
-        new = list(dict.fromkeys(pair for pair in pairs if pair not in self._found))
-        if new:
-            self._found |= dict(zip(new, self._model.loglikelihoods(new), strict=True))
-        return [self._found[pair] for pair in pairs]
-
-
-def _models(causal_lm: str | None, *, remember: bool = True) -> ConnerModels:
+def _models(
+    causal_lm: str | None, likelihoods: Path | None = None, *, keep: bool = True
+) -> ConnerModels:
     encoder = create_encoder()
     causal: CausalLM | None = None
     if causal_lm is not None:
-        causal = create_causal_lm(causal_lm, progress=teller("likelihoods"))
-        causal = _Remembered(causal) if remember else causal
+        causal = create_causal_lm(causal_lm)
+        if keep:
+            causal = KeptLikelihoods(causal, likelihoods, teller("likelihoods"))
     return ConnerModels(
         nli=create_nli("onnx"), encoder=encoder, relevance=encoder, discourse=encoder, causal=causal
     )

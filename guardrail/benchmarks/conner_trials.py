@@ -11,7 +11,7 @@ import random
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from guardrail.sentences import split_sentences
 from judges.conner import Aggregation, ConnerInput, ConnerReport, Perspective
@@ -25,10 +25,17 @@ PIECE_WORDS = 100
 NAME = re.compile(r"(?<![.!?] )(?<!^)\b[A-Z][a-z]+(?: [A-Z][a-z]+)*\b")
 NUMBER = re.compile(r"\b\d+\b")
 SENTENCES_FOR_ORDER = 4
+OPENING_WORDS = 300
+"""Words of a text whose sentence likelihoods are told, as the released script of eq. 5 cuts it; a
+few passages are so long that they would take most of the time."""
+NO_PASSAGE = "no_passages_used"
+"""Stands in the dialogue files where the speaker used no knowledge; such rows are left out."""
+TURN = " [SEP] "
+"""Stands between the turns of a dialogue."""
 
 
 class Text(NamedTuple):
-    """A row of the data."""
+    """A row of the data; the query of a dialogue is all its turns."""
 
     query: str
     knowledge: str
@@ -36,6 +43,19 @@ class Text(NamedTuple):
     topic: str = ""
     perplexity: float | None = None
     coherence: float | None = None
+    answer_kind: Literal["span", "open"] = "span"
+
+    @property
+    def opening(self) -> tuple[str, ...]:
+        """The sentences that begin within the first 300 words."""
+        kept: list[str] = []
+        words = 0
+        for sentence in self.sentences:
+            if words >= OPENING_WORDS:
+                break
+            kept.append(sentence)
+            words += len(sentence.split())
+        return tuple(kept)
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -60,7 +80,7 @@ class Trial(NamedTuple):
 
 
 def read_rows(data: Path, name: str) -> list[Text]:
-    """Read one file of the data."""
+    """Read one file of the data: questions with span answers, or dialogues with open ones."""
     with gzip.open(data / "conner" / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
         raw = [json.loads(line) for line in lines]
     return [
@@ -71,8 +91,10 @@ def read_rows(data: Path, name: str) -> list[Text]:
             row["topic"],
             row.get("reference_sentence_ppl"),
             row.get("reference_paragraph_coherence"),
+            "open" if name.startswith("wow") else "span",
         )
         for row in raw
+        if row["knowledge"] != NO_PASSAGE
     ]
 
 
@@ -143,14 +165,14 @@ def _paragraph_coherence(texts: Sequence[Text]) -> Trial:
 
 
 def _validity(texts: Sequence[Text]) -> Trial:
-    """Another row's answer."""
+    """Another row's answer.
+
+    An open answer is read against the knowledge and the gold answer, as in the released script.
+    """
     return Trial(
         Perspective.VALIDITY,
         [
-            (
-                _row(text, answer=text.answer, reference=text.answer),
-                _row(text, answer=other.answer, reference=text.answer),
-            )
+            (_answered(text, text.answer), _answered(text, other.answer))
             for text, other in zip(texts, _others(texts), strict=True)
             if text.answer.casefold() != other.answer.casefold()
         ],
@@ -160,12 +182,15 @@ def _validity(texts: Sequence[Text]) -> Trial:
 
 
 def _sentence_coherence(texts: Sequence[Text]) -> Trial:
-    """Words shuffled within each sentence."""
+    """Words shuffled within each sentence of the opening."""
     generator = random.Random(SEED)
     return Trial(
         Perspective.COHERENCE_SENTENCE,
         [
-            (_row(text), _row(text, sentences=_words_shuffled(text.sentences, generator)))
+            (
+                _row(text, sentences=text.opening),
+                _row(text, sentences=_words_shuffled(text.opening, generator)),
+            )
             for text in texts
         ],
         {"sentence coherence": lambda report: report.coherence_sentence.value},
@@ -174,7 +199,11 @@ def _sentence_coherence(texts: Sequence[Text]) -> Trial:
 
 
 def _helpfulness(texts: Sequence[Text]) -> Trial:
-    """Another row's passage, before the score is clipped at 0."""
+    """Another row's passage, before the score is clipped at 0.
+
+    Of a dialogue the last turn is the question, as in the released script.
+    """
+    asked = [text._replace(query=text.query.split(TURN)[-1]) for text in texts]
     return Trial(
         Perspective.HELPFULNESS,
         [
@@ -182,7 +211,7 @@ def _helpfulness(texts: Sequence[Text]) -> Trial:
                 _row(text, answer=text.answer),
                 _row(text._replace(knowledge=other.knowledge), answer=text.answer),
             )
-            for text, other in zip(texts, _others(texts), strict=True)
+            for text, other in zip(asked, _others(texts), strict=True)
         ],
         {"helpfulness": lambda report: report.helpfulness_unclipped.value},
         0.85,
@@ -220,6 +249,13 @@ def _row(
         answer=answer,
         reference=reference,
     )
+
+
+def _answered(text: Text, answer: str) -> ConnerInput:
+    """A row with an answer and what its validity needs."""
+    evidence = (text.knowledge,) if text.answer_kind == "open" else ()
+    row = _row(text, evidence=evidence, answer=answer, reference=text.answer)
+    return row.model_copy(update={"answer_kind": text.answer_kind})
 
 
 def _factuality_pair(

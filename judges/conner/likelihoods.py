@@ -11,6 +11,7 @@ from judges.base import TokenLikelihoods
 from judges.conner.report import ConnerSettings
 
 __all__ = [
+    "first_words",
     "helpfulness",
     "informativeness",
     "informativeness_pair",
@@ -35,10 +36,14 @@ def sentence_coherence(perplexities: Sequence[float]) -> float:
 
 def informativeness_pair(query: str, knowledge: str, settings: ConnerSettings) -> tuple[str, str]:
     """The prefix and the continuation whose likelihood eq. 5 needs."""
-    words = knowledge.split()
-    if len(words) > settings.informativeness_words:
-        knowledge = " ".join(words[: settings.informativeness_words])
+    knowledge = first_words(knowledge, settings.informativeness_words)
     return f"{settings.informativeness_prompt}\n\n{query}\n\n", knowledge
+
+
+def first_words(text: str, count: int) -> str:
+    """The first ``count`` words of a text; a shorter one as it is."""
+    words = text.split()
+    return text if len(words) <= count else " ".join(words[:count])
 
 
 def informativeness(likelihoods: TokenLikelihoods) -> float | None:

@@ -55,9 +55,12 @@ class ConnerSettings(Value):
     Attributes:
         aggregation: Over sentences, in eq. 1.
         evidence_per_sentence: The most relevant pieces of evidence read per sentence.
+        word_for_word: Whether a sentence that stands in its evidence word for word is taken as
+            entailed, in eq. 1, without asking the judge.
         perplexity_cap: A sentence's perplexity counts as at most this.
         informativeness_words: Knowledge is cut to this many words for eq. 5.
         informativeness_prompt: Stands before the question in eq. 5.
+        helpfulness_words: Knowledge is cut to this many words for eq. 6.
         irrelevant_samples: Number u of irrelevant knowledge texts in eq. 6.
         seed: Chooses the irrelevant texts.
         weights: γ of eq. 9.
@@ -66,9 +69,11 @@ class ConnerSettings(Value):
 
     aggregation: Aggregation = Aggregation.MIN
     evidence_per_sentence: int = Field(default=5, ge=1)
+    word_for_word: bool = True
     perplexity_cap: float = Field(default=200.0, ge=1.0)
     informativeness_words: int = Field(default=300, ge=1)
     informativeness_prompt: str = "Generate a Wikipedia to answer the given question."
+    helpfulness_words: int = Field(default=500, ge=1)
     irrelevant_samples: int = Field(default=5, ge=1)
     seed: int = 0
     weights: QualityWeights = QualityWeights()
@@ -85,7 +90,8 @@ class ConnerInput(Value):
         evidence: Texts to check it against; empty where there are none.
         answer: The answer whose generation the knowledge should help (eq. 6), and the one
             judged for validity (eq. 7, 8).
-        reference: The gold answer a* of eq. 7.
+        reference: The gold answer a* of eq. 7; for an open answer one more piece of evidence, as
+            in the released script.
         answer_kind: ``span`` for a short answer (eq. 7), ``open`` for a sentence (eq. 8).
     """
 

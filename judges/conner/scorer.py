@@ -18,6 +18,7 @@ from judges.base import (
 )
 from judges.conner.factuality import aggregate, choose_evidence, sentence_factuality
 from judges.conner.likelihoods import (
+    first_words,
     helpfulness,
     informativeness,
     informativeness_pair,
@@ -147,6 +148,7 @@ class ConnerScorer:
             judged = sentence_factuality(
                 self.models.nli,
                 [(row.sentences, pieces) for row, pieces in zip(rows, evidence, strict=True)],
+                word_for_word=self.settings.word_for_word,
             )
         except GuardrailError as error:
             return [_no_factuality(str(error))] * len(rows)
@@ -220,13 +222,14 @@ class ConnerScorer:
         irrelevant = irrelevant_knowledge(pool, row.query, row.knowledge, self.settings)
         sentences = row.sentences if self._asked(Perspective.COHERENCE_SENTENCE) else ()
         informative = self._asked(Perspective.INFORMATIVENESS)
+        words = self.settings.helpfulness_words
         return _Plan(
             sentences=tuple(("", sentence) for sentence in sentences),
             knowledge=informativeness_pair(row.query, row.knowledge, self.settings)
             if informative
             else None,
-            helped=_answer_pair(row, row.knowledge) if asks else None,
-            unhelped=tuple(_answer_pair(row, text) for text in irrelevant) if asks else (),
+            helped=_answer_pair(row, row.knowledge, words) if asks else None,
+            unhelped=tuple(_answer_pair(row, text, words) for text in irrelevant) if asks else (),
         )
 
     def _from_likelihoods(
@@ -306,7 +309,8 @@ class _Plan(NamedTuple):
         return [*self.sentences, *single, *self.unhelped]
 
 
-def _answer_pair(row: ConnerInput, knowledge: str) -> tuple[str, str]:
+def _answer_pair(row: ConnerInput, knowledge: str, words: int) -> tuple[str, str]:
+    knowledge = first_words(knowledge, words)
     return f"{knowledge}\n\nQuestion: {row.query}\n\nAnswer:", f" {row.answer}"
 
 
@@ -314,7 +318,8 @@ def _validity_pairs(row: ConnerInput) -> list[Pair]:
     if not row.answer:
         return []
     if row.answer_kind == "open":
-        return [Pair(premise=piece, hypothesis=row.answer) for piece in row.evidence]
+        pieces = (*row.evidence, row.reference) if row.reference else row.evidence
+        return [Pair(premise=piece, hypothesis=row.answer) for piece in pieces]
     if not row.reference:
         return []
     return [Pair(premise=f"{row.query} {row.reference}", hypothesis=f"{row.query} {row.answer}")]

@@ -1,14 +1,19 @@
 """CONNER's benchmark: its spoilt twins, what counts as a failure, and knowledge selection."""
 
+import gzip
+import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from guardrail.benchmarks.conner import run_trial, spearman
+from guardrail.benchmarks.conner_likelihoods import KeptLikelihoods
 from guardrail.benchmarks.conner_selection import Selection, run_selection
-from guardrail.benchmarks.conner_trials import Text, pieces, trials
+from guardrail.benchmarks.conner_trials import Text, pieces, read_rows, trials
 from guardrail.errors import ConfigError
 from guardrail.models import LocalModel
+from judges.base import TokenLikelihoods
 from judges.causal_lm import TransformersCausalLM
 from judges.conner import ConnerModels, Perspective
 from judges.encoder import create_encoder
@@ -54,6 +59,56 @@ def test_passages_are_read_in_pieces_of_whole_sentences() -> None:
     sentence = "One two three four five six seven eight nine ten."
     assert [len(piece.split()) for piece in pieces(" ".join([sentence] * 25))] == [100, 100, 50]
     assert pieces("") == []
+
+
+def test_rows_without_a_passage_are_left_out_and_dialogues_have_open_answers(
+    tmp_path: Path,
+) -> None:
+    rows = [
+        {"topic": "t", "query": "Hi. [SEP] Who?", "knowledge": "Ada wrote it.", "answer": "Ada!"},
+        {"topic": "t", "query": "Oh?", "knowledge": "no_passages_used", "answer": "Yes."},
+        {"topic": "t", "query": "Why?", "knowledge": "It was new.", "answer": "It was new."},
+    ]
+    (tmp_path / "conner").mkdir()
+    with gzip.open(tmp_path / "conner" / "wow_seen.jsonl.gz", "wt", encoding="utf-8") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
+    texts = read_rows(tmp_path, "wow_seen")
+    assert [text.answer for text in texts] == ["Ada!", "It was new."]
+    helped, valid = trials(texts, {Perspective.HELPFULNESS, Perspective.VALIDITY})[::-1]
+    assert [right.query for right, _ in helped.pairs] == ["Who?", "Why?"]
+    right, wrong = valid.pairs[0]
+    assert (right.answer_kind, right.evidence, right.reference) == (
+        "open",
+        ("Ada wrote it.",),
+        "Ada!",
+    )
+    assert (wrong.answer, wrong.reference) == ("It was new.", "Ada!")
+
+
+def test_sentence_likelihoods_are_those_of_the_opening() -> None:
+    text = TEXTS[0]._replace(knowledge=" ".join(["One two three four five."] * 100))
+    assert (len(text.sentences), len(text.opening)) == (100, 60)
+
+
+def test_a_stopped_run_goes_on_with_the_likelihoods_it_had(tmp_path: Path) -> None:
+    class Counted:
+        name = "counted"
+        asked: list[tuple[str, str]] = []  # noqa: RUF012
+
+        def loglikelihoods(self, pairs: Sequence[tuple[str, str]]) -> list[TokenLikelihoods]:
+            self.asked += pairs
+            return [TokenLikelihoods((end,), (-float(len(end)),)) for _, end in pairs]
+
+    file = tmp_path / "likelihoods.jsonl"
+    model = Counted()
+    KeptLikelihoods(model, file).loglikelihoods([("a", "b"), ("a", "b"), ("", "bcd")])
+    again = KeptLikelihoods(model, file)
+    told = again.loglikelihoods([("a", "b"), ("", "bcd"), ("", "x")])
+    assert [one.logprobs for one in told] == [(-1.0,), (-3.0,), (-1.0,)]
+    assert model.asked == [("", "bcd"), ("a", "b"), ("", "x")]
+    file.write_text("[1]\n")
+    with pytest.raises(ConfigError, match="likelihoods"):
+        KeptLikelihoods(model, file)
 
 
 def test_a_pair_without_a_value_has_not_fallen() -> None:

@@ -117,6 +117,43 @@ def test_only_the_most_similar_evidence_is_read():
     assert scorer.score([row])[0].factuality.value == pytest.approx(0.9)
 
 
+def test_a_sentence_of_the_evidence_is_entailed_unread():
+    said = "Not all of it is true. Rome is  old."
+    row = ConnerInput(
+        query="q", knowledge="Rome is old.", sentences=("Rome is old.",), evidence=("e", said)
+    )
+    # The table has no verdict: asking it would raise.
+    (report,) = ConnerScorer(ConnerModels(nli=TableJudge({}))).score([row])
+    assert report.factuality.value == 1.0
+    assert report.sentences[0].evidence == said
+    denied = TableJudge({("e", "Rome is old."): (0.3, 0.7, 0.0), (said, "Rome is old."): (0, 1, 0)})
+    settings = ConnerSettings(word_for_word=False)
+    (report,) = ConnerScorer(ConnerModels(nli=denied), settings).score([row])
+    assert report.factuality.value == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize("evidence", ["It is false that Rome is old.", "Rome is old. in parts"])
+def test_a_part_of_a_sentence_is_not_stated(evidence):
+    row = ConnerInput(query="q", knowledge="k", sentences=("Rome is old",), evidence=(evidence,))
+    judge = TableJudge({(evidence, "Rome is old"): (0.1, 0.1, 0.8)})
+    (report,) = ConnerScorer(ConnerModels(nli=judge)).score([row])
+    assert report.factuality.value == pytest.approx(0.1)
+
+
+def test_the_piece_that_states_a_sentence_is_read_before_more_similar_ones():
+    row = ConnerInput(
+        query="q",
+        knowledge="an apple is red.",
+        sentences=("an apple is red.",),
+        evidence=("apples are red", "bananas are yellow.\nan apple is red."),
+    )
+    scorer = ConnerScorer(
+        ConnerModels(nli=TableJudge({}), encoder=ListedEncoder()),
+        ConnerSettings(evidence_per_sentence=1),
+    )
+    assert scorer.score([row])[0].factuality.value == 1.0
+
+
 def test_sentence_coherence_is_the_mean_inverse_perplexity_with_a_cap():
     row = ConnerInput(query="", knowledge="aa bb xx", sentences=("aa", "bb", "xx"))
     scorer = ConnerScorer(ConnerModels(causal=LetterModel()), ConnerSettings(perplexity_cap=5))
@@ -148,6 +185,14 @@ def test_helpfulness_compares_with_irrelevant_knowledge(knowledge, raw):
     assert report.helpfulness.value == pytest.approx(raw)
 
 
+def test_helpfulness_reads_the_first_words_of_knowledge():
+    settings = ConnerSettings(helpfulness_words=2)
+    scorer = ConnerScorer(ConnerModels(causal=LetterModel()), settings, irrelevant_pool=["! p r"])
+    (report,) = scorer.score([ConnerInput(query="?", knowledge="p r !", answer="x")])
+    # The knowledge loses its "!", the irrelevant text keeps it.
+    assert report.helpfulness_unclipped.value == pytest.approx(1 - math.log(8) / math.log(4))
+
+
 def test_helpfulness_below_zero_is_clipped_and_kept():
     scorer = ConnerScorer(ConnerModels(causal=LetterModel()), irrelevant_pool=["!"])
     (report,) = scorer.score([ConnerInput(query="?", knowledge="no", answer="x")])
@@ -169,6 +214,15 @@ def test_validity_of_span_and_open_answers():
     )
     reports = ConnerScorer(ConnerModels(nli=judge)).score([span, free])
     assert [report.validity.value for report in reports] == pytest.approx([0.6, 0.9])
+
+
+def test_the_gold_answer_is_evidence_for_an_open_answer():
+    judge = TableJudge({("e", "a"): (0.2, 0.8, 0.0), ("gold", "a"): (0.7, 0.3, 0.0)})
+    row = ConnerInput(
+        query="q", knowledge="k", answer="a", answer_kind="open", evidence=("e",), reference="gold"
+    )
+    (report,) = ConnerScorer(ConnerModels(nli=judge)).score([row])
+    assert report.validity.value == pytest.approx(0.7)
 
 
 ALL = ConnerModels(
