@@ -1,8 +1,9 @@
-"""Who and what a value is told of: the named subject of its clause and the verb that governs it.
+"""Who and what a value is told of: the subject of its clause and the verb that governs it.
 
 A value that stands in a sentence supports a triple only where the clause it stands in speaks of
 the triple's subject, and not where a verb of another relation governs it: who was born in London
-need not have lived there. A clause about *her mother* speaks of somebody else than her.
+need not have lived there. A clause about *her mother* speaks of somebody else than her, and where
+she was born as *a daughter of Orazio* is not where he was.
 """
 
 from __future__ import annotations
@@ -13,7 +14,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from guardrail.matching import Match
 from guardrail.naming import Span
 from guardrail.values import fold, stem, tokenise, word_set
-from guardrail.vocabulary import STOP_WORDS, can_word, cues, governs, is_related, ties
+from guardrail.vocabulary import (
+    STOP_WORDS,
+    can_word,
+    cues,
+    describes_entity,
+    governs,
+    is_personal,
+    is_related,
+    ties,
+)
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -22,6 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["in_clause"]
 
 SUBJECTS = frozenset({"nsubj", "nsubjpass"})
+
+PERSONAL = word_set("he she")
 
 POINTERS = word_set("there here where its his her their")
 """Words that stand for someone or somewhere named outside their clause, beside pronouns."""
@@ -32,6 +44,8 @@ class _Clause(NamedTuple):
 
     Attributes:
         named: The subject is a name, and nothing points to another clause.
+        subjects: Where its subject stands, if that is a name; empty where it is *he* or *she*,
+            None for any other subject.
         words: Folded words of the clause, those of clauses inside it left out.
         related: The noun, where its subject is somebody's *mother* or *teacher*.
         bearer: Folded names of that person, as in *her father (was) William Godwin*.
@@ -39,16 +53,18 @@ class _Clause(NamedTuple):
 
     named: bool
     words: frozenset[str]
+    subjects: tuple[Span, ...] | None = None
     related: str | None = None
     bearer: frozenset[str] = frozenset()
 
 
-def in_clause(doc: Doc, matches: Sequence[Match]) -> list[Match]:
+def in_clause(doc: Doc, matches: Sequence[Match], topic: str | None = None) -> list[Match]:
     """Take values from triples that their clause does not speak of.
 
     Args:
         doc: The parsed answer.
         matches: The triples found in one of its sentences.
+        topic: Label of the entity that *he* or *she* stands for there.
 
     Returns:
         The matches in the same order. One of which every value stands in a clause that names
@@ -56,16 +72,16 @@ def in_clause(doc: Doc, matches: Sequence[Match]) -> list[Match]:
         value of which every word for its property stands in such a clause; one of which every
         value is governed by a verb of another relation is ``other``.
     """
-    clauses: dict[int, _Clause] = {}
+    clauses = _Clauses(topic)
     return [_placed(doc, match, clauses) for match in matches]
 
 
-def _placed(doc: Doc, match: Match, clauses: dict[int, _Clause]) -> Match:
+def _placed(doc: Doc, match: Match, clauses: _Clauses) -> Match:
     if match.subject not in ("explicit", "antecedent", "open"):
         return match
     if not match.value_spans:
         roots = [_root(doc, span) for span in match.cue_spans]
-        if roots and all(one and _of_relation(doc, _clause(one, clauses), match) for one in roots):
+        if roots and all(one and _of_relation(doc, clauses.around(one), match) for one in roots):
             return match._replace(subject="foreign")
         return match
     own: list[Span] = []
@@ -74,7 +90,7 @@ def _placed(doc: Doc, match: Match, clauses: dict[int, _Clause]) -> Match:
         token = _root(doc, span)
         if token is None:
             own.append(span)
-        elif _speaks_of_another(doc, _clause(token, clauses), match):
+        elif _speaks_of_another(doc, clauses, match, token):
             told_of_another = True
         elif not _governed_otherwise(token, match):
             own.append(span)
@@ -82,8 +98,7 @@ def _placed(doc: Doc, match: Match, clauses: dict[int, _Clause]) -> Match:
         return match
     if own:
         return match._replace(value_spans=tuple(own))
-    subject = "foreign" if told_of_another else "other"
-    return match._replace(value_share=0.0, value_spans=(), finer=None, subject=subject)
+    return match.told_of("foreign" if told_of_another else "other")
 
 
 def _root(doc: Doc, span: Span) -> ParsedToken | None:
@@ -91,24 +106,42 @@ def _root(doc: Doc, span: Span) -> ParsedToken | None:
     return None if found is None or not len(found) else found.root
 
 
-def _clause(token: ParsedToken, clauses: dict[int, _Clause]) -> _Clause | None:
-    """The innermost clause with its own subject that a token stands in."""
-    head = _clause_head(token)
-    if head is None:
-        return None
-    if head.i not in clauses:
+class _Clauses:
+    """The clauses of a sentence, each looked at once.
+
+    Args:
+        topic: Label of the entity that *he* or *she* stands for.
+    """
+
+    def __init__(self, topic: str | None) -> None:
+        self.topic = topic
+        self._found: dict[int, _Clause] = {}
+
+    def around(self, token: ParsedToken) -> _Clause | None:
+        """The innermost clause with its own subject that a token stands in."""
+        head = _clause_head(token)
+        if head is None:
+            return None
+        if head.i not in self._found:
+            self._found[head.i] = self._read(head)
+        return self._found[head.i]
+
+    def _read(self, head: ParsedToken) -> _Clause:
         subjects = [child for child in head.children if child.dep_ in SUBJECTS]
         parts = [
             part
             for part in head.subtree
             if (near := _clause_head(part)) is not None and near.i == head.i
         ]
-        named = any(one.pos_ == "PROPN" for one in subjects) and not any(
-            part.pos_ == "PRON" or part.lower_ in POINTERS for part in parts
-        )
+        proper = any(one.pos_ == "PROPN" for one in subjects)
+        named = proper and not any(part.pos_ == "PRON" or part.lower_ in POINTERS for part in parts)
+        places: tuple[Span, ...] | None = None
+        if proper:
+            places = tuple((one.left_edge.idx, _end(one.right_edge)) for one in subjects)
+        elif self.topic and all(one.lower_ in PERSONAL for one in subjects):
+            places = ()
         words = {one.folded for part in parts for one in tokenise(part.text)}
-        clauses[head.i] = _Clause(named, frozenset(words), *_related(head, subjects))
-    return clauses[head.i]
+        return _Clause(named, frozenset(words), places, *_related(head, subjects))
 
 
 def _related(
@@ -145,16 +178,58 @@ def _clause_head(token: ParsedToken) -> ParsedToken | None:
     return None
 
 
-def _speaks_of_another(doc: Doc, clause: _Clause | None, match: Match) -> bool:
-    """Whether a clause is about a relation, or a name, that is not the subject of the triple."""
+def _speaks_of_another(doc: Doc, clauses: _Clauses, match: Match, value: ParsedToken) -> bool:
+    """Whether a clause is about a relation, or a name, that is not the subject of the triple.
+
+    What is told of persons one at a time is told of the clause's own subject, or of the name that
+    the value hangs on or that hangs on it. Other facts may be told of any name in the clause.
+    """
+    clause = clauses.around(value)
     if _of_relation(doc, clause, match):
         return True
-    if clause is None or not clause.named or match.subject == "open":
+    if clause is None or match.subject == "open":
         return False
     triple = match.triple
-    names = _names(doc, match)
-    initials = "".join(name[0] for name in (fold(triple.subject)).split() if name[:1].isalnum())
-    return not clause.words & (names | {initials})
+    if clause.named:
+        names = _names(doc, match)
+        short = "".join(name[0] for name in fold(triple.subject).split() if name[:1].isalnum())
+        if not clause.words & (names | {short}):
+            return True
+    if match.inverse or clause.subjects is None or not is_personal(triple.property):
+        return False
+    if any(start <= value.idx < end for start, end in clause.subjects):
+        return False
+    if clause.subjects:
+        own = any(
+            start < last and first < end
+            for start, end in clause.subjects
+            for first, last in match.subject_spans
+        )
+    else:
+        own = triple.subject == clauses.topic
+    if own and describes_entity(triple.property):
+        return _hangs_on_another(value, match)
+    return not own and not any(
+        start <= one.idx < end
+        for one in (value, *value.ancestors, *value.subtree)
+        for start, end in match.subject_spans
+    )
+
+
+def _hangs_on_another(value: ParsedToken, match: Match) -> bool:
+    """Whether what somebody is called stands beside another name: *Orazio, a painter*."""
+    for one in value.ancestors:
+        if one.dep_ == "attr":
+            return False  # *was an Indian who was a painter*: said of the subject
+        if one.pos_ == "PROPN":
+            return not any(start <= one.idx < end for start, end in match.subject_spans)
+        if one.pos_ in ("VERB", "AUX") and one.dep_ not in ("relcl", "acl"):
+            return False
+    return False
+
+
+def _end(token: ParsedToken) -> int:
+    return token.idx + len(token.text)
 
 
 def _of_relation(doc: Doc, clause: _Clause | None, match: Match) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Set
 from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.citations import ParsedText
 from guardrail.clauses import in_clause
 from guardrail.coreference import Subject, genders, subjects_of
+from guardrail.directions import told_otherwise
 from guardrail.matching import EvidenceIndex, Match
 from guardrail.naming import NO_NAMES, SentenceTokens
 from guardrail.passages import PassageIndex, PassageSupport
@@ -20,6 +22,10 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
 
 __all__ = ["AttributionRequest", "Draft", "drafts_of"]
+
+MARKER_START = re.compile(r"\[([^\[\],]{1,200}), (?=[^\[\]:]{1,200}: )")
+"""What opens a marker: an entity, and a property before a colon."""
+IDENTIFIER = re.compile(r"[QPL]\d+")
 
 
 class AttributionRequest(NamedTuple):
@@ -78,7 +84,11 @@ def drafts_of(number: int, request: AttributionRequest, doc: Doc) -> list[Draft]
         question = fold(request.question)
         asked = next((label for label in subjects if fold(label) in question), None)
     stretches = split_sentences(request.answer.clean)
-    tokens = [SentenceTokens.of(stretch.text, stretch.start) for stretch in stretches]
+    entities = {name for one in triples for name in (one.subject, one.subject_id) if name}
+    tokens = [
+        SentenceTokens.of(_without_ruins(stretch.text, entities), stretch.start)
+        for stretch in stretches
+    ]
     traced = subjects_of(
         doc,
         stretches,
@@ -97,18 +107,49 @@ def drafts_of(number: int, request: AttributionRequest, doc: Doc) -> list[Draft]
             phrases=tuple(factual_phrases(doc, stretch.start, stretch.end)),
             subject=subject,
             claim=is_claim(stretch.text),
-            matches=tuple(
-                in_clause(
-                    doc,
-                    index.matches(
-                        sentence,
-                        topic=subject.topic,
-                        foreign=subject.foreign,
-                        pronoun=subject.pronoun,
-                    ),
-                )
-            ),
+            matches=tuple(_matches(index, doc, sentence, subject)),
             passages=tuple(reader.nearest(sentence)),
         )
         for stretch, sentence, subject in zip(stretches, tokens, traced, strict=True)
     ]
+
+
+def _matches(
+    index: EvidenceIndex, doc: Doc, sentence: SentenceTokens, subject: Subject
+) -> list[Match]:
+    """The triples found in a sentence, without what it tells of others or the other way round."""
+    found = index.matches(
+        sentence, topic=subject.topic, foreign=subject.foreign, pronoun=subject.pronoun
+    )
+    return [
+        match.told_of("other")
+        if told_otherwise(
+            doc.text, sentence, match.triple.property, match.value_spans, match.subject_spans
+        )
+        else match
+        for match in in_clause(doc, found, subject.topic)
+    ]
+
+
+def _without_ruins(text: str, entities: Set[str]) -> str:
+    """Blank markers that could not be read, offsets kept: what they list is no prose.
+
+    Models leave brackets open and nest them. From where a bracket names an entity to where it is
+    closed, or to the sentence's end, no value counts as stated; its phrases lack support.
+    """
+    parts = []
+    position = 0
+    for match in MARKER_START.finditer(text):
+        entity = match.group(1)
+        if match.start() < position or not (entity in entities or IDENTIFIER.fullmatch(entity)):
+            continue
+        depth = 0
+        end = len(text)
+        for place in range(match.start(), len(text)):
+            depth += (text[place] == "[") - (text[place] == "]")
+            if depth == 0:
+                end = place + 1
+                break
+        parts += [text[position : match.start()], " " * (end - match.start())]
+        position = end
+    return "".join(parts) + text[position:]

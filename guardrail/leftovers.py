@@ -20,12 +20,22 @@ LONG_WORD = 6
 
 
 class Leftover(NamedTuple):
-    """A factual phrase, or the part of it, that no accepted triple accounts for."""
+    """A factual phrase, or the part of it, that no accepted triple accounts for.
+
+    Attributes:
+        text: The phrase.
+        start: Offset in the answer.
+        end: Offset past its end.
+        kind: What it tells.
+        certain: True for a date of which an accepted triple holds less, say the year alone:
+            what is lacking is known then, and no judge needs to doubt it.
+    """
 
     text: str
     start: int
     end: int
     kind: PhraseKind
+    certain: bool = False
 
 
 def leftovers(
@@ -46,6 +56,7 @@ def leftovers(
     if topic is not None:
         covered += names_in(sentence, topic)
     finer = {(match.finer.start, match.finer.end) for match in kept if match.finer}
+    finer -= {span for match in kept if not match.finer for span in match.value_spans}
     covered = [span for span in covered if span not in finer]
     words = {token.stem for token in tokenise(topic or "")}
     for match in kept:
@@ -70,7 +81,7 @@ def leftovers(
         if phrase.kind in (PhraseKind.DATE, PhraseKind.NUMBER):
             start, end = phrase.start, phrase.end
         text = phrase.text[start - phrase.start : end - phrase.start]
-        found.append(Leftover(text, start, end, phrase.kind))
+        found.append(Leftover(text, start, end, phrase.kind, (start, end) in finer))
     return found
 
 
@@ -115,7 +126,7 @@ def unsupported(
         supported: Some evidence was accepted.
         limits: The thresholds.
     """
-    if not supported:
+    if not supported or any(phrase.certain for phrase in left):
         return True
     kinds = {phrase.kind for phrase in left}
     if judgement is None:

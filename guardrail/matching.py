@@ -10,49 +10,24 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from guardrail.naming import (
-    NO_NAMES,
-    Name,
-    SentenceTokens,
-    Span,
-    initials,
-    name_of,
-    named_in,
-    numeral,
-    runs,
-)
+from guardrail.naming import NO_NAMES, SentenceTokens, Span, name_of, named_in, runs
+from guardrail.occurrences import find_value, in_title, inside, within
 from guardrail.types import Triple
-from guardrail.values import (
-    Agreement,
-    Date,
-    Token,
-    agreement,
-    number_of,
-    same_number,
-    word_set,
-)
+from guardrail.values import Date
 from guardrail.vocabulary import (
     RECORDS,
-    STOP_WORDS,
     cues,
-    describes_entity,
     inverse_cues,
+    is_nationality,
+    is_personal,
+    is_tie,
     property_words,
 )
 
-__all__ = ["EvidenceIndex", "Match"]
+__all__ = ["NEAR", "EvidenceIndex", "Match"]
 
-ABOUT = word_set("about around approximately nearly almost over circa roughly some ca c")
-YES = frozenset({"yes", "true"})
-NO = frozenset({"no", "false"})
-
-FIRST_SURE_YEAR = 1000
-"""Smaller numbers are read as years only where a held date and the word before them say so."""
-
-BEFORE_YEARS = frozenset({"in", "c", "ca", "around", "about", "circa", "year", "ad", "of", "since"})
-
-NOT_THE_HEAD = word_set("vice deputy assistant associate acting honorary former pseudo anti ex sub")
-"""Words before a noun that make something else of it: a vice president is no president."""
+NEAR = 25
+"""Characters between a property's word and a value that stands beside it."""
 
 MIN_VALUE_SHARE = 0.5
 """Share of a value's content words that must stand in a sentence for the value to count."""
@@ -88,6 +63,16 @@ class Match(NamedTuple):
     def spans(self) -> tuple[Span, ...]:
         """All places in the sentence that the triple accounts for."""
         return self.value_spans + self.cue_spans + self.subject_spans
+
+    def told_of(self, subject: str) -> Match:
+        """The match without its value, which the sentence tells of something else.
+
+        Args:
+            subject: ``foreign`` or ``other``.
+        """
+        return self._replace(
+            value_share=0.0, value_spans=(), finer=None, subject=subject, inverse=False
+        )
 
 
 class EvidenceIndex:
@@ -142,10 +127,19 @@ class EvidenceIndex:
         for word in sentence.by_stem:
             near |= self._by_word.get(word, set())
         subjects = dict.fromkeys(self.triples[number].subject for number in sorted(near))
-        named = named_in(sentence, subjects, self._names)
+        whole = self._whole_names(sentence, near)
+        named = {
+            label: kept
+            for label, spans in named_in(sentence, subjects, self._names).items()
+            if (kept := tuple(span for span in spans if not _opens(span, _others(whole, label))))
+        }
         found = []
         for number in sorted(near):
-            match = self._match(sentence, number, topic, foreign, named)
+            triple = self.triples[number]
+            # *He was fathered by Wollert Konow*: the name is his father's, who was called like him.
+            namesake = pronoun and topic == triple.subject == triple.value
+            seen = {} if namesake and is_tie(triple.property) else named
+            match = self._match(sentence, number, topic, foreign, seen, whole)
             if match is not None:
                 found.append(match)
         if named or (pronoun and topic in self.subjects):
@@ -169,6 +163,20 @@ class EvidenceIndex:
             one.value == triple.subject for one in self.triples if one.subject == topic
         )
 
+    def _whole_names(
+        self, sentence: SentenceTokens, near: Iterable[int]
+    ) -> dict[str, tuple[Span, ...]]:
+        """Where names of two words or more stand as the evidence writes them, by label."""
+        names = {self.triples[number].subject: self._subjects[number] for number in near}
+        names |= {self.triples[number].value: self._values[number] for number in near}
+        return {
+            label: spans
+            for label, name in names.items()
+            if len(name.tokens) > 1
+            and name.tokens[0].text[:1].isupper()
+            and (spans := runs(sentence, name.tokens))
+        }
+
     def _match(
         self,
         sentence: SentenceTokens,
@@ -176,6 +184,7 @@ class EvidenceIndex:
         topic: str | None,
         foreign: bool,
         named: dict[str, tuple[Span, ...]],
+        whole: Mapping[str, tuple[Span, ...]],
     ) -> Match | None:
         triple, value = self.triples[number], self._values[number]
         subject_spans = named.get(triple.subject, ())
@@ -185,20 +194,32 @@ class EvidenceIndex:
                 subject = "antecedent"
             elif foreign:
                 subject = "foreign"
-        itself = triple.value == triple.subject or property_words(triple.property) in RECORDS
-        share, spans, finer = _find_value(sentence, value, triple, () if itself else subject_spans)
-        inverse = False
-        if share < 1.0 and subject == "explicit" and topic is not None and triple.value == topic:
-            share, spans, inverse = 1.0, (), True
-        wanted = cues(triple.property) | inverse_cues(triple.property)
-        period = sentence.lifetime(property_words(triple.property))
-        cue_spans: tuple[Span, ...] = ((period[0], period[0]),) if period else ()
-        cue_spans += tuple(
-            (sentence.tokens[place].start, sentence.tokens[place].end)
-            for word in sorted(wanted)
-            for place in sentence.by_stem.get(word, ())
-            if not _inside(sentence.tokens[place], subject_spans)
+        words = property_words(triple.property)
+        itself = words in RECORDS or (
+            triple.value == triple.subject and not is_tie(triple.property)
         )
+        others = _others(whole, triple.value)
+        # A piece of somebody's name is nobody else's; one of a place may be, or of a list.
+        personal = is_tie(triple.property) or is_personal(triple.property)
+        share, spans, finer = find_value(
+            sentence, value, triple, () if itself else subject_spans, others if personal else ()
+        )
+        inverse = False
+        if share < 1.0 and subject == "explicit" and topic == triple.value != triple.subject:
+            share, spans, inverse = 1.0, (), True
+        cue_spans = _cue_spans(sentence, triple.property, subject_spans)
+        if spans:
+            spans = tuple(
+                span
+                for span in spans
+                if not (is_nationality(triple.property) and in_title(sentence, span, value, words))
+                and not (
+                    is_personal(triple.property)
+                    and within(span, others)
+                    and not _led_by(cue_spans, span)
+                )
+            )
+            share = share if spans else 0.0
         if share < MIN_VALUE_SHARE:
             share, spans = 0.0, ()
         if share == 0.0 and not cue_spans:
@@ -208,162 +229,30 @@ class EvidenceIndex:
         )
 
 
-def _find_value(
-    sentence: SentenceTokens, value: Name, triple: Triple, subject_spans: tuple[Span, ...]
-) -> tuple[float, tuple[Span, ...], Date | None]:
-    """How much of a value stands in a sentence: share, places, finer date."""
-    if value.date is not None:
-        dated = _find_date(sentence, value.date)
-        if dated[1] or value.number is None:
-            return dated
-        return _find_number(sentence, value.number)
-    word = triple.value.strip().lower()
-    if word in YES or word in NO:
-        return _find_truth(sentence, triple, word in YES)
-    if not value.tokens:
-        return 0.0, (), None
-    whole = tuple(
-        span
-        for span in runs(sentence, value.tokens) or initials(sentence, value.tokens)
-        if not _within(span, subject_spans)
-    )
-    if whole:
-        return 1.0, whole, None
-    if value.number is not None:
-        return _find_number(sentence, value.number)
-    other = tuple(
-        (token.start, token.end)
-        for name in value.others
-        for place in sentence.by_folded.get(name, ())
-        if not _inside(token := sentence.tokens[place], subject_spans)
-        and (name != "us" or token.text.isupper())
-        and not _opens_name(sentence, place)
-    )
-    if other:
-        return 1.0, other, None
-    part_of_name = _name_part(sentence, value, subject_spans)
-    if part_of_name:
-        return 1.0, part_of_name, None
-    head = _head(sentence, value, triple)
-    if head:
-        return 1.0, head, None
-    spans: list[Span] = []
-    hits = 0.0
-    for number, part in enumerate(value.tokens):
-        places = [
-            place
-            for place in sentence.by_stem.get(part.stem, ())
-            if not _inside(sentence.tokens[place], subject_spans)
-            and not (
-                len(value.tokens) == 1
-                and sentence.tokens[place].folded != part.folded
-                and _opens_name(sentence, place)
-            )
-        ]
-        if not places and numeral(part, number):
-            return 0.0, (), None  # Bahram III is not Bahram I in part
-        if places:
-            hits += 1.0
-            found = [sentence.tokens[place] for place in places]
-            spans += [(token.start, token.end) for token in found]
-    return hits / len(value.tokens), tuple(sorted(set(spans))), None
+def _others(whole: Mapping[str, tuple[Span, ...]], label: str) -> tuple[Span, ...]:
+    """Where whole names of anything but one label stand."""
+    return tuple(span for other, spans in whole.items() if other != label for span in spans)
 
 
-def _opens_name(sentence: SentenceTokens, place: int) -> bool:
-    """Whether a capitalised word follows: the *Italian Socialist Party* makes nobody Italian."""
-    here, after = sentence.tokens[place], sentence.tokens[place + 1 : place + 2]
-    return bool(after) and after[0].start - here.end == 1 and after[0].text[:1].isupper()
+def _opens(span: Span, longer: Iterable[Span]) -> bool:
+    """Whether a name opens a longer one of something else: *Tokugawa shogunate*."""
+    return any(start == span[0] and span[1] < end for start, end in longer)
 
 
-def _head(sentence: SentenceTokens, value: Name, triple: Triple) -> tuple[Span, ...]:
-    """Where the noun stands that a description specifies: a *travel writer* is a *writer*."""
-    words = triple.value.split()
-    if (
-        len(words) < 2
-        or not triple.value.islower()
-        or not all(word.isalpha() for word in words)
-        or not describes_entity(triple.property)
-        or NOT_THE_HEAD & set(words)
-    ):
-        return ()
-    noun = value.tokens[-1].folded
-    return tuple(
-        (token.start, token.end)
-        for form in (noun, f"{noun}s")
-        for place in sentence.by_folded.get(form, ())
-        if (token := sentence.tokens[place]).text.islower()
-    )
-
-
-def _name_part(
-    sentence: SentenceTokens, value: Name, subject_spans: tuple[Span, ...]
+def _cue_spans(
+    sentence: SentenceTokens, label: str, subject_spans: Sequence[Span]
 ) -> tuple[Span, ...]:
-    """Where the first or last name of a person stands alone: ``Orazio`` or ``Gentileschi``."""
-    if not 2 <= len(value.tokens) <= 4 or not all(part.text[:1].isupper() for part in value.tokens):
-        return ()
-    names = {part.folded for part in value.tokens}
-    spans = []
-    for part in (value.tokens[-1], value.tokens[0]):
-        if numeral(part, value.tokens.index(part)):
-            continue
-        for place in sentence.by_folded.get(part.folded, ()):
-            token = sentence.tokens[place]
-            beside = sentence.tokens[max(0, place - 1) : place + 2]
-            alone = all(
-                one.folded in names or one.folded in STOP_WORDS or not one.text[:1].isupper()
-                for one in beside
-            )
-            if token.text[:1].isupper() and alone and not _inside(token, subject_spans):
-                spans.append((token.start, token.end))
-    return tuple(spans)
-
-
-def _find_date(sentence: SentenceTokens, held: Date) -> tuple[float, tuple[Span, ...], Date | None]:
-    for date in sentence.dates:
-        relation = agreement(date, held)
-        if relation is not Agreement.CONFLICT:
-            finer = date if relation is Agreement.FINER else None
-            return 1.0, ((date.start, date.end),), finer
-    if 0 < held.year < FIRST_SURE_YEAR:
-        for place in sentence.by_folded.get(str(held.year), ()):
-            if place and sentence.tokens[place - 1].folded in BEFORE_YEARS:
-                token = sentence.tokens[place]
-                return 1.0, ((token.start, token.end),), None
-    return 0.0, (), None
-
-
-def _find_number(
-    sentence: SentenceTokens, held: float
-) -> tuple[float, tuple[Span, ...], Date | None]:
-    for place, token in enumerate(sentence.tokens):
-        for length in (3, 2, 1):
-            run = sentence.tokens[place : place + length]
-            told = number_of(run)
-            if told is None:
-                continue
-            before = sentence.tokens[max(0, place - 2) : place]
-            about = any(word.folded in ABOUT for word in before)
-            if same_number(told, held, about=about):
-                return 1.0, ((token.start, run[-1].end),), None
-    return 0.0, (), None
-
-
-def _find_truth(
-    sentence: SentenceTokens, triple: Triple, holds: bool
-) -> tuple[float, tuple[Span, ...], Date | None]:
-    spans = tuple(
+    """Where words stand that name a property, or a life span in brackets that gives its date."""
+    period = sentence.lifetime(property_words(label))
+    brackets: tuple[Span, ...] = ((period[0], period[0]),) if period else ()
+    return brackets + tuple(
         (sentence.tokens[place].start, sentence.tokens[place].end)
-        for word in sorted(cues(triple.property))
+        for word in sorted(cues(label) | inverse_cues(label))
         for place in sentence.by_stem.get(word, ())
+        if not inside(sentence.tokens[place], subject_spans)
     )
-    if spans and sentence.negated != holds:
-        return 1.0, spans, None
-    return 0.0, (), None
 
 
-def _inside(token: Token, spans: Iterable[Span]) -> bool:
-    return any(start <= token.start and token.end <= end for start, end in spans)
-
-
-def _within(span: Span, spans: Iterable[Span]) -> bool:
-    return any(start <= span[0] and span[1] <= end for start, end in spans)
+def _led_by(cue_spans: Sequence[Span], value: Span) -> bool:
+    """Whether a property's word stands right before a value: *born in Memphis, Tennessee*."""
+    return any(0 <= value[0] - end <= NEAR for _, end in cue_spans)

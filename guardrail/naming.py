@@ -15,6 +15,7 @@ from guardrail.vocabulary import STOP_WORDS
 
 __all__ = [
     "NO_NAMES",
+    "PARTICLES",
     "Name",
     "SentenceTokens",
     "Span",
@@ -30,6 +31,16 @@ Span = tuple[int, int]
 
 NO_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 """Where no entity has other names than its label."""
+
+PARTICLES = word_set("von van der den zu de di da la le du del della bin ibn al")
+"""Words inside a name that are written small."""
+
+TITLES = word_set(
+    "mr mrs ms miss sir dame lord lady dr doctor professor saint king queen prince princess "
+    "emperor empress pope president senator general captain colonel major count countess duke "
+    "duchess baron baroness earl father mother brother sister aunt uncle"
+)
+"""Words written with a capital before a name that are no part of it."""
 
 NEGATIONS = word_set("not no non never neither nor without isnt arent wasnt doesnt")
 QUALIFIER = re.compile(r"\s*\([^()]*\)\s*$")
@@ -150,17 +161,49 @@ def names_in(sentence: SentenceTokens, label: str) -> tuple[Span, ...]:
     )
     if whole:
         return whole
+    known = frozenset(part.folded for part in name.tokens)
     parts = [
         (token.start, token.end)
         for part in name.tokens
         for place in sentence.by_folded.get(part.folded, ())
-        if (token := sentence.tokens[place]).text[:1].isupper() or len(name.tokens) == 1
+        if len(name.tokens) == 1
+        or (
+            (token := sentence.tokens[place]).text[:1].isupper()
+            and not _in_other_name(sentence, place, known)
+        )
     ]
     surname = name.tokens[-1].folded in sentence.by_folded
     needed = 1 if surname or len(name.tokens) <= 2 else len(name.tokens) / 2
     if len(set(parts)) < needed:
         return ()
     return tuple(sorted(set(parts)))
+
+
+def _in_other_name(sentence: SentenceTokens, place: int, known: frozenset[str]) -> bool:
+    """Whether a piece of a name stands in somebody else's: the *Pearl* of *Ruth Pearl*.
+
+    Args:
+        sentence: The sentence.
+        place: Of the piece among its tokens.
+        known: Folded words of the whole name, and so none of another one.
+    """
+    tokens = sentence.tokens
+    for step in (-1, 1):
+        here = place
+        while 0 <= here + step < len(tokens):
+            first, second = (here - 1, here) if step < 0 else (here, here + 1)
+            here += step
+            initial = len(tokens[first].text) == 1
+            if tokens[second].start - tokens[first].end not in (1, 1 + initial):
+                break  # a comma, or the 's of an owner, stands between
+            word = tokens[here]
+            if word.folded in known or word.folded in PARTICLES or len(word.text) == 1:
+                continue
+            titled = word.folded in STOP_WORDS | TITLES
+            if word.text[:1].isupper() and not titled and not word.text.isupper():
+                return True
+            break  # a title, or letters such as FC, make no other name
+    return False
 
 
 def _without_middle(sentence: SentenceTokens, parts: Sequence[Token]) -> tuple[Span, ...]:

@@ -103,7 +103,7 @@ NATIONS: dict[str, str] = {
     "african americans": "african-american black african",
     "male": "man boy",
     "female": "woman girl",
-    "human": "person people man woman",
+    "human": "person",
     "democratic party": "democrat democratic",
     "republican party": "republican",
     "association football": "football footballer soccer",

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from guardrail.matching import Match
+from guardrail.matching import NEAR, Match
 from guardrail.naming import SentenceTokens, Span
 from guardrail.phrases import Phrase, PhraseKind
 from guardrail.types import NLIScores, Triple
@@ -19,6 +19,7 @@ from guardrail.vocabulary import (
     cues,
     describes_entity,
     is_functional,
+    is_personal,
     needs_word,
     property_words,
 )
@@ -33,9 +34,6 @@ __all__ = [
     "settled",
     "touches",
 ]
-
-NEAR = 25
-"""Characters between a property's word and a value that stands beside it."""
 
 PLACE_PREPOSITIONS = word_set("in at near on from outside was is")
 """Words before a place that a sentence tells."""
@@ -170,7 +168,7 @@ def _accept(match: Match, score: NLIScores | None, limits: Thresholds) -> bool:
 
 def _unworded(match: Match) -> bool:
     """Whether the word is missing without which prose does not state the triple's property."""
-    return not match.cue_spans and not match.inverse and needs_word(match.triple.property)
+    return not match.cue_spans and needs_word(match.triple.property)
 
 
 def is_name(value: str) -> bool:
@@ -200,10 +198,16 @@ def _outdone(match: Match, kept: Sequence[Match]) -> bool:
 
 
 def _part_of_name(match: Match, other: Match) -> bool:
-    """Whether a value is found in nothing but pieces of a longer value of another triple."""
+    """Whether a value is found in nothing but pieces of a longer value of another triple.
+
+    The word of its property makes it one of its own; where that is told of persons, the word has
+    to stand right before: *born in Memphis, Tennessee*, but not *born in 1950 and taught at the
+    University of Memphis*.
+    """
     return (
         other.value_share >= 1.0
-        and not match.cue_spans
+        and not (match.cue_spans and not is_personal(match.triple.property))
+        and _cue_distance(match) > NEAR
         and other.triple.value != match.triple.value
         and all(
             any(

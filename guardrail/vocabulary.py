@@ -24,7 +24,12 @@ __all__ = [
     "governs",
     "inverse_cues",
     "is_functional",
+    "is_language",
+    "is_nationality",
+    "is_personal",
+    "is_place",
     "is_related",
+    "is_tie",
     "needs_word",
     "property_words",
     "ties",
@@ -40,7 +45,7 @@ STOP_WORDS = word_set(
 )
 
 BORN = "born birth came birthplace native b birthday hail hails originally"
-DIED = "died dead death deceased dies passed killed d die ended lost lies"
+DIED = "died dead death deceased dies passed killed d die ended lost lies fatal"
 WED = "married marry wife husband spouse wed marriage widow widower consort bride wedding"
 CHILD = "child children son daughter sons daughters father mother fathered parent eldest heir"
 PARENT = "parent parents father mother son daughter child dad mom offspring"
@@ -60,7 +65,8 @@ CUES: dict[str, str] = {
     "manner of death": DIED + " suicide murdered assassinated accident natural",
     "place of burial": "buried burial interred grave tomb rests cemetery entombed",
     "spouse": WED + " partner",
-    "cohabitant": "lived partner relationship companion cohabited lover",
+    "unmarried partner": "partner lover household lived relationship companion dated cohabited",
+    "cohabitant": "household lived partner relationship companion cohabited lover",
     "child": CHILD,
     "children": CHILD,
     "father": PARENT,
@@ -205,9 +211,12 @@ KIN = frozenset(
 
 TIES = KIN | {
     "student of", "student", "doctoral advisor", "doctoral student", "influenced by",
-    "professional or sports partner", "unmarried partner",
+    "professional or sports partner", "unmarried partner", "significant other",
 }  # fmt: skip
 """Relations of one person to another."""
+
+WORDED = TIES - {"influenced by"}
+"""Ties that no sentence states without a word for them; influence is told in many ways."""
 
 EVENTS = frozenset(
     {
@@ -217,6 +226,17 @@ EVENTS = frozenset(
     }
 )  # fmt: skip
 """What happens to somebody once."""
+
+PERSONAL = EVENTS | {
+    "occupation", "profession", "country of citizenship", "nationality", "ethnic group",
+    "sex or gender", "noble title", "military rank", "position held", "field of work", "religion",
+    "family", "noble family", "educated at", "alma mater", "academic degree", "employer",
+    "member of", "member of political party", "residence", "work location", "ancestral home",
+    "award received", "military branch", "languages spoken written or signed", "native language",
+}  # fmt: skip
+"""What is told of one person at a time: not of whoever else the clause names."""
+
+NATIONALITIES = frozenset({"country of citizenship", "nationality", "citizenship"})
 
 LANGUAGES = ("languages spoken", "native language")
 
@@ -287,13 +307,39 @@ def describes_entity(label: str) -> bool:
     return property_words(label) in DESCRIBING
 
 
+def is_personal(label: str) -> bool:
+    """Whether a property tells of one person what its clause says of its own subject."""
+    return property_words(label) in PERSONAL
+
+
+def is_tie(label: str) -> bool:
+    """Whether a property joins one person to another."""
+    return property_words(label) in TIES
+
+
+def is_language(label: str) -> bool:
+    """Whether a property tells a language that somebody knows."""
+    return property_words(label).startswith(LANGUAGES)
+
+
+def is_place(label: str) -> bool:
+    """Whether a property tells where something is or somebody was, which no adjective tells."""
+    return not {"place", "location", "residence"}.isdisjoint(property_words(label).split())
+
+
+def is_nationality(label: str) -> bool:
+    """Whether a property tells the country that somebody is a citizen of."""
+    return property_words(label) in NATIONALITIES
+
+
 def needs_word(label: str) -> bool:
     """Whether prose states a property only with a word for it.
 
-    So it is with family ties, facts on names, and languages: an *Italian painter* speaks any.
+    So it is with ties between persons, birth, death and burial, facts on names, and languages: an
+    *Italian painter* speaks any, and who went somewhere in 1980 was not born there and then.
     """
     words = property_words(label)
-    return words in KIN or words in RECORDS or words.startswith(LANGUAGES)
+    return words in WORDED or words in EVENTS or words in RECORDS or is_language(label)
 
 
 def governs(word: str, label: str) -> bool:

@@ -223,12 +223,12 @@ def test_an_adjective_tells_neither_a_language_nor_within_a_name_a_country() -> 
     )
     triples = tuple(Triple(subject=ARTEMISIA, property=p, value=v) for p, v in facts)
 
-    def told(text: str) -> set[str]:
+    def names(text: str) -> set[str]:
         return {name for name, _ in cited(attribute(text, triples, Credulous()).sentences[0])}
 
-    assert told("She was an Italian painter.") == {"country of citizenship"}
-    assert told("She joined the Italian Socialist Party.") == set()
-    assert told("She spoke Italian.") & {facts[1][0], facts[2][0]}
+    assert names("She was an Italian painter.") == {"country of citizenship"}
+    assert names("She joined the Italian Socialist Party.") == set()
+    assert names("She spoke Italian.") & {facts[1][0], facts[2][0]}
 
 
 def test_a_numeral_belongs_to_the_name_it_ends() -> None:

@@ -1,0 +1,268 @@
+"""Where a value stands in a sentence: whole, in other words, in part, as a date or a number.
+
+No model takes part. A value that stands there need not be told of a triple's subject and
+property; ``guardrail.matching`` and the modules behind it decide that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from guardrail.naming import Name, SentenceTokens, Span, initials, name_of, numeral, runs
+from guardrail.types import Triple
+from guardrail.values import (
+    Agreement,
+    Date,
+    Token,
+    agreement,
+    find_dates,
+    number_of,
+    same_number,
+    word_set,
+)
+from guardrail.vocabulary import STOP_WORDS, cues, describes_entity, is_language, is_place, is_tie
+
+__all__ = ["find_value", "in_title", "inside", "within"]
+
+ABOUT = word_set("about around approximately nearly almost over circa roughly some ca c")
+YES = frozenset({"yes", "true"})
+NO = frozenset({"no", "false"})
+
+FIRST_SURE_YEAR = 1000
+"""Smaller numbers are read as years only where a held date and the word before them say so."""
+
+BEFORE_YEARS = frozenset({"in", "c", "ca", "around", "about", "circa", "year", "ad", "of", "since"})
+
+PLACING = word_set("of in to into at through throughout across within")
+"""Words before a country that tell a place, or whose something is."""
+
+KINDS = word_set(
+    "university college school institute academy church party congress senate museum hospital "
+    "prize award medal order league cup club army navy force war battle river lake island county "
+    "district city street house court minister president king queen prime company society council"
+)
+"""Words by which a name tells its kind, as no person's does: no part of it stands for the whole."""
+
+NOT_THE_HEAD = word_set("vice deputy assistant associate acting honorary former pseudo anti ex sub")
+"""Words before a noun that make something else of it: a vice president is no president."""
+
+
+def find_value(
+    sentence: SentenceTokens,
+    value: Name,
+    triple: Triple,
+    subject_spans: tuple[Span, ...],
+    others: Sequence[Span],
+) -> tuple[float, tuple[Span, ...], Date | None]:
+    """How much of a value stands in a sentence: share, places, finer date.
+
+    A piece of a whole name of something else, at one of ``others``, is no piece of the value.
+    """
+    if value.date is not None:
+        dated = _find_date(sentence, value.date, triple.value)
+        if dated[1] or value.number is None:
+            return dated
+        return _find_number(sentence, value.number)
+    word = triple.value.strip().lower()
+    if word in YES or word in NO:
+        return _find_truth(sentence, triple, word in YES)
+    if not value.tokens:
+        return 0.0, (), None
+    whole = tuple(
+        span
+        for span in runs(sentence, value.tokens) or initials(sentence, value.tokens)
+        if not _among(span, subject_spans)
+    )
+    if whole:
+        return 1.0, whole, None
+    if value.number is not None:
+        return _find_number(sentence, value.number)
+    form = tuple(
+        (token.start, token.end)
+        for name in value.others
+        for place in sentence.by_folded.get(name, ())
+        if not inside(token := sentence.tokens[place], subject_spans)
+        and (name != "us" or token.text.isupper())
+        and not _opens_name(sentence, place)
+        and not (is_place(triple.property) and not _told_as_place(sentence, place))
+    )
+    if form:
+        return 1.0, form, None
+    taken = (*subject_spans, *others)
+    # What a person shares with a relation, the family's name, names neither.
+    shared = (
+        {token.folded for token in name_of(triple.subject).tokens}
+        if is_tie(triple.property)
+        else set()
+    )
+    part_of_name = _name_part(sentence, value, taken, shared)
+    if part_of_name:
+        return 1.0, part_of_name, None
+    head = _head(sentence, value, triple)
+    if head:
+        return 1.0, head, None
+    spans: list[Span] = []
+    hits = 0.0
+    for number, part in enumerate(value.tokens):
+        places = [
+            place
+            for place in sentence.by_stem.get(part.stem, ())
+            if not inside(sentence.tokens[place], taken)
+            and part.folded not in shared
+            and not (
+                len(value.tokens) == 1
+                and sentence.tokens[place].folded != part.folded
+                and (_opens_name(sentence, place) or is_language(triple.property))
+            )
+        ]
+        if not places and numeral(part, number):
+            return 0.0, (), None  # Bahram III is not Bahram I in part
+        if places:
+            hits += 1.0
+            found = [sentence.tokens[place] for place in places]
+            spans += [(token.start, token.end) for token in found]
+    return hits / len(value.tokens), tuple(sorted(set(spans))), None
+
+
+def _told_as_place(sentence: SentenceTokens, place: int) -> bool:
+    """Whether a preposition leads to a country: *lived in the USA*, not *a French actor*."""
+    before = [token.folded for token in sentence.tokens[:place] if token.folded != "the"]
+    return bool(before) and before[-1] in ("in", "at", "from", "to", "near", "of", "across")
+
+
+def _opens_name(sentence: SentenceTokens, place: int) -> bool:
+    """Whether a capitalised word follows: the *Italian Socialist Party* makes nobody Italian."""
+    here, after = sentence.tokens[place], sentence.tokens[place + 1 : place + 2]
+    return bool(after) and after[0].start - here.end == 1 and after[0].text[:1].isupper()
+
+
+def in_title(sentence: SentenceTokens, span: Span, value: Name, label: str) -> bool:
+    """Whether a country tells a place, or what rules it or is called by it, and no nationality.
+
+    So it is in *king of Egypt*, *lived in Egypt* and *Egyptian Museum*; a *citizen of Egypt* is
+    of it, and so is somebody *from Egypt*.
+
+    Args:
+        sentence: The prepared sentence.
+        span: Where the country stands.
+        value: Its name.
+        label: The property.
+    """
+    parts = {part.folded for part in value.tokens}
+    before = [token for token in sentence.tokens if token.end <= span[0]]
+    while before and before[-1].folded in parts | {"the"}:
+        before.pop()
+    if before and before[-1].folded in PLACING:
+        return len(before) < 2 or before[-2].stem not in cues(label)
+    last = next(n for n, token in enumerate(sentence.tokens) if token.end >= span[1])
+    return _opens_name(sentence, last)
+
+
+def _head(sentence: SentenceTokens, value: Name, triple: Triple) -> tuple[Span, ...]:
+    """Where the noun stands that a description specifies: a *travel writer* is a *writer*."""
+    words = triple.value.split()
+    if (
+        len(words) < 2
+        or not triple.value.islower()
+        or not all(word.isalpha() for word in words)
+        or not describes_entity(triple.property)
+        or NOT_THE_HEAD & set(words)
+    ):
+        return ()
+    noun = value.tokens[-1].folded
+    return tuple(
+        (token.start, token.end)
+        for form in (noun, f"{noun}s")
+        for place in sentence.by_folded.get(form, ())
+        if (token := sentence.tokens[place]).text.islower()
+    )
+
+
+def _name_part(
+    sentence: SentenceTokens, value: Name, taken: Sequence[Span], shared: set[str]
+) -> tuple[Span, ...]:
+    """Where the first or last name of a person stands alone: ``Orazio`` or ``Gentileschi``."""
+    if not 2 <= len(value.tokens) <= 4 or not all(part.text[:1].isupper() for part in value.tokens):
+        return ()
+    if KINDS & {part.folded for part in value.tokens}:
+        return ()
+    names = {part.folded for part in value.tokens}
+    spans = []
+    for part in (value.tokens[-1], value.tokens[0]):
+        if numeral(part, value.tokens.index(part)) or part.folded in shared:
+            continue
+        for place in sentence.by_folded.get(part.folded, ()):
+            token = sentence.tokens[place]
+            beside = sentence.tokens[max(0, place - 1) : place + 2]
+            alone = all(
+                one.folded in names or one.folded in STOP_WORDS or not one.text[:1].isupper()
+                for one in beside
+            )
+            if token.text[:1].isupper() and alone and not inside(token, taken):
+                spans.append((token.start, token.end))
+    return tuple(spans)
+
+
+def _find_date(
+    sentence: SentenceTokens, held: Date, written: str
+) -> tuple[float, tuple[Span, ...], Date | None]:
+    # "1370-01-01" is read as the year alone, but whoever tells that very day tells no more.
+    spelt = find_dates(written)
+    for date in sentence.dates:
+        relation = agreement(date, held)
+        if relation is not Agreement.CONFLICT:
+            same = any((date.month, date.day) == (one.month, one.day) for one in spelt)
+            finer = date if relation is Agreement.FINER and not same else None
+            return 1.0, ((date.start, date.end),), finer
+    if 0 < held.year < FIRST_SURE_YEAR:
+        for place in sentence.by_folded.get(str(held.year), ()):
+            if place and sentence.tokens[place - 1].folded in BEFORE_YEARS:
+                token = sentence.tokens[place]
+                return 1.0, ((token.start, token.end),), None
+    return 0.0, (), None
+
+
+def _find_number(
+    sentence: SentenceTokens, held: float
+) -> tuple[float, tuple[Span, ...], Date | None]:
+    for place, token in enumerate(sentence.tokens):
+        for length in (3, 2, 1):
+            run = sentence.tokens[place : place + length]
+            told = number_of(run)
+            if told is None:
+                continue
+            before = sentence.tokens[max(0, place - 2) : place]
+            about = any(word.folded in ABOUT for word in before)
+            if same_number(told, held, about=about):
+                return 1.0, ((token.start, run[-1].end),), None
+    return 0.0, (), None
+
+
+def _find_truth(
+    sentence: SentenceTokens, triple: Triple, holds: bool
+) -> tuple[float, tuple[Span, ...], Date | None]:
+    spans = tuple(
+        (sentence.tokens[place].start, sentence.tokens[place].end)
+        for word in sorted(cues(triple.property))
+        for place in sentence.by_stem.get(word, ())
+    )
+    if spans and sentence.negated != holds:
+        return 1.0, spans, None
+    return 0.0, (), None
+
+
+def inside(token: Token, spans: Iterable[Span]) -> bool:
+    """Whether a token stands in one of several stretches."""
+    return any(start <= token.start and token.end <= end for start, end in spans)
+
+
+def within(span: Span, spans: Iterable[Span]) -> bool:
+    """Whether a stretch is a piece of one of several longer ones."""
+    return any(
+        start <= span[0] and span[1] <= end and end - start > span[1] - span[0]
+        for start, end in spans
+    )
+
+
+def _among(span: Span, spans: Iterable[Span]) -> bool:
+    return any(start <= span[0] and span[1] <= end for start, end in spans)

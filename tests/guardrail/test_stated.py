@@ -1,0 +1,118 @@
+"""What a sentence states of whom: values that merely stand in it are not cited."""
+
+import pytest
+
+from guardrail.types import SpanKind, Triple
+from tests.guardrail.test_attribution import ARTEMISIA, ORAZIO, Credulous, attribute
+
+
+def told(text: str, *facts: tuple[str, str, str]) -> set[tuple[str, str, str]]:
+    """Facts cited of the last sentence, whatever a judge would say."""
+    triples = tuple(Triple(subject=s, property=p, value=v) for s, p, v in facts)
+    last = attribute(text, triples, Credulous()).sentences[-1]
+    return {(one.entity, one.property, one.value) for one in last.citations}
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "stated"),
+    [
+        ("In 1593 she was a student.", "1593-07-08", False),
+        ("She was born in 1593.", "1593-07-08", True),
+        ("Artemisia Gentileschi (1593 – 1654) was a student.", "1593-07-08", True),
+    ],
+)
+def test_a_date_needs_the_word_of_its_property(text: str, value: str, stated: bool) -> None:
+    fact = (ARTEMISIA, "date of birth", value)
+    assert (fact in told(f"Artemisia Gentileschi painted. {text}", fact)) is stated
+
+
+def test_a_day_where_the_year_alone_is_held_is_marked_whatever_the_judge_says() -> None:
+    triples = (Triple(subject=ARTEMISIA, property="date of birth", value="1593-01-01"),)
+    for text, day in (("July 8, 1593", True), ("January 1, 1593", False), ("1593", False)):
+        (one,) = attribute(f"Artemisia Gentileschi was born on {text}.", triples).sentences
+        assert one.citations == (triples[0].citation,)
+        marked = [span.text for span in one.spans if span.kind is SpanKind.NA]
+        assert marked == ([text] if day else [])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "She was Prime Minister of Singapore.",
+        "She was born in 1950 and became Prime Minister of Singapore.",
+        "She joined the Singapore Academy.",
+    ],
+)
+def test_a_place_inside_a_longer_name_is_nobodys_birthplace(text: str) -> None:
+    facts = (
+        (ARTEMISIA, "place of birth", "Singapore"),
+        (ARTEMISIA, "position held", "Prime Minister of Singapore"),
+        (ARTEMISIA, "member of", "Singapore Academy"),
+    )
+    found = told(f"Artemisia Gentileschi painted. {text}", *facts)
+    assert facts[0] not in found
+    assert found
+
+
+@pytest.mark.parametrize(
+    ("text", "stated"),
+    [
+        ("Artemisia Gentileschi was king of Egypt.", False),
+        ("Artemisia Gentileschi lived in Egypt.", False),
+        ("Artemisia Gentileschi joined the Egypt Exploration Society.", False),
+        ("Artemisia Gentileschi was a citizen of Egypt.", True),
+        ("Artemisia Gentileschi was a painter from Egypt.", True),
+    ],
+)
+def test_a_country_in_a_title_or_as_a_place_is_no_nationality(text: str, stated: bool) -> None:
+    fact = (ARTEMISIA, "country of citizenship", "Egypt")
+    assert (fact in told(text, fact)) is stated
+
+
+def test_a_tie_needs_its_own_word_and_its_own_direction() -> None:
+    child, pupil = (ORAZIO, "child", ARTEMISIA), (ORAZIO, "student", ARTEMISIA)
+    assert told("Artemisia Gentileschi was a daughter of Orazio Gentileschi.", child) == {child}
+    assert told("Artemisia Gentileschi was a daughter of Orazio Gentileschi.", pupil) == set()
+    assert told("Artemisia Gentileschi was the mother of Orazio Gentileschi.", child) == set()
+    assert told("Artemisia Gentileschi married Orazio Gentileschi.", child) == set()
+
+
+def test_what_is_said_of_the_clauses_subject_is_not_said_of_whom_it_names() -> None:
+    facts = (
+        (ORAZIO, "place of birth", "Rome"),
+        (ORAZIO, "occupation", "painter"),
+        (ORAZIO, "child", ARTEMISIA),
+    )
+    text = "Artemisia Gentileschi was born in Rome and was a daughter of Orazio Gentileschi."
+    assert told(text, *facts) == {facts[2]}
+    assert facts[1] in told("She was a daughter of Orazio Gentileschi, a painter.", *facts)
+
+
+def test_half_the_name_of_another_person_names_nobody() -> None:
+    fact = (ARTEMISIA, "place of birth", "Rome")
+    assert told("Prudenzia Gentileschi was born in Rome.", fact) == set()
+    assert told("Gentileschi was born in Rome.", fact) == {fact}
+
+
+def test_no_part_of_an_institutions_name_stands_for_it() -> None:
+    fact = (ARTEMISIA, "educated at", "Stanford University")
+    (one,) = attribute(
+        "Artemisia Gentileschi was educated at the University of Rome.",
+        (Triple(subject=fact[0], property=fact[1], value=fact[2]),),
+    ).sentences
+    assert one.citations == ()
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "She painted [Artemisia Gentileschi, place of birth: Rome, father: Orazio",
+        "She painted [Q1, name: Artemisia [Q2, father: Orazio], place of birth: Rome].",
+    ],
+)
+def test_what_a_broken_marker_lists_is_not_stated(broken: str) -> None:
+    one = attribute(broken).sentences[-1]
+    assert {(citation.property, citation.value) for citation in one.citations} == {
+        ("occupation", "painter")
+    }
+    assert one.na
