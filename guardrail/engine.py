@@ -218,8 +218,8 @@ class Engine:
                 results.append(self._decided(*pair, problems, policy, spent))
         return results
 
-    def _read_ahead(self, pairs: Sequence[tuple[str, str]]) -> None:
-        read_ahead(self.parts.made_scorers, pairs)
+    def _read_ahead(self, batch: Sequence[ScoringRequest]) -> None:
+        read_ahead(self.parts.made_scorers, batch)
 
     def _fault(self, row: Row) -> Problem | None:
         limits = self.config.limits

@@ -16,6 +16,7 @@ from guardrail.config import GuardrailConfig
 from guardrail.errors import KnowledgeGraphError
 from guardrail.parts import Parts
 from guardrail.retrieval import GraphRetriever, Knowledge
+from guardrail.scoring import ScoringRequest
 from guardrail.tracing import stage
 from guardrail.types import AttributedAnswer, Problem, Triple
 
@@ -96,7 +97,7 @@ class Pipeline:
         self,
         rows: Sequence[Row],
         attributor: Callable[[], Attributor] | None = None,
-        ahead: Callable[[Sequence[tuple[str, str]]], None] | None = None,
+        ahead: Callable[[Sequence[ScoringRequest]], None] | None = None,
     ) -> list[Checked]:
         """Check n rows in one pass; a part that fails is told in the rows' problems.
 
@@ -106,8 +107,8 @@ class Pipeline:
         Args:
             rows: The rows.
             attributor: Gives what grounds them; None for the one of the parts.
-            ahead: Told the questions and clean answers before any work is done. Questions are
-                then parsed in any case: scorers read them.
+            ahead: Told the answers before any work is done, and again with what was retrieved for
+                them. Questions are then parsed in any case: scorers read them.
         """
         chosen = attributor() if attributor else self._parts.attributor
         checked = self._pass(rows, chosen, ahead)
@@ -124,7 +125,7 @@ class Pipeline:
         self,
         rows: Sequence[Row],
         attributor: Attributor,
-        ahead: Callable[[Sequence[tuple[str, str]]], None] | None,
+        ahead: Callable[[Sequence[ScoringRequest]], None] | None,
     ) -> list[Checked]:
         from guardrail.attribution import AttributionRequest
         from guardrail.phrases import parse
@@ -134,7 +135,7 @@ class Pipeline:
             answers = [_parse(row) for row in rows]
             pairs = [(row.question, one.clean) for row, one in zip(rows, answers, strict=True)]
             if ahead is not None:
-                ahead(pairs)
+                ahead([_unchecked(pair, Knowledge()) for pair in pairs])
             texts = dict.fromkeys(clean for _, clean in pairs)
             texts |= dict.fromkeys(row.question for row in rows if ahead or row.knowledge is None)
             docs = dict(zip(texts, parse(list(texts)), strict=True))
@@ -146,6 +147,8 @@ class Pipeline:
         except KnowledgeGraphError as error:
             problems.append(Problem(part="kg", message=str(error)))
             knowledge = [row.knowledge or Knowledge() for row in rows]
+        if ahead is not None:
+            ahead([_unchecked(*each) for each in zip(pairs, knowledge, strict=True)])
         clock.lap("retrieve")
         with stage("attribute"):
             attributed, failed = attributor.attribute(
@@ -191,6 +194,12 @@ class Pipeline:
         if graph is None or linker is None:
             return None
         return GraphRetriever(graph, linker, self._config.graph, self._config.limits.evidence)
+
+
+def _unchecked(pair: tuple[str, str], known: Knowledge) -> ScoringRequest:
+    question, clean = pair
+    answer = AttributedAnswer(text=clean, marked=clean)
+    return ScoringRequest(question, answer, known.evidence, known.entities)
 
 
 def _parse(row: Row) -> ParsedText:

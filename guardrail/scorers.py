@@ -131,13 +131,13 @@ class SCKGuardScorer:
         """
         self._scorer.warm_up(tagger=False)
 
-    def read_ahead(self, pairs: Sequence[tuple[str, str]]) -> None:
-        """Begin to encode n questions and answers; while they are parsed, cores are idle."""
-        Thread(target=self._encode, args=(pairs,), name="sck-ahead", daemon=True).start()
+    def read_ahead(self, batch: Sequence[ScoringRequest]) -> None:
+        """Begin to encode n answers; while they are parsed, cores are idle."""
+        Thread(target=self._encode, args=(batch,), name="sck-ahead", daemon=True).start()
 
-    def _encode(self, pairs: Sequence[tuple[str, str]]) -> None:
+    def _encode(self, batch: Sequence[ScoringRequest]) -> None:
         with suppress(JudgeError):  # ``score`` asks again, and tells
-            self._scorer.read_ahead(pairs)
+            self._scorer.read_ahead([sck_input(request) for request in batch])
 
     def score(self, batch: Sequence[ScoringRequest]) -> list[Mapping[str, Score]]:
         """Score n answers by what they were judged against, and by how they were parsed."""

@@ -110,10 +110,11 @@ class AheadScorer(Scorer, Protocol):
         """
         ...
 
-    def read_ahead(self, pairs: Sequence[tuple[str, str]]) -> None:
-        """Begin with n questions and clean answers, on a thread of its own; returns at once.
+    def read_ahead(self, batch: Sequence[ScoringRequest]) -> None:
+        """Begin with n answers, on a thread of its own; returns at once.
 
-        What fails here fails again, and is told, in ``score``.
+        Called before they are parsed, with question and clean text alone, and again when their
+        evidence and entities are known. What fails here fails again, and is told, in ``score``.
         """
         ...
 
@@ -143,11 +144,11 @@ def create_scorer(name: str, **parts: Any) -> Scorer:
     return scorer
 
 
-def read_ahead(scorers: Sequence[Scorer], pairs: Sequence[tuple[str, str]]) -> None:
-    """Let scorers that can begin with n questions and clean answers alone."""
+def read_ahead(scorers: Sequence[Scorer], batch: Sequence[ScoringRequest]) -> None:
+    """Let scorers that can begin with n answers that are not checked yet."""
     for scorer in scorers:
         if isinstance(scorer, AheadScorer):
-            scorer.read_ahead(pairs)
+            scorer.read_ahead(batch)
 
 
 async def score_answers(

@@ -120,22 +120,23 @@ class SCKScorer:
         if tagger:
             self._tagger.warm_up()
 
-    def read_ahead(
-        self, pairs: Sequence[tuple[str, str]], descriptions: Sequence[str] = ()
-    ) -> None:
-        """Encode in one batch what n questions and answers need, where the encoder remembers it.
+    def read_ahead(self, batch: Sequence[SCKInput]) -> None:
+        """Encode in one batch what n answers will need, where the encoder remembers it.
 
         Args:
-            pairs: Questions and answers.
-            descriptions: Of the answers' entities, as far as they are known.
+            batch: The answers, of which sentences and references may still be missing; without
+                entities, their questions and openings alone are encoded.
 
         Raises:
             JudgeError: The encoder failed.
         """
         if isinstance(self._encoder, AheadReader):
-            texts = [question for question, _ in pairs if question.strip()]
-            texts += [answer[:ANSWER_CHARS] for _, answer in pairs]
-            self._encoder.read_ahead([*texts, *descriptions])
+            texts = [item.question for item in batch if item.question.strip()]
+            texts += [item.answer[:ANSWER_CHARS] for item in batch]
+            for item in batch:
+                linked = names_in(item.answer, (), item.entities)
+                texts += [entity.description for entity in described(item, linked)]
+            self._encoder.read_ahead(texts)
 
     def score(
         self, batch: Sequence[SCKInput], docs: Mapping[str, Doc] | None = None
@@ -158,19 +159,18 @@ class SCKScorer:
         return reports
 
     def _pass(self, batch: Sequence[SCKInput], docs: Mapping[str, Doc]) -> list[SCKReport]:
-        pairs = [(item.question, item.answer) for item in batch]
         with ThreadPoolExecutor(1, thread_name_prefix="sck") as pool:
-            if any(text not in docs for pair in pairs for text in pair):
+            if any(text not in docs for item in batch for text in (item.question, item.answer)):
                 # The encoder works on other cores while the tagger reads.
-                pool.submit(self.read_ahead, pairs)
+                pool.submit(self.read_ahead, batch)
             readings = self._read(batch, docs)
             verdicts = attribute(batch, self._judge)
+        self.read_ahead(batch)
         names = [
             names_in(item.answer, one.answer, item.entities)
             for item, one in zip(batch, readings, strict=True)
         ]
         entities = [described(item, found) for item, found in zip(batch, names, strict=True)]
-        self.read_ahead(pairs, [one.description for own in entities for one in own])
         asked, answered = self._question_intents(batch), self._answer_intents(batch)
         cosines = self._cosines(batch, entities)
         reports = []

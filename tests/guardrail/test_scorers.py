@@ -77,7 +77,8 @@ def test_the_guardrails_parse_gives_the_scores_that_the_scorers_own_reading_give
 
 def test_a_scorer_that_cannot_begin_early_tells_so_when_it_scores() -> None:
     scorer = SCKGuardScorer(SCKScorer(create_encoder("no such folder")))
-    scorer.read_ahead([("Who was she?", "A poet.")])
     answer = AttributedAnswer(text="A poet.", marked="A poet.")
+    request = ScoringRequest("Who was she?", answer, (), ())
+    scorer.read_ahead([request])
     with pytest.raises(JudgeError, match="no such folder"):
-        scorer.score([ScoringRequest("Who was she?", answer, (), ())])
+        scorer.score([request])
