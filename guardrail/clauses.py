@@ -22,6 +22,7 @@ from guardrail.vocabulary import (
     governs,
     is_personal,
     is_related,
+    is_role,
     ties,
 )
 
@@ -34,6 +35,15 @@ __all__ = ["in_clause"]
 SUBJECTS = frozenset({"nsubj", "nsubjpass"})
 
 PERSONAL = word_set("he she")
+
+BESIDE = frozenset({"appos", "relcl", "acl"})
+"""How what is said of a name hangs on it."""
+
+MODIFIERS = frozenset({"amod", "compound", "nmod"})
+"""How a word hangs on the noun that it specifies."""
+
+POSTS = word_set("post role position office title rank job work career name status dignity")
+"""Nouns that say nothing but that what follows is what somebody is."""
 
 POINTERS = word_set("there here where its his her their")
 """Words that stand for someone or somewhere named outside their clause, beside pronouns."""
@@ -92,7 +102,7 @@ def _placed(doc: Doc, match: Match, clauses: _Clauses) -> Match:
             own.append(span)
         elif _speaks_of_another(doc, clauses, match, token):
             told_of_another = True
-        elif not _governed_otherwise(token, match):
+        elif not (_governed_otherwise(token, match) or _specifies(token, match)):
             own.append(span)
     if len(own) == len(match.value_spans):
         return match
@@ -187,15 +197,20 @@ def _speaks_of_another(doc: Doc, clauses: _Clauses, match: Match, value: ParsedT
     clause = clauses.around(value)
     if _of_relation(doc, clause, match):
         return True
-    if clause is None or match.subject == "open":
+    if match.subject == "open":
         return False
     triple = match.triple
+    personal = is_personal(triple.property) and not match.inverse
+    if personal and _hangs_on_another(value, match):
+        return True
+    if clause is None:
+        return False
     if clause.named:
         names = _names(doc, match)
         short = "".join(name[0] for name in fold(triple.subject).split() if name[:1].isalnum())
         if not clause.words & (names | {short}):
             return True
-    if match.inverse or clause.subjects is None or not is_personal(triple.property):
+    if clause.subjects is None or not personal:
         return False
     if any(start <= value.idx < end for start, end in clause.subjects):
         return False
@@ -207,25 +222,40 @@ def _speaks_of_another(doc: Doc, clauses: _Clauses, match: Match, value: ParsedT
         )
     else:
         own = triple.subject == clauses.topic
-    if own and describes_entity(triple.property):
-        return _hangs_on_another(value, match)
-    return not own and not any(
-        start <= one.idx < end
-        for one in (value, *value.ancestors, *value.subtree)
-        for start, end in match.subject_spans
-    )
+    if own:
+        return False
+    titled = [value, *value.ancestors, *(one for one in value.children if one.dep_ == "appos")]
+    return not any(start <= one.idx < end for one in titled for start, end in match.subject_spans)
 
 
 def _hangs_on_another(value: ParsedToken, match: Match) -> bool:
-    """Whether what somebody is called stands beside another name: *Orazio, a painter*."""
+    """Whether a value stands beside another name than the clause's subject: *Orazio, a painter*."""
+    below = value
     for one in value.ancestors:
-        if one.dep_ == "attr":
-            return False  # *was an Indian who was a painter*: said of the subject
-        if one.pos_ == "PROPN":
+        beside = below.dep_ in BESIDE or (
+            below.dep_ in MODIFIERS and describes_entity(match.triple.property)
+        )
+        if beside and one.pos_ == "PROPN" and one.dep_ != "attr":
             return not any(start <= one.idx < end for start, end in match.subject_spans)
         if one.pos_ in ("VERB", "AUX") and one.dep_ not in ("relcl", "acl"):
             return False
+        below = one
     return False
+
+
+def _specifies(value: ParsedToken, match: Match) -> bool:
+    """Whether what somebody is called only specifies another noun: *human anatomy*.
+
+    Nobody is what they are a member of; a *post of governor* is one.
+    """
+    if not is_role(match.triple.property):
+        return False
+    if value.dep_ in MODIFIERS:
+        return bool(value.head.pos_ == "NOUN")
+    if value.dep_ != "pobj" or value.head.lower_ != "of":
+        return False
+    noun = value.head.head
+    return noun.lower_ not in POSTS and stem(fold(noun.text)) not in cues(match.triple.property)
 
 
 def _end(token: ParsedToken) -> int:

@@ -33,7 +33,7 @@ FIRST_SURE_YEAR = 1000
 
 BEFORE_YEARS = frozenset({"in", "c", "ca", "around", "about", "circa", "year", "ad", "of", "since"})
 
-PLACING = word_set("of in to into at through throughout across within")
+PLACING = word_set("of in on to into at through throughout across within")
 """Words before a country that tell a place, or whose something is."""
 
 KINDS = word_set(

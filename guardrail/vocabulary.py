@@ -29,6 +29,7 @@ __all__ = [
     "is_personal",
     "is_place",
     "is_related",
+    "is_role",
     "is_tie",
     "needs_word",
     "property_words",
@@ -215,7 +216,7 @@ TIES = KIN | {
 }  # fmt: skip
 """Relations of one person to another."""
 
-WORDED = TIES - {"influenced by"}
+WORDED = TIES - {"influenced by"} | {"killed by"}
 """Ties that no sentence states without a word for them; influence is told in many ways."""
 
 EVENTS = frozenset(
@@ -235,6 +236,11 @@ PERSONAL = EVENTS | {
     "award received", "military branch", "languages spoken written or signed", "native language",
 }  # fmt: skip
 """What is told of one person at a time: not of whoever else the clause names."""
+
+ROLES = frozenset(
+    {"instance of", "occupation", "profession", "position held", "noble title", "military rank"}
+)
+"""Properties whose value somebody is called."""
 
 NATIONALITIES = frozenset({"country of citizenship", "nationality", "citizenship"})
 
@@ -310,6 +316,11 @@ def describes_entity(label: str) -> bool:
 def is_personal(label: str) -> bool:
     """Whether a property tells of one person what its clause says of its own subject."""
     return property_words(label) in PERSONAL
+
+
+def is_role(label: str) -> bool:
+    """Whether a property tells what somebody is called: a painter, a governor, a duke."""
+    return property_words(label) in ROLES
 
 
 def is_tie(label: str) -> bool:

@@ -116,3 +116,22 @@ def test_what_a_broken_marker_lists_is_not_stated(broken: str) -> None:
         ("occupation", "painter")
     }
     assert one.na
+
+
+@pytest.mark.parametrize(
+    ("text", "fact", "stated"),
+    [
+        ("Orazio knew Ottavia, a painter.", ("occupation", "painter"), False),
+        ("Orazio was a student of human anatomy.", ("instance of", "human"), False),
+        ("Orazio was a member of the Senate.", ("position held", "Senate"), False),
+        ("Orazio held the office of governor.", ("position held", "governor"), True),
+        ("Orazio was from the Medici Party.", ("party", "Medici Party"), True),
+        ("Orazio died in the year of the death of Tassi.", ("killed by", "Tassi"), False),
+        ("Orazio was murdered by Tassi.", ("killed by", "Tassi"), True),
+    ],
+)
+def test_what_only_stands_beside_or_specifies_another_noun_is_not_stated(
+    text: str, fact: tuple[str, str], stated: bool
+) -> None:
+    whole = (ORAZIO, *fact)
+    assert (whole in told(text.replace("Orazio", ORAZIO, 1), whole)) is stated
