@@ -40,7 +40,7 @@ from judges.training.encoder_fit import (
     fit_intent,
     statistics,
 )
-from judges.training.encoder_metrics import Calibration, calibrate, fit_temperature, measure
+from judges.training.encoder_metrics import calibrate, fit_temperature, measure
 from judges.training.encoder_model import (
     INTENT_FEATURES,
     DiscourseHead,
@@ -53,7 +53,7 @@ from judges.training.encoder_model_card import write_card
 
 __all__ = ["main"]
 
-VERSION = "1"
+VERSION = "2"
 MAX_LENGTH = 256
 """Tokens a text is cut to, as all-MiniLM-L6-v2 does."""
 
@@ -114,18 +114,11 @@ def train(data: Path, out: Path, *, work: Path | None = None) -> None:
     stretch, shift = _alignment(asked, questions, answers)
 
     shutil.copyfile(trunk_path() / "tokenizer.json", out / "tokenizer.json")
-    export(
-        Encoder(trunk, intent, discourse, stretch, shift),
-        out / "model.onnx",
-        out / "discourse.onnx",
-    )
+    parts = Encoder(trunk, intent, discourse, stretch, shift)
+    files = (out / "model.onnx", out / "discourse.onnx")
+    export(parts, *files)
     calibration = calibrate(out, held.texts, held.shuffled, MAX_LENGTH)
-    _move_bias(discourse, calibration)
-    export(
-        Encoder(trunk, intent, discourse, stretch, shift),
-        out / "model.onnx",
-        out / "discourse.onnx",
-    )
+    export(parts._replace(offset=calibration.offset), *files)
     valid = load_intents(data / "intent" / "nfcats_valid.jsonl.gz")
     metrics = measure(out, valid, held.texts, held.shuffled, MAX_LENGTH, trunk)
     description = {
@@ -207,12 +200,6 @@ def _alignment(
     answer_mean, answer_scale = statistics(answers[:, :INTENT_FEATURES])
     stretch = scale / answer_scale
     return stretch, mean - answer_mean * stretch
-
-
-def _move_bias(head: DiscourseHead, calibration: Calibration) -> None:
-    """Put the offset into the bias of the neighbour score, so that logit zero means undecided."""
-    with torch.no_grad():
-        head.last.bias[0] -= calibration.offset
 
 
 def _sizes(out: Path) -> dict[str, int]:

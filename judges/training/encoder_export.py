@@ -19,6 +19,7 @@ from onnx import TensorProto, helper, numpy_helper
 from torch import nn
 
 from judges.training.encoder_data import INTENTS
+from judges.training.encoder_fit import NEVER
 from judges.training.encoder_model import (
     HIDDEN,
     OPENING_LAYER,
@@ -35,6 +36,13 @@ INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 BLOCK = 128
 """Weights that share one scale; divides every width here."""
 
+ORDER_WEIGHT = 0.1
+"""Weight of the order of all pairs beside the picks of neighbours, chosen on texts the head was not
+fitted on; more of it helps long texts and costs short ones."""
+
+LEAST_CHOICE = 1e-6
+"""The logarithm of a pick's mean probability is taken of at least this."""
+
 OPSET = 20
 MICROSOFT = "com.microsoft"
 
@@ -50,6 +58,7 @@ class Encoder(NamedTuple):
         discourse: The discourse head.
         stretch: [768] multiplied with an answer's features, and
         shift: [768] added to them after, so that answers lie where questions do.
+        offset: Subtracted from the logit of a text, so that zero means undecided.
     """
 
     trunk: Any
@@ -57,6 +66,7 @@ class Encoder(NamedTuple):
     discourse: DiscourseHead
     stretch: NDArray[np.float32]
     shift: NDArray[np.float32]
+    offset: float = 0.0
 
 
 def export(encoder: Encoder, model: Path, discourse: Path) -> None:
@@ -101,7 +111,7 @@ def export(encoder: Encoder, model: Path, discourse: Path) -> None:
             ("sentence_state", encoder.discourse.size),
         ],
     )
-    _write_discourse(encoder.discourse, discourse)
+    _write_discourse(encoder.discourse, encoder.offset, discourse)
 
 
 class _Graph:
@@ -128,6 +138,10 @@ class _Graph:
     def integers(self, *values: int) -> str:
         """Append a constant vector of 64-bit integers."""
         return self.constant(np.array(values, np.int64))
+
+    def number(self, value: float) -> str:
+        """Append a constant number."""
+        return self.constant(np.array(value, np.float32))
 
     def linear(self, weight: Array, bias: Array, source: str, *, name: str = "") -> str:
         """Append ``source @ weight.T + bias`` with 8-bit weights; ``weight`` is [out, in].
@@ -264,39 +278,47 @@ def _intent(graph: _Graph, encoder: Encoder, features: str) -> None:
         _plain(graph, encoder.intent.last, inner, name=name)
 
 
-def _write_discourse(head: DiscourseHead, path: Path) -> None:
+def _write_discourse(head: DiscourseHead, offset: float, path: Path) -> None:
     """One text's states [s, d] to one logit.
 
-    The mean over neighbours, edges included, of how well the right one follows, plus the mean
-    over all pairs of how much better they stand in this order than in the other.
+    The head picks the next and the former of every sentence, and of the text's edge, among the
+    others: the log of how much more likely than chance the true ones are picked, plus a little of
+    the mean over all pairs of how much better they stand in this order, less the offset.
     """
     graph = _Graph()
     zero, one = graph.integers(0), graph.integers(1)
     edge = graph.constant(np.zeros((1, head.size), np.float32))
-    left = graph.add("Concat", [edge, "states"], axis=0)
-    right = graph.add("Concat", ["states", edge], axis=0)
-    follows = _pair_scores(graph, head, left, right, column=0)
-    rows = graph.add("Unsqueeze", ["states", one])
-    columns = graph.add("Unsqueeze", ["states", zero])
-    later = _pair_scores(graph, head, rows, columns, column=1)
-    ahead = graph.add("Sub", [later, graph.add("Transpose", [later], perm=[1, 0])])
-    total = graph.add("ReduceSum", [graph.add("Trilu", [ahead, one], upper=1)], keepdims=0)
-    count = graph.add("Cast", [graph.add("Size", ["states"])], to=TensorProto.FLOAT)
-    count = graph.add("Div", [count, graph.constant(np.array(head.size, np.float32))])
-    fewer = graph.add("Sub", [count, graph.constant(np.array(1, np.float32))])
-    pairs = graph.add(
-        "Mul", [graph.add("Mul", [count, fewer]), graph.constant(np.array(0.5, np.float32))]
-    )
-    pairs = graph.add("Max", [pairs, graph.constant(np.array(1, np.float32))])
-    mean = graph.add("ReduceMean", [follows], keepdims=0)
-    both = graph.add("Add", [mean, graph.add("Div", [total, pairs])])
-    graph.add("Unsqueeze", [both, zero], name="logit")
+    edged = graph.add("Concat", [edge, "states"], axis=0)
+    rows, columns = (graph.add("Unsqueeze", [edged, axis]) for axis in (one, zero))
+    scores = _pair_scores(graph, head, rows, columns)
+    follows, later = (_column(graph, scores, column) for column in (0, 1))
+    itself = graph.add("EyeLike", [follows])
+    masked = graph.add("Add", [follows, graph.add("Mul", [itself, graph.number(NEVER)])])
+    picked = graph.add("Add", [graph.add("Softmax", [masked], axis=axis) for axis in (0, 1)])
+    many = graph.integers(np.iinfo(np.int64).max)
+    others = graph.add("Slice", [picked, one, many, one])
+    rolled = graph.add("Concat", [others, graph.add("Slice", [picked, zero, one, one])], axis=1)
+    total = graph.add("ReduceSum", [graph.add("Mul", [rolled, itself])], keepdims=0)
+    places = graph.add("ReduceSum", [itself], keepdims=0)
+    choice = graph.add("Div", [total, graph.add("Mul", [places, graph.number(2)])])
+    choice = graph.add("Max", [choice, graph.number(LEAST_CHOICE)])
+    count = graph.add("Sub", [places, graph.number(1)])
+    lift = graph.add("Log", [graph.add("Mul", [choice, count])])
+    inner = graph.add("Slice", [later, graph.integers(1, 1), graph.integers(*[2**62] * 2)])
+    ahead = graph.add("Sub", [inner, graph.add("Transpose", [inner], perm=[1, 0])])
+    order = graph.add("ReduceSum", [graph.add("Trilu", [ahead, one], upper=1)], keepdims=0)
+    fewer = graph.add("Sub", [count, graph.number(1)])
+    pairs = graph.add("Mul", [graph.add("Mul", [count, fewer]), graph.number(0.5)])
+    pairs = graph.add("Max", [pairs, graph.number(1)])
+    mean = graph.add("Div", [graph.add("Mul", [order, graph.number(ORDER_WEIGHT)]), pairs])
+    logit = graph.add("Sub", [graph.add("Add", [lift, mean]), graph.number(offset)])
+    graph.add("Unsqueeze", [logit, zero], name="logit")
     states: list[str | int] = ["s", head.size]
     graph.save(path, "discourse", [("states", TensorProto.FLOAT, states)], [("logit", 0)])
 
 
-def _pair_scores(graph: _Graph, head: DiscourseHead, left: str, right: str, *, column: int) -> str:
-    """One score of every pair of states; left and right [..., d] are broadcast."""
+def _pair_scores(graph: _Graph, head: DiscourseHead, left: str, right: str) -> str:
+    """Both scores of every pair of states; left and right [..., d] are broadcast."""
     widths = graph.integers(*head.parts)
     names = {}
     for side, source in (("left", left), ("right", right)):
@@ -308,7 +330,11 @@ def _pair_scores(graph: _Graph, head: DiscourseHead, left: str, right: str, *, c
     parts = graph.add("Add", [names["left"][0], names["right"][1]])
     total = graph.add("Add", [parts, _wide(graph, head.compare, joined)])
     inner = _wide(graph, head.inner, graph.add("Gelu", [total]))
-    scores = _wide(graph, head.last, graph.add("Gelu", [inner]))
+    return _wide(graph, head.last, graph.add("Gelu", [inner]))
+
+
+def _column(graph: _Graph, scores: str, column: int) -> str:
+    """One of the two scores of every pair."""
     return graph.add("Gather", [scores, graph.constant(np.array(column, np.int64))], axis=-1)
 
 

@@ -23,9 +23,10 @@ a text's sentences.
 | `sentence_state` | [n, d] | what `discourse.onnx` reads; one sentence a row |
 
 `discourse.onnx` takes the states of one text's sentences in order, `states` [s, d], and gives
-`logit` [1]: the mean over neighbours (the start and the end of the text count as neighbours) of
-how well the right one follows the left one, plus the mean over all pairs of how much better they
-stand in this order than in the other. Coherence = sigmoid(logit / temperature).
+`logit` [1]: the head picks the next and the former of each sentence among all of the text (its
+edge counts as one); the logit is the log of how much likelier than chance the true ones are picked,
+plus a tenth of the mean over all pairs of how much better they stand in this order than in the
+other, less an offset. Coherence = sigmoid(logit / temperature).
 
 Inputs are int64 [n, l]; texts are one segment. Weights are stored in blocks of 8-bit integers;
 activations are 32-bit floats, so results do not depend on the batch.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -45,7 +46,9 @@ def encoder() -> Encoder:
     table = SentenceTable(rows, np.arange(0, 40, 4), np.full(10, 4))
     [(_, _, discourse)] = list(fit_discourse(table, recipe))
     width = INTENT_FEATURES
-    return Encoder(trunk, intent, discourse, np.full(width, 2, np.float32), np.ones(width, "f4"))
+    return Encoder(
+        trunk, intent, discourse, np.full(width, 2, np.float32), np.ones(width, "f4"), 0.3
+    )
 
 
 def test_the_written_files_agree_with_the_trained_modules(encoder: Encoder, tmp_path: Path) -> None:
@@ -79,24 +82,33 @@ def test_the_written_files_agree_with_the_trained_modules(encoder: Encoder, tmp_
         states.append(state[0])
     discourse = onnxruntime.InferenceSession(tmp_path / "discourse.onnx")
     given = np.array(states, np.float32)
-    [logit] = discourse.run(["logit"], {"states": given})[0]
-    assert logit == pytest.approx(text_logit(encoder.discourse, given), abs=1e-4)
+    for count in (1, 2, 3):
+        [logit] = discourse.run(["logit"], {"states": given[:count]})[0]
+        expected = text_logit(encoder.discourse, given[:count], encoder.offset)
+        assert logit == pytest.approx(expected, abs=1e-4)
 
 
-def text_logit(head: DiscourseHead, states: np.ndarray) -> float:
-    """The definition, spelled out: neighbours with edges, plus the order of all pairs."""
+def text_logit(head: DiscourseHead, states: np.ndarray, offset: float = 0.0) -> float:
+    """The definition, spelled out: picks of neighbours above chance, and the order of all pairs."""
     count = len(states)
     edged = torch.cat([torch.zeros(1, head.size), torch.tensor(states)])[None]
     with torch.no_grad():
         scores = head(edged, edged)[0].numpy()
+    follows = np.exp(scores[..., 0])
+    np.fill_diagonal(follows, 0)
     chain = [*range(count + 1), 0]
-    follows = [scores[chain[place], chain[place + 1], 0] for place in range(count + 1)]
+    picks = [
+        follows[one, other] / of
+        for one, other in pairwise(chain)
+        for of in (follows[one].sum(), follows[:, other].sum())
+    ]
     ahead = [
         scores[one, other, 1] - scores[other, one, 1]
         for one in range(1, count + 1)
         for other in range(one + 1, count + 1)
     ]
-    return float(np.mean(follows) + np.mean(ahead))
+    order = 0.1 * float(np.mean(ahead)) if ahead else 0.0
+    return float(np.log(np.mean(picks) * count)) + order - offset
 
 
 def test_the_discourse_head_learns_an_order_that_shows_in_the_features() -> None:
