@@ -15,7 +15,8 @@ from guardrail.types import Category, Complexity, Judgement, NLIScores
 from judges.base import AttributionItem, Pair
 from judges.batching import distinct
 from judges.folder import Card, OnnxFolder
-from judges.lifting import sub_facts, supported_shares
+from judges.lifting import PHRASE_WORDS, sub_facts, supported_shares
+from judges.selection import choose, split_sentences
 from judges.session import Running, Segments, softmax
 from judges.windows import pair_windows
 
@@ -29,6 +30,13 @@ SPECIAL_TOKENS = 3
 
 CHUNK = 256
 """Pairs that are tokenised while earlier ones are computed."""
+
+LONGEST_READ = 160
+"""Tokens of evidence, question and answer that are judged at once: as many as in training. Of
+longer evidence the sentences that bear on the answer are read."""
+
+LEAST_READ = 64
+"""Tokens of evidence that are read beside the longest question and answer."""
 
 HEADS: Mapping[str, tuple[str, ...]] = {
     "nli": ("entailment", "neutral", "contradiction"),
@@ -50,8 +58,9 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
     """NLI and attribution with an ONNX cross-encoder; both share one loaded model.
 
     Texts longer than the model reads are judged in overlapping windows: a pair gets the result
-    of the premise window that decides most (lowest ``neutral``, lowest ``irrelevant``), and of
-    its weakest part where the hypothesis itself needs several. A blank premise or hypothesis
+    of the premise window that decides most (lowest ``neutral``), and of its weakest part where
+    the hypothesis itself needs several. Of long evidence of an answer the sentences that bear on
+    it are judged together. A blank premise or hypothesis
     is neutral, blank evidence or a blank answer irrelevant, with certainty.
 
     Args:
@@ -88,6 +97,7 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
             JudgeError: The model cannot be loaded or gave no usable output.
         """
         wanted, inverse = distinct(items)
+        wanted = self.read(wanted)
         pairs = [
             Pair(" ".join(item.evidence), f"{item.question} {item.answer}")
             if item.answer.strip()
@@ -102,6 +112,25 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
         """Tokens of n pairs, special ones included; longer than ``max_length`` means windows."""
         ids = self._model.tokenize([text for pair in pairs for text in pair])
         return [len(ids[i]) + len(ids[i + 1]) + SPECIAL_TOKENS for i in range(0, len(ids), 2)]
+
+    def read(self, items: Sequence[AttributionItem]) -> list[AttributionItem]:
+        """What is read of n items: of long evidence the sentences that bear on the answer."""
+        pairs = [Pair(" ".join(item.evidence), f"{item.question} {item.answer}") for item in items]
+        longest = min(LONGEST_READ, self.card.max_length)
+        return [
+            self._chosen(item, pair.hypothesis, longest) if length > longest else item
+            for item, pair, length in zip(items, pairs, self.lengths(pairs), strict=True)
+        ]
+
+    def _chosen(self, item: AttributionItem, asked: str, longest: int) -> AttributionItem:
+        sentences = [part for text in item.evidence for part in split_sentences(text)]
+        if not sentences:
+            return item
+        beside, *lengths = (len(ids) for ids in self._model.tokenize([asked, *sentences]))
+        bare = len(item.answer.split()) <= PHRASE_WORDS
+        room = max(LEAST_READ, longest - SPECIAL_TOKENS - beside)
+        places = choose(sentences, asked if bare else item.answer, lengths, room)
+        return item._replace(evidence=tuple(sentences[i] for i in places))
 
     def _read_card(self, path: Path) -> JudgeCard:
         card = super()._read_card(path)

@@ -102,6 +102,20 @@ def test_an_answer_of_one_fact_is_read_once(
     assert all(one.supported_share == 0.0 for one in against)
 
 
+def test_of_long_evidence_the_sentences_that_bear_on_the_answer_are_read(
+    tiny_judge: OnnxJudge,
+) -> None:
+    filler = "The sculptor is in paris. " * 40
+    facts = ("Artemisia gentileschi was born in rome.", "She was a painter.")
+    long = AttributionItem("", "the painter artemisia", (filler + facts[0], filler, facts[1]))
+    [read] = tiny_judge.read([long])
+    assert set(facts) <= set(read.evidence)
+    assert read.evidence.index(facts[0]) < read.evidence.index(facts[1])
+    assert tiny_judge.attribute([long]) == tiny_judge.attribute([read])
+    short = long._replace(evidence=facts)
+    assert tiny_judge.read([short]) == [short]
+
+
 def test_labels_may_come_in_any_order(judge_folder: Path, tmp_path: Path) -> None:
     for name in ("model.onnx", "tokenizer.json"):
         (tmp_path / name).write_bytes((judge_folder / name).read_bytes())

@@ -135,5 +135,7 @@ def _rows(name: str, path: Path) -> Iterator[TransferRow]:
             item = AttributionItem("", row["claim"], tuple(row["evidence"]))
             yield TransferRow(item, row["label"])
         else:
-            item = AttributionItem(row["question"], row["claim"], tuple(row["references"]))
+            # The claim is one sentence of a long answer, which need not answer the whole question:
+            # the engine judges such a sentence without the question too.
+            item = AttributionItem("", row["claim"], tuple(row["references"]))
             yield TransferRow(item, row["attribution_label"])

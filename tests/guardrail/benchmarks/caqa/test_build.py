@@ -1,4 +1,5 @@
 import random
+import re
 from collections import Counter, defaultdict
 from pathlib import Path
 
@@ -208,3 +209,40 @@ def test_a_file_of_triples_is_a_graph(tmp_path: Path) -> None:
     graph = open_source(str(file))
     assert [graph.triple(fact) for fact in graph.facts] == [triple]
     assert node_of("Italy", None) in graph.labels
+
+
+def test_facts_are_borrowed_and_exchanged_among_things_of_one_kind() -> None:
+    facts = [
+        ("Ada", "place of birth", "Rome"),
+        ("Ben", "father", "Ada"),
+        ("Rome", "country", "Italy"),
+        ("Eternity and a Day", "award received", "Palme d'Or"),
+        ("Ada", "award received", "Palme d'Or"),
+    ]
+    graph = FactGraph(Triple(subject=s, property=p, value=v) for s, p, v in facts)
+    ada, rome, film = (node_of(name, None) for name in ("Ada", "Rome", "Eternity and a Day"))
+    assert graph.kinds(ada) == {"person"}
+    assert graph.kinds(rome) == {"place"}
+    assert graph.kinds(film) == frozenset()  # films and persons alike receive awards
+    assert graph.suits(ada, "mother", forward=False)
+    assert not graph.suits(rome, "mother", forward=False)
+    assert not graph.suits(film, "doctoral student", forward=False)
+    assert graph.suits(rome, "place of death", forward=True)
+    assert graph.same_kind(ada, film)
+    assert not graph.same_kind(ada, rome)
+
+
+def test_what_a_thing_is_and_what_it_is_part_of_is_not_asked(train: list[CAQARow]) -> None:
+    asked = {fact.triple.property for row in train for fact in row.sub_facts}
+    assert asked.isdisjoint({"instance of", "subclass of", "part of", "has part"})
+
+
+def test_two_names_take_a_verb_in_the_plural(train: list[CAQARow]) -> None:
+    both = [row.question for row in train if row.extension == "union" and " and " in row.question]
+    assert any(
+        " are " in question or " were " in question or " do " in question for question in both
+    )
+    for row in train:
+        names = " and ".join(row.seeds)
+        if len(row.seeds) == 2 and names in row.question:
+            assert not re.search(rf"\b(is|was|does|has) {re.escape(names)}", row.question)
