@@ -222,7 +222,7 @@ def _speaks_of_another(doc: Doc, clauses: _Clauses, match: Match, value: ParsedT
         )
     else:
         own = triple.subject == clauses.topic
-    if own:
+    if own or _leads(doc, value, match.subject_spans):
         return False
     titled = [value, *value.ancestors, *(one for one in value.children if one.dep_ == "appos")]
     return not any(start <= one.idx < end for one in titled for start, end in match.subject_spans)
@@ -243,6 +243,27 @@ def _hangs_on_another(value: ParsedToken, match: Match) -> bool:
     return False
 
 
+def _leads(doc: Doc, value: ParsedToken, subject_spans: Sequence[Span]) -> bool:
+    """Whether a name before a value opens a clause that the parser took for part of another.
+
+    So it does with *Orazio* in *she left Rome and Orazio was a painter*.
+    """
+    for start, end in subject_spans:
+        name = doc.char_span(start, end, alignment_mode="expand")
+        if (
+            name is None
+            or name.end >= value.i
+            or (name.start and doc[name.start - 1].pos_ == "ADP")
+        ):
+            continue
+        after = doc[name.end]
+        if after.text == "," and after.i + 1 < value.i and doc[after.i + 1].tag_ == "VBN":
+            return True
+        if after.pos_ in ("AUX", "VERB"):
+            return True
+    return False
+
+
 def _specifies(value: ParsedToken, match: Match) -> bool:
     """Whether what somebody is called only specifies another noun: *human anatomy*.
 
@@ -255,6 +276,8 @@ def _specifies(value: ParsedToken, match: Match) -> bool:
     if value.dep_ != "pobj" or value.head.lower_ != "of":
         return False
     noun = value.head.head
+    if noun.pos_ not in ("NOUN", "PROPN"):
+        return False  # *the last of the Pharaohs* was one
     return noun.lower_ not in POSTS and stem(fold(noun.text)) not in cues(match.triple.property)
 
 

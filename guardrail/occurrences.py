@@ -20,7 +20,15 @@ from guardrail.values import (
     same_number,
     word_set,
 )
-from guardrail.vocabulary import STOP_WORDS, cues, describes_entity, is_language, is_place, is_tie
+from guardrail.vocabulary import (
+    STOP_WORDS,
+    cues,
+    describes_entity,
+    is_language,
+    is_nationality,
+    is_place,
+    is_tie,
+)
 
 __all__ = ["find_value", "in_title", "inside", "within"]
 
@@ -73,10 +81,6 @@ def find_value(
         for span in runs(sentence, value.tokens) or initials(sentence, value.tokens)
         if not _among(span, subject_spans)
     )
-    if whole:
-        return 1.0, whole, None
-    if value.number is not None:
-        return _find_number(sentence, value.number)
     form = tuple(
         (token.start, token.end)
         for name in value.others
@@ -86,6 +90,11 @@ def find_value(
         and not _opens_name(sentence, place)
         and not (is_place(triple.property) and not _told_as_place(sentence, place))
     )
+    if whole:
+        # Told as a place here, a country may be told as a nationality there.
+        return 1.0, whole + form if is_nationality(triple.property) else whole, None
+    if value.number is not None:
+        return _find_number(sentence, value.number)
     if form:
         return 1.0, form, None
     taken = (*subject_spans, *others)

@@ -135,3 +135,11 @@ def test_what_only_stands_beside_or_specifies_another_noun_is_not_stated(
 ) -> None:
     whole = (ORAZIO, *fact)
     assert (whole in told(text.replace("Orazio", ORAZIO, 1), whole)) is stated
+
+
+def test_a_second_clause_is_about_its_own_subject_wherever_the_parser_puts_it() -> None:
+    painter = (ORAZIO, "occupation", "painter")
+    text = "Artemisia Gentileschi was from Rome and Orazio Gentileschi was a painter from Rome."
+    assert told(text, painter) == {painter}
+    pope = (ORAZIO, "position held", "Pope")
+    assert told("Orazio Gentileschi was the last of the Popes.", pope) == {pope}
