@@ -13,8 +13,6 @@ from judges.conner.report import Aggregation, SentenceFactuality
 
 __all__ = ["aggregate", "choose_evidence", "sentence_factuality", "states"]
 
-STATED = 2.0
-"""Added to the similarity of a piece that states the sentence; cosines differ by at most 2."""
 CERTAIN = NLIScores(entailment=1.0, neutral=0.0, contradiction=0.0)
 
 
@@ -40,8 +38,11 @@ def sentence_factuality(
         For each text its sentences that had evidence.
     """
     stated = [
-        [next((p for p in pieces if word_for_word and states(p, one)), None) for one, pieces in own]
-        for own in ([*zip(*row, strict=True)] for row in rows)
+        [
+            _stating(pieces, one) if word_for_word else None
+            for one, pieces in zip(sentences, evidences, strict=True)
+        ]
+        for sentences, evidences in rows
     ]
     pairs = [
         Pair(premise=evidence, hypothesis=sentence)
@@ -71,16 +72,14 @@ def states(evidence: str, sentence: str) -> bool:
 
     A part of a longer sentence is not stated: "it is false that …" may stand before it.
     """
-    wanted = " ".join(sentence.split())
-    whole = " ".join(evidence.split())
-    if not wanted or wanted not in whole:
-        return False
-    return wanted == whole or wanted in _sentences(evidence)
+    return " ".join(sentence.split()) in _statements(evidence)
 
 
-@lru_cache(maxsize=1024)
-def _sentences(text: str) -> frozenset[str]:
-    return frozenset(" ".join(stretch.text.split()) for stretch in split_sentences(text))
+@lru_cache(maxsize=4096)
+def _statements(text: str) -> frozenset[str]:
+    """The sentences of a text, and the text itself."""
+    parts = [text, *(stretch.text for stretch in split_sentences(text))]
+    return frozenset(" ".join(part.split()) for part in parts) - {""}
 
 
 def aggregate(sentences: Sequence[SentenceFactuality], how: Aggregation) -> NLIScores:
@@ -97,33 +96,55 @@ def aggregate(sentences: Sequence[SentenceFactuality], how: Aggregation) -> NLIS
 
 
 def choose_evidence(
-    encoder: SentenceEncoder, rows: Sequence[tuple[Sequence[str], Sequence[str]]], limit: int
+    encoder: SentenceEncoder,
+    rows: Sequence[tuple[Sequence[str], Sequence[str]]],
+    limit: int,
+    *,
+    word_for_word: bool = True,
 ) -> list[list[tuple[str, ...]]]:
     """For each sentence of n texts the ``limit`` most similar pieces of the text's evidence.
 
-    A piece that states the sentence word for word comes first. Where there are no more pieces
-    than that, all are taken and nothing is embedded.
+    Where there are no more pieces than that, all are taken and nothing is embedded.
+
+    Args:
+        encoder: Asked once, for all texts.
+        rows: For each text its sentences and its evidence.
+        limit: Pieces to take, at least one.
+        word_for_word: Of a sentence that stands in a piece word for word, take that piece alone.
     """
-    wanted = [
-        text
-        for sentences, evidence in rows
-        if len(evidence) > limit
-        for text in (*sentences, *evidence)
+    stated = [
+        [_stating(pieces, one) if word_for_word and len(pieces) > limit else None for one in own]
+        for own, pieces in rows
     ]
-    unique = list(dict.fromkeys(wanted))
+    left = [
+        [one for one, piece in zip(own, found, strict=True) if piece is None]
+        for (own, _), found in zip(rows, stated, strict=True)
+    ]
+    unique = list(
+        dict.fromkeys(
+            text
+            for sentences, (_, pieces) in zip(left, rows, strict=True)
+            if sentences and len(pieces) > limit
+            for text in (*sentences, *pieces)
+        )
+    )
     vectors = encoder.embed(unique) if unique else None
     place = {text: index for index, text in enumerate(unique)}
     chosen: list[list[tuple[str, ...]]] = []
-    for sentences, evidence in rows:
-        if vectors is None or len(evidence) <= limit:
-            chosen.append([tuple(evidence)] * len(sentences))
-            continue
-        similarity = (
-            vectors[[place[sentence] for sentence in sentences]]
-            @ vectors[[place[piece] for piece in evidence]].T
-        )
-        for i, sentence in enumerate(sentences):
-            similarity[i] += [STATED * states(piece, sentence) for piece in evidence]
-        order = (-similarity).argsort(axis=1, kind="stable")[:, :limit]
-        chosen.append([tuple(evidence[column] for column in row) for row in order])
+    for (_, evidence), own, found in zip(rows, left, stated, strict=True):
+        if vectors is None or len(evidence) <= limit or not own:
+            nearest = iter([tuple(evidence)] * len(own))
+        else:
+            similarity = (
+                vectors[[place[sentence] for sentence in own]]
+                @ vectors[[place[piece] for piece in evidence]].T
+            )
+            order = (-similarity).argsort(axis=1, kind="stable")[:, :limit]
+            nearest = iter([tuple(evidence[column] for column in row) for row in order])
+        chosen.append([next(nearest) if piece is None else (piece,) for piece in found])
     return chosen
+
+
+def _stating(pieces: Sequence[str], sentence: str) -> str | None:
+    """The first piece that states a sentence."""
+    return next((piece for piece in pieces if states(piece, sentence)), None)

@@ -140,15 +140,16 @@ class ConnerScorer:
             return [_no_factuality("no NLI judge is configured")] * len(rows)
         texts = [(row.sentences, row.evidence) for row in rows]
         limit = self.settings.evidence_per_sentence
+        literal = self.settings.word_for_word
         try:
             if self.models.encoder is not None:
-                evidence = choose_evidence(self.models.encoder, texts, limit)
+                evidence = choose_evidence(self.models.encoder, texts, limit, word_for_word=literal)
             else:
                 evidence = [[tuple(pieces)] * len(sentences) for sentences, pieces in texts]
             judged = sentence_factuality(
                 self.models.nli,
                 [(row.sentences, pieces) for row, pieces in zip(rows, evidence, strict=True)],
-                word_for_word=self.settings.word_for_word,
+                word_for_word=literal,
             )
         except GuardrailError as error:
             return [_no_factuality(str(error))] * len(rows)
