@@ -64,10 +64,10 @@ class Thresholds(NamedTuple):
     entailment_veto: float = 0.05
     contradiction: float = 0.5
     contradiction_alone: float = 0.97
-    lack_hard: float = 0.5
+    lack_hard: float = 0.2
     lack_number: float = 0.4
-    lack_soft: float = 0.95
-    lack_relation: float = 0.98
+    lack_soft: float = 0.9
+    lack_relation: float = 0.9
     lack_alone: float = 0.99
 
 
