@@ -20,9 +20,11 @@ from guardrail.vocabulary import (
     cues,
     describes_entity,
     governs,
+    inverse_cues,
     is_personal,
     is_related,
     is_role,
+    is_tie,
     ties,
 )
 
@@ -47,6 +49,9 @@ POSTS = word_set("post role position office title rank job work career name stat
 
 POINTERS = word_set("there here where its his her their")
 """Words that stand for someone or somewhere named outside their clause, beside pronouns."""
+
+BUT = word_set("only just merely simply until till")
+"""Words with which a negation denies nothing: *not only a painter*, *did not die until 1654*."""
 
 
 class _Clause(NamedTuple):
@@ -80,7 +85,7 @@ def in_clause(doc: Doc, matches: Sequence[Match], topic: str | None = None) -> l
         The matches in the same order. One of which every value stands in a clause that names
         another subject, and does not name the triple's, is ``foreign``, and so is one without a
         value of which every word for its property stands in such a clause; one of which every
-        value is governed by a verb of another relation is ``other``.
+        value is denied, or governed by a verb of another relation, is ``other``.
     """
     clauses = _Clauses(topic)
     return [_placed(doc, match, clauses) for match in matches]
@@ -93,7 +98,8 @@ def _placed(doc: Doc, match: Match, clauses: _Clauses) -> Match:
         roots = [_root(doc, span) for span in match.cue_spans]
         if roots and all(one and _of_relation(doc, clauses.around(one), match) for one in roots):
             return match._replace(subject="foreign")
-        return match
+        denied = roots and all(one and _denied(one, match) for one in roots)
+        return match.told_of("other") if denied else match
     own: list[Span] = []
     told_of_another = False
     for span in match.value_spans:
@@ -102,7 +108,9 @@ def _placed(doc: Doc, match: Match, clauses: _Clauses) -> Match:
             own.append(span)
         elif _speaks_of_another(doc, clauses, match, token):
             told_of_another = True
-        elif not (_governed_otherwise(token, match) or _specifies(token, match)):
+        elif not (
+            _governed_otherwise(token, match) or _specifies(token, match) or _denied(token, match)
+        ):
             own.append(span)
     if len(own) == len(match.value_spans):
         return match
@@ -292,6 +300,29 @@ def _of_relation(doc: Doc, clause: _Clause | None, match: Match) -> bool:
     if clause is None or clause.related is None or ties(match.triple.property, clause.related):
         return False
     return not clause.bearer or not clause.bearer <= _names(doc, match)
+
+
+def _denied(token: ParsedToken, match: Match) -> bool:
+    """Whether the words above a value deny it: *not born in London*, but not *not in Paris*.
+
+    Only what is told of persons is read so: a *not family-friendly pub by the river* is a pub. The
+    word denied must be one for the property, or a form of *be* before the value: who *did not know
+    his father Orazio* is his son.
+    """
+    label = match.triple.property
+    if not (is_personal(label) or is_tie(label)):
+        return False
+    words = cues(label) | inverse_cues(label)
+    above = (token, *token.ancestors)
+    for one in above:
+        no = next((child for child in one.children if child.dep_ == "neg"), None)
+        if no is not None:
+            told = {part.lower_ for part in (*above, *no.doc[no.i + 1 : no.i + 2])}
+            said = stem(fold(one.text)) in words or (one.pos_ == "AUX" and no.i < token.i)
+            return said and BUT.isdisjoint(told)
+        if one.pos_ in ("VERB", "AUX"):
+            return False
+    return False
 
 
 def _names(doc: Doc, match: Match) -> set[str]:

@@ -69,6 +69,11 @@ BETWEEN = STOP_WORDS | word_set(
 
 HAVING = word_set("had has have having with")
 
+COPULAS = word_set("is was are were")
+
+OF = word_set("of to")
+"""What joins a noun to whose it is: *daughter of S*, *tutor to S*."""
+
 
 def told_otherwise(
     text: str,
@@ -88,15 +93,19 @@ def told_otherwise(
 
     Returns:
         True where the words beside each place of the value, or of the subject, give it the other
-        end of the tie. False where they do not tell, and for properties that are no such tie.
+        end of the tie. False where they do not tell, and for properties that are no such tie. The
+        subject's end says nothing where both ends are told: who was a student of one may have been
+        the teacher of another.
     """
     words = property_words(label)
+    told = {token.folded for token in sentence.tokens}
     for tie in TIES:
         first = words in tie.first_values
         if first or words in tie.second_values:
             values = [_comes_first(text, sentence, span, tie) for span in value_spans]
             subjects = [_comes_first(text, sentence, span, tie) for span in subject_spans]
-            return _all(values, not first) or _all(subjects, first)
+            both = bool(told & tie.first and told & tie.second)
+            return _all(values, not first) or (not both and _all(subjects, first))
     return False
 
 
@@ -120,8 +129,13 @@ def _comes_first(text: str, sentence: SentenceTokens, name: Span, tie: _Tie) -> 
     ahead = next((n for n in reversed(range(len(before))) if before[n].folded in nouns), None)
     if ahead is not None and name[0] - before[ahead].end > NEAR:
         ahead = None
-    if ahead is not None and before[ahead + 1 : ahead + 2] and before[ahead + 1].folded == "of":
-        return before[ahead].folded not in tie.first
+    if ahead is not None and before[ahead + 1 : ahead + 2] and before[ahead + 1].folded in OF:
+        noun_first = before[ahead].folded in tie.first
+        between = [token.folded for token in before[ahead + 2 :]]
+        if COPULAS.isdisjoint(between):
+            return not noun_first
+        # *The father of S was V*: the noun is V's.
+        return noun_first if between[-1] in COPULAS else None
     if behind is not None and after[behind].start - name[1] <= NEAR:
         said = _said_behind(before, after, behind, tie)
         if said is not None:

@@ -22,6 +22,9 @@ ANNA, BRUNO = "Anna Weber", "Bruno Weber"
         ("Anna Weber had a son named Bruno Weber.", "child"),
         ("Anna Weber's son Bruno Weber was a baker.", "child"),
         ("Bruno Weber was a son of Anna Weber.", "child"),
+        ("The father of Anna Weber was Bruno Weber.", "father"),
+        ("The teacher of Anna Weber was Bruno Weber.", "student of"),
+        ("Anna Weber was tutor to Bruno Weber.", "student"),
         ("Anna Weber was a student of Bruno Weber.", "student of"),
         ("Anna Weber studied under Bruno Weber.", "student of"),
         ("Anna Weber taught Bruno Weber.", "student"),
@@ -46,6 +49,14 @@ def test_the_subjects_end_counts_where_the_values_is_right() -> None:
     assert text[16:27] == "Clara Weber"
     assert not told_otherwise(text, sentence, "mother", clara, [])
     assert told_otherwise(text, sentence, "mother", clara, bruno)
+
+
+def test_the_subjects_end_says_nothing_where_both_ends_are_told() -> None:
+    text = "Anna Weber, a student of Clara Weber, was the teacher of Bruno Weber."
+    sentence = SentenceTokens.of(text, 0)
+    anna, bruno = [(text.index(name), text.index(name) + len(name)) for name in (ANNA, BRUNO)]
+    assert not told_otherwise(text, sentence, "student", [bruno], [anna])
+    assert told_otherwise(text, sentence, "student of", [bruno], [anna])
 
 
 def test_other_words_and_other_relations_tell_no_end() -> None:

@@ -143,3 +143,37 @@ def test_a_second_clause_is_about_its_own_subject_wherever_the_parser_puts_it() 
     assert told(text, painter) == {painter}
     pope = (ORAZIO, "position held", "Pope")
     assert told("Orazio Gentileschi was the last of the Popes.", pope) == {pope}
+
+
+@pytest.mark.parametrize(
+    ("text", "fact", "stated"),
+    [
+        ("Orazio was not born in Pisa.", ("place of birth", "Pisa"), False),
+        ("Orazio never married Ottavia.", ("spouse", "Ottavia"), False),
+        ("Orazio did not know his father, Ottavio.", ("father", "Ottavio"), True),
+        ("Orazio wasn't a painter.", ("occupation", "painter"), False),
+        ("Orazio was not just a painter.", ("occupation", "painter"), True),
+        ("Orazio did not die until 1639.", ("date of death", "1639-02-07"), True),
+        ("Orazio was born in Pisa, not in Rome.", ("place of birth", "Pisa"), True),
+        ("Orazio was born in Pisa and did not die in Rome.", ("place of birth", "Pisa"), True),
+        ("Orazio is not friendly.", ("family friendly", "no"), True),
+        ("Orazio is a not friendly pub.", ("eat type", "pub"), True),
+    ],
+)
+def test_what_is_denied_is_not_stated(text: str, fact: tuple[str, str], stated: bool) -> None:
+    whole = (ORAZIO, *fact)
+    assert (whole in told(text.replace("Orazio", ORAZIO, 1), whole)) is stated
+
+
+def test_a_tie_denied_of_its_subject_is_not_stated_of_its_value() -> None:
+    facts = ((ORAZIO, "child", ARTEMISIA), (ARTEMISIA, "place of birth", "Rome"))
+    text = "Artemisia Gentileschi painted. She {} the daughter of Orazio Gentileschi."
+    assert told(text.format("was"), *facts) == {facts[0]}
+    assert told(text.format("was not"), *facts) == set()
+
+
+@pytest.mark.parametrize(("verb", "stated"), [("married", True), ("never married", False)])
+def test_a_tie_denied_is_stated_of_neither_end(verb: str, stated: bool) -> None:
+    facts = ((ORAZIO, "spouse", ARTEMISIA), (ARTEMISIA, "spouse", ORAZIO))
+    found = told(f"Artemisia Gentileschi {verb} Orazio Gentileschi.", *facts)
+    assert found == (set(facts) if stated else set())
