@@ -230,7 +230,7 @@ def _speaks_of_another(doc: Doc, clauses: _Clauses, match: Match, value: ParsedT
         )
     else:
         own = triple.subject == clauses.topic
-    if own or _leads(doc, value, match.subject_spans):
+    if own or _leads(doc, value, match.subject_spans, clause.subjects):
         return False
     titled = [value, *value.ancestors, *(one for one in value.children if one.dep_ == "appos")]
     return not any(start <= one.idx < end for one in titled for start, end in match.subject_spans)
@@ -251,16 +251,20 @@ def _hangs_on_another(value: ParsedToken, match: Match) -> bool:
     return False
 
 
-def _leads(doc: Doc, value: ParsedToken, subject_spans: Sequence[Span]) -> bool:
+def _leads(
+    doc: Doc, value: ParsedToken, subject_spans: Sequence[Span], told_of: Sequence[Span]
+) -> bool:
     """Whether a name before a value opens a clause that the parser took for part of another.
 
-    So it does with *Orazio* in *she left Rome and Orazio was a painter*.
+    So it does with *Orazio* in *she left Rome and Orazio was a painter*; not where the subject
+    that the parser found, at ``told_of``, stands after the name.
     """
     for start, end in subject_spans:
         name = doc.char_span(start, end, alignment_mode="expand")
         if (
             name is None
             or name.end >= value.i
+            or any(end <= first < value.idx for first, _ in told_of)
             or (name.start and doc[name.start - 1].pos_ == "ADP")
         ):
             continue

@@ -141,6 +141,10 @@ def test_a_second_clause_is_about_its_own_subject_wherever_the_parser_puts_it() 
     painter = (ORAZIO, "occupation", "painter")
     text = "Artemisia Gentileschi was from Rome and Orazio Gentileschi was a painter from Rome."
     assert told(text, painter) == {painter}
+    death = (ORAZIO, "date of death", "1639")
+    text = "Orazio Gentileschi died in {} and Artemisia Gentileschi died in {}."
+    assert told(text.format(1639, 1654), death) == {death}
+    assert told(text.format(1654, 1639), death) == set()
     pope = (ORAZIO, "position held", "Pope")
     assert told("Orazio Gentileschi was the last of the Popes.", pope) == {pope}
 
