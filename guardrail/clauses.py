@@ -41,6 +41,9 @@ PERSONAL = word_set("he she")
 BESIDE = frozenset({"appos", "relcl", "acl"})
 """How what is said of a name hangs on it."""
 
+RELATIVE = frozenset({"WP", "WDT"})
+"""Tags of *who* and *which*."""
+
 MODIFIERS = frozenset({"amod", "compound", "nmod"})
 """How a word hangs on the noun that it specifies."""
 
@@ -96,7 +99,10 @@ def _placed(doc: Doc, match: Match, clauses: _Clauses) -> Match:
         return match
     if not match.value_spans:
         roots = [_root(doc, span) for span in match.cue_spans]
-        if roots and all(one and _of_relation(doc, clauses.around(one), match) for one in roots):
+        if roots and all(
+            one and (_of_relation(doc, clauses.around(one), match) or _done_by_another(one, match))
+            for one in roots
+        ):
             return match._replace(subject="foreign")
         denied = roots and all(one and _denied(one, match) for one in roots)
         return match.told_of("other") if denied else match
@@ -304,6 +310,22 @@ def _of_relation(doc: Doc, clause: _Clause | None, match: Match) -> bool:
     if clause is None or clause.related is None or ties(match.triple.property, clause.related):
         return False
     return not clause.bearer or not clause.bearer <= _names(doc, match)
+
+
+def _done_by_another(word: ParsedToken, match: Match) -> bool:
+    """Whether a property's word has another subject: *her father, who died*, *Bruno was born*."""
+    if not is_personal(match.triple.property):
+        return False
+    for one in (word, *word.ancestors):
+        for subject in (child for child in one.children if child.dep_ in SUBJECTS):
+            who = one.head if subject.tag_ in RELATIVE else subject
+            owned = any(child.dep_ == "poss" for child in who.children)
+            named = [who, *(child for child in who.children if child.dep_ != "poss")]
+            spans = match.subject_spans
+            if any(start <= part.idx < end for part in named for start, end in spans):
+                return False
+            return (owned and is_related(who.lower_)) or (bool(spans) and who.pos_ == "PROPN")
+    return False
 
 
 def _denied(token: ParsedToken, match: Match) -> bool:

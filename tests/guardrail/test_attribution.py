@@ -142,6 +142,10 @@ def test_a_verb_of_another_relation_words_no_birth_or_death(text: str) -> None:
         ("Artemisia Gentileschi died of cholera.", ["cause of death"]),
         ("Artemisia Gentileschi died with Orazio beside her.", []),
         ("Artemisia Gentileschi died in a London hospital.", []),
+        ("Artemisia Gentileschi died in 1660.", ["date of death"]),
+        ("Artemisia Gentileschi outlived her father, who died in 1660.", []),
+        ("Artemisia Gentileschi was 46 when her father died in 1660.", []),
+        ("Unlike Artemisia Gentileschi, Agostino Tassi died in 1660.", []),
     ],
 )
 def test_a_conflict_is_with_the_fact_that_the_words_tell(text: str, against: list[str]) -> None:
