@@ -65,6 +65,7 @@ def subjects_of(
     sexes: Mapping[str, str],
     asked: str | None,
     names: Mapping[str, tuple[str, ...]] = NO_NAMES,
+    values: frozenset[str] = frozenset(),
 ) -> list[Subject]:
     """Trace the subject of each sentence of an answer.
 
@@ -77,9 +78,12 @@ def subjects_of(
         sexes: Gender by label.
         asked: The entity that the question is about, where it is known.
         names: Other names of entities by label.
+        values: Folded values of the evidence that are no such labels: a sentence about one of them
+            is about somebody else, however much of a name they share.
     """
     main = asked or (subjects[0] if len(subjects) == 1 else None)
     current = main
+    told = asked is not None
     traced = []
     for stretch, sentence in zip(stretches, tokens, strict=True):
         named = named_in(sentence, subjects, names)
@@ -94,12 +98,15 @@ def subjects_of(
             pronoun is None or named[first][0][0] - stretch.start < pronoun.start()
         )
         topic = first if leads else antecedent
-        foreign = not leads and pronoun is None and _foreign(doc, stretch, known_words)
+        foreign = not leads and pronoun is None and _foreign(doc, stretch, known_words, values)
         resolved = _resolve(stretch, pronoun, topic, leads, foreign)
         traced.append(Subject(topic, resolved, foreign, sex is not None and not leads))
-        if leads or pronoun is not None:
+        if foreign and not told:
+            main = current = None  # the answer began with somebody else
+        elif leads or pronoun is not None:
             current = topic
-        main = main or topic
+        told = told or leads
+        main = main or (None if foreign else topic)
     return traced
 
 
@@ -119,7 +126,9 @@ def _resolve(
     return text[: pronoun.start()] + name + text[pronoun.end() :]
 
 
-def _foreign(doc: Doc, stretch: Stretch, known_words: frozenset[str]) -> bool:
+def _foreign(
+    doc: Doc, stretch: Stretch, known_words: frozenset[str], values: frozenset[str]
+) -> bool:
     span = doc.char_span(stretch.start, stretch.end, alignment_mode="contract")
     if span is None:
         return False
@@ -128,5 +137,6 @@ def _foreign(doc: Doc, stretch: Stretch, known_words: frozenset[str]) -> bool:
             if token.pos_ != "PROPN":
                 return False
             name = [part for part in token.subtree if part.pos_ == "PROPN"]
-            return not any(fold(part.text) in known_words for part in name)
+            whole = fold(" ".join(part.text for part in name))
+            return whole in values or not any(fold(part.text) in known_words for part in name)
     return False

@@ -98,6 +98,7 @@ def drafts_of(number: int, request: AttributionRequest, doc: Doc) -> list[Draft]
         sexes=genders(triples),
         asked=asked,
         names=request.names,
+        values=frozenset(fold(triple.value) for triple in triples) - set(map(fold, subjects)),
     )
     return [
         Draft(

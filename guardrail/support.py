@@ -41,6 +41,15 @@ PLACE_PREPOSITIONS = word_set("in at near on from outside was is")
 CAUSE_PREPOSITIONS = word_set("of from by to")
 """Words before a cause of death that a sentence tells."""
 
+SITES = word_set(
+    "abbey academy airport arena avenue barracks bridge building camp castle cathedral cemetery "
+    "center centre chapel chateau château church clinic college convent court estate farm fortress "
+    "garden gardens hall hill home hospice hospital hotel house infirmary lane lodge manor mansion "
+    "monastery palace park place plantation prison ranch residence road sanatorium school square "
+    "stadium station street studio terrace tower university villa ward"
+)
+"""Words for buildings, streets and grounds in the names of places."""
+
 
 class Thresholds(NamedTuple):
     """Probabilities at which the judge's word counts.
@@ -269,22 +278,47 @@ def conflicts(
             continue
         if score is None or score.contradiction < limits.contradiction:
             continue
+        told = _told_by(match, tokens)
         after = [
             phrase
             for phrase in phrases
             if _comparable(phrase, triple, tokens)
             and not touches((phrase.start, phrase.end), [*used, *match.subject_spans])
-            and any(0 <= phrase.start - end <= 60 for _, end in match.cue_spans)
+            and any(0 <= phrase.start - end <= 60 for _, end in told)
         ]
         if after:
             found.append(Conflict(triple, after[0].start, after[0].end))
         elif (
             score.contradiction >= limits.contradiction_alone
-            and match.cue_spans
+            and told
             and not _tells_cause(triple.property)
+            and not any(map(_is_site, (triple.value, *(phrase.text for phrase in phrases))))
         ):
-            found.append(Conflict(triple, match.cue_spans[0][0], match.cue_spans[0][1]))
+            found.append(Conflict(triple, told[0][0], told[0][1]))
     return found
+
+
+def _told_by(match: Match, sentence: SentenceTokens) -> list[Span]:
+    """The words after which a sentence tells a property's value.
+
+    Words of the inverse do so before *of* or *to* alone: *the son of Orazio* tells a father, *his
+    sons Carl and Johann* do not.
+    """
+    own = cues(match.triple.property)
+    told = []
+    for start, end in match.cue_spans:
+        place = next((n for n, one in enumerate(sentence.tokens) if one.start == start), None)
+        if place is not None and sentence.tokens[place].stem not in own:
+            following = sentence.tokens[place + 1 : place + 2]
+            if not following or following[0].folded not in ("of", "to"):
+                continue
+        told.append((start, end))
+    return told
+
+
+def _is_site(value: str) -> bool:
+    """Whether a place is a building, street or ground, which any town may hold."""
+    return any(word.casefold() in SITES for word in value.split())
 
 
 def _comparable(phrase: Phrase, triple: Triple, sentence: SentenceTokens) -> bool:
@@ -307,6 +341,8 @@ def _comparable(phrase: Phrase, triple: Triple, sentence: SentenceTokens) -> boo
         return False
     if "place" not in property_words(triple.property):
         return word not in ("in", "at", "near")
+    if _is_site(triple.value) or _is_site(phrase.text):
+        return False  # Chester Square lies in London, as far as the graph can tell
     # "the city of Hull" is a place; "died of Parkinson's" is none.
     town_of = word == "of" and stem(before[-2] if len(before) > 1 else "") not in cues(
         triple.property

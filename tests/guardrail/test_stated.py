@@ -1,8 +1,11 @@
 """What a sentence states of whom: values that merely stand in it are not cited."""
 
+from collections.abc import Sequence
+
 import pytest
 
-from guardrail.types import SpanKind, Triple
+from guardrail.types import NLIScores, SpanKind, Triple
+from judges.base import Pair
 from tests.guardrail.test_attribution import ARTEMISIA, ORAZIO, Credulous, attribute
 
 
@@ -181,3 +184,38 @@ def test_a_tie_denied_is_stated_of_neither_end(verb: str, stated: bool) -> None:
     facts = ((ORAZIO, "spouse", ARTEMISIA), (ARTEMISIA, "spouse", ORAZIO))
     found = told(f"Artemisia Gentileschi {verb} Orazio Gentileschi.", *facts)
     assert found == (set(facts) if stated else set())
+
+
+class Denying(Credulous):
+    """A back end that is sure of a contradiction everywhere."""
+
+    def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
+        return [NLIScores(entailment=0.0, neutral=0.0, contradiction=1.0) for _ in pairs]
+
+
+@pytest.mark.parametrize(
+    ("text", "fact", "contradicted"),
+    [
+        ("Bob Marley died in Miami.", ("place of death", "Kingston"), True),
+        ("Bob Marley died in Miami.", ("place of death", "Jackson Memorial Hospital"), False),
+        ("Bob Marley died in Chester Square.", ("place of death", "London"), False),
+        ("Bob Marley was the son of Lee Perry.", ("father", "Norval Marley"), True),
+        ("Lee Perry met his sons Ky-Mani and Bob Marley.", ("father", "Norval Marley"), False),
+    ],
+)
+def test_what_may_hold_beside_a_fact_does_not_contradict_it(
+    text: str, fact: tuple[str, str], contradicted: bool
+) -> None:
+    triple = Triple(subject="Bob Marley", property=fact[0], value=fact[1])
+    (one,) = attribute(text, (triple,), Denying()).sentences
+    assert any(span.kind is SpanKind.CONTRADICTED for span in one.spans) is contradicted
+
+
+def test_an_answer_about_a_value_of_the_evidence_is_not_about_its_subject() -> None:
+    triples = (
+        Triple(subject="Johann Christian Bach", property="father", value="Johann Sebastian Bach"),
+        Triple(subject="Johann Christian Bach", property="place of death", value="London"),
+    )
+    text = "Johann Sebastian Bach was a composer. He died in Leipzig."
+    told = attribute(text, triples, Denying()).sentences
+    assert not any(s.kind is SpanKind.CONTRADICTED for one in told for s in one.spans)
