@@ -45,13 +45,12 @@ def choose(
     chosen: list[int] = []
     left = set(range(len(sentences)))
     while left:
-        best = max(left, key=lambda i: (sum(weights.get(w, 0.0) for w in words[i]), -i))
-        left.discard(best)
-        if lengths[best] <= room or not chosen:
-            chosen.append(best)
-            room -= lengths[best]
-            for word in words[best] & weights.keys():
-                weights[word] *= SHARE_LEFT
+        best = max(left, key=lambda i: (math.fsum(weights.get(w, 0.0) for w in words[i]), -i))
+        chosen.append(best)
+        room -= lengths[best]
+        left = {i for i in left if i != best and lengths[i] <= room}
+        for word in words[best] & weights.keys():
+            weights[word] *= SHARE_LEFT
     return tuple(sorted(chosen))
 
 
