@@ -13,7 +13,7 @@ from typing import NamedTuple
 from guardrail.naming import NO_NAMES, SentenceTokens, Span, name_of, named_in, runs
 from guardrail.occurrences import find_value, in_title, inside, within
 from guardrail.types import Triple
-from guardrail.values import Date
+from guardrail.values import Date, word_set
 from guardrail.vocabulary import (
     RECORDS,
     cues,
@@ -31,6 +31,8 @@ NEAR = 25
 
 MIN_VALUE_SHARE = 0.5
 """Share of a value's content words that must stand in a sentence for the value to count."""
+
+GIVING = word_set("gave give given gives giving")
 
 
 class Match(NamedTuple):
@@ -249,8 +251,14 @@ def _cue_spans(
         (sentence.tokens[place].start, sentence.tokens[place].end)
         for word in sorted(cues(label) | inverse_cues(label))
         for place in sentence.by_stem.get(word, ())
-        if not inside(sentence.tokens[place], subject_spans)
+        if not inside(sentence.tokens[place], subject_spans) and not _bears(sentence, place)
     )
+
+
+def _bears(sentence: SentenceTokens, place: int) -> bool:
+    """Whether a word is the *birth* that somebody gives, which is another's."""
+    before = sentence.tokens[max(0, place - 1) : place]
+    return sentence.tokens[place].folded == "birth" and any(one.folded in GIVING for one in before)
 
 
 def _led_by(cue_spans: Sequence[Span], value: Span) -> bool:

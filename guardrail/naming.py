@@ -57,7 +57,7 @@ class SentenceTokens(NamedTuple):
 
     Attributes:
         tokens: Its words, with offsets in the whole answer.
-        dates: Its dates, likewise.
+        dates: Its dates, likewise, less those that something was before or after.
         by_stem: Places of each stem among the tokens.
         by_folded: Places of each folded form.
         negated: Whether a negation stands in it.
@@ -95,13 +95,19 @@ class SentenceTokens(NamedTuple):
         )
         return cls(
             tuple(tokens),
-            tuple(find_dates(text, offset)),
+            tuple(date for date in find_dates(text, offset) if not _bounds(tokens, date)),
             dict(by_stem),
             dict(by_folded),
             negated,
             birth,
             death,
         )
+
+
+def _bounds(tokens: Sequence[Token], date: Date) -> bool:
+    """Whether a date only bounds another one, as in *before 1797*."""
+    before = next((one for one in reversed(tokens) if one.end <= date.start), None)
+    return before is not None and before.folded in ("before", "after")
 
 
 class Name(NamedTuple):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby
-from threading import Thread
+from threading import BoundedSemaphore, Thread
 from typing import TYPE_CHECKING
 
-from guardrail.errors import JudgeError
+from guardrail.errors import GuardrailError
 from guardrail.scoring import ScoringRequest
 from guardrail.types import Evidence, Passage, Score, Triple, linearise
 
@@ -60,6 +60,10 @@ def conner_scorer(nli: NLIJudge | None = None, causal: CausalLM | None = None) -
         nli=nli, encoder=encoder, relevance=encoder, discourse=encoder, causal=causal
     )
     return ConnerGuardScorer(ConnerScorer(models))
+
+
+READ_AHEAD = 4
+"""Most threads that encode ahead of ``score``; a pass of the guardrail starts two."""
 
 
 class ConnerGuardScorer:
@@ -122,6 +126,7 @@ class SCKGuardScorer:
 
     def __init__(self, scorer: SCKScorer) -> None:
         self._scorer = scorer
+        self._ahead = BoundedSemaphore(READ_AHEAD)
 
     def warm_up(self) -> None:
         """Load encoder and judge.
@@ -132,12 +137,19 @@ class SCKGuardScorer:
         self._scorer.warm_up(tagger=False)
 
     def read_ahead(self, batch: Sequence[ScoringRequest]) -> None:
-        """Begin to encode n answers; while they are parsed, cores are idle."""
-        Thread(target=self._encode, args=(batch,), name="sck-ahead", daemon=True).start()
+        """Begin to encode n answers; while they are parsed, cores are idle.
+
+        Where many callers do so at once, no core is: ``score`` encodes what is left out.
+        """
+        if self._ahead.acquire(blocking=False):
+            Thread(target=self._encode, args=(batch,), name="sck-ahead", daemon=True).start()
 
     def _encode(self, batch: Sequence[ScoringRequest]) -> None:
-        with suppress(JudgeError):  # ``score`` asks again, and tells
-            self._scorer.read_ahead([sck_input(request) for request in batch])
+        try:
+            with suppress(GuardrailError):  # ``score`` asks again, and tells
+                self._scorer.read_ahead([sck_input(request) for request in batch])
+        finally:
+            self._ahead.release()
 
     def score(self, batch: Sequence[ScoringRequest]) -> list[Mapping[str, Score]]:
         """Score n answers by what they were judged against, and by how they were parsed."""

@@ -106,8 +106,10 @@ CUES: dict[str, str] = {
     "religion": "religion religious faith follower converted practiced raised devout",
     "residence": "lived resided residence home resident living moved settled lives",
     "work location": "worked active works based lived moved",
-    "student of": "student studied pupil taught trained under teacher learned mentor apprentice",
-    "student": "taught student students pupil teacher mentored trained",
+    "student of": (
+        "student studied pupil taught trained under teacher learned mentor tutored apprentice"
+    ),
+    "student": "taught student students pupil teacher mentored tutored trained",
     "doctoral advisor": "doctoral advisor supervised supervisor doctorate under phd thesis",
     "doctoral student": "doctoral students supervised advised student",
     "influenced by": "influenced influence inspired influences inspiration",
@@ -160,8 +162,8 @@ INVERSE_CUES: dict[str, str] = {
     "father": CHILD,
     "mother": CHILD,
     "parent": CHILD,
-    "student": "student studied pupil taught trained under teacher learned mentor",
-    "student of": "taught student students pupil teacher mentored trained",
+    "student": "student studied pupil taught trained under teacher learned mentor tutored",
+    "student of": "taught student students pupil teacher mentored tutored trained",
     "doctoral advisor": "doctoral students supervised advised student",
     "doctoral student": "doctoral advisor supervised supervisor doctorate under",
     "influenced by": "influenced influence inspired",

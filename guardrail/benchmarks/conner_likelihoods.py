@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from guardrail.benchmarks.kept import kept_lines
 from guardrail.errors import ConfigError
 from judges.base import CausalLM, TokenLikelihoods
 
@@ -78,7 +79,7 @@ class KeptLikelihoods:
 
 def _read(file: Path, name: str) -> dict[Pair, TokenLikelihoods]:
     try:
-        rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+        rows = map(json.loads, kept_lines(file))
         return {
             (prefix, continuation): TokenLikelihoods(tuple(tokens), tuple(map(float, logprobs)))
             for model, prefix, continuation, tokens, logprobs in rows

@@ -7,7 +7,6 @@ for the names, which the tagger finds.
 
 from __future__ import annotations
 
-import json
 import random
 import re
 from collections import defaultdict
@@ -16,6 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
+from guardrail.benchmarks.kept import kept_lines
 from guardrail.benchmarks.telling import teller
 from guardrail.sentences import split_sentences
 from guardrail.types import Mention, Passage, Value
@@ -238,9 +238,8 @@ def _input(pair: Pair, answer: str) -> SCKInput:
 def _kept(keep: Path | None) -> dict[str, Measured]:
     if keep is None or not keep.exists():
         return {}
-    with keep.open(encoding="utf-8") as lines:
-        rows: Iterable[Measured] = map(Measured.model_validate, map(json.loads, lines))
-        return {row.key: row for row in rows}
+    rows: Iterable[Measured] = map(Measured.model_validate_json, kept_lines(keep))
+    return {row.key: row for row in rows}
 
 
 def names_by_type(names: Sequence[Sequence[Mention]]) -> Mapping[str, list[str]]:

@@ -75,7 +75,7 @@ def states(evidence: str, sentence: str) -> bool:
     return " ".join(sentence.split()) in _statements(evidence)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=256)
 def _statements(text: str) -> frozenset[str]:
     """The sentences of a text, and the text itself."""
     parts = [text, *(stretch.text for stretch in split_sentences(text))]

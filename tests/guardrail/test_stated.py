@@ -219,3 +219,16 @@ def test_an_answer_about_a_value_of_the_evidence_is_not_about_its_subject() -> N
     text = "Johann Sebastian Bach was a composer. He died in Leipzig."
     told = attribute(text, triples, Denying()).sentences
     assert not any(s.kind is SpanKind.CONTRADICTED for one in told for s in one.spans)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "She was born before 1593.",
+        "She was born after July 8, 1593.",
+        "She gave birth to Prudentia in 1593.",
+    ],
+)
+def test_a_bound_or_another_birth_states_no_date(text: str) -> None:
+    fact = (ARTEMISIA, "date of birth", "1593-07-08")
+    assert told(f"Artemisia Gentileschi painted. {text}", fact) == set()

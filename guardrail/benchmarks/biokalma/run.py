@@ -17,6 +17,7 @@ from pydantic import Field, ValidationError
 
 from guardrail.benchmarks.biokalma.questions import RunQuestion
 from guardrail.benchmarks.biokalma.scoring import Fact
+from guardrail.benchmarks.kept import kept_lines
 from guardrail.errors import InputError
 from guardrail.generation import GenerationSettings, generate
 from guardrail.guard import Guardrail, RankRequest
@@ -121,14 +122,10 @@ class SampleStore:
         if path is None or not path.exists():
             return
         try:
-            text = path.read_text(encoding="utf-8")
-            # A line that was cut short by a stop is sampled again.
-            for line in text.splitlines() if text.endswith("\n") else text.splitlines()[:-1]:
+            for line in kept_lines(path):
                 self._keep(SampleRow.model_validate_json(line))
         except (OSError, UnicodeDecodeError, ValidationError) as error:
             raise InputError(f"{path} is no file of samples: {error}") from error
-        if not text.endswith("\n") and text:
-            path.write_text(text[: text.rfind("\n") + 1], encoding="utf-8")
 
     def _keep(self, row: SampleRow) -> None:
         self._rows[row.id, row.seed, row.constrained] = row
