@@ -157,6 +157,8 @@ def run(
     names = judge or ["onnx"]
     few = any(name.startswith("chat-few") for name in names)
     splits: dict[str, list[CAQARow]] = {}
+    if resume and output is None:
+        raise InputError("--resume needs --output, the folder of the run that was stopped")
     training = read_rows(train) if train is not None else []
     if test:
         for path in test:

@@ -26,6 +26,7 @@ from guardrail.benchmarks.caqa.metrics import (
 from guardrail.benchmarks.caqa.rows import CAQARow
 from guardrail.benchmarks.caqa.sources import read_json_lines
 from guardrail.benchmarks.caqa.transfer import SETS, TransferReport, transfer
+from guardrail.benchmarks.kept import kept_lines
 from guardrail.errors import InputError
 from guardrail.types import Category, Value
 
@@ -101,7 +102,8 @@ class KeptRuns:
 
     Args:
         path: JSON lines; made when the first evaluator is done.
-        resume: Read what is there; False starts anew, as a judge may have changed since.
+        resume: Read what is there; False starts anew, as a judge may have changed since, and
+            puts what is there aside under the name with ``.old``.
 
     Raises:
         InputError: The file holds something else.
@@ -110,18 +112,16 @@ class KeptRuns:
     def __init__(self, path: Path, *, resume: bool) -> None:
         self._path = path
         self._runs: dict[str, EvaluatorRun] = {}
+        if not path.exists():
+            return
         if not resume:
-            path.unlink(missing_ok=True)
-        elif path.exists():
-            try:
-                # A line that was cut short by a stop is run again.
-                text = path.read_text(encoding="utf-8")
-                for line in text[: text.rfind("\n") + 1].splitlines():
-                    row = json.loads(line)
-                    self._runs[row["key"]] = EvaluatorRun.model_validate(row["run"])
-            except (OSError, ValueError, KeyError, TypeError) as error:
-                raise InputError(f"{path} holds no finished evaluators: {error}") from error
-            path.write_text(text[: text.rfind("\n") + 1], encoding="utf-8")
+            path.replace(path.with_name(f"{path.name}.old"))
+            return
+        try:
+            for row in map(json.loads, kept_lines(path)):
+                self._runs[row["key"]] = EvaluatorRun.model_validate(row["run"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{path} holds no finished evaluators: {error}") from error
 
     def find(
         self, name: str, splits: Mapping[str, Sequence[CAQARow]], sample: int | None, data: object

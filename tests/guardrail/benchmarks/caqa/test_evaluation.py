@@ -287,6 +287,7 @@ def test_judges_that_are_done_are_not_asked_again(unseen: list[CAQARow], tmp_pat
             run(names, {"test": other}, kept=kept)
     KeptRuns(file, resume=False)
     assert not file.exists()
+    assert file.with_name("judges.jsonl.old").exists()
 
 
 def test_a_persons_labels_are_compared_with_the_construction(
