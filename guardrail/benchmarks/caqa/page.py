@@ -65,7 +65,8 @@ def _article(number: int, row: CAQARow) -> str:
     held = "".join(f"<li>{_fact(triple)}</li>" for triple in row.triples)
     noise = "".join(f'<li class="noise">{_fact(triple)}</li>' for triple in row.noise)
     return (
-        f'<article id="r{number}"><header><a href="#r{number}">{number}</a>{"".join(tags)}</header>'
+        f'<article id="r{number}"><header><a href="#r{number}">{number}</a> '
+        f"<small>{escape(row.id)}</small>{''.join(tags)}</header>"
         f"<h2>{escape(row.question)}</h2><p>{escape(row.answer)}</p>"
         f'<div class="grid"><section>Evidence<ol>{evidence}</ol></section>'
         f"<section>Answer's facts<ul>{claimed}</ul>Evidence's facts<ul>{held}{noise}</ul></section>"

@@ -1,4 +1,5 @@
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -271,6 +272,7 @@ def test_build_run_and_page_by_command(train: list[CAQARow], tmp_path: Path) -> 
     assert "paper, fine-tuning: Vicuna (13B)" in table
     assert runner.invoke(app, ["page", "-i", str(test), "-o", str(html)]).exit_code == 0
     assert html.read_text().count("<article") == 200
+    assert re.search(r"<small>test-0-\d+</small>", html.read_text())
 
 
 def test_judges_that_are_done_are_not_asked_again(unseen: list[CAQARow], tmp_path: Path) -> None:
