@@ -13,18 +13,16 @@ from types import MappingProxyType
 
 from guardrail.types import Category, Judgement, NLIScores
 from judges.base import AttributionItem, NLIJudge, Pair
+from judges.sentence_ends import sentence_ends
 
 __all__ = ["LiftedJudge", "sub_facts", "supported_shares"]
 
-_SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]*[A-Z0-9])")
 _CLAUSE_END = re.compile(
     r"\s*;\s+"
     r"|,\s+(?:and|but|while|whereas)\s+(?=\w+\s+\w+\s+\w+)"
     r"|,?\s+(?:and|but)\s+(?=(?:s?he|it|they|is|are|was|were|has|had|have|did|does)\s+\w+)"
 )
 _LIST_JOINT = re.compile(r",\s+(?:and\s+)?|\s+and\s+")
-
-_ABBREVIATION = re.compile(r"\b(?:[A-Z]|Dr|Mr|Mrs|Ms|St|Prof|Jr|Sr|vs|etc|c|ca|b|d)\.$")
 
 PHRASE_WORDS = 4
 """Up to this many words a part of a list is a bare value; the question makes it a claim."""
@@ -146,9 +144,7 @@ def _judgement(scores: Sequence[NLIScores]) -> Judgement:
 
 def _sentences(text: str) -> Iterator[str]:
     start = 0
-    for match in _SENTENCE_END.finditer(text):
-        if _ABBREVIATION.search(text[max(0, match.start() - 6) : match.start()]):
-            continue
+    for match in sentence_ends(text):
         yield text[start : match.end()].strip()
         start = match.end()
     yield text[start:].strip()

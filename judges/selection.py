@@ -12,14 +12,14 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from judges.sentence_ends import sentence_ends
+
 __all__ = ["choose", "split_sentences"]
 
 SHARE_LEFT = 0.4
 """What a word of the claim still counts for, each time a chosen sentence has it."""
 
 _WORD = re.compile(r"\w+")
-_SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]*[A-Z0-9])|\n+")
-_ABBREVIATION = re.compile(r"\b(?:[A-Z]|Dr|Mr|Mrs|Ms|St|Prof|Jr|Sr|vs|etc|c|ca|b|d)\.$")
 
 
 def choose(
@@ -58,9 +58,7 @@ def split_sentences(text: str) -> list[str]:
     """Split a text at line breaks and after full stops, abbreviations excepted."""
     found = []
     start = 0
-    for match in _SENTENCE_END.finditer(text):
-        if _ABBREVIATION.search(text[max(0, match.start() - 6) : match.start()]):
-            continue
+    for match in sentence_ends(text, lines=True):
         found.append(text[start : match.start()].strip())
         start = match.end()
     found.append(text[start:].strip())

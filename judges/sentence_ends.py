@@ -1,0 +1,25 @@
+"""Where sentences end, by punctuation alone; ``guardrail.sentences`` does better with a parse."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+__all__ = ["sentence_ends"]
+
+_AFTER_STOP = r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]*[A-Z0-9])"
+_END = re.compile(_AFTER_STOP)
+_END_OR_LINE = re.compile(_AFTER_STOP + r"|\n+")
+_ABBREVIATION = re.compile(r"\b(?:[A-Z]|Dr|Mr|Mrs|Ms|St|Prof|Jr|Sr|vs|etc|c|ca|b|d)\.$")
+
+
+def sentence_ends(text: str, *, lines: bool = False) -> Iterator[re.Match[str]]:
+    """What stands between sentences: closing marks and spaces, but not after abbreviations.
+
+    Args:
+        text: The text.
+        lines: Whether a line break ends a sentence, too.
+    """
+    for match in (_END_OR_LINE if lines else _END).finditer(text):
+        if not _ABBREVIATION.search(text[max(0, match.start() - 6) : match.start()]):
+            yield match
