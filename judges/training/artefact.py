@@ -18,7 +18,7 @@ from judges.training.evaluate import Measured, breakdown, logits, measure, table
 from judges.training.model import HEADS, CrossEncoder
 from judges.training.rows import NO_LABEL, Row, held_out
 
-__all__ = ["calibration_rows", "write_judge"]
+__all__ = ["calibration_rows", "write_judge", "write_model"]
 
 NAME = "minilm-l6-judge"
 MAX_LENGTH = 256
@@ -27,6 +27,18 @@ CALIBRATION_SHARE = 0.3
 """Share of validation premises that temperatures are fitted on; error is measured on the rest."""
 LEAST_ROWS = 50
 """Rows that a temperature is fitted on at least; fewer say more of chance than of the judge."""
+
+
+def write_model(model: CrossEncoder, path: Path, *, quantise: bool = True) -> None:
+    """Write a judge's network as one ONNX file, in eight bits or in 32."""
+    write_cross_encoder(
+        {k: v.detach().float().cpu().numpy() for k, v in model.state_dict().items()},
+        path,
+        heads=list(HEADS),
+        attention_heads=model.config.attention_heads,
+        epsilon=model.config.layer_norm_eps,
+        quantise=quantise,
+    )
 
 
 def write_judge(
@@ -55,17 +67,9 @@ def write_judge(
     Returns:
         What was measured in eight bits and in 32.
     """
-    state = {k: v.detach().float().cpu().numpy() for k, v in model.state_dict().items()}
     for place, quantise in ((folder, True), (full, False)):
         place.mkdir(parents=True, exist_ok=True)
-        write_cross_encoder(
-            state,
-            place / "model.onnx",
-            heads=list(HEADS),
-            attention_heads=model.config.attention_heads,
-            epsilon=model.config.layer_norm_eps,
-            quantise=quantise,
-        )
+        write_model(model, place / "model.onnx", quantise=quantise)
         _write_tokenizer(tokenizer, place / "tokenizer.json")
     longest = min(MAX_LENGTH, model.config.positions)
     _write_card_file(folder, version, longest, {}, [])

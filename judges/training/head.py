@@ -28,8 +28,8 @@ from torch import Tensor, nn
 from guardrail.benchmarks.caqa.sources import assemble
 from judges.base import AttributionItem
 from judges.onnx import SHIPPED, SPECIAL_TOKENS, OnnxJudge
-from judges.optimise import write_cross_encoder
 from judges.session import OnnxTextModel, Segments
+from judges.training.artefact import write_model
 from judges.training.calibrate import fit_temperature
 from judges.training.caqa_rows import caqa_rows
 from judges.training.data import load_nli
@@ -199,14 +199,7 @@ def write_head(
         temperature: Of the new head.
     """
     out.mkdir(parents=True, exist_ok=True)
-    state = {k: v.detach().float().numpy() for k, v in model.state_dict().items()}
-    write_cross_encoder(
-        state,
-        out / "model.onnx",
-        heads=list(HEADS),
-        attention_heads=model.config.attention_heads,
-        epsilon=model.config.layer_norm_eps,
-    )
+    write_model(model, out / "model.onnx")
     shutil.copy(judge / "tokenizer.json", out / "tokenizer.json")
     card = json.loads((judge / "judge.json").read_text("utf-8"))
     card["version"] = version
