@@ -355,7 +355,8 @@ def _names(doc: Doc, match: Match) -> set[str]:
     """Folded words of the names of a triple's subject."""
     names = {one.folded for one in tokenise(match.triple.subject)} - STOP_WORDS
     for start, end in match.subject_spans:  # another name of it may stand there
-        names |= {one.folded for one in tokenise(doc.text[start:end])}
+        name = doc.char_span(start, end, alignment_mode="expand")
+        names |= {one.folded for one in tokenise(name.text)} if name is not None else set()
     return names
 
 

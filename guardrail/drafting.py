@@ -84,6 +84,7 @@ def drafts_of(number: int, request: AttributionRequest, doc: Doc) -> list[Draft]
         question = fold(request.question)
         asked = next((label for label in subjects if fold(label) in question), None)
     stretches = split_sentences(request.answer.clean)
+    text = doc.text  # joined anew from its tokens each time
     entities = {name for one in triples for name in (one.subject, one.subject_id) if name}
     tokens = [
         SentenceTokens.of(_without_ruins(stretch.text, entities), stretch.start)
@@ -108,7 +109,7 @@ def drafts_of(number: int, request: AttributionRequest, doc: Doc) -> list[Draft]
             phrases=tuple(factual_phrases(doc, stretch.start, stretch.end)),
             subject=subject,
             claim=is_claim(stretch.text),
-            matches=tuple(_matches(index, doc, sentence, subject)),
+            matches=tuple(_matches(index, doc, text, sentence, subject)),
             passages=tuple(reader.nearest(sentence)),
         )
         for stretch, sentence, subject in zip(stretches, tokens, traced, strict=True)
@@ -116,7 +117,7 @@ def drafts_of(number: int, request: AttributionRequest, doc: Doc) -> list[Draft]
 
 
 def _matches(
-    index: EvidenceIndex, doc: Doc, sentence: SentenceTokens, subject: Subject
+    index: EvidenceIndex, doc: Doc, text: str, sentence: SentenceTokens, subject: Subject
 ) -> list[Match]:
     """The triples found in a sentence, without what it tells of others or the other way round."""
     found = index.matches(
@@ -125,7 +126,7 @@ def _matches(
     return [
         match.told_of("other")
         if told_otherwise(
-            doc.text, sentence, match.triple.property, match.value_spans, match.subject_spans
+            text, sentence, match.triple.property, match.value_spans, match.subject_spans
         )
         else match
         for match in in_clause(doc, found, subject.topic)
