@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 
 from guardrail.citations import Marker, insert
-from guardrail.types import AttributedAnswer, Citation, Sentence, SpanKind
+from guardrail.types import AttributedAnswer, Citation, Sentence, Span, SpanKind
+from guardrail.values import word_set
 
 __all__ = ["marked_text", "shifted", "without_sentences"]
+
+WITHIN_CLAIM = word_set(
+    "a an the his her its their of in on at to by for from with as into onto over under about "
+    "during between through within after before until since near"
+)
+"""Words that may stand between two phrases of one claim: articles, possessives, prepositions."""
 
 
 def marked_text(text: str, sentences: Sequence[Sentence]) -> str:
     """Write the markers of all sentences into the clean text.
 
     A citation stands behind the phrase it supports, else at the sentence's end; ``[NA]`` stands
-    behind each phrase that lacks support or is contradicted.
+    behind what lacks support or is contradicted: once where several such phrases follow each
+    other as one claim, as in *born in Paris [NA]*.
     """
     return insert(text, [mark for sentence in sentences for mark in _markers(sentence)]).marked
 
@@ -23,8 +32,10 @@ def _markers(sentence: Sentence) -> list[Marker]:
     marks: list[Marker] = []
     placed: set[Citation] = set()
     stop = sentence.start + len(sentence.text.rstrip(".!?…:;,*_ "))
-    for span in sentence.spans:
+    for span, following in zip_longest(sentence.spans, sentence.spans[1:]):
         if span.kind is not SpanKind.SUPPORTED:
+            if following is not None and _one_claim(sentence, span, following):
+                continue
             marks.append(Marker(na=True, at=min(span.end, max(stop, span.start + 1))))
         elif span.triple is not None and span.triple.citation not in placed:
             placed.add(span.triple.citation)
@@ -35,6 +46,13 @@ def _markers(sentence: Sentence) -> list[Marker]:
     if sentence.na and not any(mark.na for mark in marks):
         marks.append(Marker(na=True, at=stop))
     return marks
+
+
+def _one_claim(sentence: Sentence, span: Span, following: Span) -> bool:
+    between = sentence.text[span.end - sentence.start : following.start - sentence.start]
+    return following.kind is not SpanKind.SUPPORTED and WITHIN_CLAIM.issuperset(
+        between.casefold().split()
+    )
 
 
 def without_sentences(answer: AttributedAnswer, remove: Sequence[Sentence]) -> AttributedAnswer:

@@ -1,0 +1,69 @@
+"""Where ``[NA]`` and citations stand in a marked text."""
+
+import pytest
+
+from guardrail.rendering import marked_text
+from guardrail.types import Sentence, Span, SpanKind, Triple
+
+LONDON = Triple(subject="Ada", subject_id="Q7259", property="place of birth", value="London")
+
+
+def marked(text: str, lacking: list[str], supported: str = "") -> str:
+    """Mark a text of one sentence; ``supported`` is a phrase that LONDON stands behind."""
+    phrases = {phrase: SpanKind.NA for phrase in lacking}
+    if supported:
+        phrases[supported] = SpanKind.SUPPORTED
+    spans = []
+    for phrase, kind in sorted(phrases.items(), key=lambda item: text.index(item[0])):
+        start = text.index(phrase)
+        spans.append(
+            Span(
+                text=phrase,
+                start=start,
+                end=start + len(phrase),
+                kind=kind,
+                triple=LONDON if kind is SpanKind.SUPPORTED else None,
+            )
+        )
+    sentence = Sentence(
+        text=text,
+        start=0,
+        end=len(text),
+        spans=tuple(spans),
+        citations=(LONDON.citation,) if supported else (),
+        na=bool(lacking),
+    )
+    return marked_text(text, [sentence])
+
+
+@pytest.mark.parametrize(
+    ("text", "lacking", "expected"),
+    [
+        ("She was born in Paris.", ["born", "Paris"], "She was born in Paris [NA]."),
+        ("She loved her opera.", ["loved", "opera"], "She loved her opera [NA]."),
+        (
+            "She loved opera and hated ballet.",
+            ["loved", "opera", "hated", "ballet"],
+            "She loved opera [NA] and hated ballet [NA].",
+        ),
+        (
+            "She loved opera, ballet, horses.",
+            ["opera", "ballet", "horses"],
+            "She loved opera [NA], ballet [NA], horses [NA].",
+        ),
+        (
+            "She met Smith who left Leeds.",
+            ["Smith", "Leeds"],
+            "She met Smith [NA] who left Leeds [NA].",
+        ),
+    ],
+)
+def test_phrases_of_one_claim_share_a_marker(text: str, lacking: list[str], expected: str) -> None:
+    assert marked(text, lacking) == expected
+
+
+def test_a_supported_phrase_parts_two_claims() -> None:
+    text = "A doctor born in London in 1700."
+    assert marked(text, ["doctor", "born", "1700"], "London") == (
+        "A doctor born [NA] in London [Q7259, place of birth: London] in 1700 [NA]."
+    )
