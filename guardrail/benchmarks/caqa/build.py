@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from guardrail.benchmarks.caqa.edits import consistent, edit, plan
 from guardrail.benchmarks.caqa.graph import Fact, FactGraph
+from guardrail.benchmarks.caqa.properties import is_sensitive
 from guardrail.benchmarks.caqa.rows import CAQARow, Split, SubFact
 from guardrail.benchmarks.caqa.shapes import Query, sample_query
 from guardrail.benchmarks.caqa.wording import Wording
@@ -167,7 +168,8 @@ def _rows_of(
         log.rejected["no rival or no surroundings"] += 1
         return []
     query = planned.query
-    rows = []
+    rows: list[CAQARow] = []
+    invented: list[Triple] = []
     for category in rng.sample(list(Category), len(Category)):
         linked = len(query.facts) > 1 and rng.random() < LINKED_SHARE
         flat = rng.random() < FLAT_SHARE
@@ -209,4 +211,9 @@ def _rows_of(
                 flat=flat,
             )
         )
+        invented += [part.triple(fact) for fact in {*facts, *claimed} - whole.facts]
+    if any(map(is_sensitive, invented)):
+        # All rows of the query go: those that stay would tell their category by the property.
+        log.rejected["false of a sensitive property"] += 1
+        return []
     return rows

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from guardrail.benchmarks.caqa.graph import Fact, FactGraph
+from guardrail.benchmarks.caqa.properties import NEAR, WIDE
 from guardrail.benchmarks.caqa.shapes import Edge, Node, Query
 from guardrail.types import Category
 
@@ -22,38 +23,6 @@ _TRIES = 8
 _RIVAL_TRIES = 30
 _HUB = 40
 """A value with more facts than this does not single anything out in a question of its own."""
-
-_NEAR = tuple(
-    frozenset(names.split("; "))
-    for names in (
-        "capital; capital of; located in the administrative territorial entity; country; part of",
-        "native language; languages spoken; languages spoken, written or signed",
-        "original language of film or TV show; language of work or name",
-        "location; located in the administrative territorial entity; country; continent; part of",
-        "headquarters location; location; location of formation; country",
-        "father; mother; child; relative; sibling",
-        "student; student of; doctoral advisor; doctoral student; influenced by",
-        "spouse; cohabitant; relative",
-        "followed by; follows; succeeded by; succeeds",
-        "occupation; position held; field of work; noble title",
-        "position (on team); position played on team; position played on team / speciality",
-        "part of; has part; subclass of; instance of; member of",
-        "twin town; diplomatic relation",
-        "award received; nominated for",
-        "place of death; place of burial; residence",
-        "cause of death; manner of death; killed by",
-        "author; creator; screenwriter; composer; lyrics by; designer; developer; manufacturer",
-        "producer; production company; director",
-        "genre; movement; sport; field of work",
-        "country of origin; country of citizenship; country for sport",
-        "employer; work location; affiliation; member of",
-        "publication date; inception; start time",
-    )
-)
-"""Properties whose facts bear on each other; one of them does not surround a query on another."""
-
-_WIDE = frozenset({"has part", "instance of", "part of", "subclass of"})
-"""Properties of things of every type, which are not asked about: an exchanged value is absurd."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +78,7 @@ def plan(graph: FactGraph, query: Query, rng: random.Random, *, edited: float) -
     Returns:
         None where the graph lacks what one of the four rows would need.
     """
-    if _vague(graph, query) or any(fact.property in _WIDE for fact in query.facts):
+    if _vague(graph, query) or any(fact.property in WIDE for fact in query.facts):
         return None
     index = rng.randrange(len(query.roots))
     root = query.roots[index]
@@ -239,7 +208,7 @@ class _Used:
 
     def __init__(self, query: Query, rival: str) -> None:
         asked = {fact.property for fact in query.facts}
-        self.properties = asked.union(*(near for near in _NEAR if not near.isdisjoint(asked)))
+        self.properties = asked.union(*(near for near in NEAR if not near.isdisjoint(asked)))
         self.keys = {*query.keys, rival}
         self.facts: set[Fact] = set()
         self.heads: set[tuple[str, str]] = set()

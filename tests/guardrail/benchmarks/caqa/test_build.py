@@ -8,7 +8,8 @@ import pytest
 from guardrail.benchmarks.caqa.build import BuildLog, build_rows, held_out, part_of, split_graph
 from guardrail.benchmarks.caqa.controls import LIMIT, run_controls
 from guardrail.benchmarks.caqa.graph import FactGraph, node_of
-from guardrail.benchmarks.caqa.rows import CAQARow
+from guardrail.benchmarks.caqa.properties import is_sensitive
+from guardrail.benchmarks.caqa.rows import CAQARow, Split
 from guardrail.benchmarks.caqa.shapes import Edge, Node, Query, extend
 from guardrail.benchmarks.caqa.sources import open_source
 from guardrail.errors import InputError
@@ -235,6 +236,20 @@ def test_facts_are_borrowed_and_exchanged_among_things_of_one_kind() -> None:
 def test_what_a_thing_is_and_what_it_is_part_of_is_not_asked(train: list[CAQARow]) -> None:
     asked = {fact.triple.property for row in train for fact in row.sub_facts}
     assert asked.isdisjoint({"instance of", "subclass of", "part of", "has part"})
+
+
+@pytest.mark.parametrize("split", ["test", "test_relations"])
+def test_nothing_intimate_or_defamatory_is_said_falsely_of_anybody(
+    people: FactGraph, split: Split
+) -> None:
+    log = BuildLog()
+    rows = list(build_rows(people, n=600, seed=1, split=split, log=log))
+    true = {people.triple(fact) for fact in people.facts}
+    told = {t for row in rows for t in (*stated(row), *(fact.triple for fact in row.sub_facts))}
+    assert {t.property for t in told - true if is_sensitive(t)} == set()
+    assert any(is_sensitive(t) for t in told & true)
+    assert log.rejected["false of a sensitive property"] > 0
+    assert len(rows) == 600
 
 
 def test_two_names_take_a_verb_in_the_plural(train: list[CAQARow]) -> None:
