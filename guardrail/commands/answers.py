@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar
 import typer
 from pydantic import Field
 
+from guardrail.commands.figures import json_line
 from guardrail.commands.lines import LineJob, Row, run_lines
 from guardrail.commands.options import AsJson, Config, Graph, Input, JudgeName, Output, PolicyName
 from guardrail.commands.setup import build_config, build_guard, configured_graph
@@ -227,7 +228,7 @@ def link(
     if question is not None:
         found = linker.link([question])[0]
         if as_json:
-            typer.echo(_links(found).model_dump_json())
+            typer.echo(json_line(_links(found).model_dump(mode="json")))
         else:
             from rich.console import Console
 
@@ -244,7 +245,7 @@ def link(
 
 def _show(answer: GuardedAnswer, *, as_json: bool) -> None:
     if as_json:
-        typer.echo(answer.model_dump_json())
+        typer.echo(json_line(answer.model_dump(mode="json")))
         return
     from rich.console import Console
 

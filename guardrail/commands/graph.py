@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from guardrail.commands.figures import json_line
 from guardrail.commands.options import AsJson, Graph
 from guardrail.commands.setup import configured_graph
 
@@ -104,7 +105,7 @@ def stats(kg: Graph = None, as_json: AsJson = False) -> None:
 
 def _show(counts: BaseModel, *, as_json: bool) -> None:
     if as_json:
-        typer.echo(counts.model_dump_json())
+        typer.echo(json_line(counts.model_dump(mode="json")))
         return
     table = Table(show_header=False, box=None, pad_edge=False)
     for name, value in counts.model_dump().items():

@@ -18,6 +18,8 @@ from typing import IO, Any, ClassVar, Generic, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
+from guardrail.commands.figures import json_line
+from guardrail.commands.progress import bars, visible
 from guardrail.errors import GuardrailError, InputError
 
 __all__ = ["LineJob", "Row", "run_lines"]
@@ -143,13 +145,15 @@ def run_lines(job: LineJob[Any], source: str, target: str) -> int:
     with ExitStack() as stack:
         reader, total = _open_source(source, stack)
         writer = sys.stdout if target == "-" else stack.enter_context(_open_target(target))
-        for result in _with_progress(job, _bounded(reader), total, target, stack):
-            lines += 1
-            failures += "error" in result
-            # Surrogates cannot be encoded as UTF-8: they leave as JSON escapes.
-            text = json.dumps(result, ensure_ascii=False, allow_nan=False)
-            writer.write(text.encode("utf-8", "backslashreplace").decode("utf-8") + "\n")
-            writer.flush()
+        try:
+            for result in _with_progress(job, _bounded(reader), total, target, stack):
+                lines += 1
+                failures += "error" in result
+                writer.write(json_line(result) + "\n")
+                writer.flush()
+        except KeyboardInterrupt:
+            print(f"guardrail: stopped; lines written: {lines}", file=sys.stderr)
+            raise
     if job.unread:
         keys = ", ".join(map(repr, list(job.unread)[:KEYS_NAMED]))
         more = " and more" if len(job.unread) > KEYS_NAMED else ""
@@ -192,27 +196,10 @@ def _with_progress(
     job: LineJob[Any], lines: Iterable[str], total: int | None, target: str, stack: ExitStack
 ) -> Iterator[dict[str, Any]]:
     """Show a bar on stderr where it is a terminal to which no results go."""
-    if not sys.stderr.isatty() or (target == "-" and sys.stdout.isatty()):
+    if not visible(target):
         yield from job.results(lines)
         return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    progress = stack.enter_context(
-        Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
-        )
-    )
+    progress = stack.enter_context(bars())
     task = progress.add_task(job.title, total=total)
     for result in job.results(lines):
         yield result
