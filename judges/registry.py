@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any, cast
 
 from guardrail.errors import ConfigError
 from judges.base import AttributionJudge, NLIJudge
 
-__all__ = ["create_attribution", "create_nli", "register"]
+__all__ = ["create_attribution", "create_nli", "hint", "kinds", "register"]
 
 _FACTORIES: dict[str, str | Callable[..., Any]] = {
     "onnx": "judges.onnx:OnnxJudge",
@@ -75,9 +75,7 @@ def _create(name: str, options: dict[str, Any]) -> Any:
     kind, colon, model = name.partition(":")
     factory = _FACTORIES.get(kind)
     if factory is None:
-        close = difflib.get_close_matches(kind, _FACTORIES, n=1, cutoff=0.5)
-        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(_FACTORIES)}"
-        raise ConfigError(f"there is no judge {kind!r}; {hint}")
+        raise ConfigError(f"there is no judge {name!r}; {hint(name, _FACTORIES)}")
     if kind in _NEEDS_MODEL and not model:
         raise ConfigError(f"judge {kind!r} needs a model, as in {_NEEDS_MODEL[kind]!r}")
     if colon and not model:
@@ -89,3 +87,29 @@ def _create(name: str, options: dict[str, Any]) -> Any:
         return factory(model or None, **options)
     except TypeError as error:
         raise ConfigError(f"judge {name!r} does not take these options: {error}") from error
+
+
+def kinds() -> tuple[str, ...]:
+    """The kinds that are known, with those that ``register`` added."""
+    return tuple(_FACTORIES)
+
+
+def hint(name: str, known: Iterable[str]) -> str:
+    """What to write in place of a name whose kind is not known.
+
+    Args:
+        name: As written, with or without a colon.
+        known: Kinds that are known.
+    """
+    known = list(known)
+    kind, _, model = name.partition(":")
+    near = None
+    for one in sorted(known, key=len):
+        # Another sign where the colon belongs: "chat-local" for "chat:local".
+        if kind.startswith(one) and kind[len(one) : len(one) + 1] in ("-", "_", "/", "="):
+            near = f"{one}:{name[len(one) + 1 :]}"
+    if near is None and model in known:
+        near = model
+    if near is None and (close := difflib.get_close_matches(kind, known, n=1, cutoff=0.5)):
+        near = f"{close[0]}:{model}".removesuffix(":")
+    return f"did you mean {near!r}?" if near else f"known: {', '.join(known)}"

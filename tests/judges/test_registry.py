@@ -33,10 +33,12 @@ def test_an_nli_judge_is_lifted_to_attribution() -> None:
     ("name", "told"),
     [
         ("onxx", "did you mean 'onnx'"),
-        ("transfomers:x", "did you mean 'transformers'"),
         ("zzzzzz", "known: onnx"),
         ("t5-true", "t5-true:google"),
         ("onnx:", "nothing follows"),
+        ("chat-local", "did you mean 'chat:local'"),
+        ("transfomers:some/model", "did you mean 'transformers:some/model'"),
+        ("nli:onnx", "did you mean 'onnx'"),
     ],
 )
 def test_a_wrong_name_is_told_what_to_write(name: str, told: str) -> None:
