@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
 from guardrail.benchmarks.caqa.build import DECOY_SHARE, EDITED_SHARE
 from guardrail.benchmarks.caqa.rows import CAQARow, Split
+from guardrail.commands.figures import json_line
+from guardrail.commands.progress import Tell, telling
 from guardrail.errors import InputError
+
+if TYPE_CHECKING:
+    from guardrail.benchmarks.caqa.run import KeptRuns
 
 __all__ = ["app"]
 
@@ -24,24 +30,24 @@ app = typer.Typer(
 
 _CONTROL_TRAIN_ROWS = 20_000
 _TEST_ROWS = 2_000
+_PEOPLE = "people"
+_STOPPED = 130
+"""Exit status of a program that an interrupt (Ctrl-C) stopped."""
 
-Source = Annotated[
-    str,
-    typer.Option(
-        "--source",
-        "--kg",
-        "--data",
-        metavar="DIR|FILE|URL",
-        help="Graph to build from: a folder of benchmark data, JSON lines of persons or triples, "
-        "an on-disk graph, an RDF file, a SPARQL endpoint, or 'people' (shipped).",
-    ),
-]
+_SOURCE = typer.Option(
+    "--source",
+    "--kg",
+    "--data",
+    metavar="DIR|FILE|URL",
+    help="Graph to build from: a folder of benchmark data, JSON lines of persons or triples, "
+    "an on-disk graph, an RDF file, a SPARQL endpoint, or 'people' (shipped, default).",
+)
 Seed = Annotated[int, typer.Option("--seed", help="Seed of all choices.")]
 
 
 @app.command()
 def build(
-    source: Source = "people",
+    source: Annotated[str, _SOURCE] = _PEOPLE,
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="FILE|-", help="Where the rows go.")
     ] = "-",
@@ -114,9 +120,14 @@ def run(
         ),
     ] = None,
     train: Annotated[
-        Path | None, typer.Option("--train", help="Built training rows, for controls and few-shot.")
+        Path | None,
+        typer.Option(
+            "--train",
+            help="Built training rows, for controls and few-shot; built from --source where they "
+            "are not given.",
+        ),
     ] = None,
-    source: Source = "people",
+    source: Annotated[str | None, _SOURCE] = None,
     n: Annotated[
         int, typer.Option("-n", "--rows", min=1, help="Rows to build where --test is not given.")
     ] = _TEST_ROWS,
@@ -148,41 +159,57 @@ def run(
     """Run evaluators and print the tables.
 
     With --json: one object with the first judge's ``overall``, ``category`` and ``complexity``
-    on the first split, ``controls``, and under ``evaluators`` every figure of every judge.
+    on the first split, ``controls``, where their ``training`` rows come from, and under
+    ``evaluators`` every figure of every judge. With --output, each judge is kept when it is done.
     """
     from guardrail.benchmarks.caqa.run import KeptRuns, read_labels, read_rows
     from guardrail.benchmarks.caqa.run import run as run_all
     from guardrail.benchmarks.caqa.tables import markdown
 
     names = judge or ["onnx"]
-    few = any(name.startswith("chat-few") for name in names)
-    splits: dict[str, list[CAQARow]] = {}
     if resume and output is None:
         raise InputError("--resume needs --output, the folder of the run that was stopped")
+    to_train = controls or any(name.startswith("chat-few") for name in names)
+    if to_train and test and train is None and source is None:
+        raise InputError(
+            "the rows of --test do not tell their graph: name it with --source, so that training "
+            "rows are built from the same, or give training rows with --train"
+        )
+    splits: dict[str, list[CAQARow]] = {}
+    for path in test or ():
+        for row in read_rows(Path(path)):
+            splits.setdefault(row.split, []).append(row)
     training = read_rows(train) if train is not None else []
-    if test:
-        for path in test:
-            for row in read_rows(Path(path)):
-                splits.setdefault(row.split, []).append(row)
-    if not test or ((controls or few) and not training):
-        built = _built(source, seed, n if not test else 0, controls or few)
-        training = training or built.pop("train", [])
-        splits = splits or built
     kept = None
-    if output is not None:
-        output.mkdir(parents=True, exist_ok=True)
-        kept = KeptRuns(output / "judges.jsonl", resume=resume)
-    report = run_all(
-        names,
-        splits,
-        train=training,
-        controls=controls,
-        data=transfer,
-        labels=read_labels(labels) if labels is not None else None,
-        sample=sample,
-        kept=kept,
-        progress=_progress(),
-    )
+    try:
+        with telling() as tell:
+            wanted: list[tuple[Split, int]] = []
+            if not test:
+                wanted += [("test", n), ("test_relations", n)]
+            if to_train and train is None:
+                wanted.append(("train", _CONTROL_TRAIN_ROWS))
+            if wanted:
+                built = _built(source or _PEOPLE, seed, wanted, tell)
+                training = training or built.pop("train", [])
+                splits = splits or built
+            if output is not None:
+                output.mkdir(parents=True, exist_ok=True)
+                kept = KeptRuns(output / "judges.jsonl", resume=resume)
+            report = run_all(
+                names,
+                splits,
+                train=training,
+                training=f"the graph {source or _PEOPLE}" if train is None else str(train),
+                controls=controls,
+                data=transfer,
+                labels=read_labels(labels) if labels is not None else None,
+                sample=sample,
+                kept=kept,
+                tell=tell,
+            )
+    except KeyboardInterrupt:
+        _say(_stopped(kept, len(names), output))
+        raise typer.Exit(_STOPPED) from None
     if output is not None:
         (output / "report.json").write_text(report.model_dump_json(indent=2) + "\n")
         (output / "report.md").write_text(markdown(report))
@@ -192,7 +219,7 @@ def run(
     first = report.evaluators[0]
     main = next(iter(first.splits.values()))
     typer.echo(
-        _json(
+        json_line(
             {
                 "judge": first.name,
                 "n": main.n,
@@ -200,6 +227,7 @@ def run(
                 "category": dict(main.category),
                 "complexity": dict(main.complexity),
                 "controls": report.controls.model_dump() if report.controls else None,
+                "training": report.training,
                 "evaluators": [one.model_dump(mode="json") for one in report.evaluators],
             }
         )
@@ -243,16 +271,36 @@ def fine_tune(
     _say(f"saved to {output}; last loss {loss:.4f}")
 
 
-def _built(source: str, seed: int, n: int, training: bool) -> dict[str, list[CAQARow]]:
-    """Rows built on the spot: both test splits, and training rows where they are needed."""
+def _built(
+    source: str, seed: int, wanted: list[tuple[Split, int]], tell: Tell
+) -> dict[str, list[CAQARow]]:
+    """Rows built on the spot, so many of each split."""
     from guardrail.benchmarks.caqa.build import build_rows
     from guardrail.benchmarks.caqa.sources import open_source
 
     graph = open_source(source)
-    wanted: list[tuple[Split, int]] = [("test", n), ("test_relations", n)] if n else []
-    if training:
-        wanted.append(("train", _CONTROL_TRAIN_ROWS))
-    return {name: list(build_rows(graph, n=k, seed=seed, split=name)) for name, k in wanted}
+    return {
+        split: list(_told(build_rows(graph, n=n, seed=seed, split=split), f"{split} rows", n, tell))
+        for split, n in wanted
+    }
+
+
+def _told(rows: Iterable[CAQARow], what: str, n: int, tell: Tell) -> Iterator[CAQARow]:
+    for number, row in enumerate(rows, 1):
+        yield row
+        tell(what, number, n)
+
+
+def _stopped(kept: KeptRuns | None, judges: int, output: Path | None) -> str:
+    """What an interrupted run leaves behind, and how to go on."""
+    if output is None:
+        return "stopped; nothing is kept: with --output, each judge is kept when it is done"
+    if kept is None or not kept.done:
+        return "stopped before the first judge was done; nothing of this run is kept"
+    return (
+        f"stopped; {len(kept.done)} of {judges} judges are kept in {output}: the same command "
+        "with --resume goes on with the next"
+    )
 
 
 def _split(name: str) -> Split:
@@ -264,35 +312,14 @@ def _split(name: str) -> Split:
 
 
 def _write(output: str, rows: Iterable[CAQARow], n: int) -> None:
-    progress = _progress()
-    stream = sys.stdout if output == "-" else Path(output).open("w", encoding="utf-8")  # noqa: SIM115
-    try:
-        for number, row in enumerate(rows, 1):
-            stream.write(row.model_dump_json() + "\n")
-            if progress is not None and number % 1000 == 0:
-                progress("rows", number, n)
-    finally:
+    with ExitStack() as stack:
+        tell = stack.enter_context(telling(output))
+        stream = sys.stdout
         if output != "-":
-            stream.close()
-
-
-def _progress() -> Callable[[str, int, int], None] | None:
-    if not sys.stderr.isatty():
-        return None
-
-    def show(name: str, done: int, total: int) -> None:
-        end = "\n" if done >= total else ""
-        sys.stderr.write(f"\r{name}: {done}/{total}{end}")
-        sys.stderr.flush()
-
-    return show
+            stream = stack.enter_context(Path(output).open("w", encoding="utf-8"))
+        for row in _told(rows, "rows", n, tell):
+            stream.write(row.model_dump_json() + "\n")
 
 
 def _say(text: str) -> None:
     typer.echo(text, err=True)
-
-
-def _json(value: dict[str, Any]) -> str:
-    import json
-
-    return json.dumps(value, ensure_ascii=False)

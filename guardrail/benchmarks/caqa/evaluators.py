@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar, runtime_checkable
 
 from guardrail.benchmarks.caqa.prompts import (
     Form,
@@ -28,9 +28,15 @@ __all__ = [
     "JudgeEvaluator",
     "ModelChat",
     "create_evaluator",
+    "in_pieces",
     "item_of",
 ]
 
+ItemT = TypeVar("ItemT")
+SaidT = TypeVar("SaidT")
+
+_KINDS = ("nli", "autois", "classifier", "chat-zero", "chat-few", "attrscore")
+"""Evaluators that a colon and a model or folder may follow, beside the judges' own names."""
 _NOT_SUPPORTIVE = Category.IRRELEVANT
 """What stands for *not supportive* where an evaluator knows no more."""
 _REPLY_TOKENS = 24
@@ -55,6 +61,11 @@ class Evaluator(Protocol):
         """The categories it can tell apart; others get no figure in the tables."""
         ...
 
+    @property
+    def at_once(self) -> int | None:
+        """Most items for one call, so that progress shows; None where it sorts them itself."""
+        ...
+
     def categorise(self, items: Sequence[AttributionItem]) -> list[Category | None]:
         """The category of n items; None where a reply names none."""
         ...
@@ -69,6 +80,28 @@ def item_of(row: CAQARow) -> AttributionItem:
     return AttributionItem(row.question, row.answer, row.evidence)
 
 
+def in_pieces(
+    ask: Callable[[Sequence[ItemT]], list[SaidT]],
+    items: Sequence[ItemT],
+    size: int | None,
+    tell: Callable[[int, int], None],
+) -> list[SaidT]:
+    """Ask an evaluator for all items, ``size`` of them at once, and tell after each piece.
+
+    Args:
+        ask: A method of the evaluator.
+        items: What it is asked.
+        size: Most items of a piece; None asks for all at once.
+        tell: Is told how many are done, of how many; first of none.
+    """
+    said: list[SaidT] = []
+    tell(0, len(items))
+    for start in range(0, len(items), size or max(1, len(items))):
+        said += ask(items[start : start + size] if size else items)
+        tell(len(said), len(items))
+    return said
+
+
 class JudgeEvaluator:
     """An attribution judge as an evaluator, such as the shipped head or a lifted NLI judge.
 
@@ -78,6 +111,7 @@ class JudgeEvaluator:
     """
 
     categories = tuple(Category)
+    at_once = None
 
     def __init__(self, judge: AttributionJudge, name: str | None = None) -> None:
         self._judge = judge
@@ -105,6 +139,7 @@ class AutoISEvaluator:
     """
 
     categories = (Category.SUPPORTIVE,)
+    at_once = None
 
     def __init__(self, nli: NLIJudge) -> None:
         self._nli = nli
@@ -187,6 +222,8 @@ class ChatEvaluator:
         shots: Demonstrations; none is zero-shot.
     """
 
+    at_once = 4 * _AT_ONCE
+
     def __init__(
         self, chat: ChatModel, *, form: Form = Form.GPT, shots: Sequence[CAQARow] = ()
     ) -> None:
@@ -255,7 +292,7 @@ def create_evaluator(name: str, *, shots: Sequence[CAQARow] = ()) -> Evaluator:
         ConfigError: The name is unknown, or few-shot is asked for without rows.
     """
     from judges.lifting import LiftedJudge
-    from judges.registry import create_attribution, create_nli
+    from judges.registry import create_attribution, create_nli, hint, kinds
 
     kind, _, rest = name.partition(":")
     if kind == "nli":
@@ -274,6 +311,8 @@ def create_evaluator(name: str, *, shots: Sequence[CAQARow] = ()) -> Evaluator:
             form=Form.ATTRSCORE if kind == "attrscore" else Form.GPT,
             shots=demonstrations(shots) if kind == "chat-few" else (),
         )
+    if kind not in kinds():
+        raise ConfigError(f"there is no evaluator {name!r}; {hint(name, (*kinds(), *_KINDS))}")
     return JudgeEvaluator(create_attribution(name))
 
 

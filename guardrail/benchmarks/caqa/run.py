@@ -5,14 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from itertools import islice
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pydantic import FiniteFloat
 
 from guardrail.benchmarks.caqa.controls import LIMIT, Controls, run_controls
-from guardrail.benchmarks.caqa.evaluators import Evaluator, create_evaluator, item_of
+from guardrail.benchmarks.caqa.evaluators import (
+    Evaluator,
+    create_evaluator,
+    in_pieces,
+    item_of,
+)
 from guardrail.benchmarks.caqa.metrics import (
     Agreement,
     FineGrained,
@@ -27,6 +31,7 @@ from guardrail.benchmarks.caqa.rows import CAQARow
 from guardrail.benchmarks.caqa.sources import read_json_lines
 from guardrail.benchmarks.caqa.transfer import SETS, TransferReport, transfer
 from guardrail.benchmarks.kept import kept_lines
+from guardrail.commands.progress import Tell
 from guardrail.errors import InputError
 from guardrail.types import Category, Value
 
@@ -89,12 +94,15 @@ class RunReport(Value):
         controls: The three controls; None where they were not asked for.
         control_limit: What each control must stay below.
         human: Agreement with a person's labels, where they were given.
+        training: Where the rows come from that the controls were trained on and few-shot prompts
+            show; None where none were used.
     """
 
     evaluators: tuple[EvaluatorRun, ...]
     controls: Controls | None = None
     control_limit: float = LIMIT
     human: HumanReport | None = None
+    training: str | None = None
 
 
 class KeptRuns:
@@ -112,6 +120,8 @@ class KeptRuns:
     def __init__(self, path: Path, *, resume: bool) -> None:
         self._path = path
         self._runs: dict[str, EvaluatorRun] = {}
+        self.done: list[str] = []
+        """The evaluators that were found or added."""
         if not path.exists():
             return
         if not resume:
@@ -127,7 +137,10 @@ class KeptRuns:
         self, name: str, splits: Mapping[str, Sequence[CAQARow]], sample: int | None, data: object
     ) -> EvaluatorRun | None:
         """The figures of an evaluator on these rows, where it has run on them."""
-        return self._runs.get(self._key(name, splits, sample, data))
+        found = self._runs.get(self._key(name, splits, sample, data))
+        if found is not None:
+            self.done.append(name)
+        return found
 
     def add(
         self,
@@ -143,6 +156,7 @@ class KeptRuns:
         with self._path.open("a", encoding="utf-8") as file:
             row = {"key": key, "run": done.model_dump(mode="json")}
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
+        self.done.append(name)
 
     @staticmethod
     def _key(
@@ -190,12 +204,13 @@ def run(
     splits: Mapping[str, Sequence[CAQARow]],
     *,
     train: Sequence[CAQARow] = (),
+    training: str | None = None,
     controls: bool = False,
     data: Path | None = None,
     labels: Mapping[str, Category] | None = None,
     sample: int | None = None,
     kept: KeptRuns | None = None,
-    progress: Callable[[str, int, int], None] | None = None,
+    tell: Tell | None = None,
 ) -> RunReport:
     """Run evaluators by name.
 
@@ -204,12 +219,13 @@ def run(
             rows of each set only (``chat-few:local@50``).
         splits: Rows to evaluate on, by split; controls use the first.
         train: Training rows, for controls and demonstrations.
+        training: Where they come from, for the report.
         controls: Whether to train and measure the three controls.
         data: Folder with the transfer sets; None leaves transfer out.
         labels: A person's categories by row id; rows without one are left out of this part.
         sample: Rows of each set for every evaluator; None takes all.
         kept: Evaluators that have run already; those that run now are added.
-        progress: Called with evaluator, rows done and rows in all.
+        tell: Is told the evaluator and what it is asked, rows done and rows in all.
 
     Raises:
         InputError: There are no rows, or a name's ``@N`` is not a number.
@@ -217,34 +233,41 @@ def run(
     if not splits or not all(splits.values()):
         raise InputError("no rows to evaluate on")
     first = next(iter(splits.values()))
-    measured = run_controls(train, first) if controls else None
     marked = [row for rows in splits.values() for row in rows if row.id in (labels or {})]
     by_person = [labels[row.id] for row in marked] if labels else []
     built: dict[str, float] = {}
     human: dict[str, float] = {}
-    runs = []
-    for name in names:
+    asked: list[tuple[str, int | None, EvaluatorRun | Evaluator]] = []
+    for name in names:  # all of them first, so that a wrong name costs no run
         plain, at, count = name.rpartition("@")
         if at and not count.isdigit():
             raise InputError(f"{name!r}: a number of rows must follow the @")
         few = int(count) if at else sample
         done = kept.find(name, splits, sample, data) if kept is not None and not marked else None
-        if done is not None:
-            runs.append(done)
+        asked.append((name, few, done or create_evaluator(plain if at else name, shots=train)))
+    tell = tell or (lambda what, done, total: None)
+    measured = None
+    if controls:
+        tell("controls", 0, 1)
+        measured = run_controls(train, first)
+        tell("controls", 1, 1)
+    runs: list[EvaluatorRun] = []
+    for name, few, evaluator in asked:
+        if isinstance(evaluator, EvaluatorRun):
+            runs.append(evaluator)
             continue
-        evaluator = create_evaluator(plain if at else name, shots=train)
         runs.append(
             EvaluatorRun(
                 name=evaluator.name,
                 categories=evaluator.categories,
                 splits={
-                    split: evaluate(evaluator, thinned(rows, few), progress)
+                    split: evaluate(evaluator, thinned(rows, few), split=split, tell=tell)
                     for split, rows in splits.items()
                 },
-                fine_grained=_sub_facts(evaluator, first, few),
+                fine_grained=_sub_facts(evaluator, first, few, tell),
                 transfer=()
                 if data is None
-                else tuple(transfer(evaluator, one, data, sample=few) for one in SETS),
+                else tuple(transfer(evaluator, one, data, sample=few, tell=tell) for one in SETS),
             )
         )
         if kept is not None:
@@ -262,7 +285,12 @@ def run(
             human=human,
             correlation=pearson([*built.values()], [*human.values()]) if several else None,
         )
-    return RunReport(evaluators=tuple(runs), controls=measured, human=compared)
+    return RunReport(
+        evaluators=tuple(runs),
+        controls=measured,
+        human=compared,
+        training=training if train else None,
+    )
 
 
 def read_labels(path: Path) -> dict[str, Category]:
@@ -282,26 +310,32 @@ def read_labels(path: Path) -> dict[str, Category]:
 def evaluate(
     evaluator: Evaluator,
     rows: Sequence[CAQARow],
-    progress: Callable[[str, int, int], None] | None = None,
+    *,
+    split: str = "test",
+    tell: Tell | None = None,
 ) -> Report:
-    """Table 6's figures of one evaluator on rows."""
-    said: list[Category | None] = []
-    source = iter(rows)
-    while chunk := list(islice(source, _CHUNK)):
-        said += evaluator.categorise([item_of(row) for row in chunk])
-        if progress is not None:
-            progress(evaluator.name, len(said), len(rows))
+    """Table 6's figures of one evaluator on rows; the name of their split goes to ``tell``."""
+    said = in_pieces(
+        evaluator.categorise,
+        [item_of(row) for row in rows],
+        evaluator.at_once or _CHUNK,
+        lambda done, total: tell(f"{evaluator.name}, {split}", done, total) if tell else None,
+    )
     return report(rows, said)
 
 
 def _sub_facts(
-    evaluator: Evaluator, rows: Sequence[CAQARow], sample: int | None
+    evaluator: Evaluator, rows: Sequence[CAQARow], sample: int | None, tell: Tell
 ) -> FineGrained | None:
     partial = [row for row in rows if row.category is Category.PARTIALLY_SUPPORTIVE]
     partial = thinned(partial, min(_FINE_GRAINED_ROWS, sample or _FINE_GRAINED_ROWS))
     if not partial:
         return None
-    flags = iter(
-        evaluator.supports([(fact.text, row.evidence) for row in partial for fact in row.sub_facts])
+    said = in_pieces(
+        evaluator.supports,
+        [(fact.text, row.evidence) for row in partial for fact in row.sub_facts],
+        evaluator.at_once,
+        lambda done, total: tell(f"{evaluator.name}, sub-facts", done, total),
     )
+    flags = iter(said)
     return fine_grained(partial, [[next(flags) for _ in row.sub_facts] for row in partial])

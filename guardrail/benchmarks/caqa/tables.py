@@ -55,7 +55,8 @@ def markdown(report: RunReport) -> str:
     if report.controls is not None:
         c = report.controls
         told = (
-            f"Trained on {c.train} rows, measured on {c.test}; each must stay below "
+            f"Trained on {c.train} rows{f' of {report.training}' if report.training else ''}, "
+            f"measured on {c.test}; each must stay below "
             f"{report.control_limit:.2f} micro-F1, or the construction gives its labels away."
         )
         parts += [

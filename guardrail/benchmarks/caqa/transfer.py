@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 from pydantic import FiniteFloat
 
-from guardrail.benchmarks.caqa.evaluators import Evaluator
+from guardrail.benchmarks.caqa.evaluators import Evaluator, in_pieces
 from guardrail.benchmarks.caqa.metrics import binary_f1
 from guardrail.benchmarks.caqa.sources import read_json_lines
+from guardrail.commands.progress import Tell
 from guardrail.errors import InputError
 from guardrail.types import Category, Value
 from judges.base import AttributionItem
@@ -94,7 +95,12 @@ def read_set(name: str, data: Path) -> list[TransferRow]:
 
 
 def transfer(
-    evaluator: Evaluator, name: str, data: Path, *, sample: int | None = None
+    evaluator: Evaluator,
+    name: str,
+    data: Path,
+    *,
+    sample: int | None = None,
+    tell: Tell | None = None,
 ) -> TransferReport:
     """Run an evaluator on a set.
 
@@ -103,6 +109,7 @@ def transfer(
         name: One of ``SETS``.
         data: Folder with ``attribution/``.
         sample: Take every k-th row so that about this many remain; None takes all.
+        tell: Is told how many items are done.
     """
     rows = read_set(name, data)
     if sample is not None and sample < len(rows):
@@ -110,7 +117,12 @@ def transfer(
     mapping = SETS[name][1]
     said: Sequence[str | None] = [
         None if label is None else mapping[label]
-        for label in evaluator.categorise([row.item for row in rows])
+        for label in in_pieces(
+            evaluator.categorise,
+            [row.item for row in rows],
+            evaluator.at_once,
+            lambda done, total: tell(f"{evaluator.name}, {name}", done, total) if tell else None,
+        )
     ]
     labels = list(dict.fromkeys(mapping.values()))
     scores = {

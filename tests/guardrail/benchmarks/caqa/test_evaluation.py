@@ -13,6 +13,7 @@ from guardrail.benchmarks.caqa.evaluators import (
     AutoISEvaluator,
     ChatEvaluator,
     JudgeEvaluator,
+    create_evaluator,
     item_of,
 )
 from guardrail.benchmarks.caqa.metrics import (
@@ -36,7 +37,7 @@ from guardrail.benchmarks.caqa.rows import CAQARow
 from guardrail.benchmarks.caqa.run import KeptRuns, evaluate, read_labels, run, thinned
 from guardrail.benchmarks.caqa.tables import paper_tables
 from guardrail.benchmarks.caqa.transfer import transfer
-from guardrail.errors import InputError
+from guardrail.errors import ConfigError, InputError
 from guardrail.types import Category, Judgement, NLIScores
 from judges.base import AttributionItem, Pair
 from judges.registry import register
@@ -267,8 +268,10 @@ def test_build_run_and_page_by_command(train: list[CAQARow], tmp_path: Path) -> 
     assert result["n"] == 200
     assert 0 < result["overall"] < 1
     assert {"evidence_only", "answer_only", "lexical_overlap"} < set(result["controls"])
+    assert result["training"] == str(shown)
     table = (tmp_path / "out/report.md").read_text()
     assert "| **containment** |" in table
+    assert f"Trained on 500 rows of {shown}, measured on 200" in table
     assert "paper, fine-tuning: Vicuna (13B)" in table
     assert runner.invoke(app, ["page", "-i", str(test), "-o", str(html)]).exit_code == 0
     assert html.read_text().count("<article") == 200
@@ -285,11 +288,83 @@ def test_judges_that_are_done_are_not_asked_again(unseen: list[CAQARow], tmp_pat
     register("containment", lambda model=None, **options: None)
     assert run(names, rows, kept=KeptRuns(file, resume=True)) == first
     for kept, other in ((KeptRuns(file, resume=True), unseen[:30]), (None, unseen[:40])):
-        with pytest.raises(AttributeError):  # other rows, or nothing kept: the judge is asked
+        with pytest.raises(ConfigError):  # other rows, or nothing kept: the judge is made
             run(names, {"test": other}, kept=kept)
     KeptRuns(file, resume=False)
     assert not file.exists()
     assert file.with_name("judges.jsonl.old").exists()
+
+
+def test_an_interrupted_run_tells_what_is_kept_and_goes_on(
+    unseen: list[CAQARow], tmp_path: Path
+) -> None:
+    class Interrupted(ContainmentJudge):
+        def attribute(self, items: Sequence[AttributionItem]) -> list[Judgement]:
+            raise KeyboardInterrupt
+
+    register("containment", lambda model=None, **options: ContainmentJudge())
+    register("interrupted", lambda model=None, **options: Interrupted())
+    test, out = tmp_path / "test.jsonl", tmp_path / "out"
+    test.write_text("".join(row.model_dump_json() + "\n" for row in unseen[:40]))
+    arguments = ["run", "--judge", "containment", "--judge", "interrupted", "-i", str(test)]
+    stopped = CliRunner().invoke(app, [*arguments, "-o", str(out)])
+    assert stopped.exit_code == 130
+    assert stopped.stderr.startswith(f"stopped; 1 of 2 judges are kept in {out}: ")
+    assert "--resume" in stopped.stderr
+    lost = CliRunner().invoke(app, arguments)
+    assert lost.exit_code == 130
+    assert "--output" in lost.stderr
+    register("interrupted", lambda model=None, **options: ContainmentJudge())
+    register("containment", lambda model=None, **options: None)  # asked again, it would fail
+    assert CliRunner().invoke(app, [*arguments, "-o", str(out), "--resume"]).exit_code == 0
+
+
+def test_training_rows_are_not_built_from_a_graph_that_nobody_named(
+    unseen: list[CAQARow], tmp_path: Path
+) -> None:
+    test = tmp_path / "test.jsonl"
+    test.write_text("".join(row.model_dump_json() + "\n" for row in unseen[:40]))
+    told = CliRunner().invoke(app, ["run", "-i", str(test), "--controls"])
+    assert isinstance(told.exception, InputError)
+    assert "--source" in str(told.exception)
+    assert "--train" in str(told.exception)
+
+
+def test_progress_is_told_to_the_end(unseen: list[CAQARow]) -> None:
+    register("containment", lambda model=None, **options: ContainmentJudge())
+    told: dict[str, list[tuple[int, int]]] = {}
+    run(
+        ["containment"],
+        {"test": unseen[:300]},
+        tell=lambda what, done, total: told.setdefault(what, []).append((done, total)),
+    )
+    assert told["containment, test"] == [(0, 300), (256, 300), (300, 300)]
+    done, total = told["containment, sub-facts"][-1]
+    assert done == total > 0
+
+
+def test_chat_models_are_asked_piece_by_piece(unseen: list[CAQARow]) -> None:
+    told: list[int] = []
+    evaluate(
+        ChatEvaluator(Parrot("Supportive")),
+        unseen[:40],
+        tell=lambda what, done, total: told.append(done),
+    )
+    assert told == [0, 16, 32, 40]
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("nli-onnx", "did you mean 'nli:onnx'"),
+        ("chat-zero-local", "did you mean 'chat-zero:local'"),
+        ("chat-local", "did you mean 'chat:local'"),
+        ("zzz", "known: onnx, .*, chat-few"),
+    ],
+)
+def test_a_wrong_evaluator_is_told_what_to_write(name: str, told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        create_evaluator(name)
 
 
 def test_a_persons_labels_are_compared_with_the_construction(
