@@ -1,0 +1,66 @@
+"""The value objects that every part of the guardrail passes to the next.
+
+All are frozen pydantic models: hashable where their fields are, comparable by value,
+JSON in and out with ``model_dump_json`` / ``model_validate_json``.
+"""
+
+from __future__ import annotations
+
+from guardrail.types.answers import (
+    Action,
+    AttributedAnswer,
+    GuardedAnswer,
+    Problem,
+    Sentence,
+    Span,
+    SpanKind,
+)
+from guardrail.types.judging import (
+    Category,
+    Complexity,
+    Judgement,
+    NLIScores,
+    Score,
+    ScoreCard,
+)
+from guardrail.types.knowledge import (
+    Candidate,
+    Citation,
+    Entity,
+    Evidence,
+    LinkedEntity,
+    Mention,
+    Passage,
+    Subgraph,
+    Triple,
+    linearise,
+)
+from guardrail.types.value import Probability, Value
+
+__all__ = [
+    "Action",
+    "AttributedAnswer",
+    "Candidate",
+    "Category",
+    "Citation",
+    "Complexity",
+    "Entity",
+    "Evidence",
+    "GuardedAnswer",
+    "Judgement",
+    "LinkedEntity",
+    "Mention",
+    "NLIScores",
+    "Passage",
+    "Probability",
+    "Problem",
+    "Score",
+    "ScoreCard",
+    "Sentence",
+    "Span",
+    "SpanKind",
+    "Subgraph",
+    "Triple",
+    "Value",
+    "linearise",
+]

@@ -1,0 +1,147 @@
+"""Answers, phrase by phrase, and what the guardrail made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from pydantic import Field, FiniteFloat
+
+from guardrail.types.judging import Category, Judgement, ScoreCard
+from guardrail.types.knowledge import Citation, Evidence, LinkedEntity, Triple
+from guardrail.types.value import Value
+
+__all__ = [
+    "Action",
+    "AttributedAnswer",
+    "GuardedAnswer",
+    "Problem",
+    "Sentence",
+    "Span",
+    "SpanKind",
+]
+
+
+class SpanKind(StrEnum):
+    """What the evidence says of a phrase."""
+
+    SUPPORTED = "supported"
+    NA = "na"
+    CONTRADICTED = "contradicted"
+
+
+class Span(Value):
+    """A phrase of the clean answer text, with the triple that supports or contradicts it.
+
+    Offsets count characters of the whole clean answer, not of the sentence.
+    """
+
+    text: str
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+    kind: SpanKind
+    triple: Triple | None = None
+
+
+class Sentence(Value):
+    """A sentence of the answer and what the evidence says of it.
+
+    Attributes:
+        text: The clean sentence, without markers.
+        start: Offset of its first character in the clean answer.
+        end: Offset past its last character.
+        category: The verdict; None for a sentence that makes no claim to check.
+        na: True when a claim in it lacks support (KaLMA 2.1, conscious incompetence).
+        citations: The cited triples, in the order of the phrases they support.
+        spans: Phrases by support, in order, not overlapping.
+        judgement: The attribution judge's verdict behind ``category``.
+        note: What a reader should know, such as a citation dropped and why.
+    """
+
+    text: str
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+    category: Category | None = None
+    na: bool = False
+    citations: tuple[Citation, ...] = ()
+    spans: tuple[Span, ...] = ()
+    judgement: Judgement | None = None
+    note: str | None = None
+
+
+class AttributedAnswer(Value):
+    """An answer split into sentences, each grounded in evidence.
+
+    Attributes:
+        text: The clean answer, without markers.
+        marked: The answer with ``[Q…, property: value]`` and ``[NA]`` markers.
+        sentences: In order; their offsets index ``text``.
+    """
+
+    text: str
+    marked: str
+    sentences: tuple[Sentence, ...] = ()
+
+
+class Action(StrEnum):
+    """What the policy did with the answer."""
+
+    PASS = "pass"
+    ANNOTATE = "annotate"
+    REGENERATE = "regenerate"
+    FILTER = "filter"
+    REFUSE = "refuse"
+    UNVERIFIED = "unverified"
+
+
+class Problem(Value):
+    """Something that went wrong in a part, without stopping the whole.
+
+    Attributes:
+        part: ``kg``, ``judge``, ``model``, ``deadline``, ``records``, ``input``, …
+        message: What happened and what to do next.
+    """
+
+    part: str
+    message: str
+
+
+class GuardedAnswer(Value):
+    """What the guardrail returns for one answer.
+
+    Attributes:
+        id: The caller's id, or one made here.
+        index: Place of a ranked answer among the candidates as they were given or sampled,
+            counted from 0; 0 for an answer that was checked alone.
+        question: The question as given.
+        text: The clean text to show.
+        marked: The same with markers.
+        action: What the policy did.
+        reasons: Why, one line each.
+        sentences: The sentences of ``text``.
+        entities: The linked entities, each with how it was found.
+        evidence: What the answer was judged against.
+        scorecard: All scores.
+        original: The answer as it came in, before the policy changed anything.
+        attempts: Number of model calls spent; 0 for an answer that was handed in.
+        versions: Names and versions of model, judge, graph and policy.
+        timings_ms: Wall time by stage, milliseconds.
+        errors: What went wrong in a part.
+    """
+
+    id: str
+    index: int = Field(default=0, ge=0)
+    question: str
+    text: str
+    marked: str
+    action: Action
+    reasons: tuple[str, ...] = ()
+    sentences: tuple[Sentence, ...] = ()
+    entities: tuple[LinkedEntity, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    scorecard: ScoreCard
+    original: str | None = None
+    attempts: int = Field(default=0, ge=0)
+    versions: Mapping[str, str] = Field(default_factory=dict)
+    timings_ms: Mapping[str, FiniteFloat] = Field(default_factory=dict)
+    errors: tuple[Problem, ...] = ()

@@ -1,0 +1,169 @@
+"""Entities, facts and passages, and the mentions that are linked to entities."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable
+from itertools import groupby
+
+from pydantic import Field, FiniteFloat
+
+from guardrail.types.value import Value
+
+__all__ = [
+    "Candidate",
+    "Citation",
+    "Entity",
+    "Evidence",
+    "LinkedEntity",
+    "Mention",
+    "Passage",
+    "Subgraph",
+    "Triple",
+    "linearise",
+]
+
+
+class Entity(Value):
+    """A node of the knowledge graph.
+
+    Attributes:
+        id: Short identifier, ``Q212657`` for Wikidata, else the IRI.
+        label: Preferred name.
+        types: Ids of the classes the node is an instance of; empty when unknown.
+        aliases: Other names, without the label.
+        description: One line on the entity, where the graph has one.
+        url: Page a reader can open.
+        prominence: Number of triples the node takes part in; breaks ties in re-ranking.
+    """
+
+    id: str
+    label: str
+    types: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    description: str | None = None
+    url: str | None = None
+    prominence: int = Field(default=0, ge=0)
+
+
+class Citation(Value):
+    """One cited triple as it stands in a marker: entity, property and value (KaLMA 4.2)."""
+
+    entity: str
+    property: str
+    value: str
+
+
+class Triple(Value):
+    """One fact: subject, property and value by their labels, with ids where the graph has them.
+
+    Inline triples of a caller have labels only.
+    """
+
+    subject: str
+    property: str
+    value: str
+    subject_id: str | None = None
+    property_id: str | None = None
+    value_id: str | None = None
+
+    @builtins.property  # the field of that name shadows it here
+    def text(self) -> str:
+        """The fact as flat text: subject, property and value (KaLMA 3.3)."""
+        return f"{self.subject}, {self.property}: {self.value}."
+
+    @builtins.property
+    def citation(self) -> Citation:
+        """The marker that cites this fact; the entity is the id where there is one."""
+        return Citation(
+            entity=self.subject_id or self.subject, property=self.property, value=self.value
+        )
+
+
+class Passage(Value):
+    """A piece of text that serves as evidence where there is no graph."""
+
+    text: str
+    id: str | None = None
+    title: str | None = None
+    url: str | None = None
+
+
+Evidence = Triple | Passage
+
+
+class Subgraph(Value):
+    """The one-hop neighbourhood of an entity (KaLMA 3.1).
+
+    Attributes:
+        entity: The node in the centre.
+        triples: Facts whose subject is the entity, in the graph's stable order.
+        incoming: Facts whose value is the entity.
+        truncated: True when the graph held more facts than the caller's limit.
+    """
+
+    entity: Entity
+    triples: tuple[Triple, ...] = ()
+    incoming: tuple[Triple, ...] = ()
+    truncated: bool = False
+
+
+def linearise(triples: Iterable[Triple]) -> str:
+    """Write triples as the flat text that judges read as premise (KaLMA 3.3).
+
+    Neighbouring triples of one subject share a sentence:
+    ``Artemisia Gentileschi, place of birth: Rome, occupation: painter.``
+    """
+    sentences = []
+    for subject, group in groupby(triples, key=lambda triple: triple.subject):
+        facts = ", ".join(f"{triple.property}: {triple.value}" for triple in group)
+        sentences.append(f"{subject}, {facts}.")
+    return " ".join(sentences)
+
+
+class Mention(Value):
+    """A stretch of text that may name an entity.
+
+    Attributes:
+        text: The surface form, possessive ``'s`` removed.
+        start: Offset of the first character.
+        end: Offset past the last character.
+        ner: The tagger's entity type (``PERSON``, …); None when only the label index found it.
+    """
+
+    text: str
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+    ner: str | None = None
+
+
+class Candidate(Value):
+    """One node considered for a mention, with the counts that decided (KaLMA 3.2).
+
+    Attributes:
+        entity: The node.
+        matches: Neighbour values found exactly in the question.
+        score: What the candidates were ordered by, higher first.
+    """
+
+    entity: Entity
+    matches: tuple[str, ...] = ()
+    score: FiniteFloat = 0.0
+
+
+class LinkedEntity(Value):
+    """An entity that was linked, and why.
+
+    Attributes:
+        mention: Where it stands in the text; for an entity reached over a relation,
+            the words that name the relation.
+        entity: The chosen node.
+        matched: How it was found: ``label``, ``alias``, ``partial name``, ``list``,
+            ``relation: father`` and so on.
+        candidates: All nodes considered, best first.
+    """
+
+    mention: Mention
+    entity: Entity
+    matched: str
+    candidates: tuple[Candidate, ...] = ()
