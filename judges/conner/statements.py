@@ -1,0 +1,111 @@
+"""Which sentences of a text stand word for word in its evidence, and mean the same there."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from guardrail.sentences import split_sentences
+from guardrail.values import word_set
+
+__all__ = ["refers_back", "stated"]
+
+PERSONAL = word_set(
+    "he she it they him them his her hers its their theirs himself herself itself themselves"
+)
+"""Words that stand for what was named before; after a name of their own sentence they may mean
+that."""
+POINTERS = word_set(
+    "this that these those such here both either neither another other others former latter who "
+    "which whose"
+)
+"""Words that point to the sentence before where they open one, an article before them or not."""
+CONNECTIVES = word_set(
+    "and but or so yet then also however moreover furthermore later afterwards meanwhile instead "
+    "thus therefore hence finally eventually additionally similarly nevertheless still"
+)
+"""Words that a sentence may open with before what it is about."""
+CALENDAR = word_set(
+    "january february march april may june july august september october november december monday "
+    "tuesday wednesday thursday friday saturday sunday i"
+)
+"""Words with a capital that name nothing that a pronoun could mean."""
+WORD = re.compile(r"[^\W_]+")
+
+
+def stated(sentences: Sequence[str], evidence: Sequence[str]) -> list[str | None]:
+    """For each of m sentences the first piece of evidence that states it, or None.
+
+    A piece states a sentence that is one of its own, or all of it; spacing does not count. A part
+    of a longer sentence is not stated: "it is false that …" may stand before it. A sentence that
+    refers back is stated only where the evidence states the sentence before it, too, right before
+    it: *He was born in 1950* may tell of somebody else there. One passage may be cut into pieces
+    that follow each other.
+    """
+    found: list[str | None] = []
+    told, places = "", frozenset[int]()
+    for sentence in map(_spaced, sentences):
+        where = {place for place, piece in enumerate(evidence) if sentence in _statements(piece)}
+        if refers_back(sentence):
+            after = {place for place in places if (told, sentence) in _neighbours(evidence[place])}
+            where &= after | {
+                place + 1
+                for place in places
+                if _parts(evidence[place])[-1:] == (told,)
+                and place + 1 < len(evidence)
+                and _parts(evidence[place + 1])[:1] == (sentence,)
+            }
+        found.append(evidence[min(where)] if where else None)
+        told, places = sentence, frozenset(where)
+    return found
+
+
+def refers_back(sentence: str) -> bool:
+    """Whether a sentence seems to speak of something that only the text before it names.
+
+    True where it opens with a pointing word, where a personal pronoun comes before any name, and
+    where "the" and a common noun open a sentence without names. A name is a word with a capital
+    that is not the first.
+    """
+    words = WORD.findall(sentence)
+    names = [
+        place
+        for place, word in enumerate(words)
+        if place and word[0].isupper() and word.casefold() not in CALENDAR
+    ]
+    folded = [word.casefold() for word in words]
+    leading = folded[: names[0]] if names else folded
+    if not PERSONAL.isdisjoint(leading):
+        return True
+    opening = next((place for place, one in enumerate(folded) if one not in CONNECTIVES), None)
+    if opening is None:
+        return False
+    article = folded[opening] == "the"
+    if article and not names:
+        return True
+    return any(one in POINTERS for one in folded[opening : opening + 1 + article])
+
+
+def _spaced(text: str) -> str:
+    return " ".join(text.split())
+
+
+@lru_cache(maxsize=256)
+def _parts(text: str) -> tuple[str, ...]:
+    """The sentences of a text in order."""
+    return tuple(_spaced(stretch.text) for stretch in split_sentences(text))
+
+
+@lru_cache(maxsize=256)
+def _statements(text: str) -> frozenset[str]:
+    """The sentences of a text, and the text itself."""
+    return frozenset((_spaced(text), *_parts(text))) - {""}
+
+
+@lru_cache(maxsize=256)
+def _neighbours(text: str) -> frozenset[tuple[str, str]]:
+    """The sentences of a text with those after them."""
+    parts = _parts(text)
+    return frozenset(itertools.pairwise(parts))
