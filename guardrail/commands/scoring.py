@@ -57,10 +57,10 @@ def score(
     Reads {id, question, answer, reference?, triples?, passages?}; writes {id, sck, conner}. sck:
     {score, parts (structure, content, knowledge with their weights), structure, content,
     knowledge, warnings}. conner: {factuality, non_verified, factual_inconsistent, sentences,
-    relevance, coherence_sentence, perplexities, coherence_paragraph, informativeness,
-    helpfulness, helpfulness_unclipped, validity, quality}. Every score is {value, reason,
-    evidence}: one that cannot be computed has no value and a reason, such as informativeness
-    without --causal-lm and validity without a reference.
+    relevance, coherence_sentence, coherence_sentence_uncapped, perplexities,
+    coherence_paragraph, informativeness, helpfulness, helpfulness_unclipped, validity, quality}.
+    Every score is {value, reason, evidence}: one that cannot be computed has no value and a
+    reason, such as informativeness without --causal-lm and validity without a reference.
     """
     from judges.causal_lm import create_causal_lm
     from judges.conner import ConnerModels, ConnerScorer

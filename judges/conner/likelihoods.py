@@ -18,6 +18,7 @@ __all__ = [
     "irrelevant_knowledge",
     "perplexity",
     "sentence_coherence",
+    "uncapped_coherence",
 ]
 
 
@@ -32,6 +33,15 @@ def perplexity(likelihoods: TokenLikelihoods, cap: float) -> float | None:
 def sentence_coherence(perplexities: Sequence[float]) -> float:
     """Mean of 1/PPL over m >= 1 sentences (eq. 3)."""
     return fmean(1 / value for value in perplexities)
+
+
+def uncapped_coherence(sentences: Sequence[TokenLikelihoods]) -> float | None:
+    """Mean of 1/PPL over sentences (eq. 3), whatever their perplexity; None without tokens.
+
+    1/PPL is the geometric mean of a sentence's token likelihoods.
+    """
+    means = [math.exp(fmean(one.logprobs)) for one in sentences if one.logprobs]
+    return fmean(means) if means else None
 
 
 def informativeness_pair(query: str, knowledge: str, settings: ConnerSettings) -> tuple[str, str]:

@@ -56,7 +56,8 @@ class ConnerSettings(Value):
         aggregation: Over sentences, in eq. 1.
         evidence_per_sentence: The most relevant pieces of evidence read per sentence.
         word_for_word: Whether a sentence that stands in its evidence word for word is taken as
-            entailed, in eq. 1, without asking the judge.
+            entailed, in eq. 1, without asking the judge; one that refers back, with *he* or *this*,
+            only after the sentence that it follows there, too.
         perplexity_cap: A sentence's perplexity counts as at most this.
         informativeness_words: Knowledge is cut to this many words for eq. 5.
         informativeness_prompt: Stands before the question in eq. 5.
@@ -125,7 +126,9 @@ class ConnerReport(Value):
         factual_inconsistent: The contradicted component.
         sentences: The parts of eq. 1.
         relevance: eq. 2.
-        coherence_sentence: Mean of 1/PPL over sentences (eq. 3).
+        coherence_sentence: Mean of 1/PPL over sentences (eq. 3), perplexities capped.
+        coherence_sentence_uncapped: The same without a cap, as eq. 3 is printed; it still orders
+            texts that a small model finds so unlikely that the cap makes them equal.
         perplexities: Capped perplexity of each sentence.
         coherence_paragraph: eq. 4.
         informativeness: eq. 5.
@@ -141,6 +144,7 @@ class ConnerReport(Value):
     sentences: tuple[SentenceFactuality, ...] = ()
     relevance: Score
     coherence_sentence: Score
+    coherence_sentence_uncapped: Score
     perplexities: tuple[float, ...] = ()
     coherence_paragraph: Score
     informativeness: Score

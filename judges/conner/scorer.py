@@ -25,6 +25,7 @@ from judges.conner.likelihoods import (
     irrelevant_knowledge,
     perplexity,
     sentence_coherence,
+    uncapped_coherence,
 )
 from judges.conner.report import (
     ConnerInput,
@@ -34,6 +35,7 @@ from judges.conner.report import (
     SentenceFactuality,
 )
 from judges.conner.selection import quality
+from judges.conner.statements import stated
 
 __all__ = ["ConnerModels", "ConnerScorer"]
 
@@ -139,18 +141,16 @@ class ConnerScorer:
         if self.models.nli is None:
             return [_no_factuality("no NLI judge is configured")] * len(rows)
         texts = [(row.sentences, row.evidence) for row in rows]
-        limit = self.settings.evidence_per_sentence
+        encoder, limit = self.models.encoder, self.settings.evidence_per_sentence
         literal = self.settings.word_for_word
+        found = [stated(*text) if literal else [None] * len(text[0]) for text in texts]
         try:
-            if self.models.encoder is not None:
-                evidence = choose_evidence(self.models.encoder, texts, limit, word_for_word=literal)
+            if encoder is not None:
+                evidence = choose_evidence(encoder, texts, found, limit)
             else:
                 evidence = [[tuple(pieces)] * len(sentences) for sentences, pieces in texts]
-            judged = sentence_factuality(
-                self.models.nli,
-                [(row.sentences, pieces) for row, pieces in zip(rows, evidence, strict=True)],
-                word_for_word=literal,
-            )
+            read = [(own, pieces) for (own, _), pieces in zip(texts, evidence, strict=True)]
+            judged = sentence_factuality(self.models.nli, read, found)
         except GuardrailError as error:
             return [_no_factuality(str(error))] * len(rows)
         return [self._join_sentences(row, parts) for row, parts in zip(rows, judged, strict=True)]
@@ -238,6 +238,8 @@ class ConnerScorer:
     ) -> _Likelihood:
         capped = [perplexity(found[pair], self.settings.perplexity_cap) for pair in plan.sentences]
         perplexities = tuple(value for value in capped if value is not None)
+        no_sentence = self._unless("no sentences", Perspective.COHERENCE_SENTENCE)
+        uncapped = uncapped_coherence([found[pair] for pair in plan.sentences])
         informative = None if plan.knowledge is None else informativeness(found[plan.knowledge])
         if plan.helped is None:
             help_raw, help_reason = None, self._unless("no answer", Perspective.HELPFULNESS)
@@ -247,9 +249,10 @@ class ConnerScorer:
             help_raw = helpfulness(found[plan.helped], [found[pair] for pair in plan.unhelped])
             help_reason = "the answer has no likelihood to improve"
         return _Likelihood(
-            coherence_sentence=Score(value=sentence_coherence(perplexities))
-            if perplexities
-            else Score(reason=self._unless("no sentences", Perspective.COHERENCE_SENTENCE)),
+            coherence_sentence=_score(
+                sentence_coherence(perplexities) if perplexities else None, no_sentence
+            ),
+            coherence_sentence_uncapped=_score(uncapped, no_sentence),
             perplexities=perplexities,
             informativeness=_score(
                 informative, self._unless("no text", Perspective.INFORMATIVENESS)
@@ -291,6 +294,7 @@ class _Factual(NamedTuple):
 
 class _Likelihood(NamedTuple):
     coherence_sentence: Score
+    coherence_sentence_uncapped: Score
     informativeness: Score
     helpfulness: Score
     helpfulness_unclipped: Score
@@ -339,7 +343,7 @@ def _no_factuality(reason: str) -> _Factual:
 
 def _no_likelihood(reason: str) -> _Likelihood:
     missing = Score(reason=reason)
-    return _Likelihood(missing, missing, missing, missing)
+    return _Likelihood(missing, missing, missing, missing, missing)
 
 
 def _score(value: float | None, reason: str) -> Score:

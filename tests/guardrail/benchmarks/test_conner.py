@@ -55,6 +55,12 @@ def test_each_trial_spoils_one_thing() -> None:
         assert right.knowledge != wrong.knowledge
 
 
+def test_a_text_that_no_order_of_words_changes_is_no_trial_of_their_order() -> None:
+    short = TEXTS[0]._replace(knowledge="Ada")
+    (trial,) = trials([short, TEXTS[1]], {Perspective.COHERENCE_SENTENCE})
+    assert [right.knowledge for right, _ in trial.pairs] == [TEXTS[1].knowledge]
+
+
 def test_passages_are_read_in_pieces_of_whole_sentences() -> None:
     sentence = "One two three four five six seven eight nine ten."
     assert [len(piece.split()) for piece in pieces(" ".join([sentence] * 25))] == [100, 100, 50]

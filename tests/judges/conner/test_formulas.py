@@ -161,6 +161,20 @@ def test_sentence_coherence_is_the_mean_inverse_perplexity_with_a_cap():
     # PPL(aa) = 2, PPL(bb) = 4, PPL(xx) = 8, capped at 5.
     assert report.perplexities == pytest.approx((2.0, 4.0, 5.0))
     assert report.coherence_sentence.value == pytest.approx((1 / 2 + 1 / 4 + 1 / 5) / 3)
+    assert report.coherence_sentence_uncapped.value == pytest.approx((1 / 2 + 1 / 4 + 1 / 8) / 3)
+
+
+def test_a_very_unlikely_sentence_has_a_perplexity_and_a_coherence():
+    class Unlikely:
+        name = "unlikely"
+
+        def loglikelihoods(self, pairs: Sequence[tuple[str, str]]) -> list[TokenLikelihoods]:
+            return [TokenLikelihoods(("a",), (-9999.0,)) for _ in pairs]
+
+    row = ConnerInput(query="", knowledge="a", sentences=("a",))
+    (report,) = ConnerScorer(ConnerModels(causal=Unlikely())).score([row])
+    assert report.perplexities == pytest.approx((200.0,))
+    assert report.coherence_sentence_uncapped.value == 0.0
 
 
 def test_informativeness_is_one_minus_the_geometric_mean_likelihood_of_the_first_words():
