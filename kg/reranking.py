@@ -30,6 +30,7 @@ MAX_TEXT: Final = 20_000
 LINK: Final = 1.5
 YEAR: Final = 0.8
 COMMON: Final = 0.1
+NAME: Final = 1.0
 PART: Final = 0.3
 PROPERTY: Final = 0.2
 GENDER: Final = 0.3
@@ -150,8 +151,12 @@ def _weigh(
     subgraph: Subgraph, matches: Sequence[str], index: TextIndex, frequency: Mapping[str, float]
 ) -> float:
     found = set(matches)
-    score = sum(COMMON + frequency.get(label, 1.0) for label in matches)
     name = set(_words(subgraph.entity.label))
+    # The mention itself holds given name and surname: together they say one thing, whether the
+    # node's names are those of its label.
+    own = [label for label in matches if name.issuperset(_words(label))]
+    score = sum(COMMON + frequency.get(label, 1.0) for label in matches if label not in own)
+    score += NAME * bool(own)
     for label in _neighbour_labels(subgraph):
         date = _DATE.match(label)
         if date is not None:

@@ -69,6 +69,13 @@ def test_a_rare_value_outweighs_common_ones() -> None:
     assert order(question, *crowd, rare, plain=True)[0] == "Q10"
 
 
+def test_names_that_the_mention_itself_holds_count_once() -> None:
+    novelist = node("Q1", "Mary Shelley", ("given name", "Mary"), ("surname", "Godwin"))
+    bearer = node("Q2", "Mary Shelley", ("given name", "Mary"), ("surname", "Shelley"))
+    other = node("Q3", "Mary Shelley", ("given name", "Ruth"), ("surname", "Adams"))
+    assert order("Who was Mary Shelley?", other, bearer, novelist) == ["Q1", "Q2", "Q3"]
+
+
 def test_links_between_mentions_decide() -> None:
     father = Entity(id="Q5", label="Bob Brown")
     one, two = (Entity(id=id_, label="Ann Brown") for id_ in ("Q6", "Q7"))
