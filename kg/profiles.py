@@ -54,6 +54,7 @@ class Profile(Value):
             where these are not the predicates themselves (Wikidata: ``wd:P19`` for ``wdt:P19``).
         page: Address of an entity's page, with ``{id}``; None: the IRI itself.
         languages: Language tags that count as readable, best first; untagged text always does.
+        prefixes: Namespaces by the prefixes that queries of an embedded graph need not declare.
         label_service: True where the endpoint has Wikidata's label service.
         ner: Tagger's entity type to the ids of the classes it may be an instance of.
     """
@@ -71,6 +72,7 @@ class Profile(Value):
     property_entity_prefix: str | None = None
     page: str | None = None
     languages: tuple[str, ...] = Field(default=("en",), min_length=1)
+    prefixes: Mapping[str, str] = Field(default_factory=dict)
     label_service: bool = False
     ner: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
 
@@ -212,7 +214,7 @@ def _settings(path: Path, seen: tuple[Path, ...]) -> dict[str, Any]:
         if not found.is_file():
             raise ConfigError(f"{path} extends {parent!r}, which does not exist")
         base = _settings(found, (*seen, path))
-    prefixes = table.pop("prefixes", {})
+    table["prefixes"] = prefixes = base.get("prefixes", {}) | table.get("prefixes", {})
     for key in _IRI_KEYS:
         if key in table:
             table[key] = _expand(table[key], prefixes, path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from kg.results import GraphStats, QueryResult, read_solutions
 __all__ = ["OxigraphGraph"]
 
 _DEFAULT = DefaultGraph()
+_PREFIX = re.compile(r"""<[^<>\s]*>|"[^"]*"|'[^']*'|#.*|(PREFIX\s+)?\b([A-Za-z][\w-]*):""", re.I)
+"""A prefix, declared or used; IRIs, strings and comments are passed over."""
 
 
 class OxigraphGraph:
@@ -183,14 +186,24 @@ class OxigraphGraph:
     def query(self, sparql: str) -> QueryResult:
         """Run a SPARQL SELECT, ASK, CONSTRUCT or DESCRIBE query.
 
+        The prefixes of the profile need not be declared in it.
+
         Raises:
             InputError: If the query is not SPARQL.
             KnowledgeGraphError: If the store cannot answer it.
         """
+        prefixes = dict(self.profile.prefixes)
         try:
-            return read_solutions(self.store.query(sparql))
+            return read_solutions(self.store.query(sparql, prefixes=prefixes))
         except SyntaxError as error:
-            raise InputError(f"not a SPARQL query: {error}") from error
+            unknown_prefixes = _prefixes_of(sparql) - prefixes.keys()
+            told = (
+                f"{', '.join(sorted(unknown_prefixes))} is declared nowhere as a prefix; known "
+                f"without: {', '.join(prefixes)}"
+                if unknown_prefixes
+                else str(error)
+            )
+            raise InputError(f"not a SPARQL query: {told}") from error
         except (OSError, RuntimeError, ValueError) as error:
             raise KnowledgeGraphError(f"the query failed: {error}") from error
 
@@ -271,3 +284,9 @@ class OxigraphGraph:
             return self.profile.iri(identifier)
         except InputError:
             return None
+
+
+def _prefixes_of(sparql: str) -> set[str]:
+    """The prefixes that a query uses and does not declare."""
+    found = [(bool(one[1]), one[2]) for one in _PREFIX.finditer(sparql) if one[2]]
+    return {name for _, name in found} - {name for declared, name in found if declared}

@@ -67,8 +67,8 @@ def query(
 ) -> None:
     """Run a SELECT, ASK or CONSTRUCT query.
 
-    Prints a table on a terminal, tab-separated lines into a pipe or file, and with --json an
-    object per row.
+    The prefixes of an embedded graph's profile (wd, wdt, rdfs, …) need not be declared. Prints a
+    table on a terminal, tab-separated lines into a pipe or file, and with --json an object per row.
     """
     result = configured_graph(kg).query(sys.stdin.read() if sparql == "-" else sparql)
     if as_json:

@@ -84,3 +84,17 @@ def test_an_accepted_iri_is_one_term(text: str) -> None:
     except InputError:
         return
     assert OxigraphGraph(Store()).query(f"ASK {{ VALUES ?x {{ <{iri}> }} }}").boolean is True
+
+
+def test_queries_need_not_declare_the_prefixes_of_the_profile(tmp_path: Path) -> None:
+    file = tmp_path / "museum.toml"
+    file.write_text('extends = "rdfs"\nname = "museum"\n[prefixes]\nm = "http://museum.example/"\n')
+    turtle = "<http://museum.example/1> <http://www.w3.org/2000/01/rdf-schema#label> 'Vase' ."
+    graph = OxigraphGraph.from_text(turtle, profile=file)
+    [row] = graph.query("SELECT ?name WHERE { m:1 rdfs:label ?name }").rows
+    assert row[0] is not None
+    assert row[0].value == "Vase"
+    with pytest.raises(InputError, match=r"x is declared nowhere as a prefix; .* m"):
+        graph.query("PREFIX y: <urn:z:> SELECT ?name WHERE { x:1 rdfs:label ?name, y:1 }")
+    with pytest.raises(InputError, match="not a SPARQL query: error at 2:"):
+        graph.query("SELECT ?name { m:1 rdfs:label <urn:x:y> ; rdfs:label 'x:y' } # x:y\nWHEN")
