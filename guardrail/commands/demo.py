@@ -24,7 +24,9 @@ def demo(
     n: Annotated[int, typer.Option("-n", min=1, max=16, help="Answers to sample.")] = CANDIDATES,
     kg: Graph = None,
 ) -> None:
-    """Ask, ground, cite, mark [NA] and rank, with the shipped graph, judge and a local model.
+    """Show the main job: ask, ground, cite, mark [NA] and rank.
+
+    With the shipped graph and judge, and a local model.
 
     With OPENAI_API_KEY or OPENAI_BASE_URL set, that endpoint answers instead of the local model
     (OPENAI_MODEL names the model).

@@ -141,11 +141,12 @@ def tune(
     ] = 0.05,
     as_json: AsJson = False,
 ) -> None:
-    """Choose a threshold from readers' feedback, for a wanted false-pass rate.
+    """Choose a threshold of a score from readers' feedback.
 
-    An answer counts as wrong when a reader gave it or one of its sentences a thumb down or a
-    correction, as right with thumbs up alone. Prints the curve, the setting to copy, and, where
-    SCK was scored, the weights that order right answers above wrong ones best.
+    At most the share --false-pass of the wrong answers passes it. An answer counts as wrong when a
+    reader gave it or one of its sentences a thumb down or a correction, as right with thumbs up
+    alone. Prints the curve, the setting to copy, and, where SCK was scored, the weights that order
+    right answers above wrong ones best.
     """
     from guardrail.tuning import learn_sck_weights, read_labels
     from guardrail.tuning import tune as choose

@@ -29,10 +29,10 @@ def serve(
     judge: JudgeName = None,
     policy: PolicyName = None,
 ) -> None:
-    """Serve an OpenAI-compatible gateway that guards every answer of an upstream endpoint.
+    """Serve an OpenAI-compatible gateway that guards every answer.
 
-    The policy is that of --policy, else of the settings, else strict. Without --upstream only the
-    checking endpoints and the page are served.
+    Every answer of the upstream endpoint, that is. The policy is that of --policy, else of the
+    settings, else strict. Without --upstream only the checking endpoints and the page are served.
     """
     try:
         from chains.gateway import run

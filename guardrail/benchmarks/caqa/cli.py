@@ -240,7 +240,10 @@ def page(
     output: Annotated[Path, typer.Option("--output", "-o", help="HTML file.")] = Path("caqa.html"),
     n: Annotated[int, typer.Option("-n", "--rows", min=1, help="Rows to show.")] = 200,
 ) -> None:
-    """Write rows to one HTML page, graph, evidence and label side by side."""
+    """Write rows to one HTML page to read.
+
+    Graph, evidence and label stand side by side.
+    """
     from guardrail.benchmarks.caqa.page import render_page
     from guardrail.benchmarks.caqa.run import read_rows, thinned
 
@@ -259,7 +262,10 @@ def fine_tune(
     learning_rate: Annotated[float, typer.Option("--learning-rate", help="Peak rate.")] = 3e-5,
     seed: Seed = 0,
 ) -> None:
-    """Fine-tune a classifier; evaluate it with: run --judge classifier:FOLDER."""
+    """Fine-tune a classifier on built rows.
+
+    Evaluate it with: run --judge classifier:FOLDER.
+    """
     from guardrail.benchmarks.caqa.finetune import FineTuning
     from guardrail.benchmarks.caqa.finetune import fine_tune as tune
     from guardrail.benchmarks.caqa.run import read_rows
