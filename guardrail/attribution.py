@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from guardrail.conflicts import conflicts
 from guardrail.drafting import AttributionRequest, Draft, drafts_of
 from guardrail.errors import JudgeError
 from guardrail.leftovers import leftovers
@@ -18,7 +19,6 @@ from guardrail.rendering import marked_text
 from guardrail.support import (
     Thresholds,
     accepted,
-    conflicts,
     is_name,
     needs_nli,
     settled,

@@ -8,23 +8,21 @@ she was born as *a daughter of Orazio* is not where he was.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from guardrail.denials import Stance, stance
+from guardrail.governors import governed_otherwise
 from guardrail.matching import Match
 from guardrail.naming import Span
 from guardrail.values import fold, stem, tokenise, word_set
 from guardrail.vocabulary import (
     STOP_WORDS,
-    can_word,
     cues,
     describes_entity,
-    governs,
-    inverse_cues,
     is_personal,
     is_related,
     is_role,
-    is_tie,
     ties,
 )
 
@@ -41,6 +39,9 @@ PERSONAL = word_set("he she")
 BESIDE = frozenset({"appos", "relcl", "acl"})
 """How what is said of a name hangs on it."""
 
+SAID = frozenset({"prep", "relcl", "acl"})
+"""How what is said of a subject hangs on it that may name somebody else."""
+
 RELATIVE = frozenset({"WP", "WDT"})
 """Tags of *who* and *which*."""
 
@@ -53,17 +54,15 @@ POSTS = word_set("post role position office title rank job work career name stat
 POINTERS = word_set("there here where its his her their")
 """Words that stand for someone or somewhere named outside their clause, beside pronouns."""
 
-BUT = word_set("only just merely simply until till")
-"""Words with which a negation denies nothing: *not only a painter*, *did not die until 1654*."""
-
 
 class _Clause(NamedTuple):
     """A clause with its own subject.
 
     Attributes:
         named: The subject is a name, and nothing points to another clause.
-        subjects: Where its subject stands, if that is a name; empty where it is *he* or *she*,
-            None for any other subject.
+        subjects: Where its subject stands with all that is said of it, if that is a name; empty
+            where it is *he* or *she*, None for any other subject.
+        names: Where the names of that subject stand, not those that it is told with.
         words: Folded words of the clause, those of clauses inside it left out.
         related: The noun, where its subject is somebody's *mother* or *teacher*.
         bearer: Folded names of that person, as in *her father (was) William Godwin*.
@@ -72,6 +71,7 @@ class _Clause(NamedTuple):
     named: bool
     words: frozenset[str]
     subjects: tuple[Span, ...] | None = None
+    names: tuple[Span, ...] = ()
     related: str | None = None
     bearer: frozenset[str] = frozenset()
 
@@ -88,7 +88,7 @@ def in_clause(doc: Doc, matches: Sequence[Match], topic: str | None = None) -> l
         The matches in the same order. One of which every value stands in a clause that names
         another subject, and does not name the triple's, is ``foreign``, and so is one without a
         value of which every word for its property stands in such a clause; one of which every
-        value is denied, or governed by a verb of another relation, is ``other``.
+        value is denied or left open, or governed by a verb of another relation, is ``other``.
     """
     clauses = _Clauses(topic)
     return [_placed(doc, match, clauses) for match in matches]
@@ -104,9 +104,11 @@ def _placed(doc: Doc, match: Match, clauses: _Clauses) -> Match:
             for one in roots
         ):
             return match._replace(subject="foreign")
-        denied = roots and all(one and _denied(one, match) for one in roots)
+        label = match.triple.property
+        denied = roots and all(one and stance(one, label) is not Stance.STATED for one in roots)
         return match.told_of("other") if denied else match
     own: list[Span] = []
+    denied_spans: list[Span] = []
     told_of_another = False
     for span in match.value_spans:
         token = _root(doc, span)
@@ -114,15 +116,20 @@ def _placed(doc: Doc, match: Match, clauses: _Clauses) -> Match:
             own.append(span)
         elif _speaks_of_another(doc, clauses, match, token):
             told_of_another = True
-        elif not (
-            _governed_otherwise(token, match) or _specifies(token, match) or _denied(token, match)
-        ):
-            own.append(span)
+        elif not (governed_otherwise(token, match) or _specifies(token, match)):
+            told = stance(token, match.triple.property)
+            if told is Stance.STATED:
+                own.append(span)
+            elif told is Stance.DENIED:
+                denied_spans.append(span)
     if len(own) == len(match.value_spans):
         return match
     if own:
         return match._replace(value_spans=tuple(own))
-    return match.told_of("foreign" if told_of_another else "other")
+    if told_of_another:
+        return match.told_of("foreign")
+    held = match.subject != "open" and match.value_share >= 1.0 and not match.finer
+    return match.told_of("other", denied=tuple(denied_spans) if held else ())
 
 
 def _root(doc: Doc, span: Span) -> ParsedToken | None:
@@ -164,8 +171,18 @@ class _Clauses:
             places = tuple((one.left_edge.idx, _end(one.right_edge)) for one in subjects)
         elif self.topic and all(one.lower_ in PERSONAL for one in subjects):
             places = ()
+        names = tuple((one.idx, _end(one)) for subject in subjects for one in _parts(subject))
         words = {one.folded for part in parts for one in tokenise(part.text)}
-        return _Clause(named, frozenset(words), places, *_related(head, subjects))
+        return _Clause(named, frozenset(words), places, names, *_related(head, subjects))
+
+
+def _parts(subject: ParsedToken) -> Iterator[ParsedToken]:
+    """Yield the words of a subject's names: of *Anna, wife of Bruno* those of Anna."""
+    waiting = [subject]
+    while waiting:
+        one = waiting.pop()
+        yield one
+        waiting += [child for child in one.children if child.dep_ not in SAID]
 
 
 def _related(
@@ -231,7 +248,7 @@ def _speaks_of_another(doc: Doc, clauses: _Clauses, match: Match, value: ParsedT
     if clause.subjects:
         own = any(
             start < last and first < end
-            for start, end in clause.subjects
+            for start, end in clause.names
             for first, last in match.subject_spans
         )
     else:
@@ -328,29 +345,6 @@ def _done_by_another(word: ParsedToken, match: Match) -> bool:
     return False
 
 
-def _denied(token: ParsedToken, match: Match) -> bool:
-    """Whether the words above a value deny it: *not born in London*, but not *not in Paris*.
-
-    Only what is told of persons is read so: a *not family-friendly pub by the river* is a pub. The
-    word denied must be one for the property, or a form of *be* before the value: who *did not know
-    his father Orazio* is his son.
-    """
-    label = match.triple.property
-    if not (is_personal(label) or is_tie(label)):
-        return False
-    words = cues(label) | inverse_cues(label)
-    above = (token, *token.ancestors)
-    for one in above:
-        no = next((child for child in one.children if child.dep_ == "neg"), None)
-        if no is not None:
-            told = {part.lower_ for part in (*above, *no.doc[no.i + 1 : no.i + 2])}
-            said = stem(fold(one.text)) in words or (one.pos_ == "AUX" and no.i < token.i)
-            return said and BUT.isdisjoint(told)
-        if one.pos_ in ("VERB", "AUX"):
-            return False
-    return False
-
-
 def _names(doc: Doc, match: Match) -> set[str]:
     """Folded words of the names of a triple's subject."""
     names = {one.folded for one in tokenise(match.triple.subject)} - STOP_WORDS
@@ -358,20 +352,3 @@ def _names(doc: Doc, match: Match) -> set[str]:
         name = doc.char_span(start, end, alignment_mode="expand")
         names |= {one.folded for one in tokenise(name.text)} if name is not None else set()
     return names
-
-
-def _governed_otherwise(token: ParsedToken, match: Match) -> bool:
-    """Whether the verb above a value belongs to another relation than the triple's.
-
-    A clause that hangs on the value goes before: *moved to Vienna, where he died*.
-    """
-    words = cues(match.triple.property)
-    if any(child.dep_ == "relcl" and stem(fold(child.text)) in words for child in token.children):
-        return False
-    for one in token.ancestors:
-        if one.pos_ in ("VERB", "AUX"):
-            word = stem(fold(one.text))
-            return governs(word, match.triple.property) and not can_word(
-                word, match.triple.property
-            )
-    return False

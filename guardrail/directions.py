@@ -1,7 +1,8 @@
 """Which way round a tie between two persons is told: *the son of V* and *had a son, V*.
 
 One noun words both ends of a family tie, so that the words beside a name have to tell whether it
-is the parent's or the child's. The same holds for teachers and students.
+is the parent's or the child's. The same holds for teachers and students, and for who held an
+office before and after.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ class _Tie(NamedTuple):
         second_values: Properties whose value comes second.
         to_first: Words that stand right before who comes first: *born to*, *studied under*.
         to_second: Words that stand right before who comes second: *taught*.
+        of_first: Words of who comes first that stand right behind the name, before *him* or *her*.
+        of_second: The same for who comes second.
     """
 
     first: frozenset[str]
@@ -38,7 +41,15 @@ class _Tie(NamedTuple):
     second_values: frozenset[str]
     to_first: re.Pattern[str]
     to_second: re.Pattern[str]
+    of_first: re.Pattern[str]
+    of_second: re.Pattern[str]
 
+
+KINSMAN = r"(?: (?:his|her|their) (?:\w+ )?\w+)?$"
+"""What may stand between a verb and a name: *succeeded his elder brother Bahram*."""
+
+OBJECT = r" (?:him|her|them)\b"
+ALREADY = r"^(?:had |has |have |also |later |then |once |first |privately )*"
 
 TIES = (
     _Tie(
@@ -48,6 +59,8 @@ TIES = (
         frozenset({"child", "children"}),
         re.compile(r"\b(?:born (?:in wedlock )?to(?: the)?|fathered by)$"),
         re.compile(r"\b(?:fathered|gave birth to)$"),
+        re.compile(ALREADY + "(?:fathered|bore|gave birth to)" + OBJECT),
+        re.compile(ALREADY + "(?:was|were) (?:born|fathered)(?: to| by)" + OBJECT),
     ),
     _Tie(
         word_set("teacher teachers tutor mentor advisor adviser supervisor"),
@@ -57,7 +70,25 @@ TIES = (
         re.compile(
             r"\b(?:studied|trained|apprenticed|taught|learned|supervised) (?:under|with|by)$"
         ),
-        re.compile(r"\b(?:taught|supervised|mentored|tutored)$"),
+        re.compile(r"\b(?:taught|supervised|mentored|tutored)" + KINSMAN),
+        re.compile(ALREADY + "(?:taught|supervised|mentored|tutored|trained)" + OBJECT),
+        re.compile(ALREADY + "(?:studied|trained|learned) (?:under|with|from)" + OBJECT),
+    ),
+    _Tie(
+        word_set("predecessor predecessors"),
+        word_set("successor successors"),
+        frozenset({"succeeds", "follows", "replaces", "predecessor", "preceded by"}),
+        frozenset({"succeeded by", "followed by", "replaced by", "successor"}),
+        re.compile(
+            r"\b(?:succeeds?|succeeded|succeeding|replace[ds]?|replacing|follow(?:s|ed|ing)|"
+            r"preceded by|took over from|taking over from)" + KINSMAN
+        ),
+        re.compile(
+            r"\b(?:(?:succeeded|replaced|followed) (?:(?:as|in|on|to) (?:\w+ ){1,2})?by|"
+            r"precede[ds]?|preceding)" + KINSMAN
+        ),
+        re.compile(ALREADY + "preceded" + OBJECT),
+        re.compile(ALREADY + "(?:succeeded|followed|replaced)" + OBJECT),
     ),
 )
 
@@ -70,6 +101,8 @@ BETWEEN = STOP_WORDS | word_set(
 HAVING = word_set("had has have having with")
 
 COPULAS = word_set("is was are were")
+
+OWNERS = word_set("his her their")
 
 OF = word_set("of to")
 """What joins a noun to whose it is: *daughter of S*, *tutor to S*."""
@@ -117,11 +150,14 @@ def _comes_first(text: str, sentence: SentenceTokens, name: Span, tie: _Tie) -> 
     """Whether the words beside a name make it the first end of a tie; None where none tell."""
     before = [token for token in sentence.tokens if token.end <= name[0]]
     after = [token for token in sentence.tokens if token.start >= name[1]]
-    lead = " ".join(token.folded for token in before[-4:])
-    if tie.to_first.search(lead):
-        return True
-    if tie.to_second.search(lead):
-        return False
+    lead = " ".join(token.folded for token in before[-6:])
+    tail = " ".join(token.folded for token in after[:6])
+    for first, lead_words, tail_words in (
+        (False, tie.to_second, tie.of_second),
+        (True, tie.to_first, tie.of_first),
+    ):
+        if lead_words.search(lead) or tail_words.search(tail):
+            return first
     nouns = tie.first | tie.second
     behind = next((n for n, token in enumerate(after) if token.folded in nouns), None)
     if behind is not None and behind <= 2 and text[name[1] : name[1] + 2] in ("'s", "’s"):
@@ -156,7 +192,9 @@ def _said_behind(
         names = all(_of_name(token) for token in others)
         return (not said) if names else None
     follows = after[noun + 1 : noun + 2]
-    return said if not others and follows and follows[0].folded == "of" else None
+    owned = noun > 0 and after[noun - 1].folded in OWNERS  # *V was her father*
+    told = owned or (follows and follows[0].folded == "of")
+    return said if told and not others else None
 
 
 def _of_name(token: Token) -> bool:

@@ -49,6 +49,7 @@ class Match(NamedTuple):
             sentence names no subject) or ``foreign`` (it speaks of something else).
         subject_spans: Where the subject stands.
         inverse: The sentence speaks of the value and names the subject.
+        denied: Where the sentence denies the whole value.
     """
 
     triple: Triple
@@ -60,20 +61,27 @@ class Match(NamedTuple):
     subject: str
     subject_spans: tuple[Span, ...]
     inverse: bool = False
+    denied: tuple[Span, ...] = ()
 
     @property
     def spans(self) -> tuple[Span, ...]:
         """All places in the sentence that the triple accounts for."""
         return self.value_spans + self.cue_spans + self.subject_spans
 
-    def told_of(self, subject: str) -> Match:
-        """The match without its value, which the sentence tells of something else.
+    def told_of(self, subject: str, denied: tuple[Span, ...] = ()) -> Match:
+        """The match without its value, which the sentence denies or tells of something else.
 
         Args:
             subject: ``foreign`` or ``other``.
+            denied: Where the whole value is denied.
         """
         return self._replace(
-            value_share=0.0, value_spans=(), finer=None, subject=subject, inverse=False
+            value_share=0.0,
+            value_spans=(),
+            finer=None,
+            subject=subject,
+            inverse=False,
+            denied=denied,
         )
 
 
@@ -170,7 +178,11 @@ class EvidenceIndex:
     ) -> dict[str, tuple[Span, ...]]:
         """Where names of two words or more stand as the evidence writes them, by label."""
         names = {self.triples[number].subject: self._subjects[number] for number in near}
-        names |= {self.triples[number].value: self._values[number] for number in near}
+        names |= {
+            self.triples[number].value: self._values[number]
+            for number in near
+            if property_words(self.triples[number].property) not in RECORDS
+        }
         return {
             label: spans
             for label, name in names.items()
@@ -236,9 +248,9 @@ def _others(whole: Mapping[str, tuple[Span, ...]], label: str) -> tuple[Span, ..
     return tuple(span for other, spans in whole.items() if other != label for span in spans)
 
 
-def _opens(span: Span, longer: Iterable[Span]) -> bool:
-    """Whether a name opens a longer one of something else: *Tokugawa shogunate*."""
-    return any(start == span[0] and span[1] < end for start, end in longer)
+def _opens(span: Span, whole: Iterable[Span]) -> bool:
+    """Whether a name is, or opens, a whole one of something else: *Tokugawa shogunate*."""
+    return any(start == span[0] and span[1] <= end for start, end in whole)
 
 
 def _cue_spans(

@@ -14,12 +14,14 @@ from guardrail.values import Date, Token, find_dates, number_of, parse_date, tok
 from guardrail.vocabulary import STOP_WORDS
 
 __all__ = [
+    "KINDS",
     "NO_NAMES",
     "PARTICLES",
     "Name",
     "SentenceTokens",
     "Span",
     "initials",
+    "middle_aside",
     "name_of",
     "named_in",
     "names_in",
@@ -41,6 +43,16 @@ TITLES = word_set(
     "duchess baron baroness earl father mother brother sister aunt uncle"
 )
 """Words written with a capital before a name that are no part of it."""
+
+KINDS = word_set(
+    "university college school institute academy church party congress senate museum hospital "
+    "prize award medal order league cup club army navy force war battle river lake island county "
+    "district city street house court minister president king queen prime company society council"
+)
+"""Words by which a name tells its kind, as no person's does: no part of it stands for the whole."""
+
+MIDDLE_NAMES = 2
+"""Most names told between a first and a last name that an entity's label leaves out."""
 
 NEGATIONS = word_set("not no non never neither nor without isnt arent wasnt doesnt")
 QUALIFIER = re.compile(r"\s*\([^()]*\)\s*$")
@@ -128,7 +140,7 @@ def named_in(
     """Which of several entities a sentence names, and where.
 
     A word inside a fuller name of another entity names nobody else: the *Shelley* of *Percy
-    Shelley* is not Mary Shelley.
+    Shelley* is not Mary Shelley, and *Johann Christian Bach* not Johann Bach.
 
     Args:
         sentence: The prepared sentence.
@@ -146,13 +158,22 @@ def named_in(
             (start, end)
             for start, end in spans
             if not any(
-                other != label and first <= start and end <= last and last - first > end - start
+                other != label
+                and first <= start
+                and end <= last
+                and (last - first > end - start or _fuller(sentence, other, label, (first, last)))
                 for other, (first, last) in wide
             )
         )
         for label, spans in found.items()
     }
     return {label: spans for label, spans in kept.items() if spans}
+
+
+def _fuller(sentence: SentenceTokens, other: str, label: str, span: Span) -> bool:
+    """Whether a stretch is the whole label of another entity, which is longer than this one."""
+    parts = name_of(other).tokens
+    return len(parts) > len(name_of(label).tokens) and span in runs(sentence, parts)
 
 
 def names_in(sentence: SentenceTokens, label: str) -> tuple[Span, ...]:
@@ -162,7 +183,7 @@ def names_in(sentence: SentenceTokens, label: str) -> tuple[Span, ...]:
         return ()
     whole = (
         runs(sentence, name.tokens)
-        or _without_middle(sentence, name.tokens)
+        or middle_aside(sentence, name.tokens)
         or initials(sentence, name.tokens)
     )
     if whole:
@@ -212,11 +233,31 @@ def _in_other_name(sentence: SentenceTokens, place: int, known: frozenset[str]) 
     return False
 
 
-def _without_middle(sentence: SentenceTokens, parts: Sequence[Token]) -> tuple[Span, ...]:
-    """Where the first and last word of a name of three or more stand for it: ``Percy Shelley``."""
-    if len(parts) < 3 or not (parts[0].text[:1].isupper() and parts[-1].text[:1].isupper()):
+def middle_aside(sentence: SentenceTokens, parts: Sequence[Token]) -> tuple[Span, ...]:
+    """Where a person's first and last name stand with fewer or more names between them.
+
+    So do *Percy Shelley* for Percy Bysshe Shelley, and *Mary Wollstonecraft Shelley* for Mary
+    Shelley.
+    """
+    if len(parts) < 2 or not (parts[0].text[:1].isupper() and parts[-1].text[:1].isupper()):
         return ()
-    return _capitalised(sentence, runs(sentence, (parts[0], parts[-1])))
+    if len(parts) > 2:
+        return _capitalised(sentence, runs(sentence, (parts[0], parts[-1])))
+    if numeral(parts[1], 1) or KINDS & {part.folded for part in parts}:
+        return ()
+    found = []
+    for place in sentence.by_folded.get(parts[0].folded, ()):
+        run = sentence.tokens[place : place + MIDDLE_NAMES + 2]
+        for last in range(1, len(run)):
+            initial = len(run[last - 1].text) == 1
+            if run[last].start - run[last - 1].end not in (1, 1 + initial):
+                break
+            if last > 1 and run[last].folded == parts[1].folded:
+                found.append((run[0].start, run[last].end))
+                break
+            if not run[last].text[:1].isupper() or run[last].folded in STOP_WORDS:
+                break
+    return _capitalised(sentence, found)
 
 
 def _by_other(sentence: SentenceTokens, names: Iterable[str]) -> tuple[Span, ...]:
@@ -224,7 +265,7 @@ def _by_other(sentence: SentenceTokens, names: Iterable[str]) -> tuple[Span, ...
     for name in names:
         parts = name_of(name).tokens
         if parts and len(name) > 2:
-            whole = runs(sentence, parts) or _without_middle(sentence, parts)
+            whole = runs(sentence, parts) or middle_aside(sentence, parts)
             if spans := _capitalised(sentence, whole):
                 return spans
     return ()

@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from guardrail.naming import Name, SentenceTokens, Span, initials, name_of, numeral, runs
+from guardrail.naming import (
+    KINDS,
+    Name,
+    SentenceTokens,
+    Span,
+    initials,
+    middle_aside,
+    name_of,
+    numeral,
+    runs,
+)
 from guardrail.types import Triple
 from guardrail.values import (
     Agreement,
@@ -44,13 +54,6 @@ BEFORE_YEARS = frozenset({"in", "c", "ca", "around", "about", "circa", "year", "
 PLACING = word_set("of in on to into at through throughout across within")
 """Words before a country that tell a place, or whose something is."""
 
-KINDS = word_set(
-    "university college school institute academy church party congress senate museum hospital "
-    "prize award medal order league cup club army navy force war battle river lake island county "
-    "district city street house court minister president king queen prime company society council"
-)
-"""Words by which a name tells its kind, as no person's does: no part of it stands for the whole."""
-
 NOT_THE_HEAD = word_set("vice deputy assistant associate acting honorary former pseudo anti ex sub")
 """Words before a noun that make something else of it: a vice president is no president."""
 
@@ -76,11 +79,10 @@ def find_value(
         return _find_truth(sentence, triple, word in YES)
     if not value.tokens:
         return 0.0, (), None
-    whole = tuple(
-        span
-        for span in runs(sentence, value.tokens) or initials(sentence, value.tokens)
-        if not _among(span, subject_spans)
-    )
+    named = runs(sentence, value.tokens) or initials(sentence, value.tokens)
+    if not named and is_tie(triple.property):
+        named = middle_aside(sentence, value.tokens)
+    whole = tuple(span for span in named if not _among(span, subject_spans))
     form = tuple(
         (token.start, token.end)
         for name in value.others
@@ -204,7 +206,9 @@ def _name_part(
             token = sentence.tokens[place]
             beside = sentence.tokens[max(0, place - 1) : place + 2]
             alone = all(
-                one.folded in names or one.folded in STOP_WORDS or not one.text[:1].isupper()
+                one.folded in names
+                or not one.text[:1].isupper()
+                or (one.folded in STOP_WORDS and not (one.start > token.start and numeral(one, 1)))
                 for one in beside
             )
             if token.text[:1].isupper() and alone and not inside(token, taken):

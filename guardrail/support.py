@@ -1,4 +1,4 @@
-"""What the evidence says of one sentence: accepted triples and contradictions.
+"""Which triples a sentence states, by exact evidence and the judge's word.
 
 The decisions are rules over exact evidence and the judge's probabilities, each with a named
 threshold, so that a reader can follow why a phrase was marked.
@@ -6,17 +6,14 @@ threshold, so that a reader can follow why a phrase was marked.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from guardrail.matching import NEAR, Match
 from guardrail.naming import SentenceTokens, Span
-from guardrail.phrases import Phrase, PhraseKind
-from guardrail.types import NLIScores, Triple
-from guardrail.values import Agreement, Date, agreement, parse_date, stem, word_set
+from guardrail.types import NLIScores
+from guardrail.values import Date, parse_date
 from guardrail.vocabulary import (
-    cues,
     describes_entity,
     is_functional,
     is_personal,
@@ -25,30 +22,14 @@ from guardrail.vocabulary import (
 )
 
 __all__ = [
-    "Conflict",
     "Thresholds",
     "accepted",
-    "conflicts",
+    "attached_dates",
     "is_name",
     "needs_nli",
     "settled",
     "touches",
 ]
-
-PLACE_PREPOSITIONS = word_set("in at near on from outside was is")
-"""Words before a place that a sentence tells."""
-
-CAUSE_PREPOSITIONS = word_set("of from by to")
-"""Words before a cause of death that a sentence tells."""
-
-SITES = word_set(
-    "abbey academy airport arena avenue barracks bridge building camp castle cathedral cemetery "
-    "center centre chapel chateau château church clinic college convent court estate farm fortress "
-    "garden gardens hall hill home hospice hospital hotel house infirmary lane lodge manor mansion "
-    "monastery palace park place plantation prison ranch residence road sanatorium school square "
-    "stadium station street studio terrace tower university villa ward"
-)
-"""Words for buildings, streets and grounds in the names of places."""
 
 
 class Thresholds(NamedTuple):
@@ -78,14 +59,6 @@ class Thresholds(NamedTuple):
     lack_soft: float = 0.9
     lack_relation: float = 0.9
     lack_alone: float = 0.99
-
-
-class Conflict(NamedTuple):
-    """A phrase that a triple contradicts."""
-
-    triple: Triple
-    start: int
-    end: int
 
 
 def needs_nli(match: Match, *, few: bool) -> bool:
@@ -125,7 +98,7 @@ def settled(match: Match, tokens: SentenceTokens, matches: Sequence[Match]) -> b
     ):
         return False
     if parse_date(triple.value) is not None:
-        attached = _attached_dates(tokens, match, matches)
+        attached = attached_dates(tokens, match, matches)
         return any((date.start, date.end) in match.value_spans for date in attached)
     return _cue_distance(match) <= NEAR and not any(
         other.number != match.number and touches(span, other.value_spans)
@@ -238,123 +211,7 @@ def _cue_distance(match: Match) -> float:
     return best
 
 
-def conflicts(
-    tokens: SentenceTokens,
-    phrases: Sequence[Phrase],
-    matches: Sequence[Match],
-    kept: Sequence[Match],
-    scores: Mapping[int, NLIScores],
-    limits: Thresholds,
-) -> list[Conflict]:
-    """Phrases that tell another value than a triple of the same subject and property holds.
-
-    A date beside its property's word conflicts by itself. A name or number does so only where
-    the judge finds a contradiction as well: a town may lie in the region that the graph names.
-    """
-    stated = {(match.triple.subject, match.triple.property) for match in kept}
-    held_values = Counter((match.triple.subject, match.triple.property) for match in matches)
-    used = [span for match in kept for span in match.value_spans]
-    found: list[Conflict] = []
-    for match in matches:
-        triple = match.triple
-        if (
-            match.value_share > 0.0
-            or match.subject not in ("explicit", "antecedent")
-            or (triple.subject, triple.property) in stated
-        ):
-            continue
-        score = scores.get(match.number)
-        held = parse_date(triple.value)
-        # A date held alone is the one of its property: the bridge was not opened twice.
-        alone = held is not None and held_values[triple.subject, triple.property] == 1
-        if not alone and not is_functional(triple.property):
-            continue
-        if held is not None:
-            for date in _attached_dates(tokens, match, matches):
-                if agreement(date, held) is Agreement.CONFLICT and not touches(
-                    (date.start, date.end), used
-                ):
-                    found.append(Conflict(triple, date.start, date.end))
-            continue
-        if score is None or score.contradiction < limits.contradiction:
-            continue
-        told = _told_by(match, tokens)
-        after = [
-            phrase
-            for phrase in phrases
-            if _comparable(phrase, triple, tokens)
-            and not touches((phrase.start, phrase.end), [*used, *match.subject_spans])
-            and any(0 <= phrase.start - end <= 60 for _, end in told)
-        ]
-        if after:
-            found.append(Conflict(triple, after[0].start, after[0].end))
-        elif (
-            score.contradiction >= limits.contradiction_alone
-            and told
-            and not _tells_cause(triple.property)
-            and not any(map(_is_site, (triple.value, *(phrase.text for phrase in phrases))))
-        ):
-            found.append(Conflict(triple, told[0][0], told[0][1]))
-    return found
-
-
-def _told_by(match: Match, sentence: SentenceTokens) -> list[Span]:
-    """The words after which a sentence tells a property's value.
-
-    Words of the inverse do so before *of* or *to* alone: *the son of Orazio* tells a father, *his
-    sons Carl and Johann* do not.
-    """
-    own = cues(match.triple.property)
-    told = []
-    for start, end in match.cue_spans:
-        place = next((n for n, one in enumerate(sentence.tokens) if one.start == start), None)
-        if place is not None and sentence.tokens[place].stem not in own:
-            following = sentence.tokens[place + 1 : place + 2]
-            if not following or following[0].folded not in ("of", "to"):
-                continue
-        told.append((start, end))
-    return told
-
-
-def _is_site(value: str) -> bool:
-    """Whether a place is a building, street or ground, which any town may hold."""
-    return any(word.casefold() in SITES for word in value.split())
-
-
-def _comparable(phrase: Phrase, triple: Triple, sentence: SentenceTokens) -> bool:
-    """Whether a phrase tells what a triple's property tells: a place, a cause, a person, a number.
-
-    Where and of what somebody died are told by the same verb and by different prepositions.
-    """
-    if triple.value[:1].isdigit():
-        return phrase.kind is PhraseKind.NUMBER
-    before = [
-        token.folded
-        for token in sentence.tokens
-        if token.end <= phrase.start and token.folded != "the"
-    ]
-    word = before[-1] if before else ""
-    if _tells_cause(triple.property):
-        return phrase.kind in (PhraseKind.NAME, PhraseKind.TERM) and word in CAUSE_PREPOSITIONS
-    # Which of several common words stands in a value's place, only the judge can tell.
-    if not is_name(triple.value) or phrase.kind is not PhraseKind.NAME or word in ("a", "an"):
-        return False
-    if "place" not in property_words(triple.property):
-        return word not in ("in", "at", "near")
-    if _is_site(triple.value) or _is_site(phrase.text):
-        return False  # Chester Square lies in London, as far as the graph can tell
-    # "the city of Hull" is a place; "died of Parkinson's" is none.
-    town_of = word == "of" and stem(before[-2] if len(before) > 1 else "") not in cues(
-        triple.property
-    )
-    return town_of or word in PLACE_PREPOSITIONS
-
-
-def _tells_cause(label: str) -> bool:
-    return property_words(label) in ("cause of death", "manner of death")
-
-
-def _attached_dates(tokens: SentenceTokens, match: Match, matches: Sequence[Match]) -> list[Date]:
+def attached_dates(tokens: SentenceTokens, match: Match, matches: Sequence[Match]) -> list[Date]:
     """The dates that the sentence gives for the property of a match."""
     words = property_words(match.triple.property)
     period = tokens.lifetime(words)

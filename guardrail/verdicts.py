@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from guardrail.citations import ParsedText
+from guardrail.conflicts import Conflict
 from guardrail.drafting import Draft
 from guardrail.leftovers import Leftover, unsupported
 from guardrail.matching import Match
 from guardrail.passages import PassageSupport
 from guardrail.phrases import PhraseKind
 from guardrail.sentences import Stretch
-from guardrail.support import Conflict, Thresholds
+from guardrail.support import Thresholds
 from guardrail.types import Category, Citation, Judgement, Sentence, Span, SpanKind, Triple
 from guardrail.values import fold
 

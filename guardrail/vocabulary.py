@@ -23,6 +23,7 @@ __all__ = [
     "describes_entity",
     "governs",
     "inverse_cues",
+    "is_event",
     "is_functional",
     "is_language",
     "is_nationality",
@@ -320,6 +321,11 @@ def is_personal(label: str) -> bool:
     return property_words(label) in PERSONAL
 
 
+def is_event(label: str) -> bool:
+    """Whether a property tells when or where somebody was born, died or was buried."""
+    return property_words(label) in EVENTS
+
+
 def is_role(label: str) -> bool:
     """Whether a property tells what somebody is called: a painter, a governor, a duke."""
     return property_words(label) in ROLES
@@ -346,13 +352,9 @@ def is_nationality(label: str) -> bool:
 
 
 def needs_word(label: str) -> bool:
-    """Whether prose states a property only with a word for it.
-
-    So it is with ties between persons, birth, death and burial, facts on names, and languages: an
-    *Italian painter* speaks any, and who went somewhere in 1980 was not born there and then.
-    """
+    """Whether prose states a property only with a word for it: an *Italian painter* speaks any."""
     words = property_words(label)
-    return words in WORDED or words in EVENTS or words in RECORDS or is_language(label)
+    return words in WORDED or is_event(label) or words in RECORDS or is_language(label)
 
 
 def governs(word: str, label: str) -> bool:

@@ -29,6 +29,17 @@ ANNA, BRUNO = "Anna Weber", "Bruno Weber"
         ("Anna Weber studied under Bruno Weber.", "student of"),
         ("Anna Weber taught Bruno Weber.", "student"),
         ("Bruno Weber was a pupil of Anna Weber.", "student"),
+        ("Bruno Weber was her father.", "father"),
+        ("Bruno Weber was her son.", "child"),
+        ("Bruno Weber taught her.", "student of"),
+        ("Bruno Weber studied under her.", "student"),
+        ("Anna Weber succeeded her father, Bruno Weber, as mayor.", "succeeds"),
+        ("Anna Weber was succeeded as mayor by Bruno Weber.", "succeeded by"),
+        ("Bruno Weber succeeded her.", "succeeded by"),
+        ("Anna Weber was preceded by Bruno Weber.", "succeeds"),
+        ("Anna Weber preceded Bruno Weber.", "succeeded by"),
+        ("Bruno Weber was the successor of Anna Weber.", "succeeded by"),
+        ("Her predecessor was Bruno Weber.", "succeeds"),
     ],
 )
 def test_the_words_beside_a_name_tell_its_end_of_a_tie(text: str, bruno_is: str) -> None:
@@ -36,7 +47,7 @@ def test_the_words_beside_a_name_tell_its_end_of_a_tie(text: str, bruno_is: str)
     at = text.index(BRUNO)
     spans = [(at, at + len(BRUNO))]
     turned = {"father": "child", "child": "father", "student of": "student"}
-    turned |= {"student": "student of"}
+    turned |= {"student": "student of", "succeeds": "succeeded by", "succeeded by": "succeeds"}
     assert not told_otherwise(text, sentence, bruno_is, spans, [])
     assert told_otherwise(text, sentence, turned[bruno_is], spans, [])
 

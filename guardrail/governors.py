@@ -1,0 +1,84 @@
+"""Which word of a sentence governs a value: who was born in London need not have taught there.
+
+A verb or noun that words one relation makes what it governs a value of no other one, and between
+a word for birth or death and the place or date of it stands no verb of something else.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from guardrail.matching import Match
+from guardrail.values import fold, stem, word_set
+from guardrail.vocabulary import can_word, cues, governs, is_event
+
+if TYPE_CHECKING:
+    from spacy.tokens import Token as ParsedToken
+
+__all__ = ["governed_otherwise"]
+
+VERBS = frozenset({"VERB", "AUX"})
+
+BOUNDS = word_set("until till before after since when while")
+"""Words that set what stands before them apart in time from what follows."""
+
+LINKS = frozenset({"aux", "auxpass", "prep"})
+"""How a verb hangs on another word that it only helps: *was born, according to her, in Bern*."""
+
+
+def governed_otherwise(token: ParsedToken, match: Match) -> bool:
+    """Whether a value belongs to the verb of another relation than the triple's.
+
+    A clause that hangs on the value goes before: *moved to Vienna, where he died*.
+
+    Args:
+        token: The value's head word.
+        match: How the triple stands in the sentence.
+    """
+    label = match.triple.property
+    words = cues(label)
+    if any(child.dep_ == "relcl" and stem(fold(child.text)) in words for child in token.children):
+        return False
+    for one in token.ancestors:
+        word = stem(fold(one.text))
+        if is_event(label) and word in words:
+            return False  # *lived there until his death in 1782*
+        if one.pos_ in VERBS:
+            if governs(word, label) and not can_word(word, label):
+                return True
+            break
+    return is_event(label) and bool(match.cue_spans) and _cut_off(token, match)
+
+
+def _cut_off(value: ParsedToken, match: Match) -> bool:
+    """Whether a verb of something else parts a value from every word for its property.
+
+    So it does in *born in Bern, he was a student in 1987*, and so does a word for time in *stayed
+    in Bern until his death*; not in *was born and raised in Bern*, nor where the word stands in the
+    value's own phrase.
+    """
+    words = cues(match.triple.property)
+    above = {one.i for one in value.ancestors}
+    for start, end in match.cue_spans:
+        found = value.doc.char_span(start, end, alignment_mode="expand")
+        if found is None or not len(found):
+            return False  # a life span in brackets
+        cue = found.root
+        if cue.i in above or cue.i == value.i:
+            return False
+        first, last = sorted((cue.i, value.i))
+        between = value.doc[first + 1 : last]
+        bounded = value.i < cue.i and any(one.lower_ in BOUNDS for one in between)
+        if not bounded and not any(_another(one, cue, words) for one in between):
+            return False
+    return True
+
+
+def _another(one: ParsedToken, cue: ParsedToken, words: frozenset[str]) -> bool:
+    """Whether a word is a verb that tells something else than a property's word does."""
+    if one.pos_ not in VERBS or one.dep_ in LINKS or stem(fold(one.text)) in words:
+        return False
+    if cue.head.i == one.i and cue.dep_ in ("nsubj", "nsubjpass"):
+        return False  # *her birth was in 1593*
+    together = one.dep_ == "conj" and one.head.i == cue.i and one.i - cue.i <= 2
+    return not together
