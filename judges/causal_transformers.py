@@ -28,6 +28,11 @@ CONTEXT = 4096
 """Most tokens of one text, unless told; of what is longer the middle is left out."""
 CUT_STEP = 256
 """A prefix is cut by a multiple of so many tokens, so that texts with one start keep sharing it."""
+PADDING_ON_CPU = 64
+"""Padding tokens that a batch may hold on a CPU: to read more takes longer than another batch. A
+GPU, which reads many tokens as fast as few, may fill the whole budget."""
+PADDING_SHARE = 0.1
+"""Share of a batch that may be padding in any case."""
 LOGITS_BUDGET_BYTES = 512 * 1024 * 1024
 """Most memory that the logits of one batch may take; large vocabularies make it bind."""
 TOKEN_BUDGET = 4096
@@ -169,7 +174,8 @@ class TransformersCausalLM:
         item = 2 if self._model.dtype.itemsize == 2 else 4
         vocabulary = int(self._model.config.get_text_config().vocab_size)
         most_kept = max(1, LOGITS_BUDGET_BYTES // (item * vocabulary))
-        for batch in _batches(rows, places, shared, most_kept):
+        most_padding = PADDING_ON_CPU if self._model.device.type == "cpu" else TOKEN_BUDGET
+        for batch in _batches(rows, places, most_kept, most_padding):
             rests = [_Row(rows[p].prefix[shared:], rows[p].continuation) for p in batch]
             yield batch, self._score(rests, past)
 
@@ -268,19 +274,22 @@ def _common(left: Sequence[int], right: Sequence[int]) -> int:
 
 
 def _batches(
-    rows: Sequence[_Row], places: Sequence[int], shared: int, most_kept: int
+    rows: Sequence[_Row], places: Sequence[int], most_kept: int, most_padding: int
 ) -> Iterator[list[int]]:
     """Cut into batches of similar length within the budgets of tokens and of kept positions."""
     batch: list[int] = []
-    kept = 0
+    kept = filled = 0
     for place in sorted(places, key=lambda one: rows[one].length):
-        own = len(rows[place].continuation)
-        tokens = (len(batch) + 1) * rows[place].length
-        if batch and (tokens > TOKEN_BUDGET or kept + own > most_kept):
+        length, own = rows[place].length, len(rows[place].continuation)
+        tokens = (len(batch) + 1) * length
+        padding = tokens - length - filled
+        full = tokens > TOKEN_BUDGET or kept + own > most_kept
+        if batch and (full or padding > max(most_padding, PADDING_SHARE * tokens)):
             yield batch
-            batch, kept = [], 0
+            batch, kept, filled = [], 0, 0
         batch.append(place)
         kept += own
+        filled += length
     if batch:
         yield batch
 

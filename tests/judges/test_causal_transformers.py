@@ -115,6 +115,18 @@ def test_batches_within_a_small_budget_equal_one_batch(lm, monkeypatch):
         assert found.logprobs == pytest.approx(one, abs=1e-5)
 
 
+def test_short_texts_are_not_padded_to_a_long_one(tiny_model):
+    told = []
+    lm = TransformersCausalLM(
+        str(tiny_model), device="cpu", dtype="float32", progress=lambda *done: told.append(done)
+    )
+    short = [("the cat", "sat"), ("a dog", "sat on"), ("the mat", "saw a")]
+    lm.loglikelihoods([*short, ("the cat " * 60, "sat on a mat")])
+    assert told == [(3, 4), (4, 4)]
+    lm.loglikelihoods([*short, ("the cat saw the dog and", "sat on a mat")])
+    assert told[2:] == [(4, 4)]
+
+
 def test_half_precision_is_near_full_precision(lm, tiny_model):
     pair = ("the cat", "sat on a mat and saw the dog")
     half = TransformersCausalLM(str(tiny_model), device="cpu", dtype="bfloat16")
