@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from enum import StrEnum
-from typing import Any, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
-from pydantic import Field, FiniteFloat, ValidationError
+from pydantic import AfterValidator, Field, FiniteFloat, ValidationError
+from pydantic_core import PydanticCustomError
 
 from guardrail.errors import ConfigError
 from guardrail.prompts import FailedSentence
@@ -45,6 +46,20 @@ class Unavailable(StrEnum):
     RAISE = "raise"
 
 
+def _on_a_sentence(action: Action) -> Action:
+    if action in (Action.PASS, Action.UNVERIFIED):
+        raise PydanticCustomError("action", "choose annotate, filter, regenerate or refuse")
+    return action
+
+
+def _on_an_answer(action: Action) -> Action:
+    if action in (Action.PASS, Action.UNVERIFIED, Action.FILTER):
+        raise PydanticCustomError(
+            "action", "choose annotate, regenerate or refuse; filter is for sentences"
+        )
+    return action
+
+
 class Policy(Value):
     """Thresholds and what follows from them.
 
@@ -55,8 +70,8 @@ class Policy(Value):
             ``refuse`` returns the refusal.
         unsupported: The same for sentences that lack support.
         thresholds: Least value by score name; any name of the score card, ``overall`` included.
-        below: Done with an answer below a threshold; a score that could not be computed is not
-            below.
+        below: Done with an answer below a threshold: ``annotate``, ``regenerate`` or ``refuse``;
+            a score that could not be computed is not below.
         needs_support: Refuse where no sentence is left that the evidence supports.
         exhausted: Done when no more attempts or time are left to regenerate.
         candidates: Answers sampled by ``ask`` in each attempt.
@@ -70,10 +85,10 @@ class Policy(Value):
     """
 
     name: str
-    contradicted: Action = Action.ANNOTATE
-    unsupported: Action = Action.ANNOTATE
+    contradicted: Annotated[Action, AfterValidator(_on_a_sentence)] = Action.ANNOTATE
+    unsupported: Annotated[Action, AfterValidator(_on_a_sentence)] = Action.ANNOTATE
     thresholds: Mapping[str, FiniteFloat] = Field(default_factory=dict)
-    below: Action = Action.ANNOTATE
+    below: Annotated[Action, AfterValidator(_on_an_answer)] = Action.ANNOTATE
     needs_support: bool = False
     exhausted: Action = Action.ANNOTATE
     candidates: int = Field(default=1, ge=1, le=64)
@@ -122,6 +137,8 @@ class Policy(Value):
             for field in ("contradicted", "unsupported", "below")
             if getattr(self, field) is Action.REGENERATE
         }
+        if changes.get("below") is Action.FILTER:
+            changes["below"] = Action.ANNOTATE  # a whole answer cannot be taken out
         return self.model_copy(update=changes)
 
 

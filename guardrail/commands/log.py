@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +15,7 @@ from guardrail.commands.options import AsJson
 from guardrail.entries import Record, RecordFilter, ScoreBound, to_json
 from guardrail.errors import InputError, RecordError
 from guardrail.records import JSONLinesLog, SQLiteLog, open_log
-from guardrail.types import Category
+from guardrail.types import Action, Category
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -27,6 +28,8 @@ POLL_S = 1.0
 AGE = re.compile(r"(\d+)([smhdw])")
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 CURVE_ROWS = 12
+NAMES_FROM = 20
+"""Newest records whose scores are named where a score is asked for that they do not have."""
 
 LogFile = Annotated[
     Path, typer.Argument(metavar="LOG", help="A score log: .sqlite or .jsonl.", dir_okay=False)
@@ -58,7 +61,7 @@ def log(
     entity: Annotated[
         str | None, typer.Option(metavar="ID|LABEL", help="Answers that name this entity.")
     ] = None,
-    action: Annotated[str | None, typer.Option(help="Answers the policy did this with.")] = None,
+    action: Annotated[Action | None, typer.Option(help="Answers the policy did this with.")] = None,
     tag: Annotated[
         str | None, typer.Option(metavar="NAME=VALUE", help="Answers with this tag.")
     ] = None,
@@ -77,10 +80,12 @@ def log(
     Prints the newest records that meet every condition, or with --json a record per line:
     {id, created, answer: GuardedAnswer, tags}.
     """
+    if tag is not None and "=" not in tag:
+        raise InputError(f"{tag!r} is no tag; write NAME=VALUE")
     where = RecordFilter(
         since=_moment(since),
         until=_moment(until),
-        action=action,
+        action=None if action is None else action.value,
         category=category,
         entity=entity,
         bounds=tuple(ScoreBound.parse(one) for one in score or ()),
@@ -93,7 +98,10 @@ def log(
         typer.echo(f"{export(held, target, where):,} records written to {target}", err=True)
         return
     records = held.latest(tail, where)
-    _show(records, as_json=as_json)
+    if not records:
+        typer.echo(f"guardrail: {_none_found(held, where)}", err=True)
+    if records or follow:
+        _show(records, as_json=as_json)
     seen = {record.id for record in records}
     last = max((record.created for record in records), default=datetime.now(UTC))
     while follow:
@@ -129,7 +137,7 @@ def report(
     try:
         target.write_text(html, encoding="utf-8", errors="replace")
     except OSError as error:
-        raise RecordError(f"cannot write {target}: {error}") from error
+        raise RecordError(f"cannot write {target}: {error.strerror}") from error
     typer.echo(f"{target}: {len(html) / 1024:,.0f} KiB", err=True)
 
 
@@ -191,6 +199,20 @@ def _opened(path: Path) -> SQLiteLog | JSONLinesLog:
     if isinstance(held, JSONLinesLog) and path.stat().st_size and not any(held.records()):
         raise RecordError(f"{path} holds no record of a response; it is no score log")
     return held
+
+
+def _none_found(held: SQLiteLog | JSONLinesLog, where: RecordFilter) -> str:
+    """Why no record was found: none is there, no score has that name, or none meets the bounds."""
+    newest = held.latest(NAMES_FROM)
+    if not newest:
+        return "the log holds no record yet"
+    known = {"overall"}.union(*(record.answer.scorecard.scores for record in newest))
+    for bound in where.bounds:
+        if bound.name not in known:
+            near = get_close_matches(bound.name, known, n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(known))}"
+            return f"no answer has a score {bound.name!r}; {hint}"
+    return "no record meets these conditions"
 
 
 def _curve_table(found: Tuning) -> Table:

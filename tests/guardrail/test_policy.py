@@ -109,6 +109,11 @@ def test_feedback_names_what_failed() -> None:
     ]
 
 
+def test_a_policy_that_cannot_ask_again_keeps_to_what_can_be_done() -> None:
+    settled = BEST_OF_N.changed(contradicted="regenerate", exhausted="filter").settled()
+    assert (settled.contradicted, settled.below) == (Action.FILTER, Action.ANNOTATE)
+
+
 def test_policies_are_found_by_name() -> None:
     assert policy_named("best_of_n") is BEST_OF_N
     with pytest.raises(ConfigError, match="did you mean 'strict'"):
@@ -128,6 +133,8 @@ def test_a_changed_policy_is_checked() -> None:
         ({"treshold": {}}, "no 'treshold'; did you mean 'thresholds'"),
         ({"thresholds": {"suported_share": 0.5}}, "did you mean 'supported_share'"),
         ({"below": "panic"}, "below: Input should be"),
+        ({"below": "filter"}, "below: choose annotate, regenerate or refuse"),
+        ({"contradicted": "pass"}, "contradicted: choose annotate, filter"),
         ({"deadline_s": -1}, "deadline_s: "),
     ],
 )

@@ -217,6 +217,23 @@ def test_a_file_that_is_no_score_log_is_refused(command, tmp_path):
     assert "holds no record of a response" in str(done.exception)
 
 
+@pytest.mark.parametrize(
+    ("condition", "said"),
+    [
+        ("--score overal<0.5", "no answer has a score 'overal'; did you mean 'overall'?"),
+        ("--action refuse", "no record meets these conditions"),
+        ("--tag blue", "'blue' is no tag; write NAME=VALUE"),
+        ("--action foo", "'foo' is not one of 'pass'"),
+    ],
+)
+def test_a_log_says_why_nothing_is_found(condition, said, lines, tmp_path, monkeypatch):
+    monkeypatch.setenv("GUARDRAIL_LOG__PATH", str(tmp_path / "log.jsonl"))
+    lines("check --judge none", [{"answer": "It was opened in 1932.", "triples": FACTS}])
+    done = CliRunner().invoke(app, ["log", str(tmp_path / "log.jsonl"), *condition.split()])
+    assert said in f"{done.stderr}{done.exception}"
+    assert done.stdout == ""
+
+
 def test_questions_of_another_shape_are_told_by_line(tmp_path):
     other = tmp_path / "rows.jsonl"
     other.write_text('{"question": "Who?"}\nWho?\n')
