@@ -140,7 +140,7 @@ def legend(kinds: Sequence[str] = KINDS) -> str:
 
 def latency(stages: Sequence[StageSummary]) -> str:
     """Median and 95th percentile by stage; a tick marks the 99th."""
-    wide, left, right = 640, 90, 150
+    wide, left, right = 640, 90, 190
     most = max((stage.p99 for stage in stages), default=0.0) or 1.0
     parts = []
     for row, stage in enumerate(stages):

@@ -7,10 +7,12 @@ from functools import cache
 from html import escape
 from importlib.resources import files
 
+from guardrail.entries import Record
 from guardrail.report import charts
 from guardrail.report.answers import anchor, answer_view, quote
 from guardrail.report.charts import number
 from guardrail.report.summary import ScoreSummary, Summary
+from guardrail.types import Action
 
 __all__ = ["page"]
 
@@ -22,6 +24,7 @@ SECTIONS = (
     ("support", "Support"),
     ("latency", "Latency"),
     ("gaps", "Knowledge gaps"),
+    ("problems", "Problems"),
     ("answers", "Answers"),
 )
 
@@ -45,7 +48,11 @@ def page(summary: Summary, title: str, feedback_url: str | None = None) -> str:
     live = feedback_url is not None
     data = f' data-feedback="{escape(feedback_url or "")}" data-refresh="{REFRESH_S}"' * live
     shown = {record.id for record in (*summary.worst, *summary.recent)}
-    nav = "".join(f'<a href="#{key}">{name}</a>' for key, name in SECTIONS)
+    nav = "".join(
+        f'<a href="#{key}">{name}</a>'
+        for key, name in SECTIONS
+        if key != "problems" or summary.problems
+    )
     keys = "".join(f"<span><kbd>{key}</kbd> {what}</span>" for key, what in KEYS)
     parts = [
         '<!doctype html><html lang="en"><head><meta charset="utf-8">',
@@ -140,9 +147,7 @@ def _tiles(summary: Summary) -> str:
 
 
 def _actions(summary: Summary, total: int) -> str:
-    return ", ".join(
-        f"{100 * held / total:.0f} % {name}" for name, held in list(summary.actions.items())[:3]
-    )
+    return ", ".join(f"{100 * held / total:.0f} % {name}" for name, held in summary.actions.items())
 
 
 def _scores(scores: Sequence[ScoreSummary]) -> str:
@@ -250,9 +255,11 @@ def _problems(summary: Summary) -> str:
 
 
 def _answers(summary: Summary, live: bool) -> str:
-    worst = {record.id for record in summary.worst}
-    recent = [record for record in summary.recent if record.id not in worst]
-    if not worst and not recent:
+    worst = [record for record in summary.worst if _falls_short(record)]
+    bad = {record.id for record in worst}
+    others = {one.id: one for one in (*summary.recent, *summary.worst) if one.id not in bad}
+    newest = sorted(others.values(), key=lambda record: record.created, reverse=True)
+    if not worst and not newest:
         return "<p class=dim>No answers yet.</p>"
     search = (
         '<p class="search"><label>Search <input type="search" id="search" '
@@ -260,7 +267,10 @@ def _answers(summary: Summary, live: bool) -> str:
         '<span id="found" role="status"></span></p>'
     )
     lists = []
-    for title, records in (("Worst", summary.worst), ("Most recent", tuple(recent))):
+    for title, records in (
+        ("Worst", worst),
+        ("Others, newest first" if worst else "Newest", newest),
+    ):
         views = "".join(
             answer_view(record, summary.feedback.get(record.id, ()), asking=live)
             for record in records
@@ -268,3 +278,8 @@ def _answers(summary: Summary, live: bool) -> str:
         if views:
             lists.append(f"<h3>{title} ({len(records):,} of {summary.records:,})</h3>{views}")
     return search + "".join(lists)
+
+
+def _falls_short(record: Record) -> bool:
+    """Whether an answer was not let through as it came with the best score there is."""
+    return record.answer.action is not Action.PASS or record.score("overall") != 1.0

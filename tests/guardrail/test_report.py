@@ -159,6 +159,21 @@ class Addresses(HTMLParser):
             self.ids.append(held["id"])
 
 
+def test_answers_that_nothing_is_wrong_with_are_not_among_the_worst(tmp_path):
+    with SQLiteLog(tmp_path / "log.sqlite") as log:
+        log.write_record(made(1, 0.2))
+        log.write_record(made(2, 1.0, action=Action.PASS))
+        log.write_record(made(3, 0.7))
+        log.write_record(made(4, action=Action.REFUSE))
+        html = report_html(log)
+    worst, others = html.split("<h3>Others, newest first (2 of 4)</h3>")
+    assert "<h3>Worst (2 of 4)</h3>" in worst
+    assert re.findall(r'id="a-(m\d)', worst) == ["m1", "m3"]
+    assert re.findall(r'id="a-(m\d)', others) == ["m4", "m2"]
+    assert "50 % annotate, 25 % pass, 25 % refuse" in html
+    assert '<a href="#problems">' not in html
+
+
 @pytest.mark.parametrize("make", [report_html, dashboard_html])
 def test_the_page_needs_no_network_and_its_links_lead_somewhere(log, make):
     html = make(log)
