@@ -39,8 +39,11 @@ from judges.conner.statements import stated
 
 __all__ = ["ConnerModels", "ConnerScorer"]
 
-ROWS_PER_CALL = 64
-"""Rows whose model inputs are gathered before the models are called, unless told."""
+ROWS_PER_CALL = 512
+"""Rows whose texts the causal model is given at once, unless told. Among so many it meets each text
+of a pool of irrelevant knowledge several times."""
+ROWS_PER_BLOCK = 64
+"""Rows whose inputs the other models are given at once."""
 
 NOT_ASKED = "this perspective was not asked for"
 
@@ -96,26 +99,31 @@ class ConnerScorer:
 
         Args:
             rows: What to score.
-            progress: Told (rows done, rows in all) after each block.
-            rows_per_call: Rows of a block. In a larger one the causal model finds more texts
-                that start alike, which it reads once.
+            progress: Told (rows done, rows in all) after each block of at most 64 rows. The
+                causal model, which comes first, tells its own: see ``create_causal_lm``.
+            rows_per_call: Rows whose texts the causal model is given at once. Among more rows it
+                finds more texts that start alike, which it reads once.
 
         Returns:
             n reports in the order of the rows.
         """
         reports: list[ConnerReport] = []
         for start in range(0, len(rows), rows_per_call):
-            block = rows[start : start + rows_per_call]
-            reports += self._score_block(block)
-            if progress is not None:
-                progress(len(reports), len(rows))
+            together = rows[start : start + rows_per_call]
+            likelihood = self._likelihood_scores(together)
+            for at in range(0, len(together), ROWS_PER_BLOCK):
+                part = slice(at, at + ROWS_PER_BLOCK)
+                reports += self._score_block(together[part], likelihood[part])
+                if progress is not None:
+                    progress(len(reports), len(rows))
         return reports
 
-    def _score_block(self, rows: Sequence[ConnerInput]) -> list[ConnerReport]:
+    def _score_block(
+        self, rows: Sequence[ConnerInput], likelihood: Sequence[_Likelihood]
+    ) -> list[ConnerReport]:
         factual = self._factuality(rows)
         relevance = self._relevance(rows)
         paragraph = self._paragraph_coherence(rows)
-        likelihood = self._likelihood_scores(rows)
         validity = self._validity(rows)
         reports = []
         for index in range(len(rows)):
