@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.denials import Stance, stance
-from guardrail.governors import governed_otherwise
+from guardrail.governors import LIFE, governed_otherwise, of_another
 from guardrail.matching import Match
 from guardrail.naming import Span
 from guardrail.values import fold, stem, tokenise, word_set
@@ -23,6 +23,7 @@ from guardrail.vocabulary import (
     is_personal,
     is_related,
     is_role,
+    needs_word,
     ties,
 )
 
@@ -65,6 +66,7 @@ class _Clause(NamedTuple):
         names: Where the names of that subject stand, not those that it is told with.
         words: Folded words of the clause, those of clauses inside it left out.
         related: The noun, where its subject is somebody's *mother* or *teacher*.
+        noun: Where that stands.
         bearer: Folded names of that person, as in *her father (was) William Godwin*.
     """
 
@@ -73,6 +75,7 @@ class _Clause(NamedTuple):
     subjects: tuple[Span, ...] | None = None
     names: tuple[Span, ...] = ()
     related: str | None = None
+    noun: Span | None = None
     bearer: frozenset[str] = frozenset()
 
 
@@ -97,16 +100,18 @@ def in_clause(doc: Doc, matches: Sequence[Match], topic: str | None = None) -> l
 def _placed(doc: Doc, match: Match, clauses: _Clauses) -> Match:
     if match.subject not in ("explicit", "antecedent", "open"):
         return match
+    words = tuple(
+        span
+        for span in match.cue_spans
+        if (root := _root(doc, span)) is None
+        or not (of_another(root, match) or _done_by_another(root, match))
+    )
+    needed = not match.value_spans or needs_word(match.triple.property)
+    if match.cue_spans and not words and needed:
+        return match.told_of("foreign")
+    match = match._replace(cue_spans=words)
     if not match.value_spans:
-        roots = [_root(doc, span) for span in match.cue_spans]
-        if roots and all(
-            one and (_of_relation(doc, clauses.around(one), match) or _done_by_another(one, match))
-            for one in roots
-        ):
-            return match._replace(subject="foreign")
-        label = match.triple.property
-        denied = roots and all(one and stance(one, label) is not Stance.STATED for one in roots)
-        return match.told_of("other") if denied else match
+        return _placed_by_words(doc, match, clauses)
     own: list[Span] = []
     denied_spans: list[Span] = []
     told_of_another = False
@@ -130,6 +135,23 @@ def _placed(doc: Doc, match: Match, clauses: _Clauses) -> Match:
         return match.told_of("foreign")
     held = match.subject != "open" and match.value_share >= 1.0 and not match.finer
     return match.told_of("other", denied=tuple(denied_spans) if held else ())
+
+
+def _placed_by_words(doc: Doc, match: Match, clauses: _Clauses) -> Match:
+    """Place a match without a value by the clauses that the words for its property stand in."""
+    own: list[Span] = []
+    stated = False
+    for span in match.cue_spans:
+        root = _root(doc, span)
+        if root is None or not _of_relation(doc, clauses.around(root), match):
+            own.append(span)
+            label = match.triple.property
+            stated = stated or root is None or stance(root, label) is Stance.STATED
+    if match.cue_spans and not own:
+        return match._replace(subject="foreign")
+    if own and not stated:
+        return match.told_of("other")
+    return match._replace(cue_spans=tuple(own))
 
 
 def _root(doc: Doc, span: Span) -> ParsedToken | None:
@@ -187,7 +209,7 @@ def _parts(subject: ParsedToken) -> Iterator[ParsedToken]:
 
 def _related(
     head: ParsedToken, subjects: Sequence[ParsedToken]
-) -> tuple[str | None, frozenset[str]]:
+) -> tuple[str | None, Span | None, frozenset[str]]:
     """The noun by which a clause's subject is somebody's relation, and who that is."""
     told = [
         part
@@ -207,8 +229,8 @@ def _related(
                 if part.pos_ == "PROPN" and part.i not in inside
                 for one in tokenise(part.text)
             )
-            return noun.lower_, frozenset(bearer)
-    return None, frozenset()
+            return noun.lower_, (noun.idx, _end(noun)), frozenset(bearer)
+    return None, None, frozenset()
 
 
 def _clause_head(token: ParsedToken) -> ParsedToken | None:
@@ -263,6 +285,8 @@ def _hangs_on_another(value: ParsedToken, match: Match) -> bool:
     """Whether a value stands beside another name than the clause's subject: *Orazio, a painter*."""
     below = value
     for one in value.ancestors:
+        if one.lower_ in LIFE and of_another(one, match):
+            return True
         beside = below.dep_ in BESIDE or (
             below.dep_ in MODIFIERS and describes_entity(match.triple.property)
         )
@@ -326,6 +350,8 @@ def _of_relation(doc: Doc, clause: _Clause | None, match: Match) -> bool:
     """
     if clause is None or clause.related is None or ties(match.triple.property, clause.related):
         return False
+    if clause.noun in match.subject_spans:
+        return False  # *her father* is known to be the triple's subject
     return not clause.bearer or not clause.bearer <= _names(doc, match)
 
 

@@ -2,7 +2,7 @@
 
 Biographies name their subject once and go on with "she" and "his". The tracing is cheap and
 visible: the last entity named as a sentence's subject, checked against the gender that the
-evidence tells.
+evidence tells; nobody where the last subject is another person or one of several.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from guardrail.naming import NO_NAMES, SentenceTokens, named_in
+from guardrail.descriptions import Description, Kin, described, other_than_subject
+from guardrail.naming import NO_NAMES, SentenceTokens, Span, named_in
 from guardrail.sentences import Stretch
 from guardrail.types import Triple
 from guardrail.values import fold
@@ -19,6 +20,7 @@ from guardrail.vocabulary import STOP_WORDS, property_words
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
+    from spacy.tokens import Span as ParsedSpan
 
 __all__ = ["Subject", "genders", "subjects_of"]
 
@@ -27,6 +29,7 @@ PRONOUN = re.compile(
     r"(?=\s+(?P<next>[\w'’-]+))?",
     re.IGNORECASE,
 )
+PARENTS = {"father": "male", "mother": "female"}
 GENDER = {"he": "male", "him": "male", "his": "male", "she": "female", "her": "female"}
 
 
@@ -38,21 +41,32 @@ class Subject(NamedTuple):
         resolved: The sentence with its first pronoun replaced by that label.
         foreign: True where the sentence's subject is a name that the evidence does not know.
         pronoun: True where *he* or *she*, or *his* or *her*, stands for the topic.
+        owner: Label of the entity that a pronoun stands for beside a named subject, as in *Bruno
+            was her father*.
+        told: The persons that the sentence tells by their relation, as in *her father was born*.
+        unfit: Labels of entities that no pronoun of the sentence can stand for, by their gender.
     """
 
     topic: str | None
     resolved: str
     foreign: bool
     pronoun: bool = False
+    owner: str | None = None
+    told: tuple[Description, ...] = ()
+    unfit: frozenset[str] = frozenset()
 
 
 def genders(triples: Sequence[Triple]) -> dict[str, str]:
-    """The gender that the evidence tells of each subject, ``male`` or ``female``."""
-    return {
-        triple.subject: triple.value.lower()
-        for triple in triples
-        if property_words(triple.property) in ("sex or gender", "gender")
-    }
+    """The gender that the evidence tells of each entity, ``male`` or ``female``."""
+    found = {}
+    for triple in triples:
+        words = property_words(triple.property)
+        if words in PARENTS:
+            found[triple.value] = PARENTS[words]
+    for triple in triples:
+        if property_words(triple.property) in ("sex or gender", "gender"):
+            found[triple.subject] = triple.value.lower()
+    return found
 
 
 def subjects_of(
@@ -60,9 +74,8 @@ def subjects_of(
     stretches: Sequence[Stretch],
     tokens: Sequence[SentenceTokens],
     *,
-    subjects: Sequence[str],
+    triples: Sequence[Triple],
     known_words: frozenset[str],
-    sexes: Mapping[str, str],
     asked: str | None,
     names: Mapping[str, tuple[str, ...]] = NO_NAMES,
     values: frozenset[str] = frozenset(),
@@ -73,41 +86,142 @@ def subjects_of(
         doc: The parsed answer.
         stretches: Its n sentences.
         tokens: The same, tokenised.
-        subjects: Labels of the entities that the evidence is about.
+        triples: The evidence.
         known_words: Folded words of the evidence and the question.
-        sexes: Gender by label.
         asked: The entity that the question is about, where it is known.
         names: Other names of entities by label.
-        values: Folded values of the evidence that are no such labels: a sentence about one of them
-            is about somebody else, however much of a name they share.
+        values: Folded values of the evidence that are no labels of its subjects: a sentence about
+            one of them is about somebody else, however much of a name they share.
     """
-    main = asked or (subjects[0] if len(subjects) == 1 else None)
-    current = main
-    told = asked is not None
+    tracing = _Tracing(triples, asked)
     traced = []
     for stretch, sentence in zip(stretches, tokens, strict=True):
-        named = named_in(sentence, subjects, names)
+        named = named_in(sentence, tracing.subjects, names)
+        parsed = doc.char_span(stretch.start, stretch.end, alignment_mode="contract")
+        traced.append(tracing.next(stretch, parsed, named, known_words, values))
+    return traced
+
+
+class _Tracing:
+    """Who was spoken of, sentence by sentence.
+
+    Args:
+        triples: The evidence.
+        asked: The entity that the question is about, where it is known.
+    """
+
+    def __init__(self, triples: Sequence[Triple], asked: str | None) -> None:
+        self.subjects = list(dict.fromkeys(triple.subject for triple in triples))
+        self._sexes = genders(triples)
+        self._kin = Kin(triples, self._sexes)
+        self._main = asked or (self.subjects[0] if len(self.subjects) == 1 else None)
+        self._current = self._main
+        self._told = asked is not None
+        self._latest: list[str] = []  # named so far, the last one last
+        self._another: str | None = None  # gender of a person whom the evidence does not know
+
+    def next(
+        self,
+        stretch: Stretch,
+        parsed: ParsedSpan | None,
+        named: Mapping[str, tuple[Span, ...]],
+        known_words: frozenset[str],
+        values: frozenset[str],
+    ) -> Subject:
+        """The subject of the sentence that follows."""
         pronoun = PRONOUN.search(stretch.text)
-        antecedent = current
         sex = GENDER.get(pronoun.group().lower()) if pronoun else None
-        if sex and antecedent and sexes.get(antecedent, sex) != sex:
-            fitting = [label for label in (main, *subjects) if label and sexes.get(label) == sex]
-            antecedent = fitting[0] if fitting else antecedent
-        first = min(named, key=lambda label: named[label][0][0], default=None)
+        before = self._antecedent(sex)
+        order = sorted(named, key=lambda label: named[label][0][0])
+        first = order[0] if order else None
         leads = first is not None and (
             pronoun is None or named[first][0][0] - stretch.start < pronoun.start()
         )
-        topic = first if leads else antecedent
-        foreign = not leads and pronoun is None and _foreign(doc, stretch, known_words, values)
-        resolved = _resolve(stretch, pronoun, topic, leads, foreign)
-        traced.append(Subject(topic, resolved, foreign, sex is not None and not leads))
-        if foreign and not told:
-            main = current = None  # the answer began with somebody else
-        elif leads or pronoun is not None:
-            current = topic
-        told = told or leads
-        main = main or (None if foreign else topic)
-    return traced
+        topic = first if leads else before
+        stranger = None
+        if parsed is not None and not leads and pronoun is None:
+            stranger = _foreign(parsed, known_words, values)
+        owner = None
+        if leads and pronoun and parsed is not None and before != topic:
+            other = other_than_subject(parsed)
+            if other is not None and GENDER.get(other.lower_) == sex:
+                owner = before
+        told = self._described(parsed, named, topic, owner)
+        unfit = frozenset(one for one, known in self._sexes.items() if sex and known != sex)
+        resolved = _resolve(stretch, pronoun, owner or topic, leads and not owner, bool(stranger))
+        if told and not owner:
+            resolved = _without_description(stretch, told[0], pronoun, resolved)
+        self._remember(order, told, topic, stranger, leads or pronoun is not None)
+        if leads and len(order) > 1 and self._together(stretch, named, order):
+            self._current = None
+        return Subject(
+            topic, resolved, bool(stranger), sex is not None and not leads, owner, told, unfit
+        )
+
+    def _antecedent(self, sex: str | None) -> str | None:
+        """Whom a pronoun of a gender, or an unnamed subject, stands for; None where it is open."""
+        if sex is None:
+            return self._current
+        if self._another in (sex, "unknown"):
+            return None
+        if self._current is None or self._sexes.get(self._current, sex) == sex:
+            return self._current
+        fitting = [one for one in self.subjects if self._sexes.get(one) == sex]
+        recent = [one for one in reversed(self._latest) if self._sexes.get(one) == sex]
+        if recent:
+            return recent[0]
+        if self._main in fitting:
+            return self._main
+        return fitting[0] if len(fitting) == 1 else None
+
+    def _described(
+        self,
+        parsed: ParsedSpan | None,
+        named: Mapping[str, tuple[Span, ...]],
+        topic: str | None,
+        owner: str | None,
+    ) -> tuple[Description, ...]:
+        if parsed is None:
+            return ()
+
+        def whom(pronoun: str) -> str | None:
+            fitting = (
+                one
+                for one in (owner, topic)
+                if one and self._sexes.get(one, GENDER[pronoun]) == GENDER[pronoun]
+            )
+            return next(fitting, None)
+
+        return tuple(described(parsed, self._kin, named, whom))
+
+    def _remember(
+        self,
+        order: Sequence[str],
+        told: Sequence[Description],
+        topic: str | None,
+        stranger: str | None,
+        followed: bool,
+    ) -> None:
+        self._latest += [*(one.label for one in told), *reversed(order)]
+        if stranger and not self._told:
+            self._main = self._current = None  # the answer began with somebody else
+        elif followed and (topic is not None or self._another is None):
+            self._current = topic
+        if stranger:
+            self._another = self._sexes.get(stranger, "unknown")
+        elif order:
+            self._another = None
+        self._told = self._told or bool(order)
+        self._main = self._main or (None if stranger else topic)
+
+    def _together(
+        self, stretch: Stretch, named: Mapping[str, tuple[Span, ...]], order: Sequence[str]
+    ) -> bool:
+        """Whether two persons whom one pronoun fits are named side by side: *Anna and Clara*."""
+        (_, end), (start, _) = named[order[0]][0], named[order[1]][0]
+        first, second = map(self._sexes.get, order[:2])
+        between = stretch.text[end - stretch.start : start - stretch.start]
+        return between.strip(" ,") == "and" and (not first or not second or first == second)
 
 
 def _resolve(
@@ -126,17 +240,26 @@ def _resolve(
     return text[: pronoun.start()] + name + text[pronoun.end() :]
 
 
+def _without_description(
+    stretch: Stretch, told: Description, pronoun: re.Match[str] | None, resolved: str
+) -> str:
+    """The sentence with a person's name in place of a description that it begins with."""
+    start = told.start - stretch.start
+    if pronoun is not None and pronoun.start() < start:
+        return resolved
+    return stretch.text[:start] + told.label + stretch.text[told.noun[1] - stretch.start :]
+
+
 def _foreign(
-    doc: Doc, stretch: Stretch, known_words: frozenset[str], values: frozenset[str]
-) -> bool:
-    span = doc.char_span(stretch.start, stretch.end, alignment_mode="contract")
-    if span is None:
-        return False
-    for token in span:
+    sentence: ParsedSpan, known_words: frozenset[str], values: frozenset[str]
+) -> str | None:
+    """The name of a sentence's subject that is nobody whom the evidence is about."""
+    for token in sentence:
         if token.dep_ in ("nsubj", "nsubjpass") and token.head.dep_ == "ROOT":
             if token.pos_ != "PROPN":
-                return False
+                return None
             name = [part for part in token.subtree if part.pos_ == "PROPN"]
-            whole = fold(" ".join(part.text for part in name))
-            return whole in values or not any(fold(part.text) in known_words for part in name)
-    return False
+            whole = " ".join(part.text for part in name)
+            known = any(fold(part.text) in known_words for part in name)
+            return whole if fold(whole) in values or not known else None
+    return None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.citations import ParsedText
 from guardrail.clauses import in_clause
-from guardrail.coreference import Subject, genders, subjects_of
+from guardrail.coreference import Subject, subjects_of
 from guardrail.directions import told_otherwise
 from guardrail.matching import EvidenceIndex, Match
 from guardrail.naming import NO_NAMES, SentenceTokens
@@ -94,9 +94,8 @@ def drafts_of(number: int, request: AttributionRequest, doc: Doc) -> list[Draft]
         doc,
         stretches,
         tokens,
-        subjects=subjects,
+        triples=triples,
         known_words=frozenset(known),
-        sexes=genders(triples),
         asked=asked,
         names=request.names,
         values=frozenset(fold(triple.value) for triple in triples) - set(map(fold, subjects)),
@@ -120,9 +119,7 @@ def _matches(
     index: EvidenceIndex, doc: Doc, text: str, sentence: SentenceTokens, subject: Subject
 ) -> list[Match]:
     """The triples found in a sentence, without what it tells of others or the other way round."""
-    found = index.matches(
-        sentence, topic=subject.topic, foreign=subject.foreign, pronoun=subject.pronoun
-    )
+    found = index.matches(sentence, subject)
     return [
         match.told_of("other")
         if told_otherwise(

@@ -6,21 +6,25 @@ a word for birth or death and the place or date of it stands no verb of somethin
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from guardrail.matching import Match
 from guardrail.values import fold, stem, word_set
-from guardrail.vocabulary import can_word, cues, governs, is_event
+from guardrail.vocabulary import can_word, cues, governs, is_event, is_related, is_tie
 
 if TYPE_CHECKING:
     from spacy.tokens import Token as ParsedToken
 
-__all__ = ["governed_otherwise"]
+__all__ = ["LIFE", "governed_otherwise", "of_another"]
 
 VERBS = frozenset({"VERB", "AUX"})
 
 BOUNDS = word_set("until till before after since when while")
 """Words that set what stands before them apart in time from what follows."""
+
+LIFE = word_set("birth death")
+"""What somebody has one of, so that another one's is none of theirs."""
 
 LINKS = frozenset({"aux", "auxpass", "prep"})
 """How a verb hangs on another word that it only helps: *was born, according to her, in Bern*."""
@@ -82,3 +86,44 @@ def _another(one: ParsedToken, cue: ParsedToken, words: frozenset[str]) -> bool:
         return False  # *her birth was in 1593*
     together = one.dep_ == "conj" and one.head.i == cue.i and one.i - cue.i <= 2
     return not together
+
+
+def of_another(word: ParsedToken, match: Match) -> bool:
+    """Whether a noun for a tie, a birth or a death is somebody else's: *her husband's death*.
+
+    Args:
+        word: A word for the property, or one that a value hangs on.
+        match: How the triple stands in the sentence. Without a value, a tie may be told of
+            somebody else than it holds.
+    """
+    tie = is_tie(match.triple.property) and bool(match.value_spans)
+    if word.pos_ != "NOUN" or not (tie or word.lower_ in LIFE):
+        return False
+    spans = (*match.subject_spans, *match.value_spans)
+    for child in word.children:
+        owner = child
+        if child.dep_ == "prep" and child.lower_ == "of":
+            owner = next((one for one in child.children if one.dep_ == "pobj"), child)
+        elif child.dep_ != "poss":
+            continue
+        told = list(_told_with(owner))
+        somebody = is_related(owner.lower_) or any(one.pos_ == "PROPN" for one in told)
+        if somebody and not any(start <= one.idx < end for one in told for start, end in spans):
+            return True
+    return False
+
+
+def _told_with(owner: ParsedToken) -> Iterator[ParsedToken]:
+    """Yield the words of a phrase, less a further relation that the parser hangs on it.
+
+    So it hangs the daughter on Bruno in *the wife of Bruno and the daughter of Carl*.
+    """
+    waiting = [owner]
+    while waiting:
+        one = waiting.pop()
+        yield one
+        waiting += [
+            child
+            for child in one.children
+            if not (child.dep_ == "conj" and is_related(child.lower_))
+        ]

@@ -10,6 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from guardrail.coreference import Subject
+from guardrail.descriptions import Description
 from guardrail.naming import NO_NAMES, SentenceTokens, Span, name_of, named_in, runs
 from guardrail.occurrences import find_value, in_title, inside, within
 from guardrail.types import Triple
@@ -33,6 +35,10 @@ MIN_VALUE_SHARE = 0.5
 """Share of a value's content words that must stand in a sentence for the value to count."""
 
 GIVING = word_set("gave give given gives giving")
+
+
+LOSING = word_set("lost lose loses losing")
+LIVES = word_set("life lives")
 
 
 class Match(NamedTuple):
@@ -114,21 +120,12 @@ class EvidenceIndex:
         """The labels that triples are about, in order, without repeats."""
         return dict.fromkeys(triple.subject for triple in self.triples)
 
-    def matches(
-        self,
-        sentence: SentenceTokens,
-        *,
-        topic: str | None,
-        foreign: bool = False,
-        pronoun: bool = False,
-    ) -> list[Match]:
+    def matches(self, sentence: SentenceTokens, subject: Subject) -> list[Match]:
         """Look for every triple in a sentence.
 
         Args:
             sentence: The prepared sentence.
-            topic: Label of the entity that a pronoun or an unnamed subject stands for.
-            foreign: The sentence's own subject is none of the evidence's entities.
-            pronoun: A pronoun stands for the topic, so that nobody unnamed can be meant.
+            subject: Who it is about.
 
         Returns:
             Triples with at least a value or a property word in the sentence, in evidence order.
@@ -143,20 +140,25 @@ class EvidenceIndex:
             for label, spans in named_in(sentence, subjects, self._names).items()
             if (kept := tuple(span for span in spans if not _opens(span, _others(whole, label))))
         }
+        topic, pronoun = subject.topic, subject.pronoun
+        named |= {one.label: (one.noun,) for one in subject.told}
         found = []
         for number in sorted(near):
             triple = self.triples[number]
             # *He was fathered by Wollert Konow*: the name is his father's, who was called like him.
             namesake = pronoun and topic == triple.subject == triple.value
             seen = {} if namesake and is_tie(triple.property) else named
-            match = self._match(sentence, number, topic, foreign, seen, whole)
+            match = self._match(sentence, number, subject, seen, whole)
             if match is not None:
                 found.append(match)
+        found = _with_links(found, subject.told)
         if named or (pronoun and topic in self.subjects):
             return found
         return [
             match._replace(subject="open")
-            if match.subject == "other" and self._near_topic(match.triple, topic)
+            if match.subject == "other"
+            and match.triple.subject not in subject.unfit
+            and self._near_topic(match.triple, topic)
             else match
             for match in found
         ]
@@ -195,32 +197,31 @@ class EvidenceIndex:
         self,
         sentence: SentenceTokens,
         number: int,
-        topic: str | None,
-        foreign: bool,
+        about: Subject,
         named: dict[str, tuple[Span, ...]],
         whole: Mapping[str, tuple[Span, ...]],
     ) -> Match | None:
         triple, value = self.triples[number], self._values[number]
         subject_spans = named.get(triple.subject, ())
         subject = "explicit" if subject_spans else "other"
+        tie = is_tie(triple.property)
         if not subject_spans:
-            if topic == triple.subject:
+            if about.topic == triple.subject or (tie and about.owner == triple.subject):
                 subject = "antecedent"
-            elif foreign:
+            elif about.foreign:
                 subject = "foreign"
         words = property_words(triple.property)
-        itself = words in RECORDS or (
-            triple.value == triple.subject and not is_tie(triple.property)
-        )
+        itself = words in RECORDS or (triple.value == triple.subject and not tie)
         others = _others(whole, triple.value)
         # A piece of somebody's name is nobody else's; one of a place may be, or of a list.
-        personal = is_tie(triple.property) or is_personal(triple.property)
+        personal = tie or is_personal(triple.property)
         share, spans, finer = find_value(
             sentence, value, triple, () if itself else subject_spans, others if personal else ()
         )
         inverse = False
-        if share < 1.0 and subject == "explicit" and topic == triple.value != triple.subject:
-            share, spans, inverse = 1.0, (), True
+        if share < 1.0 and subject == "explicit" and triple.value != triple.subject:
+            meant = about.topic == triple.value or (tie and about.owner == triple.value)
+            share, spans, inverse = (1.0, (), True) if meant else (share, spans, False)
         cue_spans = _cue_spans(sentence, triple.property, subject_spans)
         if spans:
             spans = tuple(
@@ -243,6 +244,23 @@ class EvidenceIndex:
         )
 
 
+def _with_links(matches: Sequence[Match], told: Sequence[Description]) -> list[Match]:
+    """The matches, with those found that say who is meant by *her father*, where facts of his are.
+
+    Who that is counts as told by the noun.
+    """
+    stated = {match.triple.subject for match in matches if match.value_spans}
+    nouns = {(one.owner, one.label): one.noun for one in told if one.label in stated}
+    return [
+        match._replace(value_share=1.0, value_spans=(noun,))
+        if (noun := nouns.get((match.triple.subject, match.triple.value)))
+        and is_tie(match.triple.property)
+        and noun in match.cue_spans
+        else match
+        for match in matches
+    ]
+
+
 def _others(whole: Mapping[str, tuple[Span, ...]], label: str) -> tuple[Span, ...]:
     """Where whole names of anything but one label stand."""
     return tuple(span for other, spans in whole.items() if other != label for span in spans)
@@ -263,14 +281,17 @@ def _cue_spans(
         (sentence.tokens[place].start, sentence.tokens[place].end)
         for word in sorted(cues(label) | inverse_cues(label))
         for place in sentence.by_stem.get(word, ())
-        if not inside(sentence.tokens[place], subject_spans) and not _bears(sentence, place)
+        if not inside(sentence.tokens[place], subject_spans) and not _means_another(sentence, place)
     )
 
 
-def _bears(sentence: SentenceTokens, place: int) -> bool:
-    """Whether a word is the *birth* that somebody gives, which is another's."""
-    before = sentence.tokens[max(0, place - 1) : place]
-    return sentence.tokens[place].folded == "birth" and any(one.folded in GIVING for one in before)
+def _means_another(sentence: SentenceTokens, place: int) -> bool:
+    """Whether a word tells no birth or death of its subject's: *gave birth*, *lost her husband*."""
+    word = sentence.tokens[place].folded
+    if word == "birth":
+        return any(one.folded in GIVING for one in sentence.tokens[max(0, place - 1) : place])
+    after = sentence.tokens[place + 1 : place + 4]
+    return word in LOSING and not any(one.folded in LIVES for one in after)
 
 
 def _led_by(cue_spans: Sequence[Span], value: Span) -> bool:

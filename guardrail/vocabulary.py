@@ -237,6 +237,7 @@ PERSONAL = EVENTS | {
     "family", "noble family", "educated at", "alma mater", "academic degree", "employer",
     "member of", "member of political party", "residence", "work location", "ancestral home",
     "award received", "military branch", "languages spoken written or signed", "native language",
+    "cause of death", "manner of death",
 }  # fmt: skip
 """What is told of one person at a time: not of whoever else the clause names."""
 

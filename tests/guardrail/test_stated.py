@@ -294,3 +294,37 @@ def test_another_monarch_of_the_name_is_no_successor() -> None:
     assert told("Bahram II succeeded Bahram I.", *facts) == {facts[1]}
     assert told("Bahram III succeeded Bahram II.", *facts) == {facts[0]}
     assert told("Bahram II succeeded Bahram III.", *facts) == set()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "After the death of her husband in London in 1639, Artemisia Gentileschi wrote it.",
+        "Artemisia Gentileschi lost her husband, who died in London in 1639.",
+        "Her husband's death in London in 1639 made Artemisia Gentileschi a widow.",
+        "In 1639 her husband drowned in London.",
+        "Artemisia Gentileschi was 46 when her husband, Tassi, died in London in 1639.",
+    ],
+)
+def test_another_persons_death_neither_tells_nor_contradicts_hers(text: str) -> None:
+    for place, date in (("London", "1639-02-07"), ("Naples", "1654-01-01")):
+        triples = (
+            Triple(subject=ARTEMISIA, property="place of death", value=place),
+            Triple(subject=ARTEMISIA, property="date of death", value=date),
+            Triple(subject=ARTEMISIA, property="cause of death", value="bubonic plague"),
+            Triple(subject=ARTEMISIA, property="residence", value=place),
+        )
+        for judge in (Credulous(), Denying()):
+            (one,) = attribute(text, triples, judge).sentences
+            assert one.citations == ()
+            assert not any(span.kind is SpanKind.CONTRADICTED for span in one.spans)
+
+
+def test_a_tie_is_told_by_no_noun_that_joins_two_others() -> None:
+    facts = (
+        (ARTEMISIA, "father", ORAZIO),
+        (ARTEMISIA, "mother", "Prudenzia Montoni"),
+        (ORAZIO, "spouse", "Prudenzia Montoni"),
+    )
+    text = "She was the wife of the merchant Tassi and the daughter of {} and Prudenzia Montoni."
+    assert told(text.format(ORAZIO), *facts) == set(facts[:2])
