@@ -14,6 +14,7 @@ from guardrail.drafting import AttributionRequest, Draft, drafts_of
 from guardrail.errors import JudgeError
 from guardrail.leftovers import leftovers
 from guardrail.matching import Match
+from guardrail.partial import PartialSupport, PassageReader, WholeSupport
 from guardrail.phrases import parse
 from guardrail.rendering import marked_text
 from guardrail.support import (
@@ -32,7 +33,7 @@ from guardrail.types import (
     Triple,
     linearise,
 )
-from guardrail.verdicts import Verdict, sentence_of
+from guardrail.verdicts import Verdict, sentence_of, wants_parts
 from guardrail.vocabulary import property_words
 from judges.base import AttributionItem, AttributionJudge, NLIJudge, Pair
 
@@ -88,10 +89,14 @@ class Attributor:
             for number, (request, doc) in enumerate(zip(requests, docs, strict=True))
             for draft in drafts_of(number, request, doc)
         ]
-        scores, judged = self._entailment(drafts, problems)
+        scores, by_window, judged = self._entailment(drafts, problems)
+        reader = PassageReader(self._limits)
+        whole = reader.whole(drafts, by_window)
         verdicts = [
-            self._decide(draft, scores[place], judged) for place, draft in enumerate(drafts)
+            self._decide(draft, scores[place], judged, whole[place])
+            for place, draft in enumerate(drafts)
         ]
+        verdicts = self._with_parts(drafts, verdicts, by_window, reader, problems)
         judgements = self._judgements(drafts, verdicts, problems)
         sentences: list[list[Sentence]] = [[] for _ in requests]
         for draft, verdict, judgement in zip(drafts, verdicts, judgements, strict=True):
@@ -109,10 +114,11 @@ class Attributor:
 
     def _entailment(
         self, drafts: Sequence[Draft], problems: list[Problem]
-    ) -> tuple[list[dict[int, NLIScores]], bool]:
-        """Ask the NLI judge about all drafts at once: scores by triple, negative for passages."""
+    ) -> tuple[list[dict[int, NLIScores]], list[dict[int, NLIScores]], bool]:
+        """Ask the NLI judge about all drafts at once: scores by triple, and by window."""
         scores: list[dict[int, NLIScores]] = [{} for _ in drafts]
-        places: list[tuple[int, int]] = []
+        by_window: list[dict[int, NLIScores]] = [{} for _ in drafts]
+        places: list[tuple[dict[int, NLIScores], int]] = []
         pairs: list[Pair] = []
         for place, draft in enumerate(drafts):
             if not draft.claim:
@@ -126,36 +132,38 @@ class Attributor:
                     asked.append(match)
             asked.sort(key=lambda match: (-match.value_share, -len(match.cue_spans), match.number))
             for match in asked[:MAX_PAIRS]:
-                places.append((place, match.number))
+                places.append((scores[place], match.number))
                 pairs.append(_pair(draft, match))
-            for support in draft.passages:
-                places.append((place, -1 - support.number))
-                pairs.append(Pair(support.text, draft.subject.resolved))
+            for window in draft.passages:
+                places.append((by_window[place], window.number))
+                pairs.append(Pair(window.text, draft.subject.resolved))
+        results = self._ask(pairs, problems)
+        if results is None:
+            return scores, by_window, False
+        for (known, number), result in zip(places, results, strict=True):
+            known[number] = result
+        return scores, by_window, True
+
+    def _ask(self, pairs: Sequence[Pair], problems: list[Problem]) -> list[NLIScores] | None:
+        """The NLI judge's word on pairs; None without a judge, or where it fails."""
         if self._nli is None:
-            return scores, False
+            return None
         try:
-            results = self._nli.judge(pairs) if pairs else []
+            return self._nli.judge(pairs) if pairs else []
         except JudgeError as error:
             problems.append(Problem(part="judge", message=str(error)))
-            return scores, False
-        for (place, number), result in zip(places, results, strict=True):
-            scores[place][number] = result
-        return scores, True
+            return None
 
-    def _decide(self, draft: Draft, scores: dict[int, NLIScores], judged: bool) -> Verdict:
+    def _decide(
+        self,
+        draft: Draft,
+        scores: dict[int, NLIScores],
+        judged: bool,
+        whole: WholeSupport | None,
+    ) -> Verdict:
         if not draft.claim:
             return Verdict((), None, (), ())
         kept = accepted(draft.matches, scores if judged else None, self._limits)
-        passage = max(
-            (
-                support
-                for support in draft.passages
-                if (score := scores.get(-1 - support.number)) is not None
-                and score.entailment >= self._limits.entailment
-            ),
-            key=lambda support: scores[-1 - support.number].entailment,
-            default=None,
-        )
         clashes = conflicts(
             draft.tokens,
             draft.phrases,
@@ -164,13 +172,38 @@ class Attributor:
             scores,
             self._limits,
         )
-        left = [] if passage else leftovers(draft.phrases, kept, draft.tokens, draft.subject.topic)
+        left = leftovers(draft.phrases, kept, draft.tokens, draft.subject.topic)
         left = [
             phrase
             for phrase in left
             if not any(phrase.start < clash.end and clash.start < phrase.end for clash in clashes)
         ]
-        return Verdict(tuple(kept), passage, tuple(clashes), tuple(left))
+        return Verdict(tuple(kept), whole, tuple(clashes), tuple(left))
+
+    def _with_parts(
+        self,
+        drafts: Sequence[Draft],
+        verdicts: Sequence[Verdict],
+        scores: Sequence[dict[int, NLIScores]],
+        reader: PassageReader,
+        problems: list[Problem],
+    ) -> list[Verdict]:
+        """Ask what passages support of the sentences that none of them entails for certain."""
+        wanted = [
+            place
+            for place, (draft, verdict) in enumerate(zip(drafts, verdicts, strict=True))
+            if scores[place] and wants_parts(draft, verdict)
+        ]
+        parts: list[list[PartialSupport]] = [[] for _ in drafts]
+        if self._nli is not None and wanted:
+            try:
+                parts = reader.parts(drafts, wanted, scores, self._nli)
+            except JudgeError as error:
+                problems.append(Problem(part="judge", message=str(error)))
+        return [
+            verdict.with_parts(held) if held else verdict
+            for verdict, held in zip(verdicts, parts, strict=True)
+        ]
 
     def _judgements(
         self,
@@ -232,4 +265,5 @@ def _near_text(draft: Draft, verdict: Verdict) -> tuple[str, ...]:
     by_number = {match.number: match.triple for match in draft.matches}
     triples = sorted((by_number[number] for number in chosen), key=lambda one: one.subject)
     texts = (linearise(map(readable, triples)),) if triples else ()
-    return texts + ((verdict.passage.text,) if verdict.passage else ())
+    windows = [verdict.whole.window] if verdict.whole else [one.window for one in verdict.parts]
+    return texts + tuple(window.text for window in windows)

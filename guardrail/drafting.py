@@ -52,6 +52,7 @@ class Draft(NamedTuple):
     """A sentence on its way."""
 
     request: int
+    doc: Doc
     stretch: Stretch
     tokens: SentenceTokens
     phrases: tuple[Phrase, ...]
@@ -103,6 +104,7 @@ def drafts_of(number: int, request: AttributionRequest, doc: Doc) -> list[Draft]
     return [
         Draft(
             request=number,
+            doc=doc,
             stretch=stretch,
             tokens=sentence,
             phrases=tuple(factual_phrases(doc, stretch.start, stretch.end)),

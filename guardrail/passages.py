@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import NamedTuple
 
 from guardrail.naming import SentenceTokens
@@ -32,11 +32,13 @@ class PassageSupport(NamedTuple):
         number: Its place among all windows.
         text: What the judge reads.
         citation: How it is cited: id or title, ``passage``, the words quoted.
+        known: Stems of all words of its passage.
     """
 
     number: int
     text: str
     citation: Citation
+    known: frozenset[str]
 
 
 class PassageIndex:
@@ -49,35 +51,52 @@ class PassageIndex:
     def __init__(self, passages: Sequence[Passage]) -> None:
         self._windows: list[PassageSupport] = []
         self._stems: list[frozenset[str]] = []
+        self._pieces: list[list[tuple[str, frozenset[str]]]] = []
         for place, passage in enumerate(passages, start=1):
             name = passage.id or passage.title or f"passage {place}"
-            pieces = [piece.text for piece in split_sentences(passage.text)]
-            for last in range(len(pieces)):
-                text = " ".join(pieces[max(0, last - WINDOW + 1) : last + 1])
+            known = frozenset(
+                token.stem for token in tokenise(f"{passage.title or ''} {passage.text}")
+            )
+            pieces = [(piece.text, _stems(piece.text)) for piece in split_sentences(passage.text)]
+            for last, (quoted, _) in enumerate(pieces):
+                inside = pieces[max(0, last - WINDOW + 1) : last + 1]
+                text = " ".join(piece for piece, _ in inside)
                 if passage.title and last < WINDOW - 1:
                     text = f"{passage.title}: {text}"
-                quoted = " ".join(pieces[last].split())
-                if len(quoted) > CITED_CHARS:
-                    quoted = quoted[: CITED_CHARS - 1].rstrip() + "…"
-                citation = Citation(entity=name, property="passage", value=quoted)
-                self._windows.append(PassageSupport(len(self._windows), text, citation))
-                self._stems.append(
-                    frozenset(
-                        token.stem for token in tokenise(text) if token.folded not in STOP_WORDS
-                    )
-                )
+                citation = Citation(entity=name, property="passage", value=_quoted(quoted))
+                self._windows.append(PassageSupport(len(self._windows), text, citation, known))
+                self._stems.append(_stems(text))
+                self._pieces.append(inside)
         counts = Counter(word for words in self._stems for word in words)
         total = max(1, len(self._stems))
         self._weight = {word: math.log(1 + total / count) for word, count in counts.items()}
 
     def nearest(self, sentence: SentenceTokens) -> list[PassageSupport]:
-        """The windows that share most with a sentence, best first; none that share nothing."""
+        """The windows that share most with a sentence, best first; none that share nothing.
+
+        Each is cited by that of its sentences which shares most.
+        """
         if not self._windows:
             return []
         wanted = {token.stem for token in sentence.tokens if token.folded not in STOP_WORDS}
-        scored = [
-            (sum(self._weight[word] for word in wanted & words), -number)
-            for number, words in enumerate(self._stems)
-        ]
+        scored = [(self._shared(wanted, words), -place) for place, words in enumerate(self._stems)]
         best = sorted((one for one in scored if one[0] > 0), reverse=True)[:NEAREST]
-        return [self._windows[-number] for _, number in best]
+        return [self._cited(-place, wanted) for _, place in best]
+
+    def _shared(self, wanted: Set[str], words: Set[str]) -> float:
+        return sum(self._weight[word] for word in wanted & words)
+
+    def _cited(self, place: int, wanted: Set[str]) -> PassageSupport:
+        window = self._windows[place]
+        text, _ = max(reversed(self._pieces[place]), key=lambda one: self._shared(wanted, one[1]))
+        citation = window.citation.model_copy(update={"value": _quoted(text)})
+        return window._replace(citation=citation)
+
+
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(token.stem for token in tokenise(text) if token.folded not in STOP_WORDS)
+
+
+def _quoted(text: str) -> str:
+    quoted = " ".join(text.split())
+    return quoted if len(quoted) <= CITED_CHARS else f"{quoted[: CITED_CHARS - 1].rstrip()}…"

@@ -21,9 +21,9 @@ WITHIN_CLAIM = word_set(
 def marked_text(text: str, sentences: Sequence[Sentence]) -> str:
     """Write the markers of all sentences into the clean text.
 
-    A citation stands behind the phrase it supports, else at the sentence's end; ``[NA]`` stands
-    behind what lacks support or is contradicted: once where several such phrases follow each
-    other as one claim, as in *born in Paris [NA]*.
+    A citation stands behind the phrase it supports, that of a passage behind the last one, else
+    at the sentence's end; ``[NA]`` stands behind what lacks support or is contradicted: once
+    where several such phrases follow each other as one claim, as in *born in Paris [NA]*.
     """
     return insert(text, [mark for sentence in sentences for mark in _markers(sentence)]).marked
 
@@ -42,7 +42,12 @@ def _markers(sentence: Sentence) -> list[Marker]:
             marks.append(Marker(citations=(span.triple.citation,), at=span.end))
     rest = tuple(one for one in sentence.citations if one not in placed)
     if rest:
-        marks.append(Marker(citations=rest, at=stop))
+        by_passage = [
+            span.end
+            for span in sentence.spans
+            if span.kind is SpanKind.SUPPORTED and span.triple is None
+        ]
+        marks.append(Marker(citations=rest, at=max(by_passage, default=stop)))
     if sentence.na and not any(mark.na for mark in marks):
         marks.append(Marker(na=True, at=stop))
     return marks

@@ -10,23 +10,56 @@ from guardrail.conflicts import Conflict
 from guardrail.drafting import Draft
 from guardrail.leftovers import Leftover, unsupported
 from guardrail.matching import Match
-from guardrail.passages import PassageSupport
+from guardrail.partial import PartialSupport, WholeSupport, unaccounted
 from guardrail.phrases import PhraseKind
 from guardrail.sentences import Stretch
 from guardrail.support import Thresholds
 from guardrail.types import Category, Citation, Judgement, Sentence, Span, SpanKind, Triple
 from guardrail.values import fold
 
-__all__ = ["Verdict", "sentence_of"]
+__all__ = ["Verdict", "sentence_of", "wants_parts"]
 
 
 class Verdict(NamedTuple):
-    """What the evidence says of a draft."""
+    """What the evidence says of a draft.
+
+    Attributes:
+        kept: The accepted triples.
+        whole: The window of a passage that entails the whole sentence.
+        conflicts: What triples contradict.
+        leftovers: The factual phrases that triples do not account for, nor ``parts``.
+        parts: Windows that entail parts of the sentence, where none entails the whole.
+    """
 
     kept: tuple[Match, ...]
-    passage: PassageSupport | None
+    whole: WholeSupport | None
     conflicts: tuple[Conflict, ...]
     leftovers: tuple[Leftover, ...]
+    parts: tuple[PartialSupport, ...] = ()
+
+    @property
+    def supported(self) -> bool:
+        """Whether some evidence bears the sentence out, wholly or in part."""
+        return bool(self.kept or self.whole or self.parts)
+
+    def with_parts(self, parts: Sequence[PartialSupport]) -> Verdict:
+        """The verdict where windows entail parts of the sentence, and none the whole."""
+        left = tuple(unaccounted(self.leftovers, parts))
+        return self._replace(whole=None, parts=tuple(parts), leftovers=left)
+
+
+def wants_parts(draft: Draft, verdict: Verdict) -> bool:
+    """Whether to ask if passages support a part of a sentence.
+
+    That is where no window entails the whole for certain, and triples leave a name, date or
+    number over, or support nothing.
+    """
+    return (
+        draft.claim
+        and not (verdict.whole and verdict.whole.certain)
+        and not verdict.conflicts
+        and (not verdict.kept or any(phrase.kind.hard for phrase in verdict.leftovers))
+    )
 
 
 def sentence_of(
@@ -46,22 +79,26 @@ def sentence_of(
         limits: The thresholds.
     """
     stretch = draft.stretch
-    supported = bool(verdict.kept or verdict.passage)
-    lacking = draft.claim and unsupported(verdict.leftovers, judgement, supported, limits)
-    shown = list(verdict.leftovers) if lacking else []
+    in_parts = bool(verdict.parts) and not verdict.kept
+    left = () if verdict.whole else verdict.leftovers
+    lacking = draft.claim and (
+        bool(left) if in_parts else unsupported(left, judgement, verdict.supported, limits)
+    )
+    shown = list(left) if lacking else []
     if lacking and not any(phrase.kind.hard for phrase in shown):
         shown = shown or [_whole(draft)]
     elif lacking:
-        shown = [phrase for phrase in shown if phrase.kind.hard]
+        shown = [phrase for phrase in shown if phrase.kind.hard or phrase.certain]
     spans = _spans(draft, verdict, shown)
     category: Category | None = None
     if draft.claim:
         if verdict.conflicts:
             category = Category.CONTRADICTORY
-        elif not supported:
+        elif not verdict.supported:
             category = Category.IRRELEVANT
         else:
-            category = Category.PARTIALLY_SUPPORTIVE if lacking else Category.SUPPORTIVE
+            partly = lacking or in_parts
+            category = Category.PARTIALLY_SUPPORTIVE if partly else Category.SUPPORTIVE
     cited = _citations(verdict)
     return Sentence(
         text=stretch.text,
@@ -81,8 +118,9 @@ def _citations(verdict: Verdict) -> tuple[Citation, ...]:
         verdict.kept, key=lambda match: (match.value_spans or match.cue_spans or ((0, 0),))[0]
     )
     cited = [match.triple.citation for match in ordered]
-    if verdict.passage is not None:
-        cited.append(verdict.passage.citation)
+    if verdict.whole is not None:
+        cited.append(verdict.whole.window.citation)
+    cited += [part.window.citation for part in verdict.parts]
     return tuple(dict.fromkeys(cited))
 
 
@@ -102,6 +140,11 @@ def _spans(draft: Draft, verdict: Verdict, shown: Sequence[Leftover]) -> tuple[S
         for start, end in (match.value_spans or match.cue_spans)[:1]:
             if (start, end) not in finer:
                 wanted.append((start, end, SpanKind.SUPPORTED, match.triple))
+    wanted += [
+        (start, end, SpanKind.SUPPORTED, None)
+        for part in verdict.parts
+        for start, end in part.reduction.held
+    ]
     wanted += [(one.start, one.end, SpanKind.NA, None) for one in shown]
     chosen: list[tuple[int, int, SpanKind, Triple | None]] = []
     for span in wanted:

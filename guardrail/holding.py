@@ -1,0 +1,313 @@
+"""What a window of a passage holds of a sentence: each phrase in any written form, and its role."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Set
+from enum import StrEnum
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from guardrail.naming import NEGATIONS, SentenceTokens, Span, name_of, names_in
+from guardrail.occurrences import find_value
+from guardrail.phrases import Phrase, PhraseKind
+from guardrail.roles import SUBJECTS, Role, governor, role, swapped
+from guardrail.types import Triple
+from guardrail.values import (
+    Agreement,
+    Date,
+    Token,
+    agreement,
+    find_dates,
+    number_of,
+    same_number,
+    tokenise,
+)
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
+    from spacy.tokens import Token as ParsedToken
+
+__all__ = [
+    "Holding",
+    "Reading",
+    "Standing",
+    "differs",
+    "head_of",
+    "holdings",
+    "is_figure",
+    "lacks",
+    "may_differ",
+]
+
+SCALE_TOKENS = 3
+"""Most words of a number in a window, as in *3.5 hundred thousand*."""
+
+
+TURN_WORDS = 8
+"""Most words between a subject and an object that may have changed their parts."""
+
+BACKWARDS = 3
+"""How many times nearer a date behind its verb is taken to be than one before it."""
+
+
+class Standing(StrEnum):
+    """How a phrase stands in a window.
+
+    ``astray`` is told of something else there, or denied; ``turned`` has changed parts with the
+    sentence's subject; ``named`` is the subject, which the passage names outside the window.
+    """
+
+    HELD = "held"
+    NAMED = "named"
+    MISSING = "missing"
+    ASTRAY = "astray"
+    TURNED = "turned"
+
+
+class Holding(NamedTuple):
+    """A phrase of a sentence, its head word there, and how it stands in a window."""
+
+    phrase: Phrase
+    head: ParsedToken | None
+    standing: Standing
+
+
+class Reading:
+    """A window read closely.
+
+    Args:
+        doc: The parsed window.
+        known: Stems of all words of its passage: a window may call by a pronoun, or by a noun,
+            whom the passage names before.
+    """
+
+    def __init__(self, doc: Doc, known: Set[str]) -> None:
+        self.doc = doc
+        self.known = known
+
+    @cached_property
+    def tokens(self) -> SentenceTokens:
+        """Its words and dates."""
+        return SentenceTokens.of(self.doc.text, 0)
+
+
+def holdings(
+    doc: Doc, phrases: Sequence[Phrase], told: SentenceTokens, window: Reading
+) -> list[Holding]:
+    """Look for the phrases of a sentence in a window.
+
+    Args:
+        doc: The parsed answer.
+        phrases: The n factual phrases of the sentence.
+        told: The sentence, prepared.
+        window: The window.
+
+    Returns:
+        n holdings, in order.
+    """
+    stems = window.tokens.by_stem.keys()
+    found = []
+    for phrase in phrases:
+        places = _places(window.tokens, phrase, told)
+        head = head_of(doc, (phrase.start, phrase.end))
+        standing = Standing.HELD if places else Standing.MISSING
+        subject = _subject(head)
+        if head is not None and places and subject is None:
+            stated = [one for one in _heads(window, places) if not _denied(one)]
+            part = role(head, stated, stems) if stated else Role.OTHER
+            if part is not Role.SAME:
+                standing = Standing.TURNED if part is Role.TURNED else Standing.ASTRAY
+        elif not places and subject is not None and _knows(window.known, phrase):
+            standing = Standing.NAMED
+        found.append(Holding(phrase, head, standing))
+    return found
+
+
+def may_differ(
+    doc: Doc, phrases: Sequence[Phrase], told: SentenceTokens, window: SentenceTokens
+) -> bool:
+    """Whether a window that has a sentence's words may tell them of each other otherwise.
+
+    It may where a date or number besides stands as near to the word that the sentence's own hangs
+    on, and where names stand in another order or in another voice. Only then is the window worth
+    parsing for ``differs``.
+    """
+    if told.negated:
+        return False
+    if _may_turn(doc, phrases, told, window):
+        return True
+    rivals = _rivals(told, window)
+    if not rivals:
+        return False
+    for phrase in phrases:
+        head = head_of(doc, (phrase.start, phrase.end)) if is_figure(phrase) else None
+        word = governor(head) if head is not None else None
+        words = [window.tokens[place] for place in window.by_stem.get(word or "", ())]
+        places = _places(window, phrase, told)
+        if words and places and _distance(words, rivals) <= _distance(words, places):
+            return True
+    return False
+
+
+def _may_turn(
+    doc: Doc, phrases: Sequence[Phrase], told: SentenceTokens, window: SentenceTokens
+) -> bool:
+    """Whether a window has a subject and another name close together, and not as the sentence."""
+    voice = "by" in told.by_folded
+    subjects: list[Phrase] = []
+    others: list[Phrase] = []
+    for phrase in phrases:
+        if phrase.kind is PhraseKind.NAME:
+            head = head_of(doc, (phrase.start, phrase.end))
+            (others if _subject(head) is None else subjects).append(phrase)
+    for subject in subjects:
+        for other in others:
+            for first in names_in(window, subject.text):
+                for second in names_in(window, other.text):
+                    between = min(first[1], second[1]), max(first[0], second[0])
+                    words = [
+                        one.folded
+                        for one in window.tokens
+                        if between[0] <= one.start and one.end <= between[1]
+                    ]
+                    turned = (subject.start < other.start) != (first < second)
+                    if 0 < len(words) <= TURN_WORDS and turned is (("by" in words) is voice):
+                        return True
+    return False
+
+
+def differs(doc: Doc, phrases: Sequence[Phrase], told: SentenceTokens, window: Reading) -> bool:
+    """Whether a window tells a name, date or number of a sentence of something else for sure."""
+    rivals = _heads(window, _rivals(told, window.tokens))
+    stems = told.by_stem.keys()
+    for phrase in phrases:
+        head = head_of(doc, (phrase.start, phrase.end))
+        if head is None or not (phrase.kind is PhraseKind.NAME or is_figure(phrase)):
+            continue
+        heads = _heads(window, _places(window.tokens, phrase, told))
+        if swapped(head, heads, rivals if is_figure(phrase) else (), stems):
+            return True
+    return False
+
+
+def _heads(window: Reading, places: Sequence[Span]) -> list[ParsedToken]:
+    return [one for place in places if (one := head_of(window.doc, place)) is not None]
+
+
+def _rivals(told: SentenceTokens, window: SentenceTokens) -> list[Span]:
+    """Where dates and numbers stand in a window that its sentence does not tell."""
+    numbers = {number for number, _ in _numbers(told)}
+    dates = [(one.start, one.end) for one in window.dates if _conflicts(one, told)]
+    return dates + [
+        span
+        for number, span in _numbers(window)
+        if number not in numbers and not any(one.start <= span[0] < one.end for one in window.dates)
+    ]
+
+
+def _conflicts(date: Date, told: SentenceTokens) -> bool:
+    return all(agreement(one, date) is Agreement.CONFLICT for one in told.dates)
+
+
+def _distance(words: Sequence[Token], spans: Sequence[Span]) -> int:
+    """Fewest characters between one of several words and one of several stretches."""
+    return min(
+        start - word.end if word.end <= start else BACKWARDS * max(0, word.start - end)
+        for word in words
+        for start, end in spans
+    )
+
+
+def lacks(
+    doc: Doc,
+    phrases: Sequence[Phrase],
+    told: SentenceTokens,
+    window: SentenceTokens,
+    known: Set[str],
+) -> bool:
+    """Whether a sentence has a name, date or number that a window does not write.
+
+    The name of its subject may stand anywhere in the passage, of whose words ``known`` has stems.
+    """
+    for phrase in phrases:
+        if (phrase.kind.hard or is_figure(phrase)) and not _places(window, phrase, told):
+            subject = _subject(head_of(doc, (phrase.start, phrase.end)))
+            if subject is None or not _knows(known, phrase):
+                return True
+    return False
+
+
+def head_of(doc: Doc, span: Span) -> ParsedToken | None:
+    """The word of a stretch that the rest of it hangs on."""
+    found = doc.char_span(span[0], span[1], alignment_mode="expand")
+    return None if found is None or not len(found) else found.root
+
+
+def is_figure(phrase: Phrase) -> bool:
+    """Whether a phrase is a date or a number, in figures or in words."""
+    return phrase.kind is PhraseKind.DATE or number_of(tokenise(phrase.text)) is not None
+
+
+def _places(tokens: SentenceTokens, phrase: Phrase, told: SentenceTokens) -> tuple[Span, ...]:
+    """Where a phrase stands in a window in any written form; a date no coarser than told."""
+    if phrase.kind is PhraseKind.DATE:
+        return tuple(
+            (held.start, held.end)
+            for held in tokens.dates
+            for date in find_dates(phrase.text)
+            if agreement(date, held) is Agreement.SAME
+        )
+    number = _number(phrase, told)
+    if number is not None:
+        return tuple(span for other, span in _numbers(tokens) if same_number(number, other))
+    name = name_of(phrase.text)
+    if phrase.kind is PhraseKind.NAME:
+        triple = Triple(subject="", property="", value=phrase.text)
+        share, spans, _ = find_value(tokens, name, triple, (), ())
+        return spans if share >= 1.0 else ()
+    parts = [tokens.by_stem.get(part.stem, []) for part in name.tokens]
+    if not all(parts):
+        return ()
+    return tuple(
+        (tokens.tokens[place].start, tokens.tokens[place].end) for part in parts for place in part
+    )
+
+
+def _number(phrase: Phrase, told: SentenceTokens) -> float | None:
+    """The number that a phrase is part of, its scale included: the *3.5* of *3.5 million*."""
+    words = told.tokens
+    first = next((n for n, one in enumerate(words) if one.start == phrase.start), None)
+    if first is None or number_of(words[first : first + 1]) is None:
+        return None
+    last = first + 1
+    while first and number_of(words[first - 1 : last]) is not None:
+        first -= 1
+    while last < len(words) and number_of(words[first : last + 1]) is not None:
+        last += 1
+    return number_of(words[first:last])
+
+
+def _numbers(window: SentenceTokens) -> Iterator[tuple[float, Span]]:
+    for place in range(len(window.tokens)):
+        for length in range(1, SCALE_TOKENS + 1):
+            run = window.tokens[place : place + length]
+            number = number_of(run)
+            if number is not None and "and" not in (run[0].folded, run[-1].folded):
+                yield number, (run[0].start, run[-1].end)
+
+
+def _denied(token: ParsedToken) -> bool:
+    """Whether a negation stands in a word's sentence."""
+    words = {one.folded for one in tokenise(token.sent.text)}
+    return not NEGATIONS.isdisjoint(words) or any(word.endswith("n't") for word in words)
+
+
+def _subject(head: ParsedToken | None) -> ParsedToken | None:
+    """The subject that a word is part of, where it is that of the main clause."""
+    above = () if head is None else (head, *head.ancestors)
+    return next((one for one in above if one.dep_ in SUBJECTS and one.head.dep_ == "ROOT"), None)
+
+
+def _knows(known: Set[str], phrase: Phrase) -> bool:
+    """Whether a passage of these words has every word of a phrase."""
+    return all(part.stem in known for part in name_of(phrase.text).tokens)
