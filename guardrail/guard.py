@@ -13,9 +13,9 @@ from guardrail.engine import Engine
 from guardrail.loop import run_sync
 from guardrail.parts import Parts
 from guardrail.pipeline import Row
-from guardrail.policy import Policy, policy_named
+from guardrail.policy import Policy, chosen_policy
 from guardrail.ranking import ranked
-from guardrail.requests import AskRequest, CheckRequest, RankRequest, all_of
+from guardrail.requests import AskRequest, CheckRequest, RankRequest, all_of, several
 from guardrail.retrieval import Knowledge, as_evidence
 from guardrail.scoring import Scorer
 from guardrail.session import CheckSession
@@ -267,7 +267,7 @@ class Guardrail:
     ) -> list[GuardedAnswer]:
         """``rank`` as a coroutine."""
         request = RankRequest(
-            question=question, answers=tuple(answers), evidence=_evidence(evidence), id=id
+            question=question, answers=several(answers), evidence=_evidence(evidence), id=id
         )
         return (await self.arank_batch([request], policy=policy))[0]
 
@@ -389,9 +389,7 @@ class Guardrail:
             return [*await self._engine.recorder.record(answers[:1]), *answers[1:]]
 
     def _policy(self, policy: Policy | str | None) -> Policy:
-        if policy is None:
-            return self.config.policy
-        return policy_named(policy) if isinstance(policy, str) else policy
+        return chosen_policy(policy, self.config.policy)
 
 
 def _evidence(evidence: Sequence[Evidence] | None) -> tuple[Evidence, ...] | None:

@@ -27,6 +27,7 @@ __all__ = [
     "Decision",
     "Policy",
     "Unavailable",
+    "chosen_policy",
     "decide",
     "feedback",
     "policy_named",
@@ -194,6 +195,22 @@ def policy_named(name: str) -> Policy:
     if found is None:
         raise ConfigError(f"there is no policy {name!r}{_nearest(name, POLICIES)}")
     return found
+
+
+def chosen_policy(policy: Policy | str | None, configured: Policy) -> Policy:
+    """The policy of a call: the one given, by itself or by name, else the configured one.
+
+    Raises:
+        ConfigError: There is none of that name, or it is something else.
+    """
+    if policy is None or isinstance(policy, Policy):
+        return policy or configured
+    if isinstance(policy, str):
+        return policy_named(policy)
+    raise ConfigError(
+        f"a policy is a Policy or its name, not a {type(policy).__name__}; change one, as in "
+        "STRICT.changed(deadline_s=5.0)"
+    )
 
 
 def decide(policy: Policy, answer: AttributedAnswer, card: ScoreCard) -> Decision:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeVar
 
+from guardrail.errors import InputError
 from guardrail.types import Evidence, Value
 
-__all__ = ["AskRequest", "CheckRequest", "RankRequest", "all_of"]
+__all__ = ["AskRequest", "CheckRequest", "RankRequest", "all_of", "several"]
 
 RequestT = TypeVar("RequestT", bound=Value)
 
@@ -37,6 +38,17 @@ class AskRequest(Value):
     n: int | None = None
     evidence: tuple[Evidence, ...] | None = None
     id: str | None = None
+
+
+def several(answers: Iterable[str]) -> tuple[str, ...]:
+    """The answers to rank.
+
+    Raises:
+        InputError: They are one text, whose characters would pass for answers.
+    """
+    if isinstance(answers, str):
+        raise InputError("answers must be several texts in a list, not one text")
+    return tuple(answers)
 
 
 def all_of(kind: type[RequestT], requests: Iterable[RequestT]) -> list[RequestT]:

@@ -203,8 +203,10 @@ def as_evidence(items: Iterable[object]) -> tuple[Evidence, ...]:
         items: Triples, passages, texts, or LangChain documents.
 
     Raises:
-        InputError: An item is none of these.
+        InputError: An item is none of these, or there is one item that is in no list.
     """
+    if isinstance(items, (str, Triple, Passage)):
+        raise InputError(f"evidence must be a list, not one {type(items).__name__} alone")
     return tuple(_one(item) for item in items)
 
 

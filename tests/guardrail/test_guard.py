@@ -13,6 +13,7 @@ from guardrail import (
     Action,
     Category,
     CheckRequest,
+    ConfigError,
     GuardedAnswer,
     Guardrail,
     GuardrailConfig,
@@ -265,6 +266,16 @@ def test_entities_of_the_graph_share_the_room_for_evidence(exact_guard: Guardrai
     assert (subjects.count("Wolfgang Amadeus Mozart"), subjects.count("Ada Lovelace")) == (5, 5)
     left_out = len(everything) - 10
     assert [one.message.split()[0] for one in answer.errors] == [str(left_out)]
+
+
+def test_one_thing_in_place_of_several_is_refused(guard: Guardrail) -> None:
+    for evidence in ("Ada was born.", Passage(text="Ada was born.")):
+        with pytest.raises(InputError, match="evidence must be a list"):
+            guard.check(question="Who was Ada?", answer="She was born.", evidence=evidence)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="answers must be several texts"):
+        guard.rank(question="Who was Ada?", answers="She was born.")
+    with pytest.raises(ConfigError, match="a policy is a Policy or its name, not a dict"):
+        guard.check(question="Who?", answer="She.", policy={"base": "strict"})  # type: ignore[arg-type]
 
 
 def test_passages_serve_as_evidence(guard: Guardrail) -> None:
