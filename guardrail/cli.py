@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.metadata import version
+from typing import Annotated
 
 import typer
 
@@ -14,7 +16,6 @@ __all__ = ["app", "main"]
 
 app = typer.Typer(
     name="guardrail",
-    help="Ground answers of language models in a knowledge graph: cite, mark [NA], score, rank.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -34,6 +35,24 @@ app.command()(log.report)
 app.command()(log.tune)
 app.add_typer(graph.app, name="kg")
 app.add_typer(bench.app, name="bench")
+
+
+def _tell_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"kg-guardrail {version('kg-guardrail')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _program(
+    _: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_tell_version, is_eager=True, help="Tell the version and stop."
+        ),
+    ] = False,
+) -> None:
+    """Ground answers of language models in a knowledge graph: cite, mark [NA], score, rank."""
 
 
 def main() -> None:

@@ -121,7 +121,9 @@ def ask(
         if question is not None:
             answer = guard.ask(question=question, n=n)
             _show(answer, as_json=as_json)
-            if answer.errors and not answer.text.strip():
+            # A refused answer has a text, the refusal, and in ``original`` what the model said.
+            came = answer.text if answer.original is None else answer.original
+            if answer.errors and not came.strip():
                 raise typer.Exit(1)
             return
 

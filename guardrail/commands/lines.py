@@ -109,7 +109,9 @@ class LineJob(Generic[RowT]):
             raw = json.loads(line)
         except (ValueError, RecursionError) as error:
             return {"id": None, "error": f"line {number}: not JSON: {error}"}
-        row_id = raw.get("id") if isinstance(raw, dict) else None
+        if not isinstance(raw, dict):
+            return {"id": None, "error": f"line {number}: not a JSON object"}
+        row_id = raw.get("id")
         try:
             row = self.row_type.model_validate(raw)
         except ValidationError as error:

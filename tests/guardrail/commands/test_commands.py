@@ -137,10 +137,17 @@ def test_errors_are_one_line_and_exit_status_one(capsys, monkeypatch):
     assert capsys.readouterr().err.startswith("guardrail: there is no graph at /no/such/graph")
 
 
-def test_a_question_that_no_model_answers_exits_with_one(monkeypatch):
+def test_the_version_is_told():
+    done = CliRunner().invoke(app, ["--version"])
+    assert re.fullmatch(r"kg-guardrail \d+\.\d+\.\d+\n", done.stdout)
+
+
+@pytest.mark.parametrize("policy", ["annotate", "strict"])
+def test_a_question_that_no_model_answers_exits_with_one(policy, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "key")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    done = CliRunner().invoke(app, ["ask", "Who was Lucrezia?", "--judge", "none", "--json"])
+    asked = ["ask", "Who was Lucrezia?", "--judge", "none", "--json", "--policy", policy]
+    done = CliRunner().invoke(app, asked)
     assert done.exit_code == 1
     assert "cannot reach" in json.loads(done.stdout)["errors"][0]["message"]
 

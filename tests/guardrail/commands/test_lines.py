@@ -38,7 +38,7 @@ def test_rows_come_back_in_order_with_their_ids():
     [
         ("{", "line 2: not JSON"),
         ("[" * 100_000, "line 2: not JSON"),
-        ("3", "line 2: "),
+        ("3", "line 2: not a JSON object"),
         ('{"id": "b"}', "line 2: value: Field required"),
         ('{"id": "b", "value": "x"}', "line 2: value: "),
     ],
