@@ -1,6 +1,9 @@
+import ast
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 import guardrail
 
@@ -44,3 +47,48 @@ def test_a_foreign_package_of_our_name_is_told_in_one_sentence(tmp_path: Path) -
         f"ImportError: the package 'kg' that kg-guardrail needs comes from {foreign}"
     )
     assert "uninstall" in message
+
+
+PACKAGES = {"guardrail", "kg", "judges", "chains"}
+LEAVES = {"types", "errors", "values", "english", "sentences"}
+"""Modules of the engine's package that graphs and judges stand on; they know nothing of it."""
+
+
+def imported(path: Path) -> set[str]:
+    """The modules that a file imports anywhere in it, as far as ``package.module``."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            whole = "." in node.module
+            found |= {node.module if whole else f"{node.module}.{one.name}" for one in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {one.name for one in node.names}
+    return {".".join(name.split(".")[:2]) for name in found}
+
+
+@pytest.mark.parametrize(
+    ("package", "others"), [("kg", {"judges", "chains"}), ("judges", {"kg", "chains"})]
+)
+def test_graphs_and_judges_know_neither_the_engine_nor_each_other(package, others):
+    root = Path(guardrail.__file__).parents[1]
+    files = [
+        file
+        for file in (root / package).rglob("*.py")
+        if "training" not in file.parts and file.name != "build_people.py"
+    ]  # offline tools stand above everything
+    allowed = {f"guardrail.{leaf}" for leaf in LEAVES}
+    # Only models know where the weights lie that "local" stands for; asked when it is named.
+    late = {("causal_lm.py", "guardrail.models")}
+    for file in files:
+        names = imported(file)
+        ours = {name for name in names if name.startswith("guardrail")}
+        assert {name for name in ours if (file.name, name) not in late} <= allowed, file
+        assert not {name for name in names if name.split(".")[0] in others}, file
+
+
+@pytest.mark.parametrize("leaf", sorted(LEAVES))
+def test_leaves_import_nothing_but_leaves(leaf):
+    path = Path(guardrail.__file__).parent / leaf
+    for file in path.rglob("*.py") if path.is_dir() else [path.with_suffix(".py")]:
+        own = {name for name in imported(file) if name.split(".")[0] in PACKAGES}
+        assert own <= {f"guardrail.{one}" for one in LEAVES}, file
