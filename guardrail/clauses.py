@@ -23,6 +23,7 @@ from guardrail.vocabulary import (
     is_personal,
     is_related,
     is_role,
+    is_tie,
     needs_word,
     ties,
 )
@@ -357,7 +358,8 @@ def _of_relation(doc: Doc, clause: _Clause | None, match: Match) -> bool:
 
 def _done_by_another(word: ParsedToken, match: Match) -> bool:
     """Whether a property's word has another subject: *her father, who died*, *Bruno was born*."""
-    if not is_personal(match.triple.property):
+    label = match.triple.property
+    if not (is_personal(label) or (is_tie(label) and not match.value_spans)):
         return False
     for one in (word, *word.ancestors):
         for subject in (child for child in one.children if child.dep_ in SUBJECTS):
@@ -367,7 +369,10 @@ def _done_by_another(word: ParsedToken, match: Match) -> bool:
             spans = match.subject_spans
             if any(start <= part.idx < end for part in named for start, end in spans):
                 return False
-            return (owned and is_related(who.lower_)) or (bool(spans) and who.pos_ == "PROPN")
+            related = is_related(who.lower_)
+            if subject.tag_ in RELATIVE and who.dep_ != "attr":
+                return related or who.pos_ == "PROPN"  # a pronoun before stands for neither
+            return (owned and related) or (bool(spans) and who.pos_ == "PROPN")
     return False
 
 

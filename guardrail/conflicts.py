@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from guardrail.directions import for_subject
 from guardrail.matching import Match
 from guardrail.naming import SentenceTokens, Span
 from guardrail.phrases import Phrase, PhraseKind
 from guardrail.support import Thresholds, attached_dates, is_name, touches
 from guardrail.types import NLIScores, Triple
 from guardrail.values import Agreement, agreement, parse_date, stem, word_set
-from guardrail.vocabulary import cues, describes_entity, is_functional, property_words
+from guardrail.vocabulary import cues, describes_entity, is_functional, is_tie, property_words
 
 __all__ = ["Conflict", "conflicts"]
 
@@ -89,14 +90,18 @@ def conflicts(
             phrase
             for phrase in phrases
             if _comparable(phrase, triple, tokens)
-            and not touches((phrase.start, phrase.end), [*used, *match.subject_spans])
             and any(0 <= phrase.start - end <= 60 for _, end in told)
         ]
-        if after:
-            found.append(Conflict(triple, after[0].start, after[0].end))
+        if is_tie(triple.property):
+            after = after[:1]  # whoever is told behind that is told of somebody else
+        taken = [*used, *match.subject_spans, *_other_ties(match, matches)]
+        others = [one for one in after if not touches((one.start, one.end), taken)]
+        if others:
+            found.append(Conflict(triple, others[0].start, others[0].end))
         elif (
             score.contradiction >= limits.contradiction_alone
             and told
+            and not (after and is_tie(triple.property))
             and not _tells_cause(triple.property)
             and not any(map(_is_site, (triple.value, *(phrase.text for phrase in phrases))))
         ):
@@ -115,17 +120,30 @@ def _denies(match: Match, phrases: Sequence[Phrase], stated: bool) -> bool:
     )
 
 
+def _other_ties(match: Match, matches: Sequence[Match]) -> list[Span]:
+    """Where those stand whom other ties join to the triple's subject: her mother is no father."""
+    return [
+        span
+        for other in matches
+        if other.triple.subject == match.triple.subject and is_tie(other.triple.property)
+        for span in other.value_spans
+    ]
+
+
 def _told_by(match: Match, sentence: SentenceTokens) -> list[Span]:
     """The words after which a sentence tells a property's value.
 
-    Words of the inverse do so before *of* or *to* alone: *the son of Orazio* tells a father, *his
-    sons Carl and Johann* do not.
+    Words for the other end do so before *of* or *to* alone: *the son of Orazio* tells a father,
+    *his sons Carl and Johann* do not.
     """
     own = cues(match.triple.property)
     told = []
     for start, end in match.cue_spans:
         place = next((n for n, one in enumerate(sentence.tokens) if one.start == start), None)
-        if place is not None and sentence.tokens[place].stem not in own:
+        if place is not None and (
+            sentence.tokens[place].stem not in own
+            or for_subject(match.triple.property, sentence.tokens[place].folded)
+        ):
             following = sentence.tokens[place + 1 : place + 2]
             if not following or following[0].folded not in ("of", "to"):
                 continue

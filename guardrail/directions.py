@@ -15,7 +15,7 @@ from guardrail.naming import PARTICLES, SentenceTokens, Span
 from guardrail.values import Token, word_set
 from guardrail.vocabulary import STOP_WORDS, property_words
 
-__all__ = ["told_otherwise"]
+__all__ = ["for_subject", "told_otherwise"]
 
 NEAR = 60
 """Most characters between a name and the noun that tells its end of a tie."""
@@ -142,6 +142,16 @@ def told_otherwise(
     return False
 
 
+def for_subject(label: str, noun: str) -> bool:
+    """Whether a noun is for a tie's other end than the property's value: a father's *son*."""
+    words = property_words(label)
+    return any(
+        (words in tie.first_values and noun in tie.second)
+        or (words in tie.second_values and noun in tie.first)
+        for tie in TIES
+    )
+
+
 def _all(ends: Sequence[bool | None], end: bool) -> bool:
     return bool(ends) and all(one is end for one in ends)
 
@@ -165,9 +175,12 @@ def _comes_first(text: str, sentence: SentenceTokens, name: Span, tie: _Tie) -> 
     ahead = next((n for n in reversed(range(len(before))) if before[n].folded in nouns), None)
     if ahead is not None and name[0] - before[ahead].end > NEAR:
         ahead = None
-    if ahead is not None and before[ahead + 1 : ahead + 2] and before[ahead + 1].folded in OF:
+    follows = [] if ahead is None else [token.folded for token in before[ahead + 1 :]]
+    if follows[:1] == ["and"] and follows[2:3] and follows[2] in OF:
+        follows = follows[2:]  # *the son and pupil of V*
+    if ahead is not None and follows and follows[0] in OF:
         noun_first = before[ahead].folded in tie.first
-        between = [token.folded for token in before[ahead + 2 :]]
+        between = follows[1:]
         if COPULAS.isdisjoint(between):
             return not noun_first
         # *The father of S was V*: the noun is V's.

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING
 
 from guardrail.matching import Match
 from guardrail.values import fold, stem, word_set
-from guardrail.vocabulary import can_word, cues, governs, is_event, is_related, is_tie
+from guardrail.vocabulary import (
+    can_word,
+    cues,
+    governs,
+    inverse_cues,
+    is_event,
+    is_nationality,
+    is_related,
+    is_tie,
+)
 
 if TYPE_CHECKING:
     from spacy.tokens import Token as ParsedToken
@@ -43,6 +52,10 @@ def governed_otherwise(token: ParsedToken, match: Match) -> bool:
     words = cues(label)
     if any(child.dep_ == "relcl" and stem(fold(child.text)) in words for child in token.children):
         return False
+    if is_tie(label) and _of_other_tie(token, words | inverse_cues(label)):
+        return True
+    if is_nationality(label) and token.dep_ == "dobj" and token.pos_ == "PROPN":
+        return not can_word(stem(fold(token.head.text)), label)  # *ruled Egypt*
     for one in token.ancestors:
         word = stem(fold(one.text))
         if is_event(label) and word in words:
@@ -52,6 +65,23 @@ def governed_otherwise(token: ParsedToken, match: Match) -> bool:
                 return True
             break
     return is_event(label) and bool(match.cue_spans) and _cut_off(token, match)
+
+
+def _of_other_tie(value: ParsedToken, words: frozenset[str]) -> bool:
+    """Whether the next noun of which a value is, is for another tie: *mother of the wife of V*."""
+    below = value
+    for one in value.ancestors:
+        if one.pos_ in VERBS:
+            return False
+        if below.dep_ == "prep" and below.lower_ == "of" and is_related(one.lower_):
+            beside = [one]  # *the son and student of V*
+            while beside[-1].dep_ == "conj" and not any(
+                child.dep_ == "prep" for child in beside[-1].head.children
+            ):
+                beside.append(beside[-1].head)
+            return not any(stem(noun.lower_) in words for noun in beside)
+        below = one
+    return False
 
 
 def _cut_off(value: ParsedToken, match: Match) -> bool:

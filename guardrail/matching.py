@@ -15,12 +15,12 @@ from guardrail.descriptions import Description
 from guardrail.naming import NO_NAMES, SentenceTokens, Span, name_of, named_in, runs
 from guardrail.occurrences import find_value, in_title, inside, within
 from guardrail.types import Triple
-from guardrail.values import Date, word_set
+from guardrail.values import Date, stem, word_set
 from guardrail.vocabulary import (
     RECORDS,
+    STOP_WORDS,
     cues,
     inverse_cues,
-    is_nationality,
     is_personal,
     is_tie,
     property_words,
@@ -36,6 +36,9 @@ MIN_VALUE_SHARE = 0.5
 
 GIVING = word_set("gave give given gives giving")
 
+
+BORN = frozenset({stem("born")})
+PARENTAL = frozenset({"father", "mother", "parent", "parents", "child", "children"})
 
 LOSING = word_set("lost lose loses losing")
 LIVES = word_set("life lives")
@@ -227,7 +230,7 @@ class EvidenceIndex:
             spans = tuple(
                 span
                 for span in spans
-                if not (is_nationality(triple.property) and in_title(sentence, span, value, words))
+                if not in_title(sentence, span, value, triple.property)
                 and not (
                     is_personal(triple.property)
                     and within(span, others)
@@ -279,10 +282,26 @@ def _cue_spans(
     brackets: tuple[Span, ...] = ((period[0], period[0]),) if period else ()
     return brackets + tuple(
         (sentence.tokens[place].start, sentence.tokens[place].end)
-        for word in sorted(cues(label) | inverse_cues(label))
+        for word in sorted(cues(label) | inverse_cues(label) | _births(label))
         for place in sentence.by_stem.get(word, ())
+        if word not in _births(label) or _leads_to_parents(sentence, place)
         if not inside(sentence.tokens[place], subject_spans) and not _means_another(sentence, place)
     )
+
+
+def _births(label: str) -> frozenset[str]:
+    """The stem of *born*, for ties between parents and children, which *born to* tells."""
+    return BORN if property_words(label) in PARENTAL else frozenset()
+
+
+def _leads_to_parents(sentence: SentenceTokens, place: int) -> bool:
+    """Whether nothing but places and dates part *born* from *to*: *born in Rome to Anna*."""
+    for token in sentence.tokens[place + 1 :]:
+        if token.folded == "to":
+            return True
+        if not (token.folded in STOP_WORDS or token.text[0].isupper() or token.text[0].isdigit()):
+            return False
+    return False
 
 
 def _means_another(sentence: SentenceTokens, place: int) -> bool:

@@ -300,8 +300,10 @@ def name_of(label: str) -> Name:
     ) or tuple(tokens)
     others = nation(label)
     stems = frozenset(token.stem for word in others for token in tokenise(word))
-    figures = number_of(tokens) if len(tokens) <= 4 else None
-    return Name(content, frozenset(others), stems, parse_date(label), figures)
+    date = parse_date(label)
+    day = date is not None and date.day is not None  # whose year alone is another number
+    figures = None if day or len(tokens) > 4 else number_of(tokens)
+    return Name(content, frozenset(others), stems, date, figures)
 
 
 def numeral(token: Token, place: int) -> bool:

@@ -38,6 +38,7 @@ from guardrail.vocabulary import (
     is_nationality,
     is_place,
     is_tie,
+    property_words,
 )
 
 __all__ = ["find_value", "in_title", "inside", "within"]
@@ -151,7 +152,8 @@ def in_title(sentence: SentenceTokens, span: Span, value: Name, label: str) -> b
     """Whether a country tells a place, or what rules it or is called by it, and no nationality.
 
     So it is in *king of Egypt*, *lived in Egypt* and *Egyptian Museum*; a *citizen of Egypt* is
-    of it, and so is somebody *from Egypt*.
+    of it, and so is somebody *from Egypt*. No place tells an ethnic group either. Always False for
+    any other property.
 
     Args:
         sentence: The prepared sentence.
@@ -159,10 +161,15 @@ def in_title(sentence: SentenceTokens, span: Span, value: Name, label: str) -> b
         value: Its name.
         label: The property.
     """
+    ethnic = property_words(label) == "ethnic group"
+    if not (ethnic or is_nationality(label)):
+        return False
     parts = {part.folded for part in value.tokens}
     before = [token for token in sentence.tokens if token.end <= span[0]]
     while before and before[-1].folded in parts | {"the"}:
         before.pop()
+    if ethnic:
+        return bool(before) and before[-1].folded in PLACING - {"of"}
     if before and before[-1].folded in PLACING:
         return len(before) < 2 or before[-2].stem not in cues(label)
     last = next(n for n, token in enumerate(sentence.tokens) if token.end >= span[1])

@@ -389,7 +389,7 @@ def can_word(word: str, label: str) -> bool:
 
 def _stems(words: Iterable[str]) -> frozenset[str]:
     return frozenset(
-        token.stem for word in words if word not in STOP_WORDS for token in tokenise(word)
+        token.stem for word in words for token in tokenise(word) if token.folded not in STOP_WORDS
     )
 
 

@@ -328,3 +328,25 @@ def test_a_tie_is_told_by_no_noun_that_joins_two_others() -> None:
     )
     text = "She was the wife of the merchant Tassi and the daughter of {} and Prudenzia Montoni."
     assert told(text.format(ORAZIO), *facts) == set(facts[:2])
+
+
+@pytest.mark.parametrize(
+    ("text", "fact", "stated"),
+    [
+        ("Orazio ruled Egypt.", ("country of citizenship", "Egypt"), False),
+        ("Orazio led a party in China.", ("ethnic group", "Chinese people"), False),
+        ("Orazio was of Chinese descent.", ("ethnic group", "Chinese people"), True),
+        ("Orazio was in Pisa and the father of Tassi.", ("relative", "Tassi"), False),
+        ("Orazio was a cousin of Tassi.", ("relative", "Tassi"), True),
+        ("Orazio was born in Pisa, Italy, to Giulia Lomi.", ("mother", "Giulia Lomi"), True),
+        ("Orazio was born in Pisa and moved to Giulia Lomi.", ("mother", "Giulia Lomi"), False),
+        ("His mother was Anna, the wife of Giulia Lomi.", ("mother", "Giulia Lomi"), False),
+        ("Orazio was the son and pupil of Giulia Lomi.", ("mother", "Giulia Lomi"), True),
+    ],
+)
+def test_a_word_for_the_property_governs_what_is_cited_for_it(
+    text: str, fact: tuple[str, str], stated: bool
+) -> None:
+    whole = (ORAZIO, *fact)
+    text = f"Orazio painted. {text}".replace("Orazio", ORAZIO)
+    assert (whole in told(text, whole)) is stated

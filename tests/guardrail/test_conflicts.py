@@ -1,0 +1,37 @@
+"""What contradicts a triple, and what only stands where another value would."""
+
+import pytest
+
+from guardrail.types import SpanKind, Triple
+from tests.guardrail.test_attribution import ARTEMISIA, ORAZIO, attribute
+from tests.guardrail.test_stated import Denying
+
+
+@pytest.mark.parametrize(
+    ("text", "contradicted"),
+    [
+        ("She was the daughter of Agostino Tassi.", True),
+        ("She had a son named Agostino Tassi.", False),
+        ("Her children were Agostino and Prudentia.", False),
+        ("She had a son, Cristofano, who was the son of Agostino Tassi.", False),
+        ("She was the daughter of Prudenzia Montoni, a teacher in Pisa.", False),
+    ],
+)
+def test_only_who_is_told_as_her_father_contradicts_who_he_was(
+    text: str, contradicted: bool
+) -> None:
+    triples = (
+        Triple(subject=ARTEMISIA, property="father", value=ORAZIO),
+        Triple(subject=ARTEMISIA, property="mother", value="Prudenzia Montoni"),
+    )
+    last = attribute(f"Artemisia Gentileschi painted. {text}", triples, Denying()).sentences[-1]
+    found = {s.triple.property for s in last.spans if s.kind is SpanKind.CONTRADICTED and s.triple}
+    assert ("father" in found) is contradicted
+
+
+def test_a_year_before_christ_is_not_the_same_year_after() -> None:
+    triple = Triple(subject="Zu Yi", property="date of birth", value="-1600-01-01")
+    (wrong,) = attribute("Zu Yi was born in 1600.", (triple,)).sentences
+    assert wrong.citations == ()
+    (right,) = attribute("Zu Yi was born in 1600 BC.", (triple,)).sentences
+    assert right.citations == (triple.citation,)
