@@ -16,6 +16,7 @@ from guardrail.leftovers import leftovers
 from guardrail.matching import Match
 from guardrail.partial import PartialSupport, PassageReader, WholeSupport
 from guardrail.phrases import parse
+from guardrail.predicates import with_bare
 from guardrail.rendering import marked_text
 from guardrail.support import (
     Thresholds,
@@ -173,6 +174,7 @@ class Attributor:
             self._limits,
         )
         left = leftovers(draft.phrases, kept, draft.tokens, draft.subject.topic)
+        left = with_bare(left, draft.doc, draft.stretch, draft.phrases, kept)
         left = [
             phrase
             for phrase in left

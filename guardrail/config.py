@@ -103,6 +103,7 @@ class AttributionConfig(_Section):
     lack_number: Probability | None = None
     lack_soft: Probability | None = None
     lack_relation: Probability | None = None
+    lack_bare: Probability | None = None
     lack_alone: Probability | None = None
 
 

@@ -29,6 +29,7 @@ class Leftover(NamedTuple):
         kind: What it tells.
         certain: True for a date of which an accepted triple holds less, say the year alone:
             what is lacking is known then, and no judge needs to doubt it.
+        bare: True where no accepted triple speaks of anything in its predicate.
     """
 
     text: str
@@ -36,6 +37,7 @@ class Leftover(NamedTuple):
     end: int
     kind: PhraseKind
     certain: bool = False
+    bare: bool = False
 
 
 def leftovers(
@@ -128,16 +130,17 @@ def unsupported(
     """
     if not supported or any(phrase.certain for phrase in left):
         return True
-    kinds = {phrase.kind for phrase in left}
     if judgement is None:
-        return any(kind is not PhraseKind.RELATION for kind in kinds)
-    least = min((_least_doubt(kind, limits) for kind in kinds), default=limits.lack_alone)
+        return any(phrase.kind is not PhraseKind.RELATION for phrase in left)
+    least = min((_least_doubt(phrase, limits) for phrase in left), default=limits.lack_alone)
     return 1.0 - judgement.scores.get(Category.SUPPORTIVE, 0.0) >= least
 
 
-def _least_doubt(kind: PhraseKind, limits: Thresholds) -> float:
-    if kind in (PhraseKind.DATE, PhraseKind.NUMBER):
-        return limits.lack_number
-    if kind is PhraseKind.NAME:
-        return limits.lack_hard
-    return limits.lack_relation if kind is PhraseKind.RELATION else limits.lack_soft
+def _least_doubt(phrase: Leftover, limits: Thresholds) -> float:
+    if phrase.kind in (PhraseKind.DATE, PhraseKind.NUMBER):
+        least = limits.lack_number
+    elif phrase.kind is PhraseKind.NAME:
+        least = limits.lack_hard
+    else:
+        least = limits.lack_relation if phrase.kind is PhraseKind.RELATION else limits.lack_soft
+    return min(least, limits.lack_bare) if phrase.bare else least

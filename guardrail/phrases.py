@@ -44,11 +44,11 @@ LIGHT_TERMS = word_set(
 
 LIGHT_VERBS = word_set(
     "be have do know call name become make take give get go come include see say state find use "
-    "show tell provide consider remain continue begin start feature describe note mention offer "
-    "serve locate base hold contain belong can could may might will would shall should must let "
-    "appear seem help need want follow allow be's 's is was were are been being has had did does "
-    "known called named became made took gave got went came includes included made saw says said "
-    "served serves located based held belongs contains"
+    "show tell provide consider remember regard remain continue begin start feature describe note "
+    "mention offer serve locate base hold contain belong can could may might will would shall "
+    "should must let appear seem help need want follow allow be's 's is was were are been being "
+    "has had did does known called named remembered regarded became made took gave got went came "
+    "includes included made saw says said served serves located based held belongs contains"
 )
 
 IGNORANCE = re.compile(

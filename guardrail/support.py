@@ -46,6 +46,7 @@ class Thresholds(NamedTuple):
         lack_number: The same for a left-over date or number.
         lack_soft: The same for a left-over term or quality.
         lack_relation: The same for a left-over relation.
+        lack_bare: The same for a phrase of a predicate of which nothing is supported.
         lack_alone: The same where nothing is left over.
     """
 
@@ -58,7 +59,8 @@ class Thresholds(NamedTuple):
     lack_number: float = 0.4
     lack_soft: float = 0.9
     lack_relation: float = 0.9
-    lack_alone: float = 0.99
+    lack_bare: float = 0.3
+    lack_alone: float = 0.7
 
 
 def needs_nli(match: Match, *, few: bool) -> bool:

@@ -88,7 +88,7 @@ def sentence_of(
     if lacking and not any(phrase.kind.hard for phrase in shown):
         shown = shown or [_whole(draft)]
     elif lacking:
-        shown = [phrase for phrase in shown if phrase.kind.hard or phrase.certain]
+        shown = [one for one in shown if one.kind.hard or one.certain or one.bare]
     spans = _spans(draft, verdict, shown)
     category: Category | None = None
     if draft.claim:
