@@ -10,7 +10,7 @@ LONDON = Triple(subject="Ada", subject_id="Q7259", property="place of birth", va
 
 def marked(text: str, lacking: list[str], supported: str = "") -> str:
     """Mark a text of one sentence; ``supported`` is a phrase that LONDON stands behind."""
-    phrases = {phrase: SpanKind.NA for phrase in lacking}
+    phrases = dict.fromkeys(lacking, SpanKind.NA)
     if supported:
         phrases[supported] = SpanKind.SUPPORTED
     spans = []
