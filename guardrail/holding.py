@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from guardrail.naming import NEGATIONS, SentenceTokens, Span, name_of, names_in
 from guardrail.occurrences import find_value
 from guardrail.phrases import Phrase, PhraseKind
-from guardrail.roles import SUBJECTS, Role, governor, role, swapped
+from guardrail.roles import SUBJECTS, Role, displaced, governor, role, stem_of, swapped
 from guardrail.types import Triple
 from guardrail.values import (
+    SCALES,
     Agreement,
     Date,
     Token,
@@ -21,6 +22,7 @@ from guardrail.values import (
     number_of,
     same_number,
     tokenise,
+    word_set,
 )
 
 if TYPE_CHECKING:
@@ -35,13 +37,25 @@ __all__ = [
     "head_of",
     "holdings",
     "is_figure",
-    "lacks",
+    "knows",
+    "lacking",
     "may_differ",
 ]
 
 SCALE_TOKENS = 3
 """Most words of a number in a window, as in *3.5 hundred thousand*."""
 
+
+NEAR = 60
+"""Characters within which a date or number may belong to a word."""
+
+FAR = float("inf")
+
+COMPARING = word_set(
+    "more less fewer over under above below than least most up nearly almost before after until by "
+    "since between from about around approximately roughly some circa"
+)
+"""Words before a number or date that is not told as such."""
 
 TURN_WORDS = 8
 """Most words between a subject and an object that may have changed their parts."""
@@ -114,37 +128,47 @@ def holdings(
         subject = _subject(head)
         if head is not None and places and subject is None:
             stated = [one for one in _heads(window, places) if not _denied(one)]
-            part = role(head, stated, stems) if stated else Role.OTHER
+            part = role(head, stated, stems, window.known) if stated else Role.OTHER
             if part is not Role.SAME:
                 standing = Standing.TURNED if part is Role.TURNED else Standing.ASTRAY
-        elif not places and subject is not None and _knows(window.known, phrase):
+        elif not places and subject is not None and knows(window.known, phrase):
             standing = Standing.NAMED
         found.append(Holding(phrase, head, standing))
     return found
 
 
 def may_differ(
-    doc: Doc, phrases: Sequence[Phrase], told: SentenceTokens, window: SentenceTokens
+    doc: Doc,
+    phrases: Sequence[Phrase],
+    told: SentenceTokens,
+    window: SentenceTokens,
+    known: Set[str],
 ) -> bool:
     """Whether a window that has a sentence's words may tell them of each other otherwise.
 
     It may where a date or number besides stands as near to the word that the sentence's own hangs
-    on, and where names stand in another order or in another voice. Only then is the window worth
-    parsing for ``differs``.
+    on, where only the rest of the passage, of whose words ``known`` has stems, has that word, and
+    where names stand in another order or in another voice. Only then is the window worth parsing
+    for ``differs``.
     """
     if told.negated:
         return False
     if _may_turn(doc, phrases, told, window):
         return True
     rivals = _rivals(told, window)
-    if not rivals:
-        return False
     for phrase in phrases:
         head = head_of(doc, (phrase.start, phrase.end)) if is_figure(phrase) else None
         word = governor(head) if head is not None else None
-        words = [window.tokens[place] for place in window.by_stem.get(word or "", ())]
+        if word is None:
+            continue
+        words = [window.tokens[place] for place in window.by_stem.get(word, ())]
         places = _places(window, phrase, told)
-        if words and places and _distance(words, rivals) <= _distance(words, places):
+        if places and not words and word in known:
+            return True
+        if not places and _compared(phrase, told):
+            continue
+        near = min(_distance(words, places), NEAR)
+        if _distance(words, rivals) <= near:
             return True
     return False
 
@@ -152,42 +176,63 @@ def may_differ(
 def _may_turn(
     doc: Doc, phrases: Sequence[Phrase], told: SentenceTokens, window: SentenceTokens
 ) -> bool:
-    """Whether a window has a subject and another name close together, and not as the sentence."""
-    voice = "by" in told.by_folded
-    subjects: list[Phrase] = []
-    others: list[Phrase] = []
-    for phrase in phrases:
-        if phrase.kind is PhraseKind.NAME:
-            head = head_of(doc, (phrase.start, phrase.end))
-            (others if _subject(head) is None else subjects).append(phrase)
-    for subject in subjects:
+    """Whether a window has subject and verb, or subject and another name, the other way round."""
+    heads = [
+        (phrase, head_of(doc, (phrase.start, phrase.end)))
+        for phrase in phrases
+        if phrase.kind is PhraseKind.NAME
+    ]
+    others = [phrase for phrase, head in heads if _subject(head) is None]
+    for phrase, head in heads:
+        subject = _subject(head)
+        if subject is None:
+            continue
+        names = names_in(window, phrase.text)
+        does = stem_of(subject.head) if subject.head.pos_ == "VERB" else ""
+        verbs = [window.tokens[place] for place in window.by_stem.get(does, ())]
+        if any(verb.end < start for start, _ in names for verb in verbs):
+            return True
         for other in others:
-            for first in names_in(window, subject.text):
+            straight = (phrase.start < other.start) is ("by" not in told.by_folded)
+            for first in names:
                 for second in names_in(window, other.text):
-                    between = min(first[1], second[1]), max(first[0], second[0])
-                    words = [
-                        one.folded
-                        for one in window.tokens
-                        if between[0] <= one.start and one.end <= between[1]
-                    ]
-                    turned = (subject.start < other.start) != (first < second)
-                    if 0 < len(words) <= TURN_WORDS and turned is (("by" in words) is voice):
+                    words = _between(window, first, second)
+                    same = (first < second) is ("by" not in words)
+                    if 0 < len(words) <= TURN_WORDS and same is not straight:
                         return True
     return False
+
+
+def _between(window: SentenceTokens, one: Span, other: Span) -> list[str]:
+    start, end = min(one[1], other[1]), max(one[0], other[0])
+    return [word.folded for word in window.tokens if start <= word.start and word.end <= end]
 
 
 def differs(doc: Doc, phrases: Sequence[Phrase], told: SentenceTokens, window: Reading) -> bool:
     """Whether a window tells a name, date or number of a sentence of something else for sure."""
     rivals = _heads(window, _rivals(told, window.tokens))
     stems = told.by_stem.keys()
+    elsewhere = window.known - window.tokens.by_stem.keys()
     for phrase in phrases:
         head = head_of(doc, (phrase.start, phrase.end))
         if head is None or not (phrase.kind is PhraseKind.NAME or is_figure(phrase)):
             continue
         heads = _heads(window, _places(window.tokens, phrase, told))
-        if swapped(head, heads, rivals if is_figure(phrase) else (), stems):
+        if not is_figure(phrase):
+            told_otherwise = swapped(head, heads, (), stems)
+        elif heads:
+            told_otherwise = swapped(head, heads, rivals, stems, elsewhere)
+        else:
+            told_otherwise = not _compared(phrase, told) and displaced(head, rivals)
+        if told_otherwise:
             return True
     return False
+
+
+def _compared(phrase: Phrase, told: SentenceTokens) -> bool:
+    """Whether a number or date only bounds what a sentence tells: *more than 5*, *until 1950*."""
+    before = [one.folded for one in told.tokens if one.end <= phrase.start]
+    return not COMPARING.isdisjoint(before[-3:])
 
 
 def _heads(window: Reading, places: Sequence[Span]) -> list[ParsedToken]:
@@ -209,32 +254,39 @@ def _conflicts(date: Date, told: SentenceTokens) -> bool:
     return all(agreement(one, date) is Agreement.CONFLICT for one in told.dates)
 
 
-def _distance(words: Sequence[Token], spans: Sequence[Span]) -> int:
+def _distance(words: Sequence[Token], spans: Sequence[Span]) -> float:
     """Fewest characters between one of several words and one of several stretches."""
     return min(
-        start - word.end if word.end <= start else BACKWARDS * max(0, word.start - end)
-        for word in words
-        for start, end in spans
+        (
+            start - word.end if word.end <= start else BACKWARDS * max(0, word.start - end)
+            for word in words
+            for start, end in spans
+        ),
+        default=FAR,
     )
 
 
-def lacks(
+def lacking(
     doc: Doc,
     phrases: Sequence[Phrase],
     told: SentenceTokens,
     window: SentenceTokens,
     known: Set[str],
-) -> bool:
-    """Whether a sentence has a name, date or number that a window does not write.
+) -> list[Phrase]:
+    """The names, dates and numbers of a sentence that a window does not write.
 
     The name of its subject may stand anywhere in the passage, of whose words ``known`` has stems.
     """
-    for phrase in phrases:
-        if (phrase.kind.hard or is_figure(phrase)) and not _places(window, phrase, told):
-            subject = _subject(head_of(doc, (phrase.start, phrase.end)))
-            if subject is None or not _knows(known, phrase):
-                return True
-    return False
+    return [
+        phrase
+        for phrase in phrases
+        if (phrase.kind.hard or is_figure(phrase))
+        and phrase.text.lower() not in SCALES
+        and not _places(window, phrase, told)
+        and not (
+            _subject(head_of(doc, (phrase.start, phrase.end))) is not None and knows(known, phrase)
+        )
+    ]
 
 
 def head_of(doc: Doc, span: Span) -> ParsedToken | None:
@@ -308,6 +360,6 @@ def _subject(head: ParsedToken | None) -> ParsedToken | None:
     return next((one for one in above if one.dep_ in SUBJECTS and one.head.dep_ == "ROOT"), None)
 
 
-def _knows(known: Set[str], phrase: Phrase) -> bool:
+def knows(known: Set[str], phrase: Phrase) -> bool:
     """Whether a passage of these words has every word of a phrase."""
     return all(part.stem in known for part in name_of(phrase.text).tokens)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.drafting import Draft
-from guardrail.holding import Reading, differs, holdings, lacks, may_differ
+from guardrail.holding import Reading, differs, holdings, knows, lacking, may_differ
 from guardrail.leftovers import Leftover
 from guardrail.naming import SentenceTokens
 from guardrail.passages import PassageSupport
@@ -73,8 +73,10 @@ class PassageReader:
         ]
         tokens = [SentenceTokens.of(window.text, 0) for _, window in found]
         doubted = [
-            may_differ(drafts[place].doc, drafts[place].phrases, drafts[place].tokens, read)
-            for (place, _), read in zip(found, tokens, strict=True)
+            may_differ(
+                drafts[place].doc, drafts[place].phrases, drafts[place].tokens, read, window.known
+            )
+            for (place, window), read in zip(found, tokens, strict=True)
         ]
         self._parse(window.text for (_, window), doubt in zip(found, doubted, strict=True) if doubt)
         best: list[tuple[bool, float, WholeSupport] | None] = [None] * len(drafts)
@@ -82,9 +84,11 @@ class PassageReader:
             draft, entailment = drafts[place], scores[place][window.number].entailment
             if doubt and differs(draft.doc, draft.phrases, draft.tokens, self._read(window)):
                 continue
-            certain = entailment >= self._limits.entailment_alone or not lacks(
-                draft.doc, draft.phrases, draft.tokens, read, window.known
-            )
+            missing = lacking(draft.doc, draft.phrases, draft.tokens, read, window.known)
+            certain = not missing or entailment >= self._limits.entailment_alone
+            told = window.known - window.titled
+            if not certain and any(knows(told, phrase) for phrase in missing):
+                continue  # the passage tells it, but not here
             known = best[place]
             if known is None or (certain, entailment) > known[:2]:
                 best[place] = (certain, entailment, WholeSupport(window, certain))

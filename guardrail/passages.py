@@ -32,13 +32,15 @@ class PassageSupport(NamedTuple):
         number: Its place among all windows.
         text: What the judge reads.
         citation: How it is cited: id or title, ``passage``, the words quoted.
-        known: Stems of all words of its passage.
+        known: Stems of all words of its passage and of its title.
+        titled: Those of its title.
     """
 
     number: int
     text: str
     citation: Citation
     known: frozenset[str]
+    titled: frozenset[str]
 
 
 class PassageIndex:
@@ -54,9 +56,8 @@ class PassageIndex:
         self._pieces: list[list[tuple[str, frozenset[str]]]] = []
         for place, passage in enumerate(passages, start=1):
             name = passage.id or passage.title or f"passage {place}"
-            known = frozenset(
-                token.stem for token in tokenise(f"{passage.title or ''} {passage.text}")
-            )
+            titled = frozenset(token.stem for token in tokenise(passage.title or ""))
+            known = titled | {token.stem for token in tokenise(passage.text)}
             pieces = [(piece.text, _stems(piece.text)) for piece in split_sentences(passage.text)]
             for last, (quoted, _) in enumerate(pieces):
                 inside = pieces[max(0, last - WINDOW + 1) : last + 1]
@@ -64,7 +65,8 @@ class PassageIndex:
                 if passage.title and last < WINDOW - 1:
                     text = f"{passage.title}: {text}"
                 citation = Citation(entity=name, property="passage", value=_quoted(quoted))
-                self._windows.append(PassageSupport(len(self._windows), text, citation, known))
+                number = len(self._windows)
+                self._windows.append(PassageSupport(number, text, citation, known, titled))
                 self._stems.append(_stems(text))
                 self._pieces.append(inside)
         counts = Counter(word for words in self._stems for word in words)

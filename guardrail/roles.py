@@ -16,7 +16,7 @@ from guardrail.values import fold, stem, tokenise, word_set
 if TYPE_CHECKING:
     from spacy.tokens import Token as ParsedToken
 
-__all__ = ["MODIFIERS", "SUBJECTS", "Role", "governor", "role", "stem_of", "swapped"]
+__all__ = ["MODIFIERS", "SUBJECTS", "Role", "displaced", "governor", "role", "stem_of", "swapped"]
 
 SUBJECTS = frozenset({"nsubj", "nsubjpass", "csubj", "csubjpass"})
 """Dependencies of subjects."""
@@ -73,13 +73,16 @@ class _Place(NamedTuple):
     subjects: Sequence[ParsedToken]
 
 
-def role(phrase: ParsedToken, places: Iterable[ParsedToken], stems: Set[str]) -> Role:
+def role(
+    phrase: ParsedToken, places: Iterable[ParsedToken], stems: Set[str], known: Set[str]
+) -> Role:
     """Compare the part of a phrase in a sentence with its parts in a passage.
 
     Args:
         phrase: Head word of the phrase in the sentence.
-        places: Head words of the phrase in the passage.
-        stems: Stems of all words of the passage.
+        places: Head words of the phrase in a window of the passage.
+        stems: Stems of all words of the window.
+        known: Stems of all words of the passage.
 
     Returns:
         ``OTHER`` where at every place another verb governs the phrase although the passage has the
@@ -90,7 +93,7 @@ def role(phrase: ParsedToken, places: Iterable[ParsedToken], stems: Set[str]) ->
     own = _place(phrase)
     if _in_subject(phrase, own):
         return Role.SAME
-    found = {_role(phrase, own, place, stems) for place in places}
+    found = {_role(phrase, own, place, stems, known) for place in places}
     return next((one for one in (Role.SAME, Role.TURNED) if one in found), Role.OTHER)
 
 
@@ -104,28 +107,52 @@ def swapped(
     places: Sequence[ParsedToken],
     rivals: Sequence[ParsedToken],
     told: Set[str],
+    elsewhere: Set[str] = frozenset(),
 ) -> bool:
-    """Whether a passage tells a phrase of something else for sure, since it fills its place.
+    """Whether a passage tells a phrase of something else for sure.
 
     Args:
         phrase: Head word of the phrase in the sentence.
-        places: Head words of the phrase in the passage.
-        rivals: Head words of dates or numbers in the passage that the sentence does not tell.
+        places: Head words of the phrase in a window of the passage.
+        rivals: Head words of dates or numbers in the window that the sentence does not tell.
         told: Stems of all words of the sentence.
+        elsewhere: Stems of words that the passage has outside the window alone.
 
     Returns:
-        True where, at every place, one of the rivals belongs to the sentence's own verb and
-        subject, and the phrase to others; or where the subject and the object of one verb have
-        changed their parts.
+        True where, at every place, the phrase belongs to a word that the sentence lacks, while
+        the sentence's own word has one of the rivals, or stands elsewhere in the passage; where it
+        belongs to another subject; or where the subject and the object of one verb have changed
+        their parts.
     """
     own = _place(phrase)
     if _in_subject(phrase, own) or not own.words:
         return False
     others = [one for rival in rivals if (one := _place(rival)).words[:1] == own.words[:1]]
-    names = _content(own.subjects[-1]) if own.subjects else set()
+    foreign = own.words[0] in elsewhere
     return bool(places) and all(
-        _swapped(phrase, own, place, others, names, told) for place in places
+        _swapped(phrase, own, place, others, told, foreign=foreign) for place in places
     )
+
+
+def displaced(phrase: ParsedToken, rivals: Sequence[ParsedToken]) -> bool:
+    """Whether a passage that lacks a date or number tells another one in its place.
+
+    Args:
+        phrase: Head word of the date or number in the sentence.
+        rivals: Head words of those in the passage that the sentence does not tell.
+
+    Returns:
+        True where one of them belongs to the same word by the same preposition.
+    """
+    own = _place(phrase).words[:1]
+    return bool(own) and any(
+        _place(one).words[:1] == own and _preposition(one) == _preposition(phrase) for one in rivals
+    )
+
+
+def _preposition(token: ParsedToken) -> str:
+    above = next((one for one in token.ancestors if one.pos_ in ("ADP", "VERB", "AUX")), None)
+    return above.lower_ if above is not None and above.pos_ == "ADP" else ""
 
 
 def _swapped(
@@ -133,18 +160,17 @@ def _swapped(
     own: _Place,
     place: ParsedToken,
     rivals: Sequence[_Place],
-    names: Set[str],
     told: Set[str],
+    *,
+    foreign: bool,
 ) -> bool:
     theirs = _place(place)
-    verbs = stem_of(own.verb), stem_of(theirs.verb)
-    alike = own.verb.pos_ == "VERB" and (
-        verbs[0].startswith(verbs[1]) or verbs[1].startswith(verbs[0])
-    )
-    if alike and names and _turned(phrase, own, place, theirs, names):
+    names = _content(own.subjects[-1]) if own.subjects else set()
+    same = bool(names) and _alike(own.verb, theirs.verb)
+    if same and (_turned(phrase, own, place, theirs, names) or _acted_upon(own, theirs, names)):
         return True
     nearest = theirs.words[:1]
-    if not rivals or not nearest:
+    if not nearest or not (rivals or foreign):
         return False
     if nearest != own.words[:1]:
         return nearest[0] not in told
@@ -156,6 +182,26 @@ def _swapped(
     )
 
 
+def _alike(verb: ParsedToken, other: ParsedToken) -> bool:
+    """Whether two verbs are forms of one: *beat* and *beaten*."""
+    one, two = stem_of(verb), stem_of(other)
+    return verb.pos_ == "VERB" and (one.startswith(two) or two.startswith(one))
+
+
+def _acted_upon(own: _Place, theirs: _Place, names: Set[str]) -> bool:
+    """Whether who does something to something here has it done by another there."""
+    if (
+        own.verb.lower_ in MUTUAL
+        or not any(one.dep_ == "dobj" for one in own.verb.children)
+        or not any(one.dep_ in ("dobj", "agent") for one in theirs.verb.children)
+        or not theirs.subjects
+        or names & _subject_words(theirs)
+    ):
+        return False
+    parts = {_part(one, theirs.verb) for one in _clause(theirs) if stem_of(one) in names}
+    return parts == {_Part.OTHER} and _part(theirs.subjects[-1], theirs.verb) is _Part.DOER
+
+
 def _in_subject(phrase: ParsedToken, own: _Place) -> bool:
     return any(one.i == phrase.i for subject in own.subjects for one in subject.subtree)
 
@@ -164,16 +210,22 @@ def _subject_words(place: _Place) -> set[str]:
     return {stem for one in place.subjects for stem in _content(one)}
 
 
-def _role(phrase: ParsedToken, own: _Place, place: ParsedToken, stems: Set[str]) -> Role:
+def _role(
+    phrase: ParsedToken, own: _Place, place: ParsedToken, stems: Set[str], known: Set[str]
+) -> Role:
     theirs = _place(place)
     nearest = own.words[:1]
-    if nearest and nearest[0] in stems and nearest[0] not in theirs.words:
+    if nearest and nearest[0] in known and nearest[0] not in theirs.words:
         same = (one for one in place.doc if stem_of(one) == nearest[0])
         if not any(_shares(verb, theirs.verb, place) for verb in same):
             return Role.OTHER
-    if not own.subjects or any(one.pos_ == "PRON" for one in theirs.subjects):
+    if not own.subjects:
         return Role.SAME
     names = _content(own.subjects[-1])
+    if _alike(own.verb, theirs.verb) and _acted_upon(own, theirs, names):
+        return Role.TURNED
+    if any(one.pos_ == "PRON" for one in theirs.subjects):
+        return Role.SAME
     if not names or not names <= stems or not theirs.subjects:
         return Role.SAME
     if names.isdisjoint(

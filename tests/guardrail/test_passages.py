@@ -173,6 +173,11 @@ class Entailing(Wordy):
         ("Smith won the race in 1999; Jones won it in 2000.", "Jones won the race in 1999."),
         ("He was born in Rome in 1950. He moved to Paris in 1970.", "He moved to Paris in 1950."),
         ("She had 3 sons and 2 daughters.", "She had 2 sons."),
+        ("She sold Nordlicht to Siemens in 2006.", "Siemens sold Nordlicht in 2006."),
+        (
+            "The dam was completed in 1961. It feeds the port. The mill was added in 1974.",
+            "The dam was completed in 1974.",
+        ),
     ],
 )
 @pytest.mark.parametrize("detail", ["", " in the rain"])
@@ -180,6 +185,23 @@ def test_words_in_other_roles_support_nothing(passage: str, told: str, detail: s
     only = last(f"{told[:-1]}{detail}.", passage)
     assert only.citations == ()
     assert only.category is Category.IRRELEVANT
+
+
+@pytest.mark.parametrize(
+    ("passage", "told", "supported"),
+    [
+        ("The mill was added in 1974.", "The mill was added in 1961.", False),
+        ("The town has a population of 52,300.", "It has a population of 61,000.", False),
+        ("The town has a population of 52,300.", "It has a population of over 50,000.", True),
+        ("The mill was added in 1974.", "The mill was added before 1980.", True),
+    ],
+)
+def test_another_figure_in_the_same_place_is_no_support(
+    passage: str, told: str, supported: bool
+) -> None:
+    only = last(told, passage, judge=Agreeing())
+    assert (only.category is Category.SUPPORTIVE) is supported
+    assert bool(only.citations) is supported
 
 
 @pytest.mark.parametrize(
@@ -322,6 +344,10 @@ def test_an_unsure_judge_is_asked_for_the_part_that_the_passage_words() -> None:
     assert only.category is Category.PARTIALLY_SUPPORTIVE
     sure = last(told, OPENED, judge=Wordy(whole=_scores(0.9)))
     assert sure.category is Category.SUPPORTIVE
+    elsewhere = f"{OPENED} It is long. George Lansbury closed it."
+    assert last(told, elsewhere, judge=Wordy(whole=_scores(0.6))).category is not (
+        Category.SUPPORTIVE
+    )
     other = "The bridge was inaugurated in 1932 by George Lansbury."
     unheld = last(other, OPENED, judge=Wordy(whole=_scores(0.6)))
     assert unheld.category is Category.SUPPORTIVE  # nothing better is known
