@@ -236,7 +236,11 @@ def link(
 
             from guardrail.commands.render import entity_table
 
-            Console().print(entity_table(found))
+            console = Console()
+            if found:
+                console.print(entity_table(found))
+            else:
+                console.print("The question names no entity of the graph.")
         return
 
     def process(rows: Sequence[LinkRow]) -> list[Links]:

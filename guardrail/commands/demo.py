@@ -55,7 +55,7 @@ def demo(
     for place, answer in enumerate(ranked, start=1):
         console.print(f"[bold]{place}[/bold]  {escape((answer.original or answer.text).strip())}")
         console.print()
-    console.print(ranking_table(ranked))
+    console.print(ranking_table(ranked, policy.rank_by))
     console.print()
     console.print("[bold]Winner[/bold]")
     console.print(answer_panel(best))

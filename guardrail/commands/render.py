@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from guardrail.citations import Marker, render_marker
+from guardrail.rendering import markers_of
 from guardrail.types import (
     Category,
     GuardedAnswer,
     LinkedEntity,
     Score,
     Sentence,
-    Span,
     SpanKind,
 )
 
@@ -60,19 +62,24 @@ def entity_table(entities: Sequence[LinkedEntity]) -> Table:
     return table
 
 
-def ranking_table(answers: Sequence[GuardedAnswer]) -> Table:
-    """Candidates best first, with the numbers and reasons that ordered them."""
+def ranking_table(answers: Sequence[GuardedAnswer], rank_by: str = "overall") -> Table:
+    """Candidates best first, with the numbers and reasons that ordered them.
+
+    Args:
+        answers: The candidates in their order.
+        rank_by: The score that ordered them.
+    """
     table = Table(title="Ranking", title_justify="left", box=None, pad_edge=False)
-    for heading in ("#", "score", "cited", "\\[NA]", "against"):
+    scores = tuple(dict.fromkeys((rank_by, "overall")))
+    for heading in ("#", *scores):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("why", overflow="fold")
     for place, answer in enumerate(answers, start=1):
+        card = answer.scorecard
+        held = {"overall": card.overall, **card.scores}
         table.add_row(
             str(place),
-            format_score(answer.scorecard.overall),
-            str(sum(len(sentence.citations) for sentence in answer.sentences)),
-            str(sum(sentence.na for sentence in answer.sentences)),
-            str(sum(s.category is Category.CONTRADICTORY for s in answer.sentences)),
+            *(format_score(held[name]) if name in held else "–" for name in scores),
             answer.reasons[0] if answer.reasons else answer.action.value,
         )
     return table
@@ -84,8 +91,11 @@ def answer_panel(answer: GuardedAnswer) -> Panel:
     legend = Text("supported", style="green")
     legend.append("  unsupported [NA]", style="yellow").append("  contradicted", style="red strike")
     parts += [Text(), legend, _score_line(answer)]
-    if answer.reasons:
-        parts.append(Text("why: " + "; ".join(answer.reasons)))
+    told = {problem.message for problem in answer.errors}
+    reasons = [reason for reason in answer.reasons if reason not in told]
+    if reasons:
+        parts.append(Text("why:"))
+        parts += [Padding(Text(f"· {reason}"), (0, 0, 0, 2)) for reason in reasons]
     parts += [
         Text(f"problem in {problem.part}: {problem.message}", style="magenta")
         for problem in answer.errors
@@ -109,26 +119,24 @@ def _coloured(answer: GuardedAnswer) -> Text:
 
 
 def _append_sentence(text: Text, whole: str, sentence: Sentence) -> None:
+    marks: dict[int, list[Marker]] = {}
+    for mark in markers_of(sentence):
+        marks.setdefault(mark.at, []).append(mark)
+    styles = {span.start: (span.end, SPAN_STYLE[span.kind]) for span in sentence.spans}
+    ends = [end for end, _ in styles.values()]
+    end, style = sentence.start, ""
     position = sentence.start
-    for span in sentence.spans:
-        text.append(whole[position : span.start])
-        text.append(whole[span.start : span.end], style=SPAN_STYLE[span.kind])
-        text.append(_marker(span), style="dim " + SPAN_STYLE[span.kind].split()[0])
-        position = span.end
-    text.append(whole[position : sentence.end])
+    for stop in sorted({*styles, *ends, *marks, sentence.end}):
+        text.append(whole[position:stop], style=style if position < end else "")
+        for mark in marks.get(stop, ()):
+            bracket = render_marker(mark.citations, na=mark.na)
+            text.append(f" {bracket}", style="dim yellow" if mark.na else "dim green")
+        end, style = styles.get(stop, (end, style))
+        position = stop
     if sentence.category is not None:
         text.append(
             f" ({sentence.category.value})", style="dim " + CATEGORY_STYLE[sentence.category]
         )
-
-
-def _marker(span: Span) -> str:
-    if span.kind is SpanKind.NA:
-        return " [NA]"
-    if span.triple is None:
-        return ""
-    citation = span.triple.citation
-    return f" [{citation.entity}, {citation.property}: {citation.value}]"
 
 
 def _score_line(answer: GuardedAnswer) -> Text:

@@ -1,0 +1,50 @@
+"""What a person reads in a terminal."""
+
+from rich.console import Console
+
+from guardrail import Triple
+from guardrail.commands.render import ranking_table, show_answer
+from guardrail.types import Action, GuardedAnswer, Problem, Score, ScoreCard
+
+
+def printed(what) -> str:
+    console = Console(width=90, force_terminal=False)
+    with console.capture() as capture:
+        what(console)
+    return capture.get()
+
+
+def test_the_ranking_shows_the_score_that_ordered_it(exact_guard):
+    ranked = exact_guard.rank(
+        question="When was the bridge opened?",
+        answers=["It was opened in 1950.", "It was opened in 1932."],
+        evidence=[Triple(subject="Sydney Harbour Bridge", property="opened", value="1932-03-19")],
+        policy="best-of-n",
+    )
+    table = printed(lambda console: console.print(ranking_table(ranked, "grounded")))
+    _, head, first, *_ = table.split("\n")
+    assert head.split() == ["#", "grounded", "overall", "why"]
+    assert first.split()[:3] == ["1", "1.00", "1.00"]
+    table = printed(lambda console: console.print(ranking_table(ranked)))
+    assert "grounded" not in table.split("\n")[1]
+
+
+def test_each_reason_has_a_line_and_a_problem_is_told_once():
+    message = "the model cannot be reached"
+    answer = GuardedAnswer(
+        id="1",
+        question="Who?",
+        text="No answer.",
+        marked="No answer.",
+        action=Action.REFUSE,
+        reasons=("it is short", message, "it is late"),
+        scorecard=ScoreCard(overall=Score(reason=message)),
+        errors=(Problem(part="model", message=message),),
+    )
+    text = printed(lambda console: show_answer(console, answer))
+    assert [line.strip("│ ") for line in text.split("\n") if "·" in line] == [
+        "· it is short",
+        "· it is late",
+    ]
+    assert text.count(message) == 1
+    assert f"problem in model: {message}" in text
