@@ -273,7 +273,8 @@ def fine_tune(
     settings = FineTuning(
         epochs=epochs, batch_size=batch_size, learning_rate=learning_rate, seed=seed
     )
-    loss = tune(model, read_rows(train), output, settings)
+    with telling() as tell:
+        loss = tune(model, read_rows(train), output, settings, tell)
     _say(f"saved to {output}; last loss {loss:.4f}")
 
 

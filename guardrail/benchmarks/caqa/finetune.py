@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from guardrail.benchmarks.caqa.rows import CAQARow
+from guardrail.commands.progress import Tell
 from guardrail.errors import InputError, JudgeError, MissingExtraError
 from guardrail.types import Category, Judgement, Value
 from judges.base import AttributionItem
@@ -43,7 +44,11 @@ _LABELS = [str(category) for category in Category]
 
 
 def fine_tune(
-    model: str, rows: Sequence[CAQARow], folder: Path, settings: FineTuning | None = None
+    model: str,
+    rows: Sequence[CAQARow],
+    folder: Path,
+    settings: FineTuning | None = None,
+    tell: Tell | None = None,
 ) -> float:
     """Train a sequence classifier on rows and save it with its tokenizer.
 
@@ -54,6 +59,7 @@ def fine_tune(
         rows: Training rows.
         folder: Where the trained model goes; ``classifier:FOLDER`` evaluates it.
         settings: How to train.
+        tell: Is told how many steps are done.
 
     Returns:
         Mean loss of the last tenth of the steps.
@@ -104,6 +110,8 @@ def fine_tune(
             schedule.step()
             optimiser.zero_grad()
             losses.append(float(loss.detach()))
+            if tell is not None:
+                tell("steps", len(losses), total)
     network.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     last = losses[-max(1, len(losses) // 10) :]
