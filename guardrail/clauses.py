@@ -8,9 +8,11 @@ she was born as *a daughter of Orazio* is not where he was.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+from guardrail.clause_subjects import SUBJECTS, Clause, Clauses
+from guardrail.coreference import Subject
 from guardrail.denials import Stance, stance
 from guardrail.governors import LIFE, governed_otherwise, of_another
 from guardrail.matching import Match
@@ -34,15 +36,8 @@ if TYPE_CHECKING:
 
 __all__ = ["in_clause"]
 
-SUBJECTS = frozenset({"nsubj", "nsubjpass"})
-
-PERSONAL = word_set("he she")
-
 BESIDE = frozenset({"appos", "relcl", "acl"})
 """How what is said of a name hangs on it."""
-
-SAID = frozenset({"prep", "relcl", "acl"})
-"""How what is said of a subject hangs on it that may name somebody else."""
 
 RELATIVE = frozenset({"WP", "WDT"})
 """Tags of *who* and *which*."""
@@ -53,40 +48,14 @@ MODIFIERS = frozenset({"amod", "compound", "nmod"})
 POSTS = word_set("post role position office title rank job work career name status dignity")
 """Nouns that say nothing but that what follows is what somebody is."""
 
-POINTERS = word_set("there here where its his her their")
-"""Words that stand for someone or somewhere named outside their clause, beside pronouns."""
 
-
-class _Clause(NamedTuple):
-    """A clause with its own subject.
-
-    Attributes:
-        named: The subject is a name, and nothing points to another clause.
-        subjects: Where its subject stands with all that is said of it, if that is a name; empty
-            where it is *he* or *she*, None for any other subject.
-        names: Where the names of that subject stand, not those that it is told with.
-        words: Folded words of the clause, those of clauses inside it left out.
-        related: The noun, where its subject is somebody's *mother* or *teacher*.
-        noun: Where that stands.
-        bearer: Folded names of that person, as in *her father (was) William Godwin*.
-    """
-
-    named: bool
-    words: frozenset[str]
-    subjects: tuple[Span, ...] | None = None
-    names: tuple[Span, ...] = ()
-    related: str | None = None
-    noun: Span | None = None
-    bearer: frozenset[str] = frozenset()
-
-
-def in_clause(doc: Doc, matches: Sequence[Match], topic: str | None = None) -> list[Match]:
+def in_clause(doc: Doc, matches: Sequence[Match], about: Subject) -> list[Match]:
     """Take values from triples that their clause does not speak of.
 
     Args:
         doc: The parsed answer.
         matches: The triples found in one of its sentences.
-        topic: Label of the entity that *he* or *she* stands for there.
+        about: Who that sentence is about.
 
     Returns:
         The matches in the same order. One of which every value stands in a clause that names
@@ -94,11 +63,11 @@ def in_clause(doc: Doc, matches: Sequence[Match], topic: str | None = None) -> l
         value of which every word for its property stands in such a clause; one of which every
         value is denied or left open, or governed by a verb of another relation, is ``other``.
     """
-    clauses = _Clauses(topic)
+    clauses = Clauses(about)
     return [_placed(doc, match, clauses) for match in matches]
 
 
-def _placed(doc: Doc, match: Match, clauses: _Clauses) -> Match:
+def _placed(doc: Doc, match: Match, clauses: Clauses) -> Match:
     if match.subject not in ("explicit", "antecedent", "open"):
         return match
     words = tuple(
@@ -138,13 +107,16 @@ def _placed(doc: Doc, match: Match, clauses: _Clauses) -> Match:
     return match.told_of("other", denied=tuple(denied_spans) if held else ())
 
 
-def _placed_by_words(doc: Doc, match: Match, clauses: _Clauses) -> Match:
+def _placed_by_words(doc: Doc, match: Match, clauses: Clauses) -> Match:
     """Place a match without a value by the clauses that the words for its property stand in."""
     own: list[Span] = []
     stated = False
     for span in match.cue_spans:
         root = _root(doc, span)
-        if root is None or not _of_relation(doc, clauses.around(root), match):
+        clause = None if root is None else clauses.around(root)
+        him = clause is not None and clause.subjects == () and match.subject == "explicit"
+        unfit = him and clauses.excludes(match.triple.subject)
+        if root is None or not (unfit or _of_relation(doc, clause, match)):
             own.append(span)
             label = match.triple.property
             stated = stated or root is None or stance(root, label) is Stance.STATED
@@ -160,89 +132,7 @@ def _root(doc: Doc, span: Span) -> ParsedToken | None:
     return None if found is None or not len(found) else found.root
 
 
-class _Clauses:
-    """The clauses of a sentence, each looked at once.
-
-    Args:
-        topic: Label of the entity that *he* or *she* stands for.
-    """
-
-    def __init__(self, topic: str | None) -> None:
-        self.topic = topic
-        self._found: dict[int, _Clause] = {}
-
-    def around(self, token: ParsedToken) -> _Clause | None:
-        """The innermost clause with its own subject that a token stands in."""
-        head = _clause_head(token)
-        if head is None:
-            return None
-        if head.i not in self._found:
-            self._found[head.i] = self._read(head)
-        return self._found[head.i]
-
-    def _read(self, head: ParsedToken) -> _Clause:
-        subjects = [child for child in head.children if child.dep_ in SUBJECTS]
-        parts = [
-            part
-            for part in head.subtree
-            if (near := _clause_head(part)) is not None and near.i == head.i
-        ]
-        proper = any(one.pos_ == "PROPN" for one in subjects)
-        named = proper and not any(part.pos_ == "PRON" or part.lower_ in POINTERS for part in parts)
-        places: tuple[Span, ...] | None = None
-        if proper:
-            places = tuple((one.left_edge.idx, _end(one.right_edge)) for one in subjects)
-        elif self.topic and all(one.lower_ in PERSONAL for one in subjects):
-            places = ()
-        names = tuple((one.idx, _end(one)) for subject in subjects for one in _parts(subject))
-        words = {one.folded for part in parts for one in tokenise(part.text)}
-        return _Clause(named, frozenset(words), places, names, *_related(head, subjects))
-
-
-def _parts(subject: ParsedToken) -> Iterator[ParsedToken]:
-    """Yield the words of a subject's names: of *Anna, wife of Bruno* those of Anna."""
-    waiting = [subject]
-    while waiting:
-        one = waiting.pop()
-        yield one
-        waiting += [child for child in one.children if child.dep_ not in SAID]
-
-
-def _related(
-    head: ParsedToken, subjects: Sequence[ParsedToken]
-) -> tuple[str | None, Span | None, frozenset[str]]:
-    """The noun by which a clause's subject is somebody's relation, and who that is."""
-    told = [
-        part
-        for child in head.children
-        if child.dep_ == "attr" and child.pos_ == "PROPN"
-        for part in (child, *child.children)
-    ]
-    for subject in subjects:
-        for noun in subject.subtree:
-            owners = [child for child in noun.children if child.dep_ == "poss"]
-            if not owners or not is_related(noun.lower_):
-                continue
-            inside = {part.i for owner in owners for part in owner.subtree}
-            bearer = (
-                one.folded
-                for part in (*subject.subtree, *told)
-                if part.pos_ == "PROPN" and part.i not in inside
-                for one in tokenise(part.text)
-            )
-            return noun.lower_, (noun.idx, _end(noun)), frozenset(bearer)
-    return None, None, frozenset()
-
-
-def _clause_head(token: ParsedToken) -> ParsedToken | None:
-    """The word that the subject of a token's clause hangs on; relative clauses are part of it."""
-    for one in (token, *token.ancestors):
-        if one.dep_ != "relcl" and any(child.dep_ in SUBJECTS for child in one.children):
-            return one
-    return None
-
-
-def _speaks_of_another(doc: Doc, clauses: _Clauses, match: Match, value: ParsedToken) -> bool:
+def _speaks_of_another(doc: Doc, clauses: Clauses, match: Match, value: ParsedToken) -> bool:
     """Whether a clause is about a relation, or a name, that is not the subject of the triple.
 
     What is told of persons one at a time is told of the clause's own subject, or of the name that
@@ -275,7 +165,7 @@ def _speaks_of_another(doc: Doc, clauses: _Clauses, match: Match, value: ParsedT
             for first, last in match.subject_spans
         )
     else:
-        own = triple.subject == clauses.topic
+        own = clauses.may_mean(triple.subject)
     if own or _leads(doc, value, match.subject_spans, clause.subjects):
         return False
     titled = [value, *value.ancestors, *(one for one in value.children if one.dep_ == "appos")]
@@ -341,11 +231,7 @@ def _specifies(value: ParsedToken, match: Match) -> bool:
     return noun.lower_ not in POSTS and stem(fold(noun.text)) not in cues(match.triple.property)
 
 
-def _end(token: ParsedToken) -> int:
-    return token.idx + len(token.text)
-
-
-def _of_relation(doc: Doc, clause: _Clause | None, match: Match) -> bool:
+def _of_relation(doc: Doc, clause: Clause | None, match: Match) -> bool:
     """Whether a clause's subject is a relation of somebody, and the triple tells neither who that
     is nor anything about them.
     """
@@ -372,7 +258,8 @@ def _done_by_another(word: ParsedToken, match: Match) -> bool:
             related = is_related(who.lower_)
             if subject.tag_ in RELATIVE and who.dep_ != "attr":
                 return related or who.pos_ == "PROPN"  # a pronoun before stands for neither
-            return (owned and related) or (bool(spans) and who.pos_ == "PROPN")
+            other = owned and related and not ties(label, who.lower_)
+            return other or (bool(spans) and who.pos_ == "PROPN")
     return False
 
 

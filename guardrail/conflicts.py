@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from guardrail.directions import for_subject
+from guardrail.directions import end_of
 from guardrail.matching import Match
 from guardrail.naming import SentenceTokens, Span
 from guardrail.phrases import Phrase, PhraseKind
@@ -133,19 +133,26 @@ def _other_ties(match: Match, matches: Sequence[Match]) -> list[Span]:
 def _told_by(match: Match, sentence: SentenceTokens) -> list[Span]:
     """The words after which a sentence tells a property's value.
 
-    Words for the other end do so before *of* or *to* alone: *the son of Orazio* tells a father,
-    *his sons Carl and Johann* do not.
+    Words for the subject's end do so before *of* or *to* alone: *the son of Orazio* tells a
+    father, *his sons Carl and Johann* do not. Words for the value's end do not before the *of* of
+    somebody else: *the father of Carl* tells a father of Carl's.
     """
     own = cues(match.triple.property)
     told = []
     for start, end in match.cue_spans:
         place = next((n for n, one in enumerate(sentence.tokens) if one.start == start), None)
-        if place is not None and (
-            sentence.tokens[place].stem not in own
-            or for_subject(match.triple.property, sentence.tokens[place].folded)
-        ):
-            following = sentence.tokens[place + 1 : place + 2]
-            if not following or following[0].folded not in ("of", "to"):
+        if place is not None:
+            noun = sentence.tokens[place]
+            following = sentence.tokens[place + 1 : place + 3]
+            of = bool(following) and following[0].folded in ("of", "to")
+            side = end_of(match.triple.property, noun.folded)
+            if not of and (noun.stem not in own or side == "subject"):
+                continue
+            if (
+                of
+                and side == "value"
+                and not touches((following[-1].start, following[-1].end), match.subject_spans)
+            ):
                 continue
         told.append((start, end))
     return told

@@ -15,7 +15,7 @@ from guardrail.naming import PARTICLES, SentenceTokens, Span
 from guardrail.values import Token, word_set
 from guardrail.vocabulary import STOP_WORDS, property_words
 
-__all__ = ["for_subject", "told_otherwise"]
+__all__ = ["end_of", "told_otherwise"]
 
 NEAR = 60
 """Most characters between a name and the noun that tells its end of a tie."""
@@ -142,14 +142,25 @@ def told_otherwise(
     return False
 
 
-def for_subject(label: str, noun: str) -> bool:
-    """Whether a noun is for a tie's other end than the property's value: a father's *son*."""
+def end_of(label: str, noun: str) -> str | None:
+    """Whether a noun is for a tie's *value* or its *subject*: a father, or his son.
+
+    Args:
+        label: The property.
+        noun: The noun, folded.
+
+    Returns:
+        ``value``, ``subject``, or None for another noun or property.
+    """
     words = property_words(label)
-    return any(
-        (words in tie.first_values and noun in tie.second)
-        or (words in tie.second_values and noun in tie.first)
-        for tie in TIES
-    )
+    for tie in TIES:
+        for values, own, other in (
+            (tie.first_values, tie.first, tie.second),
+            (tie.second_values, tie.second, tie.first),
+        ):
+            if words in values and noun in own | other:
+                return "value" if noun in own else "subject"
+    return None
 
 
 def _all(ends: Sequence[bool | None], end: bool) -> bool:

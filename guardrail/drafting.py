@@ -128,7 +128,7 @@ def _matches(
             text, sentence, match.triple.property, match.value_spans, match.subject_spans
         )
         else match
-        for match in in_clause(doc, found, subject.topic)
+        for match in in_clause(doc, found, subject)
     ]
 
 

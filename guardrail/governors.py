@@ -32,7 +32,7 @@ VERBS = frozenset({"VERB", "AUX"})
 BOUNDS = word_set("until till before after since when while")
 """Words that set what stands before them apart in time from what follows."""
 
-LIFE = word_set("birth death")
+LIFE = word_set("birth birthday birthplace death burial grave tomb")
 """What somebody has one of, so that another one's is none of theirs."""
 
 LINKS = frozenset({"aux", "auxpass", "prep"})
@@ -56,6 +56,8 @@ def governed_otherwise(token: ParsedToken, match: Match) -> bool:
         return True
     if is_nationality(label) and token.dep_ == "dobj" and token.pos_ == "PROPN":
         return not can_word(stem(fold(token.head.text)), label)  # *ruled Egypt*
+    if is_nationality(label) and token.dep_ in ("amod", "compound"):
+        return _of_another_noun(token.head, match)
     for one in token.ancestors:
         word = stem(fold(one.text))
         if is_event(label) and word in words:
@@ -65,6 +67,20 @@ def governed_otherwise(token: ParsedToken, match: Match) -> bool:
                 return True
             break
     return is_event(label) and bool(match.cue_spans) and _cut_off(token, match)
+
+
+def _of_another_noun(noun: ParsedToken, match: Match) -> bool:
+    """Whether a nationality is that of whom or what a sentence only mentions: *met a French king*.
+
+    *Worked as a French teacher* tells the subject's own.
+    """
+    if noun.pos_ != "NOUN" or noun.dep_ not in ("pobj", "dobj"):
+        return False
+    if stem(fold(noun.text)) in cues(match.triple.property):
+        return False
+    if any(start <= one.idx < end for one in noun.subtree for start, end in match.subject_spans):
+        return False
+    return noun.head.lower_ != "as"
 
 
 def _of_other_tie(value: ParsedToken, words: frozenset[str]) -> bool:
@@ -93,6 +109,7 @@ def _cut_off(value: ParsedToken, match: Match) -> bool:
     """
     words = cues(match.triple.property)
     above = {one.i for one in value.ancestors}
+    verb = _verb(value)
     for start, end in match.cue_spans:
         found = value.doc.char_span(start, end, alignment_mode="expand")
         if found is None or not len(found):
@@ -100,12 +117,19 @@ def _cut_off(value: ParsedToken, match: Match) -> bool:
         cue = found.root
         if cue.i in above or cue.i == value.i:
             return False
+        if cue.pos_ == "NOUN" and value.i < cue.i and _verb(cue) != verb:
+            continue
         first, last = sorted((cue.i, value.i))
         between = value.doc[first + 1 : last]
         bounded = value.i < cue.i and any(one.lower_ in BOUNDS for one in between)
         if not bounded and not any(_another(one, cue, words) for one in between):
             return False
     return True
+
+
+def _verb(token: ParsedToken) -> int | None:
+    """Where the verb stands that a word hangs on."""
+    return next((one.i for one in token.ancestors if one.pos_ in VERBS), None)
 
 
 def _another(one: ParsedToken, cue: ParsedToken, words: frozenset[str]) -> bool:

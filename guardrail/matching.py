@@ -13,7 +13,14 @@ from typing import NamedTuple
 from guardrail.coreference import Subject
 from guardrail.descriptions import Description
 from guardrail.naming import NO_NAMES, SentenceTokens, Span, name_of, named_in, runs
-from guardrail.occurrences import find_value, in_title, inside, within
+from guardrail.occurrences import (
+    find_value,
+    in_institution,
+    in_title,
+    inside,
+    names_value,
+    within,
+)
 from guardrail.types import Triple
 from guardrail.values import Date, stem, word_set
 from guardrail.vocabulary import (
@@ -221,6 +228,8 @@ class EvidenceIndex:
         share, spans, finer = find_value(
             sentence, value, triple, () if itself else subject_spans, others if personal else ()
         )
+        if personal and share < 1.0 and not names_value(sentence, spans, triple.value):
+            share, spans = 0.0, ()
         inverse = False
         if share < 1.0 and subject == "explicit" and triple.value != triple.subject:
             meant = about.topic == triple.value or (tie and about.owner == triple.value)
@@ -231,6 +240,7 @@ class EvidenceIndex:
                 span
                 for span in spans
                 if not in_title(sentence, span, value, triple.property)
+                and not (personal and in_institution(sentence, span, triple.property))
                 and not (
                     is_personal(triple.property)
                     and within(span, others)

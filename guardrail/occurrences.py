@@ -41,7 +41,7 @@ from guardrail.vocabulary import (
     property_words,
 )
 
-__all__ = ["find_value", "in_title", "inside", "within"]
+__all__ = ["find_value", "in_institution", "in_title", "inside", "names_value", "within"]
 
 ABOUT = word_set("about around approximately nearly almost over circa roughly some ca c")
 YES = frozenset({"yes", "true"})
@@ -54,6 +54,12 @@ BEFORE_YEARS = frozenset({"in", "c", "ca", "around", "about", "circa", "year", "
 
 PLACING = word_set("of in on to into at through throughout across within")
 """Words before a country that tell a place, or whose something is."""
+
+INSTITUTIONS = word_set(
+    "university college school institute academy conservatory church bishop archbishop museum "
+    "hospital duke earl count king queen bank battle siege treaty"
+)
+"""Words that make a place behind *of* a part of a name."""
 
 NOT_THE_HEAD = word_set("vice deputy assistant associate acting honorary former pseudo anti ex sub")
 """Words before a noun that make something else of it: a vice president is no president."""
@@ -174,6 +180,26 @@ def in_title(sentence: SentenceTokens, span: Span, value: Name, label: str) -> b
         return len(before) < 2 or before[-2].stem not in cues(label)
     last = next(n for n, token in enumerate(sentence.tokens) if token.end >= span[1])
     return _opens_name(sentence, last)
+
+
+def in_institution(sentence: SentenceTokens, span: Span, label: str) -> bool:
+    """Whether a place stands in the name of an institution only: *the University of Amsterdam*."""
+    before = [token for token in sentence.tokens if token.end <= span[0]][-2:]
+    return (
+        is_place(label)
+        and len(before) == 2
+        and before[1].folded == "of"
+        and before[0].text[0].isupper()
+        and before[0].folded in INSTITUTIONS
+    )
+
+
+def names_value(sentence: SentenceTokens, spans: Sequence[Span], value: str) -> bool:
+    """Whether pieces of a value hold any name of it: a *family* is not the Bach family."""
+    if not any(word[:1].isupper() for word in value.split()):
+        return True
+    starts = {start for start, _ in spans}
+    return any(token.text[0].isupper() for token in sentence.tokens if token.start in starts)
 
 
 def _head(sentence: SentenceTokens, value: Name, triple: Triple) -> tuple[Span, ...]:

@@ -11,6 +11,8 @@ from tests.guardrail.test_stated import Denying
     ("text", "contradicted"),
     [
         ("She was the daughter of Agostino Tassi.", True),
+        ("She was the mother of Agostino Tassi.", False),
+        ("Her father was Agostino Tassi.", True),
         ("She had a son named Agostino Tassi.", False),
         ("Her children were Agostino and Prudentia.", False),
         ("She had a son, Cristofano, who was the son of Agostino Tassi.", False),
@@ -35,3 +37,13 @@ def test_a_year_before_christ_is_not_the_same_year_after() -> None:
     assert wrong.citations == ()
     (right,) = attribute("Zu Yi was born in 1600 BC.", (triple,)).sentences
     assert right.citations == (triple.citation,)
+
+
+def test_her_death_contradicts_no_man_whom_she_married() -> None:
+    triples = (
+        Triple(subject=ORAZIO, property="sex or gender", value="male"),
+        Triple(subject=ORAZIO, property="date of death", value="1639-02-07"),
+    )
+    text = "She was 16 when she married Orazio Gentileschi, and died in 1654."
+    (one,) = attribute(text, triples, Denying()).sentences
+    assert not any(span.kind is SpanKind.CONTRADICTED for span in one.spans)

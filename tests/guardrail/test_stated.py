@@ -338,12 +338,22 @@ def test_a_tie_is_told_by_no_noun_that_joins_two_others() -> None:
         ("Orazio was of Chinese descent.", ("ethnic group", "Chinese people"), True),
         ("Orazio was in Pisa and the father of Tassi.", ("relative", "Tassi"), False),
         ("Orazio was a cousin of Tassi.", ("relative", "Tassi"), True),
+        ("Orazio met a French king.", ("country of citizenship", "France"), False),
+        ("Orazio worked as a French teacher.", ("country of citizenship", "France"), True),
+        ("Orazio studied at the University of Pisa.", ("work location", "Pisa"), False),
+        ("Orazio worked in Pisa.", ("work location", "Pisa"), True),
+        ("Orazio was of the family of Tassi.", ("family", "Lomi family"), False),
+        ("Orazio was of the Lomi family.", ("family", "Lomi family"), True),
+        ("Orazio was a student in 1563 and Tassi's birthplace was Pisa.",
+         ("date of birth", "1563-07-09"), False),
+        ("Orazio was a student in Pisa and Tassi's birthplace was Rome.",
+         ("place of birth", "Pisa"), False),
         ("Orazio was born in Pisa, Italy, to Giulia Lomi.", ("mother", "Giulia Lomi"), True),
         ("Orazio was born in Pisa and moved to Giulia Lomi.", ("mother", "Giulia Lomi"), False),
         ("His mother was Anna, the wife of Giulia Lomi.", ("mother", "Giulia Lomi"), False),
         ("Orazio was the son and pupil of Giulia Lomi.", ("mother", "Giulia Lomi"), True),
     ],
-)
+)  # fmt: skip
 def test_a_word_for_the_property_governs_what_is_cited_for_it(
     text: str, fact: tuple[str, str], stated: bool
 ) -> None:

@@ -1,0 +1,144 @@
+"""Who each clause of a sentence is about: a name, *he* or *she*, or somebody's relation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from guardrail.coreference import Subject
+from guardrail.naming import Span
+from guardrail.values import tokenise, word_set
+from guardrail.vocabulary import is_related
+
+if TYPE_CHECKING:
+    from spacy.tokens import Token as ParsedToken
+
+__all__ = ["SUBJECTS", "Clause", "Clauses"]
+
+SUBJECTS = frozenset({"nsubj", "nsubjpass"})
+
+PERSONAL = word_set("he she")
+
+SAID = frozenset({"prep", "relcl", "acl"})
+"""How what is said of a subject hangs on it that may name somebody else."""
+
+POINTERS = word_set("there here where its his her their")
+"""Words that stand for someone or somewhere named outside their clause, beside pronouns."""
+
+
+class Clause(NamedTuple):
+    """A clause with its own subject.
+
+    Attributes:
+        named: The subject is a name, and nothing points to another clause.
+        subjects: Where its subject stands with all that is said of it, if that is a name; empty
+            where it is *he* or *she*, None for any other subject.
+        names: Where the names of that subject stand, not those that it is told with.
+        words: Folded words of the clause, those of clauses inside it left out.
+        related: The noun, where its subject is somebody's *mother* or *teacher*.
+        noun: Where that stands.
+        bearer: Folded names of that person, as in *her father (was) William Godwin*.
+    """
+
+    named: bool
+    words: frozenset[str]
+    subjects: tuple[Span, ...] | None = None
+    names: tuple[Span, ...] = ()
+    related: str | None = None
+    noun: Span | None = None
+    bearer: frozenset[str] = frozenset()
+
+
+class Clauses:
+    """The clauses of a sentence, each looked at once.
+
+    Args:
+        about: Who the sentence is about.
+    """
+
+    def __init__(self, about: Subject) -> None:
+        self._about = about
+        self._found: dict[int, Clause] = {}
+
+    def around(self, token: ParsedToken) -> Clause | None:
+        """The innermost clause with its own subject that a token stands in."""
+        head = _clause_head(token)
+        if head is None:
+            return None
+        if head.i not in self._found:
+            self._found[head.i] = self._read(head)
+        return self._found[head.i]
+
+    def may_mean(self, label: str) -> bool:
+        """Whether *he* or *she* may stand for an entity."""
+        topic = self._about.topic
+        return label == topic or (topic is None and label not in self._about.unfit)
+
+    def excludes(self, label: str) -> bool:
+        """Whether *he* or *she* can by no means stand for an entity."""
+        return label in self._about.unfit
+
+    def _read(self, head: ParsedToken) -> Clause:
+        subjects = [child for child in head.children if child.dep_ in SUBJECTS]
+        parts = [
+            part
+            for part in head.subtree
+            if (near := _clause_head(part)) is not None and near.i == head.i
+        ]
+        proper = any(one.pos_ == "PROPN" for one in subjects)
+        named = proper and not any(part.pos_ == "PRON" or part.lower_ in POINTERS for part in parts)
+        places: tuple[Span, ...] | None = None
+        if proper:
+            places = tuple((one.left_edge.idx, _end(one.right_edge)) for one in subjects)
+        elif all(one.lower_ in PERSONAL for one in subjects):
+            places = ()
+        names = tuple((one.idx, _end(one)) for subject in subjects for one in _parts(subject))
+        words = {one.folded for part in parts for one in tokenise(part.text)}
+        return Clause(named, frozenset(words), places, names, *_related(head, subjects))
+
+
+def _parts(subject: ParsedToken) -> Iterator[ParsedToken]:
+    """Yield the words of a subject's names: of *Anna, wife of Bruno* those of Anna."""
+    waiting = [subject]
+    while waiting:
+        one = waiting.pop()
+        yield one
+        waiting += [child for child in one.children if child.dep_ not in SAID]
+
+
+def _related(
+    head: ParsedToken, subjects: Sequence[ParsedToken]
+) -> tuple[str | None, Span | None, frozenset[str]]:
+    """The noun by which a clause's subject is somebody's relation, and who that is."""
+    told = [
+        part
+        for child in head.children
+        if child.dep_ == "attr" and child.pos_ == "PROPN"
+        for part in (child, *child.children)
+    ]
+    for subject in subjects:
+        for noun in subject.subtree:
+            owners = [child for child in noun.children if child.dep_ == "poss"]
+            if not owners or not is_related(noun.lower_):
+                continue
+            inside = {part.i for owner in owners for part in owner.subtree}
+            bearer = (
+                one.folded
+                for part in (*subject.subtree, *told)
+                if part.pos_ == "PROPN" and part.i not in inside
+                for one in tokenise(part.text)
+            )
+            return noun.lower_, (noun.idx, _end(noun)), frozenset(bearer)
+    return None, None, frozenset()
+
+
+def _clause_head(token: ParsedToken) -> ParsedToken | None:
+    """The word that the subject of a token's clause hangs on; relative clauses are part of it."""
+    for one in (token, *token.ancestors):
+        if one.dep_ != "relcl" and any(child.dep_ in SUBJECTS for child in one.children):
+            return one
+    return None
+
+
+def _end(token: ParsedToken) -> int:
+    return token.idx + len(token.text)
