@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import zip_longest
+from itertools import groupby, zip_longest
 
 from guardrail.citations import Marker, insert
 from guardrail.types import AttributedAnswer, Citation, Sentence, Span, SpanKind
 from guardrail.values import word_set
 
-__all__ = ["marked_text", "shifted", "without_sentences"]
+__all__ = ["marked_text", "markers_of", "shifted", "without_sentences"]
 
 WITHIN_CLAIM = word_set(
     "a an the his her its their of in on at to by for from with as into onto over under about "
@@ -22,13 +22,15 @@ def marked_text(text: str, sentences: Sequence[Sentence]) -> str:
     """Write the markers of all sentences into the clean text.
 
     A citation stands behind the phrase it supports, that of a passage behind the last one, else
-    at the sentence's end; ``[NA]`` stands behind what lacks support or is contradicted: once
-    where several such phrases follow each other as one claim, as in *born in Paris [NA]*.
+    at the sentence's end where nothing lacks support; ``[NA]`` stands behind what lacks support or
+    is contradicted: once where several such phrases follow each other as one claim, as in *born
+    in Paris [NA]*.
     """
-    return insert(text, [mark for sentence in sentences for mark in _markers(sentence)]).marked
+    return insert(text, [mark for sentence in sentences for mark in markers_of(sentence)]).marked
 
 
-def _markers(sentence: Sentence) -> list[Marker]:
+def markers_of(sentence: Sentence) -> list[Marker]:
+    """The markers of one sentence, as ``marked_text`` writes them; offsets are the answer's."""
     marks: list[Marker] = []
     placed: set[Citation] = set()
     stop = sentence.start + len(sentence.text.rstrip(".!?…:;,*_ "))
@@ -40,17 +42,26 @@ def _markers(sentence: Sentence) -> list[Marker]:
         elif span.triple is not None and span.triple.citation not in placed:
             placed.add(span.triple.citation)
             marks.append(Marker(citations=(span.triple.citation,), at=span.end))
-    rest = tuple(one for one in sentence.citations if one not in placed)
-    if rest:
-        by_passage = [
-            span.end
-            for span in sentence.spans
-            if span.kind is SpanKind.SUPPORTED and span.triple is None
-        ]
-        marks.append(Marker(citations=rest, at=max(by_passage, default=stop)))
+    rest = [one for one in sentence.citations if one not in placed]
+    for at, citations in groupby(rest, key=lambda one: _place(one, sentence, stop)):
+        marks.append(Marker(citations=tuple(citations), at=at))
     if sentence.na and not any(mark.na for mark in marks):
         marks.append(Marker(na=True, at=stop))
     return marks
+
+
+def _place(citation: Citation, sentence: Sentence, stop: int) -> int:
+    """Where a citation stands that no span has for itself.
+
+    That is behind a phrase of its value, which another citation may have as well; else behind
+    what is supported where something lacks support, and at the sentence's end where nothing does.
+    """
+    supported = [span for span in sentence.spans if span.kind is SpanKind.SUPPORTED]
+    value = citation.value.casefold()
+    same = [one.end for one in supported if one.triple and one.text.casefold() in value]
+    by_passage = [one.end for one in supported if one.triple is None]
+    anywhere = [one.end for one in supported] if sentence.na else []
+    return max(same or by_passage or anywhere, default=stop)
 
 
 def _one_claim(sentence: Sentence, span: Span, following: Span) -> bool:

@@ -67,3 +67,22 @@ def test_a_supported_phrase_parts_two_claims() -> None:
     assert marked(text, ["doctor", "born", "1700"], "London") == (
         "A doctor born [NA] in London [Q7259, place of birth: London] in 1700 [NA]."
     )
+
+
+def test_a_second_citation_of_a_phrase_stands_beside_the_first() -> None:
+    born = Triple(subject="Ada", subject_id="Q7259", property="birthplace", value="London")
+    sentence = Sentence(
+        text="Born in London to a banker.",
+        start=0,
+        end=27,
+        spans=(
+            Span(text="London", start=8, end=14, kind=SpanKind.SUPPORTED, triple=LONDON),
+            Span(text="banker", start=20, end=26, kind=SpanKind.NA),
+        ),
+        citations=(LONDON.citation, born.citation),
+        na=True,
+    )
+    assert marked_text(sentence.text, [sentence]) == (
+        "Born in London [Q7259, place of birth: London] [Q7259, birthplace: London] to "
+        "a banker [NA]."
+    )
