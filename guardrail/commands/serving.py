@@ -31,8 +31,9 @@ def serve(
 ) -> None:
     """Serve an OpenAI-compatible gateway that guards every answer.
 
-    Every answer of the upstream endpoint, that is. The policy is that of --policy, else of the
-    settings, else strict. Without --upstream only the checking endpoints and the page are served.
+    What the upstream endpoint answers leaves it judged, by the policy of --policy, else of the
+    settings, else strict. Without --upstream only what judges and shows is served: /v1/checks,
+    /v1/rank, a page to try (/), the score log (/dashboard), /metrics, /healthz and /readyz.
     """
     try:
         from chains.gateway import run
