@@ -70,8 +70,8 @@ OPINION = word_set(
 CONDITIONS = word_set("if unless")
 """What leaves a fact about a person open; *if you look for a pub, try the Anchor* tells of one."""
 
-CERTAINTIES = word_set("doubt question")
-"""Nouns that make sure of a clause where there is none of them: *no doubt that she was*."""
+CERTAINTIES = word_set("doubt doubts doubted question questions questioned")
+"""Words that make sure of a clause where they are denied: *no doubt*, *nobody questions that*."""
 
 
 class Stance(StrEnum):

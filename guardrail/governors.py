@@ -32,6 +32,9 @@ VERBS = frozenset({"VERB", "AUX"})
 BOUNDS = word_set("until till before after since when while")
 """Words that set what stands before them apart in time from what follows."""
 
+NAMING = frozenset({"appos", "compound", "nmod"})
+"""How a name hangs on the noun for the same person, or that on the name."""
+
 LIFE = word_set("birth birthday birthplace death burial grave tomb")
 """What somebody has one of, so that another one's is none of theirs."""
 
@@ -89,6 +92,8 @@ def _of_other_tie(value: ParsedToken, words: frozenset[str]) -> bool:
     for one in value.ancestors:
         if one.pos_ in VERBS:
             return False
+        if is_related(one.lower_) and below.dep_ in NAMING and stem(one.lower_) in words:
+            return False  # *a student of her father, V*
         if below.dep_ == "prep" and below.lower_ == "of" and is_related(one.lower_):
             beside = [one]  # *the son and student of V*
             while beside[-1].dep_ == "conj" and not any(
@@ -122,7 +127,7 @@ def _cut_off(value: ParsedToken, match: Match) -> bool:
         first, last = sorted((cue.i, value.i))
         between = value.doc[first + 1 : last]
         bounded = value.i < cue.i and any(one.lower_ in BOUNDS for one in between)
-        if not bounded and not any(_another(one, cue, words) for one in between):
+        if not bounded and not any(_another(one, cue, value, words) for one in between):
             return False
     return True
 
@@ -132,12 +137,14 @@ def _verb(token: ParsedToken) -> int | None:
     return next((one.i for one in token.ancestors if one.pos_ in VERBS), None)
 
 
-def _another(one: ParsedToken, cue: ParsedToken, words: frozenset[str]) -> bool:
+def _another(one: ParsedToken, cue: ParsedToken, value: ParsedToken, words: frozenset[str]) -> bool:
     """Whether a word is a verb that tells something else than a property's word does."""
     if one.pos_ not in VERBS or one.dep_ in LINKS or stem(fold(one.text)) in words:
         return False
     if cue.head.i == one.i and cue.dep_ in ("nsubj", "nsubjpass"):
         return False  # *her birth was in 1593*
+    if one.pos_ == "AUX" and value.head.i == one.i and value.dep_ == "nsubj":
+        return False  # *Rome is the city in which she was born*
     together = one.dep_ == "conj" and one.head.i == cue.i and one.i - cue.i <= 2
     return not together
 
@@ -160,7 +167,7 @@ def of_another(word: ParsedToken, match: Match) -> bool:
             owner = next((one for one in child.children if one.dep_ == "pobj"), child)
         elif child.dep_ != "poss":
             continue
-        told = list(_told_with(owner))
+        told = [*_told_with(owner), *_kin_beside(word)]
         somebody = is_related(owner.lower_) or any(one.pos_ == "PROPN" for one in told)
         if somebody and not any(start <= one.idx < end for one in told for start, end in spans):
             return True
@@ -179,5 +186,16 @@ def _told_with(owner: ParsedToken) -> Iterator[ParsedToken]:
         waiting += [
             child
             for child in one.children
-            if not (child.dep_ == "conj" and is_related(child.lower_))
+            if not (
+                child.dep_ == "conj"
+                and is_related(child.lower_)
+                and any(below.lower_ == "of" for below in child.children)
+            )
         ]
+
+
+def _kin_beside(noun: ParsedToken) -> Iterator[ParsedToken]:
+    """Yield who is told beside a noun by a relation to another: *the son of V and his wife W*."""
+    for child in noun.children:
+        if child.dep_ == "conj" and any(one.dep_ == "poss" for one in child.children):
+            yield from child.subtree

@@ -36,6 +36,7 @@ BIRTH, SPOUSE, JOB = "place of birth", "spouse", "occupation"
         ("Anna never denied that she was born in Rome.", BIRTH, "Rome", Stance.STATED),
         ("There is no evidence that Anna was born in Rome.", BIRTH, "Rome", Stance.OPEN),
         ("There is no doubt that Anna was born in Rome.", BIRTH, "Rome", Stance.STATED),
+        ("Nobody doubts that Anna was born in Rome.", BIRTH, "Rome", Stance.STATED),
         ("It is unclear whether Anna was born in Rome.", BIRTH, "Rome", Stance.OPEN),
         ("No one believes that Anna was born in Rome.", BIRTH, "Rome", Stance.OPEN),
         ("If Anna was born in Rome, she was Italian.", BIRTH, "Rome", Stance.OPEN),
