@@ -7,7 +7,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from guardrail.naming import NEGATIONS, SentenceTokens, Span, name_of, names_in
+from guardrail.naming import NEGATIONS, SentenceTokens, Span, name_of, names_in, runs
 from guardrail.occurrences import find_value
 from guardrail.phrases import Phrase, PhraseKind
 from guardrail.roles import SUBJECTS, Role, displaced, governor, role, stem_of, swapped
@@ -24,6 +24,7 @@ from guardrail.values import (
     tokenise,
     word_set,
 )
+from guardrail.vocabulary import STOP_WORDS
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -40,6 +41,7 @@ __all__ = [
     "knows",
     "lacking",
     "may_differ",
+    "tells_others",
 ]
 
 SCALE_TOKENS = 3
@@ -266,6 +268,28 @@ def _distance(words: Sequence[Token], spans: Sequence[Span]) -> float:
     )
 
 
+def tells_others(
+    phrases: Sequence[Phrase], told: SentenceTokens, window: SentenceTokens, titled: Set[str]
+) -> bool:
+    """Whether a window tells names, dates or numbers that may stand for phrases it lacks.
+
+    Args:
+        phrases: What the window lacks of a sentence.
+        told: The sentence, prepared.
+        window: The window, likewise.
+        titled: Stems of the words of its passage's title, which contradict nothing.
+    """
+    if any(map(is_figure, phrases)) and _rivals(told, window):
+        return True
+    return any(phrase.kind is PhraseKind.NAME for phrase in phrases) and any(
+        word.text[:1].isupper()
+        and word.folded not in STOP_WORDS
+        and word.stem not in titled
+        and word.stem not in told.by_stem
+        for word in window.tokens
+    )
+
+
 def lacking(
     doc: Doc,
     phrases: Sequence[Phrase],
@@ -314,6 +338,8 @@ def _places(tokens: SentenceTokens, phrase: Phrase, told: SentenceTokens) -> tup
         return tuple(span for other, span in _numbers(tokens) if same_number(number, other))
     name = name_of(phrase.text)
     if phrase.kind is PhraseKind.NAME:
+        if any(word.folded in STOP_WORDS for word in tokenise(phrase.text)[1:]):
+            return runs(tokens, name.tokens)  # no last word stands for *Republic of Kenya*
         triple = Triple(subject="", property="", value=phrase.text)
         share, spans, _ = find_value(tokens, name, triple, (), ())
         return spans if share >= 1.0 else ()

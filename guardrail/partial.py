@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.drafting import Draft
-from guardrail.holding import Reading, differs, holdings, knows, lacking, may_differ
+from guardrail.holding import Reading, differs, holdings, knows, lacking, may_differ, tells_others
 from guardrail.leftovers import Leftover
 from guardrail.naming import SentenceTokens
 from guardrail.passages import PassageSupport
@@ -106,7 +106,7 @@ class PassageReader:
         Args:
             drafts: The sentences.
             wanted: Places of those to ask about; a window costs each at most one pair.
-            scores: What the judge said of them whole; a window that contradicts supports nothing.
+            scores: What the judge said of them whole.
             nli: The judge.
 
         Returns:
@@ -119,7 +119,7 @@ class PassageReader:
             (place, window)
             for place in wanted
             for window in drafts[place].passages
-            if scores[place][window.number].contradiction < self._limits.contradiction
+            if not self._contradicts(window, drafts[place], scores[place])
         ]
         self._parse(window.text for _, window in asked)
         found = [
@@ -134,6 +134,19 @@ class PassageReader:
             if result.entailment >= self._least(part.reduction):
                 held[place].append(part)
         return [_adding(parts) for parts in held]
+
+    def _contradicts(self, window: PassageSupport, draft: Draft, scores: PassageScores) -> bool:
+        """Whether a window contradicts a sentence.
+
+        Small judges call much that a passage does not tell contradicted. Unless they are very
+        sure, the window has to tell a name or figure that may stand against the sentence's.
+        """
+        contradiction = scores[window.number].contradiction
+        if not self._limits.contradiction <= contradiction < self._limits.contradiction_alone:
+            return contradiction >= self._limits.contradiction
+        read = SentenceTokens.of(window.text, 0)
+        missing = lacking(draft.doc, draft.phrases, draft.tokens, read, window.known)
+        return tells_others(missing, draft.tokens, read, window.titled)
 
     def _least(self, reduction: Reduction) -> float:
         return self._limits.entailment_alone if reduction.loose else self._limits.entailment

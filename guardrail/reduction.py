@@ -131,9 +131,9 @@ def reduced(
 
 
 def _decides(phrase: Phrase, head: ParsedToken | None) -> bool:
-    """Whether what a sentence tells is another matter without a phrase: a subject, a figure."""
-    subject = head is not None and head.dep_ in SUBJECTS
-    return subject or phrase.kind.hard or is_figure(phrase)
+    """Whether a sentence tells another matter by a phrase: by its subject, or what that is."""
+    main = head is not None and head.dep_ in SUBJECTS | {"attr"}
+    return main or phrase.kind.hard or is_figure(phrase)
 
 
 def _first_clause(span: ParsedSpan, found: Sequence[Holding]) -> Span | None:

@@ -61,6 +61,8 @@ def _place(citation: Citation, sentence: Sentence, stop: int) -> int:
     same = [one.end for one in supported if one.triple and one.text.casefold() in value]
     by_passage = [one.end for one in supported if one.triple is None]
     anywhere = [one.end for one in supported] if sentence.na else []
+    if by_passage and citation.property == "passage":
+        return max(by_passage)
     return max(same or by_passage or anywhere, default=stop)
 
 

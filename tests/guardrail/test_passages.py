@@ -3,7 +3,11 @@
 from collections.abc import Sequence
 
 import pytest
+from langchain_core.callbacks import CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
 
+from guardrail import Guardrail, GuardrailConfig
 from guardrail.attribution import AttributionRequest, Attributor
 from guardrail.citations import parse
 from guardrail.errors import JudgeError
@@ -238,8 +242,13 @@ class Agreeing(Wordy):
             "He was elected president in 1960 and resigned in 1966.",
             "He was elected president in 1966 after a long campaign.",
         ),
-        ("Ali served as minister of Kenya.", "Ali served as a vice minister of Kenya."),
-        ("The team won 21-14 in May.", "The team won 21-17 in May."),
+        ("Ali was a minister of Kenya.", "Ali was a vice minister of Kenya."),
+        ("The Bears lost to the Colts 21-10 in May.", "The Bears lost to the Colts 21-14 in May."),
+        ("Kaya is a dish of Kenya.", "Kaya is an event of Kenya in May."),
+        (
+            "The Kingdom of Norway is a federal republic by name.",
+            "Norway was called the Federal Republic of Norway in May.",
+        ),
     ],
 )
 def test_no_part_is_supported_where_the_rest_would_say_something_else(
@@ -248,11 +257,28 @@ def test_no_part_is_supported_where_the_rest_would_say_something_else(
     assert last(told, passage, judge=Entailing()).citations == ()
 
 
-def test_a_passage_that_contradicts_a_sentence_supports_no_part_of_it() -> None:
-    contrary = Wordy(whole=_scores(0.1, contradiction=0.8))
-    assert (
-        last("The bridge was opened in 1932 by the king.", OPENED, judge=contrary).citations == ()
-    )
+@pytest.mark.parametrize(
+    ("passage", "told", "contradiction", "supports"),
+    [
+        # Nothing in the passage stands against the king; the judge alone has to be very sure.
+        (OPENED, "The bridge was opened in 1932 by the king.", 0.8, True),
+        (OPENED, "The bridge was opened in 1932 by the king.", 0.98, False),
+        (OPENED, "The bridge was opened in 1932 by Bavin.", 0.8, True),
+        ("Lang saw the bridge opened in 1932.", "The bridge opened in 1932 for Bavin.", 0.8, False),
+        (OPENED, "The bridge was opened in 1932 after 8 years.", 0.8, True),
+        (
+            "The bridge of 500 metres was opened in 1932.",
+            "The bridge was opened in 1932 after 8 years.",
+            0.8,
+            False,
+        ),
+    ],
+)
+def test_a_passage_that_contradicts_a_sentence_supports_no_part_of_it(
+    passage: str, told: str, contradiction: float, supports: bool
+) -> None:
+    judge = Wordy(whole=_scores(0.02, contradiction=contradiction))
+    assert bool(last(told, passage, judge=judge).citations) is supports
 
 
 def test_a_part_that_the_judge_does_not_find_entailed_is_not_cited() -> None:
@@ -374,6 +400,28 @@ def test_a_passage_may_call_its_subject_by_a_pronoun() -> None:
 def test_a_passage_on_somebody_else_supports_no_part(told: str) -> None:
     mary = Passage(text=LIFE, title="Mary Somerville")
     assert last(told, mary, judge=Entailing()).citations == ()
+
+
+class Library(BaseRetriever):
+    """A LangChain retriever over one document."""
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun
+    ) -> list[Document]:
+        return [Document(page_content=OPENED, metadata={"title": "City guide"})]
+
+
+def test_a_retriever_of_langchain_supports_a_part_too() -> None:
+    with Guardrail(GuardrailConfig(), retriever=Library()) as guard:
+        answer = guard.check(
+            question="When was the bridge opened?",
+            answer="The bridge was opened in 1932 by the king.",
+        )
+    assert answer.sentences[0].category is Category.PARTIALLY_SUPPORTIVE
+    assert answer.marked.endswith("1932 [City guide, passage: " + OPENED + "] by the king [NA].")
+    supported = answer.scorecard.overall.value
+    assert supported is not None
+    assert 0.0 < supported < 1.0
 
 
 def test_a_passage_is_cited_by_the_sentence_that_tells_most() -> None:
