@@ -20,7 +20,7 @@ _ESCAPES = {
 }
 # A server may resolve \uXXXX before it reads the string, without counting the backslashes in
 # front; so no u may follow an escaped backslash as it is.
-_BEFORE_U = re.compile(r"\\\\([uU])")
+_ESCAPED = re.compile(r'[\\"\x00-\x1f\x7f]|(?<=\\)[uU]')
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _LANGUAGE = re.compile(r"[a-zA-Z]{1,8}(-[a-zA-Z0-9]{1,8})*")
 
@@ -32,11 +32,10 @@ def quote_literal(text: str, language: str = "") -> str:
         text: Any text; lone surrogates, which no server can receive, become U+FFFD.
         language: Language tag; empty for none.
     """
-    escaped = "".join(
-        _ESCAPES.get(c) or (f"\\u{ord(c):04X}" if ord(c) < 0x20 or ord(c) == 0x7F else c)
-        for c in _SURROGATE.sub("\ufffd", text)
+    escaped = _ESCAPED.sub(
+        lambda found: _ESCAPES.get(found[0]) or f"\\u{ord(found[0]):04X}",
+        _SURROGATE.sub("\ufffd", text),
     )
-    escaped = _BEFORE_U.sub(lambda match: f"\\\\\\u{ord(match.group(1)):04X}", escaped)
     if language and not _LANGUAGE.fullmatch(language):
         raise ValueError(f"{language!r} is not a language tag")
     return f'"{escaped}"' + (f"@{language}" if language else "")

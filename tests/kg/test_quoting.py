@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, serialize
 
@@ -27,6 +27,7 @@ hostile = st.lists(st.sampled_from(MARKS) | st.text(max_size=5), max_size=12).ma
 
 
 @given(text=hostile)
+@example(text="\\\x1f")
 @settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
