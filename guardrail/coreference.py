@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
     from spacy.tokens import Span as ParsedSpan
 
-__all__ = ["Subject", "genders", "subjects_of"]
+__all__ = ["Subject", "subjects_of"]
 
 PRONOUN = re.compile(
     r"\b(?P<subject>he|she|it|they|him|them)\b|\b(?P<possessive>his|its|their)\b|\b(?P<her>her)\b"
@@ -56,7 +56,7 @@ class Subject(NamedTuple):
     unfit: frozenset[str] = frozenset()
 
 
-def genders(triples: Sequence[Triple]) -> dict[str, str]:
+def _genders(triples: Sequence[Triple]) -> dict[str, str]:
     """The gender that the evidence tells of each entity, ``male`` or ``female``."""
     found = {}
     for triple in triples:
@@ -112,12 +112,20 @@ class _Tracing:
 
     def __init__(self, triples: Sequence[Triple], asked: str | None) -> None:
         self.subjects = list(dict.fromkeys(triple.subject for triple in triples))
-        self._sexes = genders(triples)
+        self._sexes = _genders(triples)
         self._kin = Kin(triples, self._sexes)
         self._main = asked or (self.subjects[0] if len(self.subjects) == 1 else None)
         self._current = self._main
         self._told = asked is not None
-        self._latest: list[str] = []  # named so far, the last one last
+        self._latest: dict[str, str] = {}  # by gender, the one named last
+        self._unfit = {
+            sex: frozenset(one for one, known in self._sexes.items() if known != sex)
+            for sex in ("male", "female")
+        }
+        self._fitting = {
+            sex: [one for one in self.subjects if self._sexes.get(one) == sex]
+            for sex in ("male", "female")
+        }
         self._another: str | None = None  # gender of a person whom the evidence does not know
 
     def next(
@@ -147,7 +155,7 @@ class _Tracing:
             if other is not None and GENDER.get(other.lower_) == sex:
                 owner = before
         told = self._described(parsed, named, topic, owner)
-        unfit = frozenset(one for one, known in self._sexes.items() if sex and known != sex)
+        unfit = self._unfit[sex] if sex else frozenset()
         resolved = _resolve(stretch, pronoun, owner or topic, leads and not owner, bool(stranger))
         if told and not owner:
             resolved = _without_description(stretch, told[0], pronoun, resolved)
@@ -166,12 +174,11 @@ class _Tracing:
             return None
         if self._current is None or self._sexes.get(self._current, sex) == sex:
             return self._current
-        fitting = [one for one in self.subjects if self._sexes.get(one) == sex]
-        recent = [one for one in reversed(self._latest) if self._sexes.get(one) == sex]
-        if recent:
-            return recent[0]
-        if self._main in fitting:
+        if sex in self._latest:
+            return self._latest[sex]
+        if self._main is not None and self._sexes.get(self._main) == sex:
             return self._main
+        fitting = self._fitting[sex]
         return fitting[0] if len(fitting) == 1 else None
 
     def _described(
@@ -202,7 +209,9 @@ class _Tracing:
         stranger: str | None,
         followed: bool,
     ) -> None:
-        self._latest += [*(one.label for one in told), *reversed(order)]
+        for label in (*(one.label for one in told), *reversed(order)):
+            if label in self._sexes:
+                self._latest[self._sexes[label]] = label
         if stranger and not self._told:
             self._main = self._current = None  # the answer began with somebody else
         elif followed and (topic is not None or self._another is None):
