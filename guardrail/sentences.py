@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from guardrail.values import word_set
 
-__all__ = ["Stretch", "split_sentences"]
+__all__ = ["Stretch", "code_blocks", "split_sentences"]
 
 MAX_SENTENCE_CHARS = 2_000
 """Longer stretches without a full stop are cut at white space, so that one sentence is always
@@ -77,6 +77,23 @@ def split_sentences(text: str) -> list[Stretch]:
         for first, last in _boundaries(text, start, end)
         for piece in _trimmed(text, first, last)
     ]
+
+
+def code_blocks(text: str) -> list[tuple[int, int]]:
+    """The offsets of what stands between code fences, in order; an open fence holds the rest."""
+    blocks: list[tuple[int, int]] = []
+    opened: int | None = None
+    position = 0
+    for line in text.splitlines(keepends=True):
+        start, position = position, position + len(line)
+        if not FENCE.fullmatch(line.rstrip()):
+            continue
+        if opened is None:
+            opened = position
+        else:
+            blocks.append((opened, start))
+            opened = None
+    return blocks if opened is None else [*blocks, (opened, len(text))]
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int]]:

@@ -51,6 +51,8 @@ def marked(text: str, lacking: list[str], supported: str = "") -> str:
             ["opera", "ballet", "horses"],
             "She loved opera [NA], ballet [NA], horses [NA].",
         ),
+        ("She was *born* in `Paris`.", ["born", "Paris"], "She was *born* in `Paris` [NA]."),
+        ("She saw **Rome**; **Bern**.", ["Rome", "Bern"], "She saw **Rome** [NA]; **Bern** [NA]."),
         (
             "She met Smith who left Leeds.",
             ["Smith", "Leeds"],
