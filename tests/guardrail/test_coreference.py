@@ -27,6 +27,7 @@ FATHER, CHILD, PISA = WOMEN[2], WOMEN[6], WOMEN[7]
         (f"{CLARA} painted. {ARTEMISIA} and {ORAZIO} painted too. She was born in Rome.", WOMEN[1]),
         (f"{CLARA} painted. {ARTEMISIA} met {ORAZIO}. He was born in Pisa. She was born in Rome.",
          WOMEN[1]),
+        (f"{ARTEMISIA} painted. {CLARA} met {ORAZIO}. He died. She was born in Antwerp.", WOMEN[4]),
     ],
 )  # fmt: skip
 def test_a_pronoun_stands_for_the_last_fitting_subject(

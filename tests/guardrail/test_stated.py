@@ -266,16 +266,19 @@ def test_what_is_said_beside_the_subject_is_not_said_of_whom_it_names() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "Artemisia was the wife of the merchant Pierantonio Stiattesi and a daughter of Orazio.",
-        "Artemisia was a daughter of Orazio and the wife of the merchant Pierantonio Stiattesi.",
+        "Artemisia was the wife of the merchant Pierantonio Gentileschi and a daughter of Orazio.",
+        "Artemisia was a daughter of Orazio and the wife of the merchant Pierantonio Gentileschi.",
     ],
 )
 def test_a_relation_in_apposition_keeps_its_tie_without_a_middle_name(text: str) -> None:
     facts = (
-        (ARTEMISIA, "spouse", "Pierantonio Vincenzo Stiattesi"),
+        (ARTEMISIA, "spouse", "Pierantonio Vincenzo Gentileschi"),
         (ARTEMISIA, "father", ORAZIO),
     )
-    assert told(text, *facts) == set(facts)
+    triples = tuple(Triple(subject=s, property=p, value=v) for s, p, v in facts)
+    (one,) = attribute(text, triples, Credulous()).sentences
+    supported = {span.text for span in one.spans if span.kind is SpanKind.SUPPORTED}
+    assert supported == {"Pierantonio Gentileschi", "Orazio"}
 
 
 def test_a_fuller_name_than_the_label_names_its_person() -> None:
