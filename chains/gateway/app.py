@@ -12,6 +12,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 import httpx
 from fastapi import FastAPI, Request
+from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -101,8 +102,16 @@ def create_app(
     app.add_api_route("/dashboard", gateway.dashboard.page)
     app.add_api_route("/", page_response)
     app.add_exception_handler(GuardrailError, lambda request, error: error_response(error))
+    app.add_exception_handler(HTTPException, _no_such_call)
     app.add_middleware(_Counted, metrics=gateway.metrics, concurrency=gateway.settings.concurrency)
     return app
+
+
+async def _no_such_call(request: Request, error: Exception) -> Response:
+    """A path or method that is not served, in the protocol's form as any other error."""
+    assert isinstance(error, HTTPException)
+    message = f"{request.method} {request.url.path}: {error.detail}"
+    return error_response(RejectedError(error.status_code, message, "not_served", error.headers))
 
 
 class _Gateway:

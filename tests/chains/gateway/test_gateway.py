@@ -78,6 +78,19 @@ async def test_gateway_keys_stay_here(gateway, fake):
     assert (await client.get("/healthz")).status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "status"), [("GET", "/nowhere", 404), ("DELETE", "/healthz", 405)]
+)
+async def test_a_call_that_is_not_served_is_refused_in_the_protocols_form(
+    gateway, method, path, status
+):
+    reply = await gateway().request(method, path)
+    assert reply.status_code == status
+    error = reply.json()["error"]
+    assert error["code"] == "not_served"
+    assert error["message"].startswith(f"{method} {path}: ")
+
+
 async def test_no_key_and_no_content_is_logged(gateway, caplog):
     caplog.set_level(logging.DEBUG)
     body = BODY | {"messages": [{"role": "user", "content": "a private question"}]}
