@@ -28,6 +28,7 @@ from guardrail.vocabulary import STOP_WORDS
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
+    from spacy.tokens import Span as ParsedSpan
     from spacy.tokens import Token as ParsedToken
 
 __all__ = [
@@ -108,12 +109,12 @@ class Reading:
 
 
 def holdings(
-    doc: Doc, phrases: Sequence[Phrase], told: SentenceTokens, window: Reading
+    span: ParsedSpan, phrases: Sequence[Phrase], told: SentenceTokens, window: Reading
 ) -> list[Holding]:
     """Look for the phrases of a sentence in a window.
 
     Args:
-        doc: The parsed answer.
+        span: The sentence in the parsed answer.
         phrases: The n factual phrases of the sentence.
         told: The sentence, prepared.
         window: The window.
@@ -125,7 +126,7 @@ def holdings(
     found = []
     for phrase in phrases:
         places = _places(window.tokens, phrase, told)
-        head = head_of(doc, (phrase.start, phrase.end))
+        head = head_of(span, (phrase.start, phrase.end))
         standing = Standing.HELD if places else Standing.MISSING
         subject = _subject(head)
         if head is not None and places and subject is None:
@@ -140,7 +141,7 @@ def holdings(
 
 
 def may_differ(
-    doc: Doc,
+    span: ParsedSpan,
     phrases: Sequence[Phrase],
     told: SentenceTokens,
     window: SentenceTokens,
@@ -155,11 +156,11 @@ def may_differ(
     """
     if told.negated:
         return False
-    if _may_turn(doc, phrases, told, window):
+    if _may_turn(span, phrases, told, window):
         return True
     rivals = _rivals(told, window)
     for phrase in phrases:
-        head = head_of(doc, (phrase.start, phrase.end)) if is_figure(phrase) else None
+        head = head_of(span, (phrase.start, phrase.end)) if is_figure(phrase) else None
         word = governor(head) if head is not None else None
         if word is None:
             continue
@@ -176,11 +177,11 @@ def may_differ(
 
 
 def _may_turn(
-    doc: Doc, phrases: Sequence[Phrase], told: SentenceTokens, window: SentenceTokens
+    span: ParsedSpan, phrases: Sequence[Phrase], told: SentenceTokens, window: SentenceTokens
 ) -> bool:
     """Whether a window has subject and verb, or subject and another name, the other way round."""
     heads = [
-        (phrase, head_of(doc, (phrase.start, phrase.end)))
+        (phrase, head_of(span, (phrase.start, phrase.end)))
         for phrase in phrases
         if phrase.kind is PhraseKind.NAME
     ]
@@ -210,13 +211,15 @@ def _between(window: SentenceTokens, one: Span, other: Span) -> list[str]:
     return [word.folded for word in window.tokens if start <= word.start and word.end <= end]
 
 
-def differs(doc: Doc, phrases: Sequence[Phrase], told: SentenceTokens, window: Reading) -> bool:
+def differs(
+    span: ParsedSpan, phrases: Sequence[Phrase], told: SentenceTokens, window: Reading
+) -> bool:
     """Whether a window tells a name, date or number of a sentence of something else for sure."""
     rivals = _heads(window, _rivals(told, window.tokens))
     stems = told.by_stem.keys()
     elsewhere = window.known - window.tokens.by_stem.keys()
     for phrase in phrases:
-        head = head_of(doc, (phrase.start, phrase.end))
+        head = head_of(span, (phrase.start, phrase.end))
         if head is None or not (phrase.kind is PhraseKind.NAME or is_figure(phrase)):
             continue
         heads = _heads(window, _places(window.tokens, phrase, told))
@@ -291,7 +294,7 @@ def tells_others(
 
 
 def lacking(
-    doc: Doc,
+    span: ParsedSpan,
     phrases: Sequence[Phrase],
     told: SentenceTokens,
     window: SentenceTokens,
@@ -308,15 +311,18 @@ def lacking(
         and phrase.text.lower() not in SCALES
         and not _places(window, phrase, told)
         and not (
-            _subject(head_of(doc, (phrase.start, phrase.end))) is not None and knows(known, phrase)
+            _subject(head_of(span, (phrase.start, phrase.end))) is not None and knows(known, phrase)
         )
     ]
 
 
-def head_of(doc: Doc, span: Span) -> ParsedToken | None:
+def head_of(text: Doc | ParsedSpan, place: Span) -> ParsedToken | None:
     """The word of a stretch that the rest of it hangs on."""
-    found = doc.char_span(span[0], span[1], alignment_mode="expand")
-    return None if found is None or not len(found) else found.root
+    inside = [one for one in text if one.idx < place[1] and place[0] < one.idx + len(one.text)]
+    if not inside:
+        return None
+    doc = inside[0].doc
+    return doc[inside[0].i : inside[-1].i + 1].root
 
 
 def is_figure(phrase: Phrase) -> bool:

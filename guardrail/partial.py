@@ -6,6 +6,7 @@ of something else, and where no window entails the sentence for certain.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,6 +23,7 @@ from judges.base import NLIJudge, Pair
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
+    from spacy.tokens import Span as ParsedSpan
 
 __all__ = ["PartialSupport", "PassageReader", "WholeSupport", "unaccounted"]
 
@@ -71,20 +73,21 @@ class PassageReader:
             if (score := scores[place].get(window.number)) is not None
             and score.entailment >= self._limits.entailment
         ]
-        tokens = [SentenceTokens.of(window.text, 0) for _, window in found]
+        read = [SentenceTokens.of(window.text, 0) for _, window in found]
+        spans = {place: _span(drafts[place]) for place, _ in found}
         doubted = [
             may_differ(
-                drafts[place].doc, drafts[place].phrases, drafts[place].tokens, read, window.known
+                spans[place], drafts[place].phrases, drafts[place].tokens, tokens, window.known
             )
-            for (place, window), read in zip(found, tokens, strict=True)
+            for (place, window), tokens in zip(found, read, strict=True)
         ]
         self._parse(window.text for (_, window), doubt in zip(found, doubted, strict=True) if doubt)
         best: list[tuple[bool, float, WholeSupport] | None] = [None] * len(drafts)
-        for (place, window), read, doubt in zip(found, tokens, doubted, strict=True):
+        for (place, window), tokens, doubt in zip(found, read, doubted, strict=True):
             draft, entailment = drafts[place], scores[place][window.number].entailment
-            if doubt and differs(draft.doc, draft.phrases, draft.tokens, self._read(window)):
+            if doubt and differs(spans[place], draft.phrases, draft.tokens, self._read(window)):
                 continue
-            missing = lacking(draft.doc, draft.phrases, draft.tokens, read, window.known)
+            missing = lacking(spans[place], draft.phrases, draft.tokens, tokens, window.known)
             certain = not missing or entailment >= self._limits.entailment_alone
             told = window.known - window.titled
             if not certain and any(knows(told, phrase) for phrase in missing):
@@ -145,17 +148,17 @@ class PassageReader:
         if not self._limits.contradiction <= contradiction < self._limits.contradiction_alone:
             return contradiction >= self._limits.contradiction
         read = SentenceTokens.of(window.text, 0)
-        missing = lacking(draft.doc, draft.phrases, draft.tokens, read, window.known)
+        missing = lacking(_span(draft), draft.phrases, draft.tokens, read, window.known)
         return tells_others(missing, draft.tokens, read, window.titled)
 
     def _least(self, reduction: Reduction) -> float:
         return self._limits.entailment_alone if reduction.loose else self._limits.entailment
 
     def _reduced(self, draft: Draft, window: PassageSupport) -> Reduction | None:
-        reading = self._read(window)
-        found = holdings(draft.doc, draft.phrases, draft.tokens, reading)
+        reading, span = self._read(window), _span(draft)
+        found = holdings(span, draft.phrases, draft.tokens, reading)
         resolved = draft.subject.resolved
-        return reduced(draft.doc, draft.stretch, draft.tokens, resolved, found, reading)
+        return reduced(span, draft.stretch, draft.tokens, resolved, found, reading)
 
     def _parse(self, texts: Iterable[str]) -> None:
         new = [text for text in dict.fromkeys(texts) if text not in self._docs]
@@ -164,6 +167,15 @@ class PassageReader:
 
     def _read(self, window: PassageSupport) -> Reading:
         return Reading(self._docs[window.text], window.known)
+
+
+def _span(draft: Draft) -> ParsedSpan:
+    """The sentence in the parsed answer, found in a time that hardly grows with the answer."""
+    doc, stretch = draft.doc, draft.stretch
+    places = range(len(doc))
+    first = bisect_right(places, stretch.start, key=lambda place: doc[place].idx) - 1
+    last = bisect_left(places, stretch.end, key=lambda place: doc[place].idx)
+    return doc[max(0, first) : last]
 
 
 def _adding(parts: Sequence[PartialSupport]) -> list[PartialSupport]:

@@ -71,7 +71,7 @@ class Reduction(NamedTuple):
 
 
 def reduced(
-    doc: Doc,
+    span: ParsedSpan,
     stretch: Stretch,
     told: SentenceTokens,
     resolved: str,
@@ -81,8 +81,8 @@ def reduced(
     """Cut out of a sentence what a window of a passage does not hold.
 
     Args:
-        doc: The parsed answer.
-        stretch: The sentence.
+        span: The sentence in the parsed answer.
+        stretch: The same as text.
         told: The same, prepared.
         resolved: The sentence with its pronoun replaced by a name.
         found: How its factual phrases stand in the window.
@@ -94,8 +94,7 @@ def reduced(
         tells another in its place; where subject and object have changed their parts; where the
         sentence denies something; and where what remains would state nothing of its subject.
     """
-    span = doc.char_span(stretch.start, stretch.end, alignment_mode="expand")
-    if span is None or told.negated or any(one.standing is Standing.TURNED for one in found):
+    if told.negated or any(one.standing is Standing.TURNED for one in found):
         return None
     cuts = [first] if (first := _first_clause(span, found)) else []
     loose = False
@@ -105,14 +104,14 @@ def reduced(
             continue
         cut = None if head is None else _cut(span, head, phrase, standing)
         if cut is not None:
-            cuts.append(_without_date(doc, cut, found))
+            cuts.append(_without_date(cut, found))
         elif standing is Standing.ASTRAY or _decides(phrase, head):
             return None
         else:
             loose = True
-    if not cuts or _broken(span, stretch, cuts) or _rivalled(doc, window.doc, cuts, told):
+    if not cuts or _broken(span, stretch, cuts) or _rivalled(span, window.doc, cuts, told):
         return None
-    if resolved == stretch.text and _speaks_of_another(doc, span, window):
+    if resolved == stretch.text and _speaks_of_another(span, window):
         return None
     aside = [
         *cuts,
@@ -219,7 +218,7 @@ def _constituent(span: ParsedSpan, head: ParsedToken) -> Span:
     return doc[first].idx, _end(doc[last])
 
 
-def _without_date(doc: Doc, cut: Span, found: Sequence[Holding]) -> Span:
+def _without_date(cut: Span, found: Sequence[Holding]) -> Span:
     """A cut without the date at its end that the window holds: it may be the verb's.
 
     Parsers hang the date of *opened by the king in 1932* on the king.
@@ -233,18 +232,18 @@ def _without_date(doc: Doc, cut: Span, found: Sequence[Holding]) -> Span:
         ):
             above = next((one for one in head.ancestors if one.dep_ == "prep"), None)
             if above is not None and above.lower_ in WHEN and cut[0] < above.idx:
-                return cut[0], _end(doc[above.i - 1])
+                return cut[0], _end(above.doc[above.i - 1])
     return cut
 
 
-def _rivalled(doc: Doc, window: Doc, cuts: Sequence[Span], told: SentenceTokens) -> bool:
+def _rivalled(span: ParsedSpan, window: Doc, cuts: Sequence[Span], told: SentenceTokens) -> bool:
     """Whether a window tells something else in the place of what is cut: *in Paris*, *in Rome*.
 
     That is a name or number that the sentence does not tell, after the same preposition on the
     same word.
     """
     for start, _ in cuts:
-        cut = head_of(doc, (start, start + 1))
+        cut = head_of(span, (start, start + 1))
         if cut is None:
             continue
         kinds = {one.pos_ for one in cut.children if one.dep_ == "pobj"} & {"PROPN", "NUM"}
@@ -257,14 +256,14 @@ def _rivalled(doc: Doc, window: Doc, cuts: Sequence[Span], told: SentenceTokens)
     return False
 
 
-def _speaks_of_another(doc: Doc, span: ParsedSpan, window: Reading) -> bool:
+def _speaks_of_another(span: ParsedSpan, window: Reading) -> bool:
     """Whether a pronoun stands for a name told before that the passage never mentions."""
     subject = next((one for one in span if one.dep_ in SUBJECTS and one.head.dep_ == "ROOT"), None)
     if subject is None or subject.pos_ != "PRON":
         return False
     named = [
         one
-        for one in doc[max(0, span.start - LOOK_BACK) : span.start]
+        for one in span.doc[max(0, span.start - LOOK_BACK) : span.start]
         if one.dep_ in SUBJECTS and one.head.dep_ == "ROOT" and one.pos_ == "PROPN"
     ]
     name = {part.stem for one in named[-1:] for part in tokenise(_name(one))}
