@@ -60,7 +60,7 @@ class Thresholds(NamedTuple):
     lack_soft: float = 0.9
     lack_relation: float = 0.9
     lack_bare: float = 0.3
-    lack_alone: float = 0.7
+    lack_alone: float = 0.99
 
 
 def needs_nli(match: Match, *, few: bool) -> bool:
