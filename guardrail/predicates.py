@@ -23,7 +23,7 @@ __all__ = ["predicates_of", "with_bare"]
 
 SUBJECTS: Final = frozenset({"nsubj", "nsubjpass", "csubj", "csubjpass", "expl"})
 
-CLAUSES: Final = frozenset({"ROOT", "conj", "relcl", "advcl", "ccomp"})
+CLAUSES: Final = frozenset({"ROOT", "conj", "relcl", "advcl", "ccomp", "acl"})
 """How the verb of a clause hangs in its sentence."""
 
 COMPLEMENTS: Final = frozenset({"attr", "acomp", "oprd"})

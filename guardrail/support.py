@@ -59,7 +59,7 @@ class Thresholds(NamedTuple):
     lack_number: float = 0.4
     lack_soft: float = 0.9
     lack_relation: float = 0.9
-    lack_bare: float = 0.3
+    lack_bare: float = 0.5
     lack_alone: float = 0.99
 
 

@@ -43,6 +43,7 @@ def test_blank_text_has_none() -> None:
     [
         ("Ada Byron was born in London and had a large garden.", {"garden"}),
         ("Ada Byron was a writer and a talented dancer.", {"talented", "dancer"}),
+        ("Ada Byron was a dancer born in London.", {"dancer"}),
         ("Ada Byron, a wealthy banker, was born in London.", {"wealthy", "banker"}),
     ],
 )
