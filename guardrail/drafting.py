@@ -110,7 +110,7 @@ def drafts_of(number: int, request: AttributionRequest, doc: Doc) -> list[Draft]
             doc=doc,
             stretch=stretch,
             tokens=sentence,
-            phrases=tuple(factual_phrases(doc, stretch.start, stretch.end)),
+            phrases=tuple(factual_phrases(doc, stretch)),
             subject=subject,
             claim=is_claim(stretch.text) and not (_within(stretch, code) and is_code(stretch.text)),
             matches=tuple(_matches(index, doc, text, sentence, subject)),

@@ -16,12 +16,14 @@ from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.errors import ConfigError
+from guardrail.sentences import Stretch
 from guardrail.values import find_dates, tokenise, word_set
 from guardrail.vocabulary import STOP_WORDS
 
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
+    from spacy.tokens import Span as ParsedSpan
     from spacy.tokens import Token as ParsedToken
 
 __all__ = ["Phrase", "PhraseKind", "factual_phrases", "is_claim", "is_code", "parse"]
@@ -208,15 +210,17 @@ def is_code(stretch: str) -> bool:
     )
 
 
-def factual_phrases(doc: Doc, start: int, end: int) -> list[Phrase]:
+def factual_phrases(doc: Doc, stretch: Stretch) -> list[Phrase]:
     """The factual phrases of one sentence, in order, not overlapping.
 
     Args:
-        doc: The parsed text.
-        start: Offset of the sentence's first character in the text.
-        end: Offset past its last character.
+        doc: The parsed text; only the sentence's part of it is read.
+        stretch: The sentence.
     """
-    text = doc.text
+    text, start, end = stretch
+    span = doc.char_span(start, end, alignment_mode="expand")
+    if span is None:
+        return []
     taken = bytearray(end - start)
     phrases: list[Phrase] = []
 
@@ -224,18 +228,15 @@ def factual_phrases(doc: Doc, start: int, end: int) -> list[Phrase]:
         first, last = max(first, start), min(last, end)
         if first < last and not any(taken[first - start : last - start]):
             taken[first - start : last - start] = b"\1" * (last - first)
-            phrases.append(Phrase(text[first:last], first, last, kind))
+            phrases.append(Phrase(text[first - start : last - start], first, last, kind))
 
-    for date in find_dates(text[start:end], start):
+    for date in find_dates(text, start):
         add(date.start, date.end, PhraseKind.DATE)
-    span = doc.char_span(start, end, alignment_mode="expand")
-    if span is None:
-        return phrases
-    for match in QUOTED.finditer(text, start, end):
+    for match in QUOTED.finditer(text):
         if match.group(1)[0].isupper() and len(match.group(1).split()) <= 12:
-            add(match.start(1), match.end(1), PhraseKind.NAME)
-    for entity in span.ents:
-        if entity.label_ not in VALUE_TYPES:
+            add(start + match.start(1), start + match.end(1), PhraseKind.NAME)
+    for entity in _entities(span):
+        if entity[0].ent_type_ not in VALUE_TYPES:
             named = entity[1:] if entity[0].lower_ in STOP_WORDS and len(entity) > 1 else entity
             title = all(token.lower_ in ROLES for token in named)
             add(
@@ -244,13 +245,27 @@ def factual_phrases(doc: Doc, start: int, end: int) -> list[Phrase]:
                 PhraseKind.TERM if title else PhraseKind.NAME,
             )
     for first, last in _proper_runs(list(span)):
-        title = all(token.folded in ROLES for token in tokenise(text[first:last]))
+        words = tokenise(text[max(0, first - start) : last - start])
+        title = all(word.folded in ROLES for word in words)
         add(first, last, PhraseKind.TERM if title else PhraseKind.NAME)
     for token in span:
         kind = _kind(token)
         if kind is not None:
             add(token.idx, token.idx + len(token.text), kind)
     return sorted(phrases, key=lambda phrase: phrase.start)
+
+
+def _entities(sentence: ParsedSpan) -> Iterator[ParsedSpan]:
+    """The named entities of a sentence; spaCy's own property reads those of the whole text."""
+    first: int | None = None
+    for place, token in enumerate(sentence):
+        if first is not None and token.ent_iob_ != "I":
+            yield sentence[first:place]
+            first = None
+        if token.ent_iob_ == "B":
+            first = place
+    if first is not None:
+        yield sentence[first:]
 
 
 def _proper_runs(tokens: Sequence[ParsedToken]) -> Iterator[tuple[int, int]]:
