@@ -247,12 +247,17 @@ def _done_by_another(word: ParsedToken, match: Match) -> bool:
     label = match.triple.property
     if not (is_personal(label) or (is_tie(label) and not match.value_spans)):
         return False
+    spans = match.subject_spans
+    below = word
     for one in (word, *word.ancestors):
+        if below.dep_ in BESIDE and one.pos_ == "PROPN" and word.pos_ != "NOUN":
+            named = [one, *one.children]  # *married Otto, a painter born in Ulm*
+            return not any(start <= part.idx < end for part in named for start, end in spans)
+        below = one
         for subject in (child for child in one.children if child.dep_ in SUBJECTS):
             who = one.head if subject.tag_ in RELATIVE else subject
             owned = any(child.dep_ == "poss" for child in who.children)
             named = [who, *(child for child in who.children if child.dep_ != "poss")]
-            spans = match.subject_spans
             if any(start <= part.idx < end for part in named for start, end in spans):
                 return False
             related = is_related(who.lower_)

@@ -366,3 +366,41 @@ def test_a_word_for_the_property_governs_what_is_cited_for_it(
     whole = (ORAZIO, *fact)
     text = f"Orazio painted. {text}".replace("Orazio", ORAZIO)
     assert (whole in told(text, whole)) is stated
+
+
+ANNA, OTTO = "Anna Keller", "Otto Braun"
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        ("married Otto Braun, a painter born in Ulm.", ("place of birth", "Ulm")),
+        ("married Otto Braun, born in Ulm.", ("place of birth", "Ulm")),
+        ("worked with Otto Braun, a sculptor born in Ulm.", ("place of birth", "Ulm")),
+        ("married Otto Braun, a painter born in 1870.", ("date of birth", "1870-03-02")),
+        ("married Otto Braun, who was born in Ulm.", ("place of birth", "Ulm")),
+    ],
+)
+def test_what_is_said_beside_another_name_contradicts_nothing_of_the_subject(
+    text: str, fact: tuple[str, str]
+) -> None:
+    triples = tuple(
+        Triple(subject=s, property=p, value=v)
+        for s, p, v in (
+            (ANNA, "place of birth", "Rome"),
+            (ANNA, "date of birth", "1880-01-05"),
+            (ANNA, "spouse", OTTO),
+            (OTTO, *fact),
+        )
+    )
+    for judge in (None, Credulous(), Denying()):
+        (one,) = attribute(f"Anna Keller {text}", triples, judge).sentences
+        assert not any(span.kind is SpanKind.CONTRADICTED for span in one.spans)
+        if not isinstance(judge, Denying):
+            assert triples[-1].citation in one.citations
+
+
+def test_a_birthplace_beside_the_name_of_a_place_is_the_subjects_own() -> None:
+    fact = (ANNA, "place of birth", "Rome")
+    assert told("Anna Keller grew up in Rome, her birthplace.", fact) == {fact}
+    assert told("Anna Keller, born in Rome, died in Ulm.", fact) == {fact}
