@@ -41,6 +41,7 @@ __all__ = [
     "is_figure",
     "knows",
     "lacking",
+    "main_subject",
     "may_differ",
     "tells_others",
 ]
@@ -128,7 +129,7 @@ def holdings(
         places = _places(window.tokens, phrase, told)
         head = head_of(span, (phrase.start, phrase.end))
         standing = Standing.HELD if places else Standing.MISSING
-        subject = _subject(head)
+        subject = main_subject(head)
         if head is not None and places and subject is None:
             stated = [one for one in _heads(window, places) if not _denied(one)]
             part = role(head, stated, stems, window.known) if stated else Role.OTHER
@@ -185,9 +186,9 @@ def _may_turn(
         for phrase in phrases
         if phrase.kind is PhraseKind.NAME
     ]
-    others = [phrase for phrase, head in heads if _subject(head) is None]
+    others = [phrase for phrase, head in heads if main_subject(head) is None]
     for phrase, head in heads:
-        subject = _subject(head)
+        subject = main_subject(head)
         if subject is None:
             continue
         names = names_in(window, phrase.text)
@@ -311,7 +312,8 @@ def lacking(
         and phrase.text.lower() not in SCALES
         and not _places(window, phrase, told)
         and not (
-            _subject(head_of(span, (phrase.start, phrase.end))) is not None and knows(known, phrase)
+            main_subject(head_of(span, (phrase.start, phrase.end))) is not None
+            and knows(known, phrase)
         )
     ]
 
@@ -386,7 +388,7 @@ def _denied(token: ParsedToken) -> bool:
     return not NEGATIONS.isdisjoint(words) or any(word.endswith("n't") for word in words)
 
 
-def _subject(head: ParsedToken | None) -> ParsedToken | None:
+def main_subject(head: ParsedToken | None) -> ParsedToken | None:
     """The subject that a word is part of, where it is that of the main clause."""
     above = () if head is None else (head, *head.ancestors)
     return next((one for one in above if one.dep_ in SUBJECTS and one.head.dep_ == "ROOT"), None)

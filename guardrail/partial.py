@@ -17,6 +17,7 @@ from guardrail.naming import SentenceTokens
 from guardrail.passages import PassageSupport
 from guardrail.phrases import parse
 from guardrail.reduction import Reduction, reduced
+from guardrail.strangers import may_tell_of_another, named_subject, tells_it_of_another
 from guardrail.support import Thresholds, touches
 from guardrail.types import NLIScores
 from judges.base import NLIJudge, Pair
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from spacy.tokens import Span as ParsedSpan
 
 __all__ = ["PartialSupport", "PassageReader", "WholeSupport", "unaccounted"]
+
+CLEARLY_AGAINST = 0.9
+"""A window that contradicts a sentence more than this outweighs another that entails it less."""
 
 PassageScores = Mapping[int, NLIScores]
 """The judge's word by window: whether it entails the whole sentence."""
@@ -81,11 +85,31 @@ class PassageReader:
             )
             for (place, window), tokens in zip(found, read, strict=True)
         ]
-        self._parse(window.text for (_, window), doubt in zip(found, doubted, strict=True) if doubt)
+        subjects = {place: named_subject(spans[place], drafts[place].phrases) for place in spans}
+        foreign = [
+            (subject := subjects[place]) is not None
+            and may_tell_of_another(subject, drafts[place].tokens, tokens)
+            for (place, _), tokens in zip(found, read, strict=True)
+        ]
+        self._parse(
+            window.text
+            for (_, window), *doubts in zip(found, doubted, foreign, strict=True)
+            if any(doubts)
+        )
         best: list[tuple[bool, float, WholeSupport] | None] = [None] * len(drafts)
-        for (place, window), tokens, doubt in zip(found, read, doubted, strict=True):
+        for (place, window), tokens, doubt, other in zip(
+            found, read, doubted, foreign, strict=True
+        ):
             draft, entailment = drafts[place], scores[place][window.number].entailment
             if doubt and differs(spans[place], draft.phrases, draft.tokens, self._read(window)):
+                continue
+            if any(
+                score.contradiction > max(entailment, CLEARLY_AGAINST)
+                for score in scores[place].values()
+            ):
+                continue
+            subject = subjects[place]
+            if other and subject and tells_it_of_another(subject, self._read(window).doc):
                 continue
             missing = lacking(spans[place], draft.phrases, draft.tokens, tokens, window.known)
             certain = not missing or entailment >= self._limits.entailment_alone
