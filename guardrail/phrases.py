@@ -108,6 +108,9 @@ ROLES = word_set(
 
 QUOTED = re.compile(r"[\"“”]([^\"“”\n]{2,120})[\"“”]")
 
+LINK = re.compile(r"(?<=\])\([^\s()]*\)|(?:https?://|www\.)[^\s()\[\]]+")
+"""Where a link leads: its words state nothing."""
+
 NO_PROSE = re.compile(r"[^\w\s]{20,}|\S{400,}")
 """Runs of signs, and words, longer than any in prose; a URL stays below."""
 
@@ -222,6 +225,8 @@ def factual_phrases(doc: Doc, stretch: Stretch) -> list[Phrase]:
     if span is None:
         return []
     taken = bytearray(end - start)
+    for link in LINK.finditer(text):
+        taken[link.start() : link.end()] = b"\1" * len(link.group())
     phrases: list[Phrase] = []
 
     def add(first: int, last: int, kind: PhraseKind) -> None:

@@ -20,8 +20,16 @@ WITHIN_CLAIM = word_set(
 
 MARKS = re.compile(r"[`*_~]+")
 """Marks of emphasis and code."""
-CLOSING = re.compile(MARKS.pattern + r"(?!\w)")
-"""Marks that end it; before a word they would begin it."""
+
+OUTSIDE = re.compile(
+    r"(?:\w|[\u0300-\u036f]|[-'’/](?=\w))*"
+    r"(?:[`*_~]+(?!\w)|\]\([^\s()]*\)|\](?![\[(]))*"
+)
+"""The rest of a word, the marks that close emphasis or code, and of a link its target: between a
+phrase and its marker. Marks before a word would open something."""
+
+ENDINGS = ".!?…:;,|*_`~ \t"
+"""Signs at the end of a sentence that its last marker goes before."""
 
 
 def marked_text(text: str, sentences: Sequence[Sentence]) -> str:
@@ -39,13 +47,14 @@ def markers_of(sentence: Sentence) -> list[Marker]:
     """The markers of one sentence, as ``marked_text`` writes them; offsets are the answer's."""
     marks: list[Marker] = []
     placed: set[Citation] = set()
-    stop = sentence.start + len(sentence.text.rstrip(".!?…:;,*_ "))
+    stop = sentence.start + len(sentence.text.rstrip(ENDINGS))
     for span, following in zip_longest(sentence.spans, sentence.spans[1:]):
         if span.kind is not SpanKind.SUPPORTED:
             if following is not None and _one_claim(sentence, span, following):
                 continue
-            end = min(span.end, max(stop, span.start + 1))
-            marks.append(Marker(na=True, at=_outside(sentence, end)))
+            at = _outside(sentence, min(span.end, max(stop, span.start + 1)))
+            if not any(mark.na and mark.at == at for mark in marks[-1:]):
+                marks.append(Marker(na=True, at=at))
         elif span.triple is not None and span.triple.citation not in placed:
             placed.add(span.triple.citation)
             marks.append(Marker(citations=(span.triple.citation,), at=_outside(sentence, span.end)))
@@ -58,9 +67,9 @@ def markers_of(sentence: Sentence) -> list[Marker]:
 
 
 def _outside(sentence: Sentence, at: int) -> int:
-    """Past the marks that close emphasis or code right behind a phrase: ``**Paris** [NA]``."""
-    closing = CLOSING.match(sentence.text, at - sentence.start)
-    return at if closing is None else sentence.start + closing.end()
+    """Past what belongs to a phrase without being part of it: ``**Paris** [NA]``."""
+    rest = OUTSIDE.match(sentence.text, at - sentence.start)
+    return at if rest is None else sentence.start + rest.end()
 
 
 def _place(citation: Citation, sentence: Sentence, stop: int) -> int:

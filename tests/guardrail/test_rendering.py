@@ -53,6 +53,11 @@ def marked(text: str, lacking: list[str], supported: str = "") -> str:
         ),
         ("She was *born* in `Paris`.", ["born", "Paris"], "She was *born* in `Paris` [NA]."),
         ("She saw **Rome**; **Bern**.", ["Rome", "Bern"], "She saw **Rome** [NA]; **Bern** [NA]."),
+        ("She met Irène Joliot-Curie.", ["Irène Joliot"], "She met Irène Joliot-Curie [NA]."),
+        ("Now Rome-on-Sea.", ["Rome", "Sea"], "Now Rome-on-Sea [NA]."),
+        ("It is Smith's house.", ["Smith"], "It is Smith's [NA] house."),
+        ("| She | Bonn |", ["Bonn"], "| She | Bonn [NA] |"),
+        ("In [Bonn](https://x.org/a).", ["Bonn"], "In [Bonn](https://x.org/a) [NA]."),
         (
             "She met Smith who left Leeds.",
             ["Smith", "Leeds"],
