@@ -36,8 +36,10 @@ class Thresholds(NamedTuple):
     """Probabilities at which the judge's word counts.
 
     Attributes:
-        entailment: Enough where value and subject stand in the sentence.
-        entailment_alone: Enough where the value stands there in part or in other words.
+        entailment: Enough where value and subject stand in the sentence; and of a window of a
+            passage.
+        entailment_alone: Enough where the value stands there in part or in other words; and of a
+            window that lacks a name, date or number of the sentence.
         entailment_veto: A value, subject and property word found exactly are still refused below.
         contradiction: Enough where exact evidence conflicts as well.
         contradiction_alone: Enough where the property is named but no conflicting value is found.
