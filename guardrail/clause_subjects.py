@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from guardrail.coreference import Subject
 from guardrail.naming import Span
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from spacy.tokens import Token as ParsedToken
 
 __all__ = ["SUBJECTS", "Clause", "Clauses"]
+
+T = TypeVar("T")
 
 SUBJECTS = frozenset({"nsubj", "nsubjpass"})
 
@@ -50,24 +52,27 @@ class Clause(NamedTuple):
 
 
 class Clauses:
-    """The clauses of a sentence, each looked at once.
+    """The clauses of a sentence, each looked at once, in time linear in its words.
 
     Args:
         about: Who the sentence is about.
+        sentence: Its words; what the parser hangs them on outside of it is not looked at.
     """
 
-    def __init__(self, about: Subject) -> None:
+    def __init__(self, about: Subject, sentence: Sequence[ParsedToken]) -> None:
         self._about = about
+        self._words = {one.i: one for one in sentence}
+        self._heads: dict[int, int | None] = {}
         self._found: dict[int, Clause] = {}
 
     def around(self, token: ParsedToken) -> Clause | None:
         """The innermost clause with its own subject that a token stands in."""
-        head = _clause_head(token)
+        head = self._head(token)
         if head is None:
             return None
-        if head.i not in self._found:
-            self._found[head.i] = self._read(head)
-        return self._found[head.i]
+        if head not in self._found:
+            self._found[head] = self._read(self._words[head])
+        return self._found[head]
 
     def may_mean(self, label: str) -> bool:
         """Whether *he* or *she* may stand for an entity."""
@@ -80,11 +85,7 @@ class Clauses:
 
     def _read(self, head: ParsedToken) -> Clause:
         subjects = [child for child in head.children if child.dep_ in SUBJECTS]
-        parts = [
-            part
-            for part in head.subtree
-            if (near := _clause_head(part)) is not None and near.i == head.i
-        ]
+        parts = [part for part in self._words.values() if self._head(part) == head.i]
         proper = any(one.pos_ == "PROPN" for one in subjects)
         named = proper and not any(part.pos_ == "PRON" or part.lower_ in POINTERS for part in parts)
         places: tuple[Span, ...] | None = None
@@ -95,6 +96,45 @@ class Clauses:
         names = tuple((one.idx, _end(one)) for subject in subjects for one in _parts(subject))
         words = {one.folded for part in parts for one in tokenise(part.text)}
         return Clause(named, frozenset(words), places, names, *_related(head, subjects))
+
+    def above(
+        self,
+        token: ParsedToken,
+        known: dict[int, T | None],
+        told: Callable[[ParsedToken], T | None],
+    ) -> T | None:
+        """What the first word tells of which a token is part: itself or one it hangs on.
+
+        Args:
+            token: A word of the sentence.
+            known: What was found for other words, by their places, so that none is asked twice.
+            told: What a word tells; None to go on to the one that it hangs on.
+
+        Returns:
+            None where no word of the sentence tells anything.
+        """
+        path: list[int] = []
+        one = token
+        found: T | None = None
+        while one.i in self._words:
+            found = known[one.i] if one.i in known else told(one)
+            path.append(one.i)
+            if one.i in known or found is not None or one.head.i == one.i:
+                break
+            one = one.head
+        known.update(dict.fromkeys(path, found))
+        return found
+
+    def _head(self, token: ParsedToken) -> int | None:
+        """Place of the word that the subject of a token's clause hangs on."""
+        return self.above(token, self._heads, _bears_subject)
+
+
+def _bears_subject(one: ParsedToken) -> int | None:
+    """A word's place if a subject hangs on it; relative clauses are part of the clause round it."""
+    if one.dep_ == "relcl" or not any(child.dep_ in SUBJECTS for child in one.children):
+        return None
+    return int(one.i)
 
 
 def _parts(subject: ParsedToken) -> Iterator[ParsedToken]:
@@ -130,14 +170,6 @@ def _related(
             )
             return noun.lower_, (noun.idx, _end(noun)), frozenset(bearer)
     return None, None, frozenset()
-
-
-def _clause_head(token: ParsedToken) -> ParsedToken | None:
-    """The word that the subject of a token's clause hangs on; relative clauses are part of it."""
-    for one in (token, *token.ancestors):
-        if one.dep_ != "relcl" and any(child.dep_ in SUBJECTS for child in one.children):
-            return one
-    return None
 
 
 def _end(token: ParsedToken) -> int:

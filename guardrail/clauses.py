@@ -49,12 +49,13 @@ POSTS = word_set("post role position office title rank job work career name stat
 """Nouns that say nothing but that what follows is what somebody is."""
 
 
-def in_clause(doc: Doc, matches: Sequence[Match], about: Subject) -> list[Match]:
+def in_clause(doc: Doc, sentence: Span, matches: Sequence[Match], about: Subject) -> list[Match]:
     """Take values from triples that their clause does not speak of.
 
     Args:
         doc: The parsed answer.
-        matches: The triples found in one of its sentences.
+        sentence: Offsets of one of its sentences.
+        matches: The triples found in it.
         about: Who that sentence is about.
 
     Returns:
@@ -63,18 +64,22 @@ def in_clause(doc: Doc, matches: Sequence[Match], about: Subject) -> list[Match]
         value of which every word for its property stands in such a clause; one of which every
         value is denied or left open, or governed by a verb of another relation, is ``other``.
     """
-    clauses = Clauses(about)
+    if not matches:
+        return []
+    words = doc.char_span(*sentence, alignment_mode="expand")
+    clauses = Clauses(about, [] if words is None else list(words))
     return [_placed(doc, match, clauses) for match in matches]
 
 
 def _placed(doc: Doc, match: Match, clauses: Clauses) -> Match:
     if match.subject not in ("explicit", "antecedent", "open"):
         return match
+    known: tuple[dict[int, bool | None], ...] = ({}, {})
     words = tuple(
         span
         for span in match.cue_spans
         if (root := _root(doc, span)) is None
-        or not (of_another(root, match) or _done_by_another(root, match))
+        or not (of_another(root, match) or _done_by_another(root, match, clauses, known))
     )
     needed = not match.value_spans or needs_word(match.triple.property)
     if match.cue_spans and not words and needed:
@@ -242,30 +247,45 @@ def _of_relation(doc: Doc, clause: Clause | None, match: Match) -> bool:
     return not clause.bearer or not clause.bearer <= _names(doc, match)
 
 
-def _done_by_another(word: ParsedToken, match: Match) -> bool:
-    """Whether a property's word has another subject: *her father, who died*, *Bruno was born*."""
+def _done_by_another(
+    word: ParsedToken, match: Match, clauses: Clauses, known: Sequence[dict[int, bool | None]]
+) -> bool:
+    """Whether a property's word has another subject: *her father, who died*, *Bruno was born*.
+
+    Args:
+        word: A word for the property.
+        match: How the triple stands in the sentence.
+        clauses: The clauses of that sentence.
+        known: What was found for words above verbs, and above nouns, by their places.
+    """
     label = match.triple.property
     if not (is_personal(label) or (is_tie(label) and not match.value_spans)):
         return False
+    noun = word.pos_ == "NOUN"  # *grew up in Rome, the city of her birth*
+    other = clauses.above(word, known[noun], lambda one: _of_other_subject(one, match, noun=noun))
+    return bool(other)
+
+
+def _of_other_subject(one: ParsedToken, match: Match, *, noun: bool) -> bool | None:
+    """Whether what hangs on a word has another subject; None where the word has no subject."""
+    label = match.triple.property
     spans = match.subject_spans
-    below = word
-    for one in (word, *word.ancestors):
-        if below.dep_ in BESIDE and one.pos_ == "PROPN" and word.pos_ != "NOUN":
-            named = [one, *one.children]  # *married Otto, a painter born in Ulm*
-            return not any(start <= part.idx < end for part in named for start, end in spans)
-        below = one
-        for subject in (child for child in one.children if child.dep_ in SUBJECTS):
-            who = one.head if subject.tag_ in RELATIVE else subject
-            owned = any(child.dep_ == "poss" for child in who.children)
-            named = [who, *(child for child in who.children if child.dep_ != "poss")]
-            if any(start <= part.idx < end for part in named for start, end in spans):
-                return False
-            related = is_related(who.lower_)
-            if subject.tag_ in RELATIVE and who.dep_ != "attr":
-                return related or who.pos_ == "PROPN"  # a pronoun before stands for neither
-            other = owned and related and not ties(label, who.lower_)
-            return other or (bool(spans) and who.pos_ == "PROPN")
-    return False
+    for subject in (child for child in one.children if child.dep_ in SUBJECTS):
+        who = one.head if subject.tag_ in RELATIVE else subject
+        owned = any(child.dep_ == "poss" for child in who.children)
+        named = [who, *(child for child in who.children if child.dep_ != "poss")]
+        if any(start <= part.idx < end for part in named for start, end in spans):
+            return False
+        related = is_related(who.lower_)
+        if subject.tag_ in RELATIVE and who.dep_ != "attr":
+            return related or who.pos_ == "PROPN"  # a pronoun before stands for neither
+        other = owned and related and not ties(label, who.lower_)
+        return other or (bool(spans) and who.pos_ == "PROPN")
+    name = one.head
+    if noun or one.dep_ not in BESIDE or name.pos_ != "PROPN":
+        return None
+    named = [name, *name.children]  # *married Otto, a painter born in Ulm*
+    return not any(start <= part.idx < end for part in named for start, end in spans)
 
 
 def _names(doc: Doc, match: Match) -> set[str]:

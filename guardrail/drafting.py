@@ -104,6 +104,9 @@ def drafts_of(number: int, request: AttributionRequest, doc: Doc) -> list[Draft]
         names=request.names,
         values=frozenset(fold(triple.value) for triple in triples) - set(map(fold, subjects)),
     )
+    claims = [
+        is_claim(one.text) and not (_within(one, code) and is_code(one.text)) for one in stretches
+    ]
     return [
         Draft(
             request=number,
@@ -112,11 +115,11 @@ def drafts_of(number: int, request: AttributionRequest, doc: Doc) -> list[Draft]
             tokens=sentence,
             phrases=tuple(factual_phrases(doc, stretch)),
             subject=subject,
-            claim=is_claim(stretch.text) and not (_within(stretch, code) and is_code(stretch.text)),
-            matches=tuple(_matches(index, doc, text, sentence, subject)),
+            claim=claim,
+            matches=_matches(index, doc, text, stretch, sentence, subject) if claim else (),
             passages=tuple(reader.nearest(sentence)),
         )
-        for stretch, sentence, subject in zip(stretches, tokens, traced, strict=True)
+        for stretch, sentence, subject, claim in zip(stretches, tokens, traced, claims, strict=True)
     ]
 
 
@@ -126,18 +129,24 @@ def _within(stretch: Stretch, blocks: Sequence[tuple[int, int]]) -> bool:
 
 
 def _matches(
-    index: EvidenceIndex, doc: Doc, text: str, sentence: SentenceTokens, subject: Subject
-) -> list[Match]:
+    index: EvidenceIndex,
+    doc: Doc,
+    text: str,
+    stretch: Stretch,
+    sentence: SentenceTokens,
+    subject: Subject,
+) -> tuple[Match, ...]:
     """The triples found in a sentence, without what it tells of others or the other way round."""
-    found = index.matches(sentence, subject)
-    return [
+    place = stretch.start, stretch.end
+    found = in_clause(doc, place, index.matches(sentence, subject), subject)
+    return tuple(
         match.told_of("other")
         if told_otherwise(
             text, sentence, match.triple.property, match.value_spans, match.subject_spans
         )
         else match
-        for match in in_clause(doc, found, subject)
-    ]
+        for match in found
+    )
 
 
 def _without_ruins(text: str, entities: Set[str]) -> str:
