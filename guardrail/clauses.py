@@ -228,6 +228,8 @@ def _specifies(value: ParsedToken, match: Match) -> bool:
         return False
     if value.dep_ in MODIFIERS:
         return bool(value.head.pos_ == "NOUN")
+    if value.dep_ == "poss":
+        return True  # *a physicist's wife*
     if value.dep_ != "pobj" or value.head.lower_ != "of":
         return False
     noun = value.head.head

@@ -61,10 +61,16 @@ def governed_otherwise(token: ParsedToken, match: Match) -> bool:
         return not can_word(stem(fold(token.head.text)), label)  # *ruled Egypt*
     if is_nationality(label) and token.dep_ in ("amod", "compound"):
         return _of_another_noun(token.head, match)
+    below = token
     for one in token.ancestors:
         word = stem(fold(one.text))
         if is_event(label) and word in words:
             return False  # *lived there until his death in 1782*
+        if below.dep_ == "appos" and any(
+            start <= one.idx < end for start, end in match.subject_spans
+        ):
+            break  # *Anna, a painter, was born*
+        below = one
         if one.pos_ in VERBS:
             if governs(word, label) and not can_word(word, label):
                 return True
