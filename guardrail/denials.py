@@ -50,6 +50,17 @@ DISPUTING = word_set(
 FAILING = word_set("fail fails failed refuse refuses refused decline declines declined")
 """Verbs of what was not done then, though it may be later; *failed to mention that* tells it."""
 
+WISHING = word_set(
+    "want wants wanted wish wishes wished hope hopes hoped dream dreams dreamed dreamt aspire "
+    "aspires aspired"
+)
+"""Verbs of what somebody would have, or be, which leaves open whether they ever did."""
+
+PROPOSING = word_set("nominated considered shortlisted mistaken mistook rejected")
+"""Verbs of what somebody is not by being it said *for* them: *was mistaken for a painter*."""
+
+ALMOST = word_set("almost nearly")
+
 DOUBTING = word_set(
     "unclear uncertain unknown doubtful questionable debatable unproven unconfirmed unlikely doubt "
     "doubts doubted question questions questioned"
@@ -99,6 +110,8 @@ def stance(token: ParsedToken, label: str) -> Stance:
     predicate = _predicate(token)
     if predicate is None:
         return Stance.DENIED if denied else Stance.STATED
+    if _undone(token, predicate, label):
+        return Stance.OPEN
     for clause, governors in _governors(predicate):
         marks = {child.lower_ for child in clause.children if child.dep_ == "mark"}
         if "whether" in marks or (personal and not marks.isdisjoint(CONDITIONS)):
@@ -108,6 +121,8 @@ def stance(token: ParsedToken, label: str) -> Stance:
             return Stance.OPEN
         own = clause.i == predicate.i  # what it governs further down is only told of
         if own and governors[0].lower_ in FAILING:
+            return Stance.OPEN
+        if own and clause.dep_ in ("xcomp", "pcomp") and _wished(governors):
             return Stance.OPEN
         denied ^= told is Stance.DENIED or (own and governors[0].lower_ == "without")
     return Stance.DENIED if denied else Stance.STATED
@@ -119,6 +134,32 @@ def _predicate(token: ParsedToken) -> ParsedToken | None:
         if one.pos_ in ("VERB", "AUX") or any(child.dep_ in SUBJECTS for child in one.children):
             return one
     return None
+
+
+def _undone(token: ParsedToken, predicate: ParsedToken, label: str) -> bool:
+    """Whether a value's own verb leaves open what it says: *declined the prize*, *almost died*."""
+    if any(
+        child.lower_ in ALMOST and child.dep_ == "advmod" and child.i < predicate.i
+        for child in predicate.children
+    ):
+        return True
+    for one in (token, *token.ancestors):
+        if one.i == predicate.i:
+            break
+        verb = one.head.lower_
+        if stem(fold(verb)) in cues(label):
+            break  # *nominated for* is a property too
+        if one.dep_ == "prep" and one.lower_ == "for" and verb in PROPOSING:
+            return True
+        if one.dep_ == "dobj" and verb in FAILING | WISHING:
+            return True
+    return False
+
+
+def _wished(governors: Sequence[ParsedToken]) -> bool:
+    """Whether the verb of what somebody would do or be governs a clause: *dreamt of being born*."""
+    verb = next((one for one in governors if one.pos_ != "ADP"), governors[0])
+    return verb.lower_ in WISHING
 
 
 def _negated(token: ParsedToken, label: str) -> bool:
