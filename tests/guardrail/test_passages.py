@@ -3,11 +3,7 @@
 from collections.abc import Sequence
 
 import pytest
-from langchain_core.callbacks import CallbackManagerForRetrieverRun
-from langchain_core.documents import Document
-from langchain_core.retrievers import BaseRetriever
 
-from guardrail import Guardrail, GuardrailConfig
 from guardrail.attribution import AttributionRequest, Attributor
 from guardrail.citations import parse
 from guardrail.errors import JudgeError
@@ -400,28 +396,6 @@ def test_a_passage_may_call_its_subject_by_a_pronoun() -> None:
 def test_a_passage_on_somebody_else_supports_no_part(told: str) -> None:
     mary = Passage(text=LIFE, title="Mary Somerville")
     assert last(told, mary, judge=Entailing()).citations == ()
-
-
-class Library(BaseRetriever):
-    """A LangChain retriever over one document."""
-
-    def _get_relevant_documents(
-        self, query: str, *, run_manager: CallbackManagerForRetrieverRun
-    ) -> list[Document]:
-        return [Document(page_content=OPENED, metadata={"title": "City guide"})]
-
-
-def test_a_retriever_of_langchain_supports_a_part_too() -> None:
-    with Guardrail(GuardrailConfig(), retriever=Library()) as guard:
-        answer = guard.check(
-            question="When was the bridge opened?",
-            answer="The bridge was opened in 1932 by the king.",
-        )
-    assert answer.sentences[0].category is Category.PARTIALLY_SUPPORTIVE
-    assert answer.marked.endswith("1932 [City guide, passage: " + OPENED + "] by the king [NA].")
-    supported = answer.scorecard.overall.value
-    assert supported is not None
-    assert 0.0 < supported < 1.0
 
 
 def test_a_passage_is_cited_by_the_sentence_that_tells_most() -> None:
