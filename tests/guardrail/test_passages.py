@@ -396,8 +396,3 @@ def test_a_passage_may_call_its_subject_by_a_pronoun() -> None:
 def test_a_passage_on_somebody_else_supports_no_part(told: str) -> None:
     mary = Passage(text=LIFE, title="Mary Somerville")
     assert last(told, mary, judge=Entailing()).citations == ()
-
-
-def test_a_passage_is_cited_by_the_sentence_that_tells_most() -> None:
-    only = last("She was born in London in 1815.", Passage(text=LIFE, id="life"))
-    assert [one.value for one in only.citations] == ["She was born in London in 1815."]

@@ -1,4 +1,4 @@
-"""A passage about somebody else supports nothing, however many words it shares."""
+"""Whom a passage speaks of, and which sentence of it is cited: with the shipped judge."""
 
 import pytest
 
@@ -48,3 +48,14 @@ def test_other_forms_of_a_name_are_no_strangers(
     (sentence,) = guard.check(question="Is it so?", answer=answer, evidence=[passage]).sentences
     assert sentence.category is Category.SUPPORTIVE
     assert sentence.citations
+
+
+def test_a_passage_is_cited_by_the_sentence_that_tells_most(guard: Guardrail) -> None:
+    life = Passage(
+        id="life",
+        text="Ada was a mathematician. She was born in London in 1815. She worked with Babbage.",
+    )
+    (sentence,) = guard.check(
+        question="Who was Ada?", answer="Ada was born in London in 1815.", evidence=[life]
+    ).sentences
+    assert [one.value for one in sentence.citations] == ["She was born in London in 1815."]
