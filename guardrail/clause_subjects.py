@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from guardrail.coreference import Subject
 from guardrail.naming import Span
+from guardrail.syntax import SUBJECTS, end_of
 from guardrail.values import tokenise, word_set
 from guardrail.vocabulary import is_related
 
 if TYPE_CHECKING:
     from spacy.tokens import Token as ParsedToken
 
-__all__ = ["SUBJECTS", "Clause", "Clauses"]
+__all__ = ["Clause", "Clauses"]
 
 T = TypeVar("T")
-
-SUBJECTS = frozenset({"nsubj", "nsubjpass"})
 
 PERSONAL = word_set("he she")
 
@@ -90,10 +89,10 @@ class Clauses:
         named = proper and not any(part.pos_ == "PRON" or part.lower_ in POINTERS for part in parts)
         places: tuple[Span, ...] | None = None
         if proper:
-            places = tuple((one.left_edge.idx, _end(one.right_edge)) for one in subjects)
+            places = tuple((one.left_edge.idx, end_of(one.right_edge)) for one in subjects)
         elif all(one.lower_ in PERSONAL for one in subjects):
             places = ()
-        names = tuple((one.idx, _end(one)) for subject in subjects for one in _parts(subject))
+        names = tuple((one.idx, end_of(one)) for subject in subjects for one in _parts(subject))
         words = {one.folded for part in parts for one in tokenise(part.text)}
         return Clause(named, frozenset(words), places, names, *_related(head, subjects))
 
@@ -168,9 +167,5 @@ def _related(
                 if part.pos_ == "PROPN" and part.i not in inside
                 for one in tokenise(part.text)
             )
-            return noun.lower_, (noun.idx, _end(noun)), frozenset(bearer)
+            return noun.lower_, (noun.idx, end_of(noun)), frozenset(bearer)
     return None, None, frozenset()
-
-
-def _end(token: ParsedToken) -> int:
-    return token.idx + len(token.text)

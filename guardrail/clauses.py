@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from guardrail.clause_subjects import SUBJECTS, Clause, Clauses
+from guardrail.clause_subjects import Clause, Clauses
 from guardrail.coreference import Subject
 from guardrail.denials import Stance, stance
 from guardrail.governors import LIFE, governed_otherwise, of_another
 from guardrail.matching import Match
 from guardrail.naming import Span
+from guardrail.syntax import RELATIVE, SUBJECTS
 from guardrail.values import fold, stem, tokenise, word_set
 from guardrail.vocabulary import (
     STOP_WORDS,
@@ -38,9 +39,6 @@ __all__ = ["in_clause"]
 
 BESIDE = frozenset({"appos", "relcl", "acl"})
 """How what is said of a name hangs on it."""
-
-RELATIVE = frozenset({"WP", "WDT"})
-"""Tags of *who* and *which*."""
 
 MODIFIERS = frozenset({"amod", "compound", "nmod"})
 """How a word hangs on the noun that it specifies."""

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from guardrail.syntax import COMPLEMENTS, SUBJECTS
 from guardrail.values import fold, stem, word_set
 from guardrail.vocabulary import cues, inverse_cues, is_personal, is_tie
 
@@ -29,10 +30,6 @@ COORDINATED = word_set("neither nor")
 
 EMBEDDED = frozenset({"ccomp", "xcomp", "acl", "pcomp", "csubj", "csubjpass", "advcl"})
 """How a clause hangs on what governs it."""
-
-SUBJECTS = frozenset({"nsubj", "nsubjpass"})
-
-PREDICATES = frozenset({"acomp", "attr", "oprd"})
 
 DENYING = word_set(
     "disprove disproves disproved disproving debunk debunks debunked false untrue wrong incorrect "
@@ -231,7 +228,7 @@ def _contrasted(one: ParsedToken) -> bool:
 def _worded(copula: ParsedToken, words: frozenset[str]) -> bool:
     """Whether a form of *be* calls its subject by a word for the property."""
     return any(
-        child.dep_ in PREDICATES and stem(fold(child.text)) in words for child in copula.children
+        child.dep_ in COMPLEMENTS and stem(fold(child.text)) in words for child in copula.children
     )
 
 
@@ -262,12 +259,12 @@ def _governed(governors: Sequence[ParsedToken]) -> Stance:
         child.lower_
         for one in governors
         for child in (one, *one.children)
-        if child is one or child.dep_ in PREDICATES | {"advmod", "amod"}
+        if child is one or child.dep_ in COMPLEMENTS | {"advmod", "amod"}
     }
     denied = any(map(_negation, governors)) or any(
         part.dep_ == "det" and part.lower_ == "no"
         for one in governors
-        for noun in (one, *(child for child in one.children if child.dep_ in PREDICATES))
+        for noun in (one, *(child for child in one.children if child.dep_ in COMPLEMENTS))
         for part in noun.children
     )
     if not words.isdisjoint(DENYING):

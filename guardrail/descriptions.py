@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.naming import Span
+from guardrail.syntax import possessors
 from guardrail.types import Triple
 from guardrail.values import word_set
 from guardrail.vocabulary import is_related, property_words
@@ -104,12 +105,7 @@ def described(
     for noun in sentence:
         if noun.lower_ not in ONLY or noun.dep_ not in ARGUMENTS or _told_by_name(noun):
             continue
-        for child in noun.children:
-            possessor = child
-            if child.dep_ == "prep" and child.lower_ == "of":
-                possessor = next((one for one in child.children if one.dep_ == "pobj"), child)
-            elif child.dep_ != "poss":
-                continue
+        for possessor in possessors(noun):
             if possessor.lower_ in PRONOUNS:
                 owner = whom(possessor.lower_)
             else:

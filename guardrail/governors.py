@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from guardrail.matching import Match
+from guardrail.syntax import possessors
 from guardrail.values import fold, stem, word_set
 from guardrail.vocabulary import (
     can_word,
@@ -167,12 +168,7 @@ def of_another(word: ParsedToken, match: Match) -> bool:
     if word.pos_ != "NOUN" or not (tie or word.lower_ in LIFE):
         return False
     spans = (*match.subject_spans, *match.value_spans)
-    for child in word.children:
-        owner = child
-        if child.dep_ == "prep" and child.lower_ == "of":
-            owner = next((one for one in child.children if one.dep_ == "pobj"), child)
-        elif child.dep_ != "poss":
-            continue
+    for owner in possessors(word):
         told = [*_told_with(owner), *_kin_beside(word)]
         somebody = is_related(owner.lower_) or any(one.pos_ == "PROPN" for one in told)
         if somebody and not any(start <= one.idx < end for one in told for start, end in spans):

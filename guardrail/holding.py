@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from guardrail.naming import NEGATIONS, SentenceTokens, Span, name_of, names_in, runs
 from guardrail.occurrences import find_value
 from guardrail.phrases import Phrase, PhraseKind
-from guardrail.roles import SUBJECTS, Role, displaced, governor, role, stem_of, swapped
+from guardrail.roles import Role, displaced, governor, role, stem_of, swapped
+from guardrail.syntax import is_main_subject
 from guardrail.types import Triple
 from guardrail.values import (
     SCALES,
@@ -391,7 +392,7 @@ def _denied(token: ParsedToken) -> bool:
 def main_subject(head: ParsedToken | None) -> ParsedToken | None:
     """The subject that a word is part of, where it is that of the main clause."""
     above = () if head is None else (head, *head.ancestors)
-    return next((one for one in above if one.dep_ in SUBJECTS and one.head.dep_ == "ROOT"), None)
+    return next(filter(is_main_subject, above), None)
 
 
 def knows(known: Set[str], phrase: Phrase) -> bool:

@@ -76,6 +76,7 @@ class PassageReader:
             for window in draft.passages
             if (score := scores[place].get(window.number)) is not None
             and score.entailment >= self._limits.entailment
+            and not _outweighed(score, scores[place])
         ]
         read = [SentenceTokens.of(window.text, 0) for _, window in found]
         spans = {place: _span(drafts[place]) for place, _ in found}
@@ -102,11 +103,6 @@ class PassageReader:
         ):
             draft, entailment = drafts[place], scores[place][window.number].entailment
             if doubt and differs(spans[place], draft.phrases, draft.tokens, self._read(window)):
-                continue
-            if any(
-                score.contradiction > max(entailment, CLEARLY_AGAINST)
-                for score in scores[place].values()
-            ):
                 continue
             subject = subjects[place]
             if other and subject and tells_it_of_another(subject, self._read(window).doc):
@@ -191,6 +187,12 @@ class PassageReader:
 
     def _read(self, window: PassageSupport) -> Reading:
         return Reading(self._docs[window.text], window.known)
+
+
+def _outweighed(score: NLIScores, scores: PassageScores) -> bool:
+    """Whether another window contradicts a sentence more clearly than one entails it."""
+    least = max(score.entailment, CLEARLY_AGAINST)
+    return any(other.contradiction > least for other in scores.values())
 
 
 def _span(draft: Draft) -> ParsedSpan:

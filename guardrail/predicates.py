@@ -14,6 +14,7 @@ from guardrail.matching import Match
 from guardrail.naming import Span
 from guardrail.phrases import Phrase
 from guardrail.sentences import Stretch
+from guardrail.syntax import CLAUSAL_SUBJECTS, COMPLEMENTS
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -21,13 +22,10 @@ if TYPE_CHECKING:
 
 __all__ = ["predicates_of", "with_bare"]
 
-SUBJECTS: Final = frozenset({"nsubj", "nsubjpass", "csubj", "csubjpass", "expl"})
+SUBJECTS: Final = CLAUSAL_SUBJECTS | {"expl"}
 
 CLAUSES: Final = frozenset({"ROOT", "conj", "relcl", "advcl", "ccomp", "acl"})
 """How the verb of a clause hangs in its sentence."""
-
-COMPLEMENTS: Final = frozenset({"attr", "acomp", "oprd"})
-"""How what somebody is hangs on its verb."""
 
 
 def predicates_of(doc: Doc, start: int, end: int) -> tuple[tuple[Span, ...], ...]:

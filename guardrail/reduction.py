@@ -15,9 +15,10 @@ from guardrail.holding import Holding, Reading, Standing, head_of, is_figure
 from guardrail.naming import SentenceTokens, Span
 from guardrail.occurrences import NOT_THE_HEAD
 from guardrail.phrases import Phrase, PhraseKind
-from guardrail.roles import MODIFIERS, SUBJECTS, stem_of
+from guardrail.roles import MODIFIERS, stem_of
 from guardrail.sentences import Stretch
 from guardrail.support import touches
+from guardrail.syntax import CLAUSAL_SUBJECTS, end_of, is_main_subject
 from guardrail.values import tokenise, word_set
 
 if TYPE_CHECKING:
@@ -115,7 +116,11 @@ def reduced(
         return None
     aside = [
         *cuts,
-        *((one.left_edge.idx, _end(one.right_edge)) for one in span if one.dep_ in SUBJECTS),
+        *(
+            (one.left_edge.idx, end_of(one.right_edge))
+            for one in span
+            if one.dep_ in CLAUSAL_SUBJECTS
+        ),
     ]
     held = tuple(
         (phrase.start, phrase.end)
@@ -131,7 +136,7 @@ def reduced(
 
 def _decides(phrase: Phrase, head: ParsedToken | None) -> bool:
     """Whether a sentence tells another matter by a phrase: by its subject, or what that is."""
-    main = head is not None and head.dep_ in SUBJECTS | {"attr"}
+    main = head is not None and head.dep_ in CLAUSAL_SUBJECTS | {"attr"}
     return main or phrase.kind.hard or is_figure(phrase)
 
 
@@ -143,7 +148,7 @@ def _first_clause(span: ParsedSpan, found: Sequence[Holding]) -> Span | None:
     """
     verb = span.root
     second = next((one for one in verb.children if one.dep_ == "conj"), None)
-    if second is None or any(child.dep_ in SUBJECTS for child in second.children):
+    if second is None or any(child.dep_ in CLAUSAL_SUBJECTS for child in second.children):
         return None
     states = {head.i: standing for _, head, standing in found if head is not None}
     if states.get(verb.i) is not Standing.MISSING or states.get(second.i) is not Standing.HELD:
@@ -165,8 +170,8 @@ def _broken(span: ParsedSpan, stretch: Stretch, cuts: Sequence[Span]) -> bool:
         beside = stretch.text[max(0, edge - 1) : edge + 1]
         if not JOINTS.isdisjoint(beside) and not any(sign.isspace() for sign in beside):
             return True
-    subject = next((one for one in span.root.children if one.dep_ in SUBJECTS), None)
-    return subject is None or touches((subject.idx, _end(subject)), cuts)
+    subject = next((one for one in span.root.children if one.dep_ in CLAUSAL_SUBJECTS), None)
+    return subject is None or touches((subject.idx, end_of(subject)), cuts)
 
 
 def _cut(span: ParsedSpan, token: ParsedToken, phrase: Phrase, standing: Standing) -> Span | None:
@@ -176,10 +181,10 @@ def _cut(span: ParsedSpan, token: ParsedToken, phrase: Phrase, standing: Standin
     for one in (token, *token.ancestors):
         if not span.start <= one.i < span.end:
             return None
-        subject = any(part.dep_ in SUBJECTS for part in one.ancestors)
+        subject = any(part.dep_ in CLAUSAL_SUBJECTS for part in one.ancestors)
         modifies = one is token and one.dep_ in MODIFIERS and standing is Standing.MISSING
         if modifies and not subject and _intersects(one, phrase):
-            return one.left_edge.idx, _end(one.right_edge)
+            return one.left_edge.idx, end_of(one.right_edge)
         if one.dep_ in BESIDE or (one.dep_ in ADJUNCTS and not subject and not _bound(one, phrase)):
             return _constituent(span, one)
     return None
@@ -215,7 +220,7 @@ def _constituent(span: ParsedSpan, head: ParsedToken) -> Span:
                 last -= 1
         while first > span.start and (doc[first - 1].dep_ == "cc" or doc[first - 1].text == ","):
             first -= 1
-    return doc[first].idx, _end(doc[last])
+    return doc[first].idx, end_of(doc[last])
 
 
 def _without_date(cut: Span, found: Sequence[Holding]) -> Span:
@@ -232,7 +237,7 @@ def _without_date(cut: Span, found: Sequence[Holding]) -> Span:
         ):
             above = next((one for one in head.ancestors if one.dep_ == "prep"), None)
             if above is not None and above.lower_ in WHEN and cut[0] < above.idx:
-                return cut[0], _end(above.doc[above.i - 1])
+                return cut[0], end_of(above.doc[above.i - 1])
     return cut
 
 
@@ -258,13 +263,13 @@ def _rivalled(span: ParsedSpan, window: Doc, cuts: Sequence[Span], told: Sentenc
 
 def _speaks_of_another(span: ParsedSpan, window: Reading) -> bool:
     """Whether a pronoun stands for a name told before that the passage never mentions."""
-    subject = next((one for one in span if one.dep_ in SUBJECTS and one.head.dep_ == "ROOT"), None)
+    subject = next(filter(is_main_subject, span), None)
     if subject is None or subject.pos_ != "PRON":
         return False
     named = [
         one
         for one in span.doc[max(0, span.start - LOOK_BACK) : span.start]
-        if one.dep_ in SUBJECTS and one.head.dep_ == "ROOT" and one.pos_ == "PROPN"
+        if is_main_subject(one) and one.pos_ == "PROPN"
     ]
     name = {part.stem for one in named[-1:] for part in tokenise(_name(one))}
     return bool(name) and name.isdisjoint(window.known)
@@ -272,10 +277,6 @@ def _speaks_of_another(span: ParsedSpan, window: Reading) -> bool:
 
 def _name(token: ParsedToken) -> str:
     return " ".join(one.text for one in token.subtree if one.pos_ == "PROPN")
-
-
-def _end(token: ParsedToken) -> int:
-    return int(token.idx + len(token.text))
 
 
 def _without(stretch: Stretch, resolved: str, cuts: Sequence[Span]) -> str:

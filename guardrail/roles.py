@@ -11,18 +11,13 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
+from guardrail.syntax import CLAUSAL_SUBJECTS, RELATIVE
 from guardrail.values import fold, stem, tokenise, word_set
 
 if TYPE_CHECKING:
     from spacy.tokens import Token as ParsedToken
 
-__all__ = ["MODIFIERS", "SUBJECTS", "Role", "displaced", "governor", "role", "stem_of", "swapped"]
-
-SUBJECTS = frozenset({"nsubj", "nsubjpass", "csubj", "csubjpass"})
-"""Dependencies of subjects."""
-
-RELATIVE = frozenset({"WP", "WDT"})
-"""Tags of *who* and *which*."""
+__all__ = ["MODIFIERS", "Role", "displaced", "governor", "role", "stem_of", "swapped"]
 
 CARRIED = frozenset(
     {"acl", "relcl", "conj", "xcomp", "advcl", "pcomp", "prep", "pobj", "dobj", "attr", "appos"}
@@ -281,7 +276,7 @@ def _subjects(verb: ParsedToken) -> list[ParsedToken]:
     found: list[ParsedToken] = []
     one = verb
     while True:
-        own = next((child for child in one.children if child.dep_ in SUBJECTS), None)
+        own = next((child for child in one.children if child.dep_ in CLAUSAL_SUBJECTS), None)
         if own is not None and own.tag_ not in RELATIVE:
             return [*found, own]
         if one.head is one or one.dep_ not in CARRIED:
@@ -328,14 +323,14 @@ def _part(token: ParsedToken, verb: ParsedToken) -> _Part:
     passive = any(child.dep_ in ("auxpass", "nsubjpass") for child in verb.children)
     below = token
     for one in (token, *token.ancestors):
-        if one.dep_ in SUBJECTS:
+        if one.dep_ in CLAUSAL_SUBJECTS:
             return _Part.OTHER if passive or one.dep_ == "nsubjpass" else _Part.DOER
         if one.dep_ == "agent":
             return _Part.DOER
         if one.i == verb.i:
             break
         below = one
-    return _Part.DOER if below.dep_ in SUBJECTS else _Part.OTHER
+    return _Part.DOER if below.dep_ in CLAUSAL_SUBJECTS else _Part.OTHER
 
 
 def _content(token: ParsedToken) -> set[str]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from guardrail.holding import head_of, main_subject
 from guardrail.naming import SentenceTokens
 from guardrail.phrases import Phrase, PhraseKind
-from guardrail.roles import MODIFIERS, SUBJECTS, stem_of
+from guardrail.roles import MODIFIERS, stem_of
+from guardrail.syntax import CLAUSAL_SUBJECTS
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -58,7 +59,7 @@ def tells_it_of_another(subject: ParsedToken, window: Doc) -> bool:
         window: The parsed window.
     """
     does, own = stem_of(subject.head), _name(subject)
-    subjects = [one for one in window if one.dep_ in SUBJECTS and stem_of(one.head) == does]
+    subjects = [one for one in window if one.dep_ in CLAUSAL_SUBJECTS and stem_of(one.head) == does]
     return bool(subjects) and all(
         one.pos_ == "PROPN" and bool(_name(one) - own) and bool(own - _name(one))
         for one in subjects
