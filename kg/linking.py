@@ -32,7 +32,7 @@ from kg.names import NameParts, name_parts, without_middle
 from kg.ner_types import classes_of, compatible, persons
 from kg.relations import between_persons, literal_key, relation_words
 from kg.reranking import TextIndex, rerank
-from kg.tagger import load_tagger, taggable
+from kg.tagger import load_tagger, run_pipeline, taggable
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -177,7 +177,7 @@ class EntityLinker:
 
     def _parse(self, texts: Sequence[str]) -> list[Doc]:
         nlp = self._nlp or load_tagger()
-        return list(nlp.pipe(map(taggable, texts)))
+        return run_pipeline(nlp, map(taggable, texts))
 
     def _read(self, text: str, doc: Doc) -> _Text:
         spans = _first_of_each(capitalised_spans(text))

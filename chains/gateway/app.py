@@ -7,7 +7,7 @@ import json
 import logging
 import re
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 import httpx
@@ -73,6 +73,7 @@ def create_app(
     settings: GatewaySettings | None = None,
     *,
     client: httpx.AsyncClient | None = None,
+    on_loaded: Callable[[], object] | None = None,
 ) -> FastAPI:
     """Make the gateway.
 
@@ -82,8 +83,9 @@ def create_app(
             The policy of the settings decides on answers.
         settings: Upstream, keys and limits; the environment's when None.
         client: HTTP client for the upstream, in place of one made here.
+        on_loaded: Called once, when the guardrail is loaded.
     """
-    gateway = _Gateway(guard, settings or GatewaySettings.from_env(), client)
+    gateway = _Gateway(guard, settings or GatewaySettings.from_env(), client, on_loaded)
     # The interactive documentation would load scripts from elsewhere.
     app = FastAPI(
         title="kg-guardrail gateway", docs_url=None, redoc_url=None, lifespan=gateway.lifespan
@@ -120,6 +122,7 @@ class _Gateway:
         guard: Guardrail | GuardrailConfig,
         settings: GatewaySettings,
         client: httpx.AsyncClient | None,
+        on_loaded: Callable[[], object] | None,
     ) -> None:
         self._owns_guard = isinstance(guard, GuardrailConfig)
         self.guard = Guardrail(sharing(guard)) if isinstance(guard, GuardrailConfig) else guard
@@ -135,6 +138,7 @@ class _Gateway:
         self._upstream = Upstream(settings, client)
         self._ready: str | None = "the guardrail is loading"
         self._loading: asyncio.Future[None] | None = None
+        self._on_loaded = on_loaded
 
     @asynccontextmanager
     async def lifespan(self, app: FastAPI) -> AsyncIterator[None]:
@@ -163,6 +167,8 @@ class _Gateway:
             self._ready = f"the guardrail cannot be loaded: {error}"
             log.error("%s", self._ready)
         else:
+            if self._on_loaded is not None:
+                self._on_loaded()
             self._ready = None
 
     # --- judged calls --------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """The gateway's own duties: keys, limits, health, numbers, and callers that go away."""
 
+import gc
 import json
 import logging
 import os
@@ -15,6 +16,7 @@ import httpx
 import pytest
 
 from chains.gateway import GatewaySettings, create_app
+from chains.gateway.serving import keep
 from guardrail import STRICT, Guardrail, GuardrailConfig
 from guardrail.errors import ConfigError
 from tests.chains.conftest import ANSWER, CANARY, FACTS, QUESTION, TRUE_START
@@ -221,6 +223,28 @@ def test_settings_come_from_the_environment():
     for wrong in ({"KG_GATEWAY_PORT": "1"}, {"KG_GATEWAY_UPSTREAM": "file:///etc/passwd"}):
         with pytest.raises(ConfigError, match="KG_GATEWAY_"):
             GatewaySettings.from_env(environ=wrong)
+
+
+async def test_who_serves_is_told_once_when_the_guardrail_is_loaded(strict_guard):
+    told = []
+    app = create_app(strict_guard, GatewaySettings(), on_loaded=lambda: told.append(True))
+    transport = httpx.ASGITransport(app)
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=transport, base_url="http://gateway") as client,
+    ):
+        for _ in range(2):
+            await client.post("/v1/checks", json={"question": QUESTION, "answer": ANSWER})
+        assert told == [True]
+
+
+def test_what_a_worker_has_loaded_is_no_longer_searched_for_garbage():
+    before = gc.get_freeze_count()
+    try:
+        keep()
+        assert gc.get_freeze_count() > before
+    finally:
+        gc.unfreeze()
 
 
 @pytest.mark.timeout(300)
