@@ -61,6 +61,7 @@ class Attributor:
         nli: Judges whether a sentence entails a triple; None for exact evidence alone.
         attribution: Judges how the cited triples bear on a sentence; None to do without.
         thresholds: Probabilities at which the judges' word counts.
+        verbatim: Cite only triples whose value stands in its sentence as the graph writes it.
     """
 
     def __init__(
@@ -68,10 +69,13 @@ class Attributor:
         nli: NLIJudge | None,
         attribution: AttributionJudge | None,
         thresholds: Thresholds | None = None,
+        *,
+        verbatim: bool = False,
     ) -> None:
         self._nli = nli
         self._attribution = attribution
         self._limits = thresholds or Thresholds()
+        self._verbatim = verbatim
 
     def attribute(
         self, requests: Sequence[AttributionRequest]
@@ -102,7 +106,9 @@ class Attributor:
         sentences: list[list[Sentence]] = [[] for _ in requests]
         for draft, verdict, judgement in zip(drafts, verdicts, judgements, strict=True):
             answer = requests[draft.request].answer
-            sentence = sentence_of(draft, verdict, judgement, answer, self._limits)
+            sentence = sentence_of(
+                draft, verdict, judgement, answer, self._limits, verbatim=self._verbatim
+            )
             sentences[draft.request].append(sentence)
         return [
             AttributedAnswer(

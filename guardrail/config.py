@@ -25,7 +25,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Self, get_args
+from typing import Any, Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
@@ -170,6 +170,10 @@ class GuardrailConfig(_Section):
             them, and their pairs go to the judge together, after a wait of 2 ms for company; 0 to
             ask the judge directly. The gateway remembers 65,536 unless told.
         attribution: Thresholds.
+        citations: ``stated`` cites every triple that a sentence states, in whatever words;
+            ``verbatim`` only those whose value stands in it as the graph writes it, case apart,
+            so that a reader finds it there. What is stated otherwise counts as supported either
+            way. Passages are cited either way.
         limits: Bounds.
     """
 
@@ -182,6 +186,7 @@ class GuardrailConfig(_Section):
     log: LogConfig | None = None
     judge_cache: int = Field(default=0, ge=0)
     attribution: AttributionConfig = AttributionConfig()
+    citations: Literal["stated", "verbatim"] = "stated"
     limits: LimitsConfig = LimitsConfig()
 
     @field_validator("graph", mode="before")

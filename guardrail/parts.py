@@ -144,23 +144,24 @@ class Parts:
         """Grounds answers."""
 
         def make() -> Attributor:
-            from guardrail.attribution import Attributor
-
-            return Attributor(self.nli, self.attribution, self._thresholds())
+            return self._attributor(self.nli, self.attribution)
 
         return self._part("attributor", make)
 
     def remembering_attributor(self) -> Attributor:
         """One that asks the judges nothing twice, for one answer that is looked at often."""
-        from guardrail.attribution import Attributor
         from guardrail.memory import RememberedAttribution, RememberedNLI
 
         nli, attribution = self.nli, self.attribution
-        return Attributor(
-            nli and RememberedNLI(nli),
-            attribution and RememberedAttribution(attribution),
-            self._thresholds(),
+        return self._attributor(
+            nli and RememberedNLI(nli), attribution and RememberedAttribution(attribution)
         )
+
+    def _attributor(self, nli: NLIJudge | None, attribution: AttributionJudge | None) -> Attributor:
+        from guardrail.attribution import Attributor
+
+        verbatim = self._config.citations == "verbatim"
+        return Attributor(nli, attribution, self._thresholds(), verbatim=verbatim)
 
     def _thresholds(self) -> Thresholds:
         from guardrail.support import Thresholds

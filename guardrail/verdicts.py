@@ -68,6 +68,8 @@ def sentence_of(
     judgement: Judgement | None,
     answer: ParsedText,
     limits: Thresholds,
+    *,
+    verbatim: bool = False,
 ) -> Sentence:
     """The sentence with its category, citations and phrases.
 
@@ -77,6 +79,7 @@ def sentence_of(
         judgement: The attribution judge's word, where it was asked.
         answer: The answer with the markers that stood in it.
         limits: The thresholds.
+        verbatim: Cite only triples whose value stands in the sentence as the graph writes it.
     """
     stretch = draft.stretch
     in_parts = bool(verdict.parts) and not verdict.kept
@@ -99,7 +102,7 @@ def sentence_of(
         else:
             partly = lacking or in_parts
             category = Category.PARTIALLY_SUPPORTIVE if partly else Category.SUPPORTIVE
-    cited = _citations(verdict)
+    cited = _citations(verdict, stretch.text if verbatim else None)
     return Sentence(
         text=stretch.text,
         start=stretch.start,
@@ -109,14 +112,17 @@ def sentence_of(
         citations=cited,
         spans=spans,
         judgement=judgement,
-        note=_note(verdict, answer, stretch, cited),
+        note=_note(verdict, answer, stretch, cited, verbatim),
     )
 
 
-def _citations(verdict: Verdict) -> tuple[Citation, ...]:
-    ordered = sorted(
-        verdict.kept, key=lambda match: (match.value_spans or match.cue_spans or ((0, 0),))[0]
-    )
+def _citations(verdict: Verdict, literally: str | None) -> tuple[Citation, ...]:
+    """What is cited, in the order of the sentence; triples only where a text holds their value."""
+    kept = verdict.kept
+    if literally is not None:
+        held = literally.casefold()
+        kept = tuple(match for match in kept if match.triple.value.casefold() in held)
+    ordered = sorted(kept, key=lambda match: (match.value_spans or match.cue_spans or ((0, 0),))[0])
     cited = [match.triple.citation for match in ordered]
     if verdict.whole is not None:
         cited.append(verdict.whole.window.citation)
@@ -157,7 +163,11 @@ def _spans(draft: Draft, verdict: Verdict, shown: Sequence[Leftover]) -> tuple[S
 
 
 def _note(
-    verdict: Verdict, answer: ParsedText, stretch: Stretch, cited: Sequence[Citation]
+    verdict: Verdict,
+    answer: ParsedText,
+    stretch: Stretch,
+    cited: Sequence[Citation],
+    verbatim: bool,
 ) -> str | None:
     """Which triples contradict the sentence, and which of its citations were not kept."""
     lines = [f"contradicted by: {clash.triple.text}" for clash in dict.fromkeys(verdict.conflicts)]
@@ -170,7 +180,7 @@ def _note(
     ]
     if gone:
         lines.append(
-            "citation dropped, since no evidence holds it or the sentence does not state it: "
-            + " ".join(dict.fromkeys(gone))
+            "citation dropped, since no evidence holds it or the sentence does not state it"
+            f"{' word for word' if verbatim else ''}: " + " ".join(dict.fromkeys(gone))
         )
     return "; ".join(lines) or None

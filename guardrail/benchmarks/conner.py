@@ -9,16 +9,15 @@ sampled knowledge texts, ``… cost`` compares batches with single calls.
 from __future__ import annotations
 
 import json
-import random
 import statistics
 import time
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from guardrail.benchmarks.conner_cost import cost_table, measure
 from guardrail.benchmarks.conner_likelihoods import KeptLikelihoods
 from guardrail.benchmarks.conner_selection import Selection, run_selection
 from guardrail.benchmarks.conner_trials import Text, Trial, pieces, read_rows, trials
@@ -129,40 +128,25 @@ def cost(
     causal_lm: Causal = None,
     rows: Annotated[int, typer.Option(min=2, help="Rows of the batch.")] = 500,
     singles: Annotated[int, typer.Option(min=1, help="Rows scored one by one.")] = 20,
+    pair_by_pair: Annotated[
+        int, typer.Option(min=0, help="Rows scored as the released script does.")
+    ] = 0,
     perspective: Perspectives = None,
 ) -> None:
-    """Print the time a row takes in one batch and one by one, on nq's passages of ≤ 300 words.
-
-    Irrelevant knowledge comes from the other rows of the batch. Processor time counts all
-    threads; it tells more than the clock where other programs run.
-    """
+    """Print the time a row takes in one batch and one by one, on nq's passages of ≤ 300 words."""
     texts = [text for text in read_rows(data, "nq") if len(text.knowledge.split()) <= COST_WORDS]
     batch = [_whole(text) for text in (texts * (1 + rows // len(texts)))[:rows]]
-    scorer = ConnerScorer(
+    plain = create_causal_lm(causal_lm, dtype="float32") if causal_lm and pair_by_pair else None
+    costs = measure(
         _models(causal_lm, keep=False),
-        ConnerSettings(perspectives=frozenset(perspective or Perspective)),
-        irrelevant_pool=list(dict.fromkeys(row.knowledge for row in batch)),
+        plain,
+        batch,
+        settings=ConnerSettings(perspectives=frozenset(perspective or Perspective)),
+        singles=singles,
+        pair_by_pair=pair_by_pair,
     )
-    scorer.score(batch[:2])
-    alone = random.Random(0).sample(batch, min(singles, rows))
-    used = [_milliseconds(partial(scorer.score, [row])) for row in alone]
-    together = _milliseconds(partial(scorer.score, batch, rows_per_call=rows))
-    for what, single, all_rows in zip(
-        ("on the clock", "of the processors"), zip(*used, strict=True), together, strict=True
-    ):
-        mean = statistics.fmean(single)
-        typer.echo(
-            f"{what}: one by one, mean ms a row {mean:.1f}  median {statistics.median(single):.1f}"
-            f"  batch of {rows}, ms a row {all_rows / rows:.1f}"
-            f"  speed-up {mean * rows / all_rows:.2f}"
-        )
-
-
-def _milliseconds(work: Callable[[], object]) -> tuple[float, float]:
-    """Time of a call on the clock and of all processors."""
-    begin = time.perf_counter(), time.process_time()
-    work()
-    return 1e3 * (time.perf_counter() - begin[0]), 1e3 * (time.process_time() - begin[1])
+    for line in cost_table(costs):
+        typer.echo(line)
 
 
 def run_trial(

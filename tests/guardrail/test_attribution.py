@@ -310,6 +310,28 @@ def test_citations_in_the_text_are_kept_where_right_and_dropped_with_a_reason() 
     assert "movement: cubism" in one.note
 
 
+def test_citing_word_for_word_leaves_what_a_reader_finds_in_the_sentence() -> None:
+    told = (
+        "Artemisia Gentileschi was an Italian painter born in Rome on July 8, 1593 "
+        f"[{ARTEMISIA}, country of citizenship: Italy]."
+    )
+    request = AttributionRequest(f"Who was {ARTEMISIA}?", parse(told, TRIPLES), TRIPLES)
+    ((freely,),) = [one.sentences for one in Attributor(None, None).attribute([request])[0]]
+    ((literally,),) = [
+        one.sentences for one in Attributor(None, None, verbatim=True).attribute([request])[0]
+    ]
+
+    written = {("occupation", "painter"), ("place of birth", "Rome")}
+    otherwise = {("country of citizenship", "Italy"), ("date of birth", "1593-07-08")}
+    assert cited(freely) == written | otherwise
+    assert cited(literally) == written
+    assert phrases(literally, SpanKind.SUPPORTED) == phrases(freely, SpanKind.SUPPORTED)
+    assert (literally.category, literally.na) == (freely.category, freely.na)
+    assert freely.note is None
+    assert literally.note is not None
+    assert "does not state it word for word: " in literally.note
+
+
 def test_every_citation_is_one_of_the_triples_and_offsets_fit() -> None:
     answer = attribute(
         "Orazio, father of Artemisia, died in London.\n- Born: Rome, 1593\n- Father: Orazio"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from pydantic import ValidationError
@@ -14,7 +14,7 @@ from guardrail.benchmarks.biokalma.scoring import ScoreRow, report, score_rows
 from guardrail.errors import InputError
 
 if TYPE_CHECKING:
-    from guardrail.benchmarks.biokalma.run import Setting
+    from guardrail.benchmarks.biokalma.run import Setting, Variant
     from judges.base import NLIJudge
     from kg.base import KnowledgeGraph
 
@@ -155,6 +155,13 @@ def run(
             "alone.",
         ),
     ] = "onnx",
+    citations: Annotated[
+        str,
+        typer.Option(
+            "--citations",
+            help="Which triples the guardrail cites: stated, verbatim, or both with a comma.",
+        ),
+    ] = "stated",
     grader: Annotated[
         str | None,
         typer.Option(
@@ -193,7 +200,7 @@ def run(
         n=n,
         seeds=tuple(range(seed, seed + runs)),
         kg=kg,
-        judges=tuple(dict.fromkeys(name.strip() for name in judge.split(","))),
+        variants=_variants(judge, citations),
         grader=grader,
         linked=_retrieval(retrieval),
         accuracy=accuracy / 100,
@@ -204,6 +211,21 @@ def run(
     )
     result = experiment.run(_graph(kg), _nli(grader), progress=_progress)
     typer.echo(result.model_dump_json(indent=2) if as_json else result.markdown)
+
+
+def _variants(judges: str, citations: str) -> tuple[Variant, ...]:
+    """Every guardrail that two comma-separated options name."""
+    from guardrail.benchmarks.biokalma.run import Variant
+
+    kinds: list[Literal["stated", "verbatim"]] = []
+    for name in citations.split(","):
+        match name.strip():
+            case "stated" | "verbatim" as kind:
+                kinds.append(kind)
+            case other:
+                raise InputError(f"--citations takes stated and verbatim, not {other!r}")
+    named = [name.strip() for name in judges.split(",")]
+    return tuple(dict.fromkeys(Variant(judge, kind) for judge in named for kind in kinds))
 
 
 @app.command()

@@ -17,6 +17,7 @@ from guardrail.benchmarks.biokalma.run import (
     AnswerRow,
     SampleStore,
     Setting,
+    Variant,
     answers,
     sample_all,
     write_rows,
@@ -64,7 +65,7 @@ class Experiment(Value):
     n: int | None
     seeds: tuple[int, ...]
     kg: str | None
-    judges: tuple[str, ...] = Field(min_length=1)
+    variants: tuple[Variant, ...] = Field(min_length=1)
     grader: str | None
     linked: bool
     accuracy: float = Field(ge=0, le=1)
@@ -95,7 +96,8 @@ class Experiment(Value):
         guards = {}
         if any(setting.guarded for setting in self.settings):
             guards = {
-                judge: Guardrail(GuardrailConfig(judge=judge), graph=graph) for judge in self.judges
+                variant: Guardrail(GuardrailConfig(**variant._asdict()), graph=graph)
+                for variant in self.variants
             }
         linked = self._linked(graph, questions) if self.linked else None
         rows: list[AnswerRow] = []
@@ -145,20 +147,21 @@ class Experiment(Value):
     def _result(self, rows: Sequence[AnswerRow], grader: NLIJudge | None) -> ExperimentResult:
         table = []
         for setting in self.settings:
-            for judge in self.judges if setting.guarded else (None,):
+            for variant in self.variants if setting.guarded else (None,):
                 runs: list[KalmaScores] = []
                 na: list[NotAvailableScores] = []
                 for seed in self.seeds:
                     cited = [
                         cited_answer(row.marked, row.graph, row.minimum, row.removed)
                         for row in rows
-                        if (row.setting, row.judge, row.seed) == (setting, judge, seed)
+                        if (row.setting, row.seed) == (setting, seed)
+                        and (row.judge, row.citations) == (variant or (None, None))
                     ]
                     runs.append(kalma_scores(cited, grader))
                     if self.removed:
                         na.append(not_available_scores(cited, ContainmentAligner()))
-                circular = judge is not None and judge == self.grader
-                table.append(table_row(self._label(setting, judge), runs, na, circular=circular))
+                circular = variant is not None and variant.judge == self.grader
+                table.append(table_row(self._label(setting, variant), runs, na, circular=circular))
         parts = [markdown(table, notes=self._notes())]
         if self.removed:
             parts.append(na_markdown(table, self.removed))
@@ -175,7 +178,14 @@ class Experiment(Value):
         )
         notes = [conditions, "All columns but the two with NLI are model-free."]
         if any(setting.guarded for setting in self.settings):
-            notes.append(f"Guardrail with judge {' and '.join(map(_named, self.judges))}.")
+            notes.append(
+                f"Guardrail with judge {' and '.join(one.label for one in self.variants)}."
+            )
+        if any(one.citations == "verbatim" for one in self.variants):
+            notes.append(
+                "Citing word for word leaves only citations whose value stands in the sentence, "
+                "so that containment holds by construction."
+            )
         if self.grader is None:
             notes.append("No NLI judge measured alignment.")
         else:
@@ -185,12 +195,8 @@ class Experiment(Value):
             )
         return notes
 
-    def _label(self, setting: Setting, judge: str | None) -> str:
-        """The row's name; the guardrail's judge is told where several are compared."""
-        if judge is None or len(self.judges) == 1:
+    def _label(self, setting: Setting, variant: Variant | None) -> str:
+        """The row's name; the guardrail is told where several are compared."""
+        if variant is None or len(self.variants) == 1:
             return setting.label
-        return f"{setting.label}, {_named(judge)}"
-
-
-def _named(judge: str) -> str:
-    return "exact evidence alone" if judge == "none" else judge
+        return f"{setting.label}, {variant.label}"

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
+from typing import Literal, NamedTuple
 
 from pydantic import Field, ValidationError
 
@@ -25,7 +26,15 @@ from guardrail.models.base import LanguageModel
 from guardrail.policy import ANNOTATE, BEST_OF_N
 from guardrail.types import GuardedAnswer, Subgraph, Value
 
-__all__ = ["AnswerRow", "SampleRow", "SampleStore", "Setting", "answers", "sample_all"]
+__all__ = [
+    "AnswerRow",
+    "SampleRow",
+    "SampleStore",
+    "Setting",
+    "Variant",
+    "answers",
+    "sample_all",
+]
 
 BEST_OF = 5  # KaLMA's settings sample once; best-of-five is this project's
 
@@ -64,6 +73,19 @@ class Setting(StrEnum):
         return BEST_OF if self is Setting.BEST_OF_5 else 1
 
 
+class Variant(NamedTuple):
+    """A guardrail that is compared: its judge, and which of the stated triples it cites."""
+
+    judge: str
+    citations: Literal["stated", "verbatim"] = "stated"
+
+    @property
+    def label(self) -> str:
+        """What tells it from others."""
+        judge = "exact evidence alone" if self.judge == "none" else self.judge
+        return judge if self.citations == "stated" else f"{judge}, citing word for word"
+
+
 class SampleRow(Value):
     """What the model said to one question.
 
@@ -89,6 +111,7 @@ class AnswerRow(Value):
         id: The question's.
         setting: How it came about.
         judge: The guardrail's judge; None where the guardrail took no part.
+        citations: Which triples the guardrail cited, ``stated`` or ``verbatim``.
         seed: Of the run.
         marked: The answer with markers.
         graph: What was retrieved.
@@ -99,6 +122,7 @@ class AnswerRow(Value):
     id: str
     setting: Setting
     judge: str | None = None
+    citations: str | None = None
     seed: int
     marked: str
     graph: tuple[Fact, ...]
@@ -203,7 +227,7 @@ def answers(
     rows: Sequence[tuple[RunQuestion, tuple[Subgraph, ...]]],
     settings: Sequence[Setting],
     store: SampleStore,
-    guards: Mapping[str, Guardrail],
+    guards: Mapping[Variant, Guardrail],
     *,
     seed: int,
 ) -> Iterator[AnswerRow]:
@@ -213,7 +237,7 @@ def answers(
         rows: Questions with their knowledge.
         settings: The settings; a guarded one gives an answer for each guardrail.
         store: Holds the samples.
-        guards: Guardrails by the name of their judge.
+        guards: The guardrails that are compared.
         seed: Of the run.
 
     Raises:
@@ -228,17 +252,20 @@ def answers(
             if sample is None:
                 raise InputError(f"no sample of question {question.id} for setting {setting}")
             samples.append(sample)
-        written: dict[str | None, list[str]] = {
-            name: _guarded(guard, setting, rows, samples) for name, guard in guards.items()
-        }
-        if not setting.guarded:
+        if setting.guarded:
+            written: dict[Variant | None, list[str]] = {
+                variant: _guarded(guard, setting, rows, samples)
+                for variant, guard in guards.items()
+            }
+        else:
             written = {None: [sample.marked[0] for sample in samples]}
-        for judge, texts in written.items():
+        for variant, texts in written.items():
             for (question, subgraphs), marked in zip(rows, texts, strict=True):
                 yield AnswerRow(
                     id=question.id,
                     setting=setting,
-                    judge=judge,
+                    judge=variant and variant.judge,
+                    citations=variant and variant.citations,
                     seed=seed,
                     marked=marked,
                     graph=graph_facts(subgraphs),

@@ -96,6 +96,30 @@ def test_run_compares_settings_on_the_same_samples_and_resumes(
     }
 
 
+def test_guardrails_that_cite_differently_are_compared_on_the_same_samples(
+    questions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = read_questions(questions)[:1]
+    [(_, (subgraph, *_))] = retrieved_subgraphs(open_graph(), first)
+    held = {triple.property: triple.value for triple in subgraph.triples}
+    one, pair = tmp_path / "one.jsonl", "stated,verbatim"
+    one.write_text(questions.read_text().splitlines()[0] + "\n")
+    said = json.loads(one.read_text())["rounds"][0]["draft"]["answer"]
+    with serve() as endpoint:
+        sex = {"male": "man", "female": "woman"}[held["sex or gender"]]
+        endpoint.text = f"{subgraph.entity.label} was a {sex}. {said}"
+        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "k")
+        arguments = ["run", "--data", str(one), "-o", str(tmp_path / "run"), "--model", "openai:m"]
+        arguments += ["--settings", "check", "--judge", "none", "--citations", pair, "--json"]
+        result = RUNNER.invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    rows = {line["row"]: line["cells"] for line in json.loads(result.stdout)["rows"]}
+    told = "with guardrail (check), exact evidence alone"
+    assert 0 < rows[told]["alignment_containment"]["mean"] < 100
+    assert rows[f"{told}, citing word for word"]["alignment_containment"]["mean"] == 100
+
+
 def test_samples_survive_a_line_cut_short(tmp_path: Path) -> None:
     path = tmp_path / "samples.jsonl"
     row = SampleRow(id="a", seed=1, constrained=True, marked=("x", "y"), seconds=0.1)
