@@ -46,7 +46,7 @@ def marked_text(text: str, sentences: Sequence[Sentence]) -> str:
 def markers_of(sentence: Sentence) -> list[Marker]:
     """The markers of one sentence, as ``marked_text`` writes them; offsets are the answer's."""
     marks: list[Marker] = []
-    placed: set[Citation] = set()
+    unplaced = dict.fromkeys(sentence.citations)
     stop = sentence.start + len(sentence.text.rstrip(ENDINGS))
     for span, following in zip_longest(sentence.spans, sentence.spans[1:]):
         if span.kind is not SpanKind.SUPPORTED:
@@ -55,11 +55,10 @@ def markers_of(sentence: Sentence) -> list[Marker]:
             at = _outside(sentence, min(span.end, max(stop, span.start + 1)))
             if not any(mark.na and mark.at == at for mark in marks[-1:]):
                 marks.append(Marker(na=True, at=at))
-        elif span.triple is not None and span.triple.citation not in placed:
-            placed.add(span.triple.citation)
+        elif span.triple is not None and span.triple.citation in unplaced:
+            del unplaced[span.triple.citation]
             marks.append(Marker(citations=(span.triple.citation,), at=_outside(sentence, span.end)))
-    rest = [one for one in sentence.citations if one not in placed]
-    for at, citations in groupby(rest, key=lambda one: _place(one, sentence, stop)):
+    for at, citations in groupby(unplaced, key=lambda one: _place(one, sentence, stop)):
         marks.append(Marker(citations=tuple(citations), at=_outside(sentence, at)))
     if sentence.na and not any(mark.na for mark in marks):
         marks.append(Marker(na=True, at=stop))

@@ -316,15 +316,18 @@ def test_citing_word_for_word_leaves_what_a_reader_finds_in_the_sentence() -> No
         f"[{ARTEMISIA}, country of citizenship: Italy]."
     )
     request = AttributionRequest(f"Who was {ARTEMISIA}?", parse(told, TRIPLES), TRIPLES)
-    ((freely,),) = [one.sentences for one in Attributor(None, None).attribute([request])[0]]
-    ((literally,),) = [
-        one.sentences for one in Attributor(None, None, verbatim=True).attribute([request])[0]
-    ]
+    (free,), _ = Attributor(None, None).attribute([request])
+    (literal,), _ = Attributor(None, None, verbatim=True).attribute([request])
+    (freely,), (literally,) = free.sentences, literal.sentences
 
     written = {("occupation", "painter"), ("place of birth", "Rome")}
     otherwise = {("country of citizenship", "Italy"), ("date of birth", "1593-07-08")}
     assert cited(freely) == written | otherwise
     assert cited(literally) == written
+    assert literal.marked == (
+        f"Artemisia Gentileschi was an Italian painter [{ARTEMISIA}, occupation: painter] born in "
+        f"Rome [{ARTEMISIA}, place of birth: Rome] on July 8, 1593."
+    )
     assert phrases(literally, SpanKind.SUPPORTED) == phrases(freely, SpanKind.SUPPORTED)
     assert (literally.category, literally.na) == (freely.category, freely.na)
     assert freely.note is None
