@@ -140,7 +140,7 @@ def run(
         Path, typer.Option("--output", "-o", metavar="DIR", help="Samples, answers and tables.")
     ] = Path("biokalma-run"),
     settings: Annotated[
-        str, typer.Option("--settings", help="Of plain,constrained,check,best-of-5.")
+        str, typer.Option("--settings", help="Of plain,constrained,check,best-of-5,regenerate.")
     ] = "plain,constrained,check,best-of-5",
     model: Model = "local",
     n: Annotated[int | None, typer.Option("-n", min=1, help="Questions to draw.")] = None,

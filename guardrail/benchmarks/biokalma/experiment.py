@@ -15,16 +15,17 @@ from guardrail.benchmarks.biokalma.questions import (
 )
 from guardrail.benchmarks.biokalma.run import (
     AnswerRow,
-    SampleStore,
     Setting,
     Variant,
     answers,
+    regenerate_all,
     sample_all,
     write_rows,
 )
+from guardrail.benchmarks.biokalma.samples import SampleStore
 from guardrail.benchmarks.biokalma.scoring import cited_answer
 from guardrail.benchmarks.biokalma.tables import TableRow, markdown, na_markdown, table_row
-from guardrail.config import GuardrailConfig
+from guardrail.config import GuardrailConfig, ModelConfig
 from guardrail.errors import InputError
 from guardrail.generation import GenerationSettings
 from guardrail.guard import Guardrail
@@ -40,6 +41,7 @@ from judges.kalma import (
 )
 
 if TYPE_CHECKING:
+    from guardrail.models.base import LanguageModel
     from judges.base import NLIJudge
     from kg.base import KnowledgeGraph
 
@@ -93,14 +95,14 @@ class Experiment(Value):
             raise InputError(f"cannot write to {self.output}: {error.strerror}") from error
         questions = read_questions(self.data, self.n)
         model = open_model(self.model)
-        guards = {}
-        if any(setting.guarded for setting in self.settings):
-            guards = {
-                variant: Guardrail(GuardrailConfig(**variant._asdict()), graph=graph)
-                for variant in self.variants
-            }
         linked = self._linked(graph, questions) if self.linked else None
         rows: list[AnswerRow] = []
+        store = SampleStore(self.output / f"samples-{self._conditions()}.jsonl")
+        how = GenerationSettings(
+            temperature=self.temperature,
+            max_tokens=self.max_tokens,
+            budget=PromptBudget(triples=self.facts),
+        )
         for seed in self.seeds:
             known = retrieved_subgraphs(
                 graph,
@@ -110,23 +112,34 @@ class Experiment(Value):
                 removed=self.removed,
                 seed=seed,
             )
-            store = SampleStore(self.output / f"samples-{self._conditions()}.jsonl")
-            how = GenerationSettings(
-                temperature=self.temperature,
-                max_tokens=self.max_tokens,
-                budget=PromptBudget(triples=self.facts),
-            )
             sample_all(
                 model, known, self.settings, store, seed=seed, generation=how, report=progress
             )
+            guards = self._guards(model, graph, how.model_copy(update={"seed": seed}))
+            if Setting.REGENERATE in self.settings:
+                regenerate_all(known, guards, store, seed=seed, report=progress)
             rows += answers(known, self.settings, store, guards, seed=seed)
-        for guard in guards.values():
-            guard.close()
+            for guard in guards.values():
+                guard.close()
         write_rows(self.output / "answers.jsonl", rows)
         result = self._result(rows, grader)
         (self.output / "table.md").write_text(result.markdown + "\n", encoding="utf-8")
         (self.output / "table.json").write_text(result.model_dump_json(indent=2), encoding="utf-8")
         return result
+
+    def _guards(
+        self, model: LanguageModel, graph: KnowledgeGraph, generation: GenerationSettings
+    ) -> dict[Variant, Guardrail]:
+        if not any(setting.guarded for setting in self.settings):
+            return {}
+        return {
+            variant: Guardrail(
+                GuardrailConfig(**variant._asdict(), model=ModelConfig(generation=generation)),
+                graph=graph,
+                model=model,
+            )
+            for variant in self.variants
+        }
 
     def _conditions(self) -> str:
         """What samples depend on, besides question and seed; part of their file's name."""

@@ -1,7 +1,6 @@
 """Runs a model on the questions in several settings, with and without the guardrail.
 
-Everything sampled is kept in a file, so a run that was stopped goes on where it stood, and the
-settings that share samples are compared on the same ones.
+Everything sampled is kept, and the settings that share samples are compared on the same ones.
 """
 
 from __future__ import annotations
@@ -14,29 +13,38 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from pydantic import Field, ValidationError
-
 from guardrail.benchmarks.biokalma.questions import RunQuestion
+from guardrail.benchmarks.biokalma.samples import SampleRow, SampleStore
 from guardrail.benchmarks.biokalma.scoring import Fact
-from guardrail.benchmarks.kept import kept_lines
 from guardrail.errors import InputError
 from guardrail.generation import GenerationSettings, generate
 from guardrail.guard import Guardrail, RankRequest
 from guardrail.models.base import LanguageModel
 from guardrail.policy import ANNOTATE, BEST_OF_N
-from guardrail.types import GuardedAnswer, Subgraph, Value
+from guardrail.types import Action, GuardedAnswer, Subgraph, Triple, Value
 
 __all__ = [
     "AnswerRow",
-    "SampleRow",
-    "SampleStore",
     "Setting",
     "Variant",
     "answers",
+    "regenerate_all",
     "sample_all",
 ]
 
 BEST_OF = 5  # KaLMA's settings sample once; best-of-five is this project's
+
+# A benchmark on a busy machine must not lose answers to a deadline.
+CHECK = ANNOTATE.changed(deadline_s=None)
+RANK = BEST_OF_N.changed(deadline_s=None)
+REGENERATE = ANNOTATE.changed(
+    name="regenerate",
+    contradicted=Action.REGENERATE,
+    unsupported=Action.REGENERATE,
+    exhausted=Action.ANNOTATE,
+    attempts=3,
+    deadline_s=None,
+)
 
 
 class Setting(StrEnum):
@@ -46,6 +54,7 @@ class Setting(StrEnum):
     CONSTRAINED = "constrained"
     CHECK = "check"
     BEST_OF_5 = "best-of-5"
+    REGENERATE = "regenerate"
 
     @property
     def label(self) -> str:
@@ -55,12 +64,13 @@ class Setting(StrEnum):
             Setting.CONSTRAINED: "constrained",
             Setting.CHECK: "with guardrail (check)",
             Setting.BEST_OF_5: "with guardrail (best of 5)",
+            Setting.REGENERATE: "with guardrail (regenerate)",
         }[self]
 
     @property
     def guarded(self) -> bool:
         """True when its answers go through the guardrail."""
-        return self in (Setting.CHECK, Setting.BEST_OF_5)
+        return self in (Setting.CHECK, Setting.BEST_OF_5, Setting.REGENERATE)
 
     @property
     def constrained(self) -> bool:
@@ -69,8 +79,8 @@ class Setting(StrEnum):
 
     @property
     def samples(self) -> int:
-        """Samples it needs of each question."""
-        return BEST_OF if self is Setting.BEST_OF_5 else 1
+        """Samples of the model alone that it needs of each question."""
+        return {Setting.BEST_OF_5: BEST_OF, Setting.REGENERATE: 0}.get(self, 1)
 
 
 class Variant(NamedTuple):
@@ -84,24 +94,6 @@ class Variant(NamedTuple):
         """What tells it from others."""
         judge = "exact evidence alone" if self.judge == "none" else self.judge
         return judge if self.citations == "stated" else f"{judge}, citing word for word"
-
-
-class SampleRow(Value):
-    """What the model said to one question.
-
-    Attributes:
-        id: The question's.
-        seed: Of the run.
-        constrained: Whether decoding was held to the triples.
-        marked: The samples, with markers.
-        seconds: Wall time of the call.
-    """
-
-    id: str
-    seed: int
-    constrained: bool
-    marked: tuple[str, ...]
-    seconds: float = Field(ge=0)
 
 
 class AnswerRow(Value):
@@ -128,43 +120,6 @@ class AnswerRow(Value):
     graph: tuple[Fact, ...]
     minimum: tuple[Fact, ...]
     removed: tuple[Fact, ...] = ()
-
-
-class SampleStore:
-    """Samples on disk, one JSON object a line; what is there is not sampled again.
-
-    Args:
-        path: The file; None keeps samples in memory.
-
-    Raises:
-        InputError: The file holds something else.
-    """
-
-    def __init__(self, path: Path | None) -> None:
-        self._path = path
-        self._rows: dict[tuple[str, int, bool], SampleRow] = {}
-        if path is None or not path.exists():
-            return
-        try:
-            for line in kept_lines(path):
-                self._keep(SampleRow.model_validate_json(line))
-        except (OSError, UnicodeDecodeError, ValidationError) as error:
-            raise InputError(f"{path} is no file of samples: {error}") from error
-
-    def _keep(self, row: SampleRow) -> None:
-        self._rows[row.id, row.seed, row.constrained] = row
-
-    def find(self, question: str, seed: int, *, constrained: bool, n: int) -> SampleRow | None:
-        """A row with at least n samples."""
-        row = self._rows.get((question, seed, constrained))
-        return row if row and len(row.marked) >= n else None
-
-    def add(self, row: SampleRow) -> None:
-        """Keep a row, on disk before this returns."""
-        self._keep(row)
-        if self._path is not None:
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(row.model_dump_json() + "\n")
 
 
 def sample_all(
@@ -195,7 +150,8 @@ def sample_all(
     kinds: dict[bool, int] = {}
     for setting in settings:
         constrained = setting.constrained
-        kinds[constrained] = max(kinds.get(constrained, 0), setting.samples)
+        if setting.samples:
+            kinds[constrained] = max(kinds.get(constrained, 0), setting.samples)
     calls = [
         (number, constrained, n)
         for number in range(len(rows))
@@ -217,6 +173,48 @@ def sample_all(
                 seed=seed,
                 constrained=constrained,
                 marked=tuple(answer.marked for answer in found),
+                seconds=time.perf_counter() - began,
+            )
+        )
+    report(len(calls), len(calls))
+
+
+def regenerate_all(
+    rows: Sequence[tuple[RunQuestion, tuple[Subgraph, ...]]],
+    guards: Mapping[Variant, Guardrail],
+    store: SampleStore,
+    *,
+    seed: int,
+    report: Callable[[int, int], None] = lambda done, total: None,
+) -> None:
+    """Have every guardrail ask its model, and again for what did not hold.
+
+    Args:
+        rows: Questions with their knowledge.
+        guards: The guardrails that are compared, each with a model.
+        store: Where answers are kept; what is there is not asked for again.
+        seed: Of the run.
+        report: Told (answers done, answers in all).
+
+    Raises:
+        GuardrailError: A guardrail or its model cannot work.
+    """
+    calls = [(variant, row) for variant in guards for row in rows]
+    for done, (variant, (question, subgraphs)) in enumerate(calls):
+        report(done, len(calls))
+        if store.find(question.id, seed, constrained=False, n=1, guard=variant.label):
+            continue
+        began = time.perf_counter()
+        answer = guards[variant].ask(
+            question=question.question, evidence=_evidence(subgraphs), policy=REGENERATE
+        )
+        store.add(
+            SampleRow(
+                id=question.id,
+                seed=seed,
+                constrained=False,
+                guard=variant.label,
+                marked=(answer.marked,),
                 seconds=time.perf_counter() - began,
             )
         )
@@ -245,20 +243,19 @@ def answers(
         GuardrailError: A guardrail cannot work.
     """
     for setting in settings:
-        samples = []
-        for question, _ in rows:
-            kind = setting.constrained
-            sample = store.find(question.id, seed, constrained=kind, n=setting.samples)
-            if sample is None:
-                raise InputError(f"no sample of question {question.id} for setting {setting}")
-            samples.append(sample)
-        if setting.guarded:
+        if setting is Setting.REGENERATE:
             written: dict[Variant | None, list[str]] = {
+                variant: [one.marked[0] for one in _kept(rows, setting, store, seed, variant.label)]
+                for variant in guards
+            }
+        elif setting.guarded:
+            samples = _kept(rows, setting, store, seed)
+            written = {
                 variant: _guarded(guard, setting, rows, samples)
                 for variant, guard in guards.items()
             }
         else:
-            written = {None: [sample.marked[0] for sample in samples]}
+            written = {None: [one.marked[0] for one in _kept(rows, setting, store, seed)]}
         for variant, texts in written.items():
             for (question, subgraphs), marked in zip(rows, texts, strict=True):
                 yield AnswerRow(
@@ -272,6 +269,29 @@ def answers(
                     minimum=question.minimum,
                     removed=question.removed,
                 )
+
+
+def _kept(
+    rows: Sequence[tuple[RunQuestion, tuple[Subgraph, ...]]],
+    setting: Setting,
+    store: SampleStore,
+    seed: int,
+    guard: str = "",
+) -> list[SampleRow]:
+    """What was sampled for each question."""
+    samples = []
+    for question, _ in rows:
+        sample = store.find(
+            question.id,
+            seed,
+            constrained=setting.constrained,
+            n=max(1, setting.samples),
+            guard=guard,
+        )
+        if sample is None:
+            raise InputError(f"no sample of question {question.id} for setting {setting}")
+        samples.append(sample)
+    return samples
 
 
 def graph_facts(subgraphs: Sequence[Subgraph]) -> tuple[Fact, ...]:
@@ -291,21 +311,22 @@ def _guarded(
     samples: Sequence[SampleRow],
 ) -> list[str]:
     """What the guardrail makes of each question's samples: the best of them, with its markers."""
-    base = BEST_OF_N if setting is Setting.BEST_OF_5 else ANNOTATE
-    # A benchmark on a busy machine must not lose answers to a deadline.
-    policy = base.model_copy(update={"deadline_s": None})
     requests = [
         RankRequest(
             question=question.question,
             answers=tuple(one for one in sample.marked[: setting.samples] if one.strip()),
-            evidence=tuple(
-                dict.fromkeys(triple for subgraph in subgraphs for triple in subgraph.triples)
-            ),
+            evidence=_evidence(subgraphs),
         )
         for (question, subgraphs), sample in zip(rows, samples, strict=True)
     ]
-    ranked: list[list[GuardedAnswer]] = guard.rank_batch(requests, policy=policy)
+    ranked: list[list[GuardedAnswer]] = guard.rank_batch(
+        requests, policy=RANK if setting is Setting.BEST_OF_5 else CHECK
+    )
     return [found[0].marked if found else "" for found in ranked]
+
+
+def _evidence(subgraphs: Sequence[Subgraph]) -> tuple[Triple, ...]:
+    return tuple(dict.fromkeys(triple for subgraph in subgraphs for triple in subgraph.triples))
 
 
 def write_rows(path: Path, rows: Sequence[Value]) -> None:

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from guardrail.benchmarks.biokalma.cli import app
 from guardrail.benchmarks.biokalma.questions import RunQuestion, read_questions, retrieved_subgraphs
-from guardrail.benchmarks.biokalma.run import SampleRow, SampleStore
+from guardrail.benchmarks.biokalma.samples import SampleRow, SampleStore
 from guardrail.benchmarks.biokalma.scoring import Fact
 from guardrail.errors import InputError
 from kg import open_graph
@@ -118,6 +118,25 @@ def test_guardrails_that_cite_differently_are_compared_on_the_same_samples(
     told = "with guardrail (check), exact evidence alone"
     assert 0 < rows[told]["alignment_containment"]["mean"] < 100
     assert rows[f"{told}, citing word for word"]["alignment_containment"]["mean"] == 100
+
+
+def test_what_does_not_hold_is_asked_for_again_and_nothing_is_asked_for_twice(
+    questions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serve() as endpoint:
+        endpoint.text = "She kept a dog in Paris."
+        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "k")
+        arguments = ["run", "--data", str(questions), "-o", str(tmp_path), "--model", "openai:m"]
+        arguments += ["--settings", "regenerate", "--judge", "none", "-n", "2"]
+        for _ in range(2):
+            result = RUNNER.invoke(app, arguments)
+            assert result.exit_code == 0, result.output
+            assert len(endpoint.requests) == 2 * 3
+    assert "| with guardrail (regenerate) |" in result.stdout
+    kept = [json.loads(line) for line in next(tmp_path.glob("samples-*")).read_text().splitlines()]
+    assert [row["guard"] for row in kept] == ["exact evidence alone"] * 2
+    assert all("[NA]" in row["marked"][0] for row in kept)
 
 
 def test_samples_survive_a_line_cut_short(tmp_path: Path) -> None:
