@@ -149,6 +149,8 @@ def parse(texts: Sequence[str], *, names: bool = True) -> list[Doc]:
         texts: The texts.
         names: Whether names are recognised as well; to leave that out is faster.
     """
+    if not texts:
+        return []
     skipped = [] if names else ["ner"]
     clean = [NO_PROSE.sub(_blank, text) for text in texts]
     return run_pipeline(load_english(LEMMAS), clean, disable=skipped)
