@@ -15,7 +15,8 @@ from guardrail.phrases import PhraseKind
 from guardrail.sentences import Stretch
 from guardrail.support import Thresholds
 from guardrail.types import Category, Citation, Judgement, Sentence, Span, SpanKind, Triple
-from guardrail.values import fold
+from guardrail.values import fold, tokenise
+from guardrail.vocabulary import cues
 
 __all__ = ["Verdict", "sentence_of", "wants_parts"]
 
@@ -92,6 +93,7 @@ def sentence_of(
         shown = shown or [_whole(draft)]
     elif lacking:
         shown = [one for one in shown if one.kind.hard or one.certain or one.bare]
+    shown = [one for one in shown if not _names_property(one, verdict.conflicts)]
     spans = _spans(draft, verdict, shown)
     category: Category | None = None
     if draft.claim:
@@ -128,6 +130,14 @@ def _citations(verdict: Verdict, literally: str | None) -> tuple[Citation, ...]:
         cited.append(verdict.whole.window.citation)
     cited += [part.window.citation for part in verdict.parts]
     return tuple(dict.fromkeys(cited))
+
+
+def _names_property(phrase: Leftover, clashes: Sequence[Conflict]) -> bool:
+    """Whether a phrase is the word of a property whose value is contradicted: *born* in Paris."""
+    stems = {token.stem for token in tokenise(phrase.text)}
+    return phrase.kind is PhraseKind.RELATION and any(
+        stems <= cues(clash.triple.property) for clash in clashes
+    )
 
 
 def _whole(draft: Draft) -> Leftover:

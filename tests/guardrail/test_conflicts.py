@@ -47,3 +47,15 @@ def test_her_death_contradicts_no_man_whom_she_married() -> None:
     text = "She was 16 when she married Orazio Gentileschi, and died in 1654."
     (one,) = attribute(text, triples, Denying()).sentences
     assert not any(span.kind is SpanKind.CONTRADICTED for span in one.spans)
+
+
+def test_what_is_shown_as_wrong_is_the_value_and_not_the_word_of_its_property() -> None:
+    triples = (Triple(subject=ARTEMISIA, property="date of birth", value="1593-07-08"),)
+    told = "Artemisia Gentileschi was born in 1600 and loved opera."
+    (one,) = attribute(told, triples, Denying()).sentences
+    assert [(span.text, span.kind) for span in one.spans] == [
+        ("1600", SpanKind.CONTRADICTED),
+        ("loved", SpanKind.NA),
+        ("opera", SpanKind.NA),
+    ]
+    assert one.na
