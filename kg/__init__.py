@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from kg.base import KnowledgeGraph, MentionIndex
+    from kg.base import KnowledgeGraph, MentionIndex, PlaceIndex
     from kg.endpoint import EndpointSettings
     from kg.linking import EntityLinker
     from kg.load import LoadReport, load_graph
@@ -31,6 +31,7 @@ __all__ = [
     "LoadReport",
     "MentionIndex",
     "OxigraphGraph",
+    "PlaceIndex",
     "Profile",
     "QueryResult",
     "SparqlGraph",
@@ -48,6 +49,7 @@ _HOME = {
     "LoadReport": "kg.load",
     "MentionIndex": "kg.base",
     "OxigraphGraph": "kg.store",
+    "PlaceIndex": "kg.base",
     "Profile": "kg.profiles",
     "QueryResult": "kg.results",
     "SparqlGraph": "kg.sparql",

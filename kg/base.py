@@ -1,4 +1,7 @@
-"""What the engine asks of a knowledge graph: one synchronous protocol, batches in, batches out."""
+"""What the engine asks of a knowledge graph: one synchronous protocol, batches in, batches out.
+
+What only some graphs can do beside it has a protocol of its own.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import Protocol, runtime_checkable
 
 from guardrail.types import Entity, Mention, Subgraph, Triple
 
-__all__ = ["KnowledgeGraph", "MentionIndex"]
+__all__ = ["KnowledgeGraph", "MentionIndex", "PlaceIndex"]
 
 
 @runtime_checkable
@@ -57,4 +60,20 @@ class MentionIndex(Protocol):
 
     def spot(self, text: str) -> list[Mention]:
         """All maximal stretches of the text that equal a label or alias, at word boundaries."""
+        ...
+
+
+@runtime_checkable
+class PlaceIndex(Protocol):
+    """A graph that also knows which places lie in which, by the ``within`` of its profile."""
+
+    def wider(self, ids: Sequence[str]) -> list[list[Entity]]:
+        """For each of n ids, the wider places that hold it, nearest first.
+
+        At most ``kg.containment.STEPS`` steps away and ``kg.containment.MOST`` in number; empty
+        lists where none is known.
+
+        Raises:
+            KnowledgeGraphError: If the graph cannot answer.
+        """
         ...

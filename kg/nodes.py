@@ -9,6 +9,7 @@ from itertools import islice
 from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad, Store
 
 from guardrail.types import Entity, Subgraph, Triple
+from kg.containment import holders
 from kg.facts import (
     UNREADABLE,
     Name,
@@ -122,6 +123,19 @@ class NodeReader:
             ]
             found += self._triples(rows)
         return found
+
+    def wider(self, iri: str) -> list[Entity]:
+        """The places that hold a place, nearest first."""
+        predicates = [NamedNode(predicate) for predicate in self._profile.within]
+
+        def above(place: str) -> Iterator[str]:
+            for predicate in predicates:
+                for quad in self._quads(NamedNode(place), predicate, None):
+                    if isinstance(quad.object, NamedNode):
+                        yield quad.object.value
+
+        found = (self.entity(place) for place in holders(iri, above))
+        return [entity for entity in found if entity is not None]
 
     def spotted_names(self, iri: str) -> Sequence[str]:
         """Names of a node that may stand for an entity in text: not those of a class."""

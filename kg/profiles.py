@@ -29,7 +29,7 @@ from guardrail.types import Value
 __all__ = ["Profile", "check_iri", "load_profile"]
 
 _SHIPPED = Path(__file__).parent / "data" / "profiles"
-_IRI_KEYS = ("label", "alias", "description", "type", "subclass", "skip")
+_IRI_KEYS = ("label", "alias", "description", "type", "subclass", "within", "skip")
 # RFC 3987 as SPARQL's IRIREF grammar states it: none of these characters, no white space.
 _IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\\x7f-\x9f]*")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -46,6 +46,7 @@ class Profile(Value):
         description: Predicates of the one-line description.
         type: Predicates from a node to its class.
         subclass: Predicates from a class to a wider one.
+        within: Predicates from a place to a wider one that holds it; empty: none is known.
         fact_prefixes: Namespaces whose predicates state facts; empty: all that name nothing.
         skip: Predicates that state no fact for a reader; a trailing ``*`` matches any ending.
         entity_prefix: Namespace that is cut off to make short ids (``Q212657``).
@@ -65,6 +66,7 @@ class Profile(Value):
     description: tuple[str, ...] = ()
     type: tuple[str, ...] = ()
     subclass: tuple[str, ...] = ()
+    within: tuple[str, ...] = ()
     fact_prefixes: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
     entity_prefix: str | None = None

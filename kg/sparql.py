@@ -16,6 +16,7 @@ from pyoxigraph import RdfFormat, Store
 
 from guardrail.errors import InputError, KnowledgeGraphError
 from guardrail.types import Entity, Subgraph, Triple
+from kg.containment import holders
 from kg.endpoint import Cell, Endpoint, EndpointSettings, QueryRejectedError
 from kg.facts import (
     UNREADABLE,
@@ -52,7 +53,9 @@ _KNOWN_HOSTS = {
 
 
 class SparqlGraph:
-    """A knowledge graph behind a SPARQL 1.1 endpoint; implements ``KnowledgeGraph``.
+    """A knowledge graph behind a SPARQL 1.1 endpoint.
+
+    Implements ``KnowledgeGraph`` and ``PlaceIndex``.
 
     Names are matched as written, in lower case, with a capital first letter and with a capital
     on every word: an endpoint has no index of folded names. Prominence is the number of triples
@@ -172,6 +175,28 @@ class SparqlGraph:
             for triple in self._triples([row for row in rows if row.subject == iri])
         ]
 
+    def wider(self, ids: Sequence[str]) -> list[list[Entity]]:
+        """For each of n ids, the wider places that hold it, nearest first.
+
+        One query for the steps of ten places, and one for the names of all that hold them; none
+        where the profile names no ``within``.
+        """
+        if not self._profile.within:
+            return [[] for _ in ids]
+        iris = [self._iri(id_) for id_ in ids]
+        steps: dict[str, dict[str, None]] = defaultdict(dict)
+        for batch in _batches(list(dict.fromkeys(filter(None, iris))), _SUBGRAPHS_A_QUERY):
+            rows = self._endpoint.select(self.queries.within(batch))
+            # Servers give rows in any order: the steps from one place are read best first.
+            for row in sorted(rows, key=self._step):
+                if row["w"].type == "uri":
+                    steps[row["a"].value][row["w"].value] = None
+        found = {iri: holders(iri, lambda one: steps.get(one, ())) for iri in iris if iri}
+        known = self._read_entities([iri for places in found.values() for iri in places])
+        return [
+            [known[place] for place in found.get(iri or "", ()) if place in known] for iri in iris
+        ]
+
     def close(self) -> None:
         """Close the cache; connections are closed after each query."""
         self._endpoint.close()
@@ -236,6 +261,10 @@ class SparqlGraph:
             return self._profile.iri(identifier)
         except InputError:
             return None
+
+    def _step(self, row: dict[str, Cell]) -> tuple[int, str]:
+        """Place of a step's predicate in the profile, and where it leads."""
+        return self._profile.within.index(row["p"].value), row["w"].value
 
     def _bearers(self, labels: Sequence[str]) -> list[tuple[str, str]]:
         """Pairs of a label and a node that bears it, in some spelling.

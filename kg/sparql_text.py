@@ -14,6 +14,9 @@ _BLAZEGRAPH = "http://www.bigdata.com/rdf#"
 NAMESAKES = 100
 """Namesakes that are read for one label; more than a person could tell apart."""
 
+STEPS_READ = 200
+"""Steps that are read on all ways up from one place; a town has about twenty."""
+
 
 class QueryWriter:
     """Writes the queries of one profile; every name and id in them is escaped or checked."""
@@ -109,6 +112,18 @@ class QueryWriter:
             f"SELECT ?s ?p ?o WHERE {{ {values('s', iris)} {values('o', iris)} "
             f"?s ?p ?o . FILTER(?s != ?o) {self.fact_filter()} }}"
         )
+
+    def within(self, iris: Sequence[str]) -> str:
+        """Steps by ``?p`` from a place ``?a`` to a wider ``?w``, on all ways up from each node."""
+        path = "|".join(map(quote_iri, self._profile.within))
+        predicates = values("p", self._profile.within)
+        parts = [
+            # One UNION a node: every server starts from a constant, not every one from VALUES.
+            f"{{ SELECT ?a ?p ?w WHERE {{ {quote_iri(iri)} ({path})* ?a . {predicates} "
+            f"?a ?p ?w . }} LIMIT {STEPS_READ} }}"
+            for iri in iris
+        ]
+        return f"SELECT DISTINCT ?a ?p ?w WHERE {{ {' UNION '.join(parts)} }}"
 
     def fact_filter(self) -> str:
         """Keep ``?p`` that state facts for a reader, and leave external identifiers out."""

@@ -26,9 +26,9 @@ _PREFIX = re.compile(r"""<[^<>\s]*>|"[^"]*"|'[^']*'|#.*|(PREFIX\s+)?\b([A-Za-z][
 class OxigraphGraph:
     """A knowledge graph in an Oxigraph store.
 
-    Implements ``KnowledgeGraph`` and ``MentionIndex``. Safe to read from several threads.
-    An on-disk graph is opened for reading unless ``writable`` is set, so that several processes
-    can use it at once.
+    Implements ``KnowledgeGraph``, ``MentionIndex`` and ``PlaceIndex``. Safe to read from several
+    threads. An on-disk graph is opened for reading unless ``writable`` is set, so that several
+    processes can use it at once.
 
     Args:
         store: An open store; None for an empty one in memory.
@@ -170,6 +170,11 @@ class OxigraphGraph:
         """All triples whose subject and value are both among the given entities (SCK)."""
         iris = [iri for id_ in ids if (iri := self._iri(id_)) is not None]
         return self._nodes().links(iris)
+
+    def wider(self, ids: Sequence[str]) -> list[list[Entity]]:
+        """For each of n ids, the wider places that hold it, nearest first."""
+        reader = self._nodes()
+        return [[] if (iri := self._iri(id_)) is None else reader.wider(iri) for id_ in ids]
 
     def spot(self, text: str) -> list[Mention]:
         """All maximal stretches of the text that equal a label or alias, at word boundaries."""
