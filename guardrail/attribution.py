@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from guardrail.conflicts import conflicts
+from guardrail.containment import wider_text
 from guardrail.drafting import AttributionRequest, Draft, drafts_of
 from guardrail.errors import JudgeError
 from guardrail.leftovers import leftovers
@@ -18,6 +19,7 @@ from guardrail.partial import PartialSupport, PassageReader, WholeSupport
 from guardrail.phrases import parse
 from guardrail.predicates import with_bare
 from guardrail.rendering import marked_text
+from guardrail.sentences import Stretch
 from guardrail.support import (
     Thresholds,
     accepted,
@@ -257,6 +259,14 @@ def readable(triple: Triple) -> Triple:
     return triple.model_copy(update={"property": property_words(name)})
 
 
+def _with_wider(match: Match, stretch: Stretch) -> Triple:
+    """A triple as the attribution judge reads it: *Somers Town, London* where London is told."""
+    if not match.wider or not match.value_spans:
+        return match.triple
+    value = f"{match.triple.value}, {wider_text(match, stretch)}"
+    return match.triple.model_copy(update={"value": value})
+
+
 def _near_text(draft: Draft, verdict: Verdict) -> tuple[str, ...]:
     """What the attribution judge reads: the accepted triples and those that came near."""
     kept = [match.number for match in verdict.kept]
@@ -270,7 +280,7 @@ def _near_text(draft: Draft, verdict: Verdict) -> tuple[str, ...]:
     against = [clash.triple for clash in verdict.conflicts]
     near += [match.number for match in draft.matches if match.triple in against]
     chosen = sorted(dict.fromkeys([*kept, *near][:MAX_READ]))
-    by_number = {match.number: match.triple for match in draft.matches}
+    by_number = {match.number: _with_wider(match, draft.stretch) for match in draft.matches}
     triples = sorted((by_number[number] for number in chosen), key=lambda one: one.subject)
     texts = (linearise(map(readable, triples)),) if triples else ()
     windows = [verdict.whole.window] if verdict.whole else [one.window for one in verdict.parts]

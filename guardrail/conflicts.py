@@ -94,13 +94,14 @@ def conflicts(
         ]
         if is_tie(triple.property):
             after = after[:1]  # whoever is told behind that is told of somebody else
-        taken = [*used, *match.subject_spans, *_other_ties(match, matches)]
+        taken = [*used, *match.subject_spans, *match.wider, *_other_ties(match, matches)]
         others = [one for one in after if not touches((one.start, one.end), taken)]
         if others:
             found.append(Conflict(triple, others[0].start, others[0].end))
         elif (
             score.contradiction >= limits.contradiction_alone
             and told
+            and not match.wider
             and not (after and is_tie(triple.property))
             and not _tells_cause(triple.property)
             and not any(map(_is_site, (triple.value, *(phrase.text for phrase in phrases))))

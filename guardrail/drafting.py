@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.citations import ParsedText
 from guardrail.clauses import in_clause
+from guardrail.containment import in_wider_places
 from guardrail.coreference import Subject, subjects_of
 from guardrail.directions import told_otherwise
 from guardrail.matching import EvidenceIndex, Match
@@ -40,6 +41,7 @@ class AttributionRequest(NamedTuple):
         asked: Label of the entity that the question is about, where it is known.
         doc: The clean answer parsed already; None to parse it here.
         names: Other names of entities by label.
+        wider: Names of the places that hold a triple's value, by its id.
     """
 
     question: str
@@ -48,6 +50,7 @@ class AttributionRequest(NamedTuple):
     asked: str | None = None
     doc: Doc | None = None
     names: Mapping[str, tuple[str, ...]] = NO_NAMES
+    wider: Mapping[str, tuple[str, ...]] = NO_NAMES
 
 
 class Draft(NamedTuple):
@@ -116,7 +119,9 @@ def drafts_of(number: int, request: AttributionRequest, doc: Doc) -> list[Draft]
             phrases=tuple(factual_phrases(doc, stretch)),
             subject=subject,
             claim=claim,
-            matches=_matches(index, doc, text, stretch, sentence, subject) if claim else (),
+            matches=_matches(index, doc, text, stretch, sentence, subject, request.wider)
+            if claim
+            else (),
             passages=tuple(reader.nearest(sentence)),
         )
         for stretch, sentence, subject, claim in zip(stretches, tokens, traced, claims, strict=True)
@@ -135,10 +140,13 @@ def _matches(
     stretch: Stretch,
     sentence: SentenceTokens,
     subject: Subject,
+    wider: Mapping[str, tuple[str, ...]],
 ) -> tuple[Match, ...]:
     """The triples found in a sentence, without what it tells of others or the other way round."""
     place = stretch.start, stretch.end
-    found = in_clause(doc, place, index.matches(sentence, subject), subject)
+    plain = index.matches(sentence, subject)
+    found = in_clause(doc, place, plain, subject)
+    found = in_wider_places(doc, sentence, place, plain, found, subject, wider)
     return tuple(
         match.told_of("other")
         if told_otherwise(

@@ -66,6 +66,7 @@ class Match(NamedTuple):
         subject_spans: Where the subject stands.
         inverse: The sentence speaks of the value and names the subject.
         denied: Where the sentence denies the whole value.
+        wider: Where places stand that hold the value, one that tells a place.
     """
 
     triple: Triple
@@ -78,11 +79,17 @@ class Match(NamedTuple):
     subject_spans: tuple[Span, ...]
     inverse: bool = False
     denied: tuple[Span, ...] = ()
+    wider: tuple[Span, ...] = ()
 
     @property
     def spans(self) -> tuple[Span, ...]:
         """All places in the sentence that the triple accounts for."""
-        return self.value_spans + self.cue_spans + self.subject_spans
+        return self.value_spans + self.cue_spans + self.subject_spans + self.wider
+
+    @property
+    def by_wider(self) -> bool:
+        """Whether nothing but wider places tells the value: *London*, for Somers Town."""
+        return bool(self.wider) and self.value_spans == self.wider
 
     def told_of(self, subject: str, denied: tuple[Span, ...] = ()) -> Match:
         """The match without its value, which the sentence denies or tells of something else.

@@ -15,6 +15,7 @@ from guardrail.citations import parse as parse_markers
 from guardrail.config import GuardrailConfig
 from guardrail.errors import KnowledgeGraphError
 from guardrail.parts import Parts
+from guardrail.places import with_wider
 from guardrail.retrieval import GraphRetriever, Knowledge
 from guardrail.scoring import ScoringRequest
 from guardrail.tracing import stage
@@ -34,6 +35,11 @@ UNWANTED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 PROBES = 3
 """Rows that fail alone, none having come through, before a part is taken to be down: enough to
 tell a bad row from a dead part, few enough not to keep callers of a dead one waiting."""
+
+UNPLACED = (
+    "which places lie in which is not known, so that a wider place than the graph's may be called "
+    "unsupported or contradicted"
+)
 
 
 class Row(NamedTuple):
@@ -141,12 +147,17 @@ class Pipeline:
             docs = dict(zip(texts, parse(list(texts)), strict=True))
         clock.lap("parse")
         problems: list[Problem] = []
+        unplaced: list[Problem] = []
         try:
             with stage("retrieve"):
                 knowledge = self._retrieve(rows, answers, docs)
         except KnowledgeGraphError as error:
             problems.append(Problem(part="kg", message=str(error)))
             knowledge = [row.knowledge or Knowledge() for row in rows]
+        try:
+            knowledge = self._locate(answers, knowledge)
+        except KnowledgeGraphError as error:
+            unplaced = [Problem(part="places", message=f"{error}; {UNPLACED}")]
         if ahead is not None:
             ahead([_unchecked(*each) for each in zip(pairs, knowledge, strict=True)])
         clock.lap("retrieve")
@@ -160,6 +171,7 @@ class Pipeline:
                         known.asked,
                         docs[answer.clean],
                         known.other_names,
+                        known.wider,
                     )
                     for row, answer, known in zip(rows, answers, knowledge, strict=True)
                 ]
@@ -170,7 +182,11 @@ class Pipeline:
                 row,
                 known,
                 answer,
-                (*(problems if row.knowledge is None else ()), *failed),
+                (
+                    *(problems if row.knowledge is None else ()),
+                    *(unplaced if known.entities else ()),
+                    *failed,
+                ),
                 clock.shares(),
                 {text: docs[text] for text in pair if text in docs},
             )
@@ -188,6 +204,13 @@ class Pipeline:
             for place, known in zip(places, retriever.retrieve(pairs, docs), strict=True):
                 found[place] = known
         return found
+
+    def _locate(self, answers: Sequence[ParsedText], knowledge: list[Knowledge]) -> list[Knowledge]:
+        """Ask the graph which wider places hold those of its facts that answers may tell."""
+        graph = self._parts.graph if any(known.entities for known in knowledge) else None
+        if graph is None:
+            return knowledge
+        return with_wider(graph, [one.clean for one in answers], knowledge)
 
     def _retriever(self) -> GraphRetriever | None:
         graph, linker = self._parts.graph, self._parts.linker

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from guardrail.config import GraphConfig
 from guardrail.errors import GuardrailError, InputError, KnowledgeGraphError
+from guardrail.naming import NO_NAMES
 from guardrail.prompts import flatten, relevant_triples
 from guardrail.types import Entity, Evidence, LinkedEntity, Passage, Subgraph, Triple
 from kg.base import KnowledgeGraph
@@ -44,6 +45,7 @@ class Knowledge(NamedTuple):
         asked: Label of the first entity that the question names, none of those reached from it.
         subgraphs: The neighbourhoods behind the evidence, for the prompt.
         left_out: Number of triples and passages beyond the limit, which are not in ``evidence``.
+        wider: Names of the places that hold a triple's value, by its id, nearest first.
     """
 
     entities: tuple[LinkedEntity, ...] = ()
@@ -51,6 +53,7 @@ class Knowledge(NamedTuple):
     asked: str | None = None
     subgraphs: tuple[Subgraph, ...] = ()
     left_out: int = 0
+    wider: Mapping[str, tuple[str, ...]] = NO_NAMES
 
     @property
     def other_names(self) -> dict[str, tuple[str, ...]]:

@@ -72,8 +72,8 @@ def needs_nli(match: Match, *, few: bool) -> bool:
         match: How the triple stands in the sentence.
         few: The evidence is so small that the judge can be asked about every triple of it.
     """
-    if match.subject in ("foreign", "other"):
-        return False
+    if match.subject in ("foreign", "other") or match.by_wider:
+        return False  # and no judge can know what lies in what
     if match.value_share > 0.0:
         return not _unworded(match)
     if few and not is_name(match.triple.value):
@@ -90,10 +90,12 @@ def needs_nli(match: Match, *, few: bool) -> bool:
 def settled(match: Match, tokens: SentenceTokens, matches: Sequence[Match]) -> bool:
     """Whether a value stands beside its own property's word, so that nothing is left to judge.
 
-    So it is with a date attached to the word, and with any other value that no other triple
-    claims and that the word stands shortly before.
+    So it is with a date attached to the word, with any other value that no other triple claims
+    and that the word stands shortly before, and with a wider place, of which the graph knows best.
     """
     triple = match.triple
+    if match.by_wider:
+        return bool(match.cue_spans) and match.subject in ("explicit", "antecedent")
     if (
         match.value_share < 1.0
         or match.inverse
@@ -166,7 +168,7 @@ def _outdone(match: Match, kept: Sequence[Match]) -> bool:
     """Whether another triple words the same value better: died in Rome, not born in Rome."""
     if not match.value_spans:
         return False
-    if any(_part_of_name(match, other) for other in kept):
+    if any(_part_of_name(match, other) or _holds(match, other) for other in kept):
         return True
     distance = _cue_distance(match)
     for other in kept:
@@ -202,6 +204,17 @@ def _part_of_name(match: Match, other: Match) -> bool:
             )
             for first, last in match.value_spans
         )
+    )
+
+
+def _holds(match: Match, other: Match) -> bool:
+    """Whether another triple has for its value the very place that only holds a match's own."""
+    return (
+        match.by_wider
+        and not other.by_wider
+        and other.triple.subject == match.triple.subject
+        and other.triple.property == match.triple.property
+        and any(touches(span, other.value_spans) for span in match.value_spans)
     )
 
 

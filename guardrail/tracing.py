@@ -7,6 +7,7 @@ The tree of a check::
     guardrail.check
     ├── guardrail.parse
     ├── retrieval
+    ├── guardrail.locate        (where an answer may tell a wider place than the graph)
     ├── guardrail.attribute
     ├── guardrail.score
     └── guardrail.record

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from guardrail.citations import ParsedText
 from guardrail.conflicts import Conflict
+from guardrail.containment import wider_text
 from guardrail.drafting import Draft
 from guardrail.leftovers import Leftover, unsupported
 from guardrail.matching import Match
 from guardrail.partial import PartialSupport, WholeSupport, unaccounted
 from guardrail.phrases import PhraseKind
-from guardrail.sentences import Stretch
 from guardrail.support import Thresholds
 from guardrail.types import Category, Citation, Judgement, Sentence, Span, SpanKind, Triple
 from guardrail.values import fold, tokenise
@@ -114,7 +114,7 @@ def sentence_of(
         citations=cited,
         spans=spans,
         judgement=judgement,
-        note=_note(verdict, answer, stretch, cited, verbatim),
+        note=_note(draft, verdict, answer, cited, verbatim),
     )
 
 
@@ -173,14 +173,20 @@ def _spans(draft: Draft, verdict: Verdict, shown: Sequence[Leftover]) -> tuple[S
 
 
 def _note(
+    draft: Draft,
     verdict: Verdict,
     answer: ParsedText,
-    stretch: Stretch,
     cited: Sequence[Citation],
     verbatim: bool,
 ) -> str | None:
-    """Which triples contradict the sentence, and which of its citations were not kept."""
+    """What contradicts the sentence, which places it tells by wider ones, and what was dropped."""
+    stretch = draft.stretch
     lines = [f"contradicted by: {clash.triple.text}" for clash in dict.fromkeys(verdict.conflicts)]
+    lines += dict.fromkeys(
+        f"{match.triple.value} lies in {wider_text(match, stretch)}"
+        for match in draft.matches
+        if match.wider and (match in verdict.kept or match.denied)
+    )
     held = {(fold(one.property), fold(one.value)) for one in cited}
     gone = [
         f"[{one.entity}, {one.property}: {one.value}]"
