@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from guardrail.citations import parse
 from guardrail.config import GuardrailConfig
 from guardrail.english import in_english
 from guardrail.errors import (
@@ -223,8 +224,9 @@ class Engine:
 
     def _fault(self, row: Row) -> Problem | None:
         limits = self.config.limits
-        if not row.answer.strip():
-            return Problem(part="input", message="the answer is empty; there is nothing to check")
+        if not row.answer.strip() or ("[" in row.answer and not parse(row.answer).clean.strip()):
+            message = "the answer is empty, or nothing but markers; there is nothing to check"
+            return Problem(part="input", message=message)
         for what, text, most in (
             ("answer", row.answer, limits.answer_chars),
             ("question", row.question, limits.question_chars),

@@ -13,9 +13,9 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.sentences import Stretch
+from guardrail.tagging import load_english, run_pipeline
 from guardrail.values import find_dates, tokenise, word_set
 from guardrail.vocabulary import STOP_WORDS
-from kg.tagger import load_english, run_pipeline
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -104,7 +105,7 @@ def sentence_of(
         else:
             partly = lacking or in_parts
             category = Category.PARTIALLY_SUPPORTIVE if partly else Category.SUPPORTIVE
-    cited = _citations(verdict, stretch.text if verbatim else None)
+    cited = _citations(verdict, stretch.text, verbatim=verbatim)
     return Sentence(
         text=stretch.text,
         start=stretch.start,
@@ -118,18 +119,21 @@ def sentence_of(
     )
 
 
-def _citations(verdict: Verdict, literally: str | None) -> tuple[Citation, ...]:
-    """What is cited, in the order of the sentence; triples only where a text holds their value."""
-    kept = verdict.kept
-    if literally is not None:
-        held = literally.casefold()
-        kept = tuple(match for match in kept if match.triple.value.casefold() in held)
+def _citations(verdict: Verdict, text: str, *, verbatim: bool) -> tuple[Citation, ...]:
+    """What is cited, in the order of the sentence's text."""
+    kept = [one for one in verdict.kept if not verbatim or _stands(one.triple.value, text)]
     ordered = sorted(kept, key=lambda match: (match.value_spans or match.cue_spans or ((0, 0),))[0])
     cited = [match.triple.citation for match in ordered]
     if verdict.whole is not None:
         cited.append(verdict.whole.window.citation)
     cited += [part.window.citation for part in verdict.parts]
     return tuple(dict.fromkeys(cited))
+
+
+def _stands(value: str, text: str) -> bool:
+    """Whether a value stands in a text as it is written, case apart, and not within a word."""
+    written = re.escape(value.casefold())
+    return re.search(rf"(?<!\w){written}(?!\w)", text.casefold()) is not None
 
 
 def _names_property(phrase: Leftover, clashes: Sequence[Conflict]) -> bool:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from guardrail.errors import InputError
+from guardrail.tagging import run_pipeline
 from guardrail.types import Candidate, Entity, LinkedEntity, Mention
 from kg.base import KnowledgeGraph, MentionIndex
 from kg.hops import Asked, Neighbourhoods, Source, family_names, follow_relations
@@ -32,7 +33,7 @@ from kg.names import NameParts, name_parts, without_middle
 from kg.ner_types import classes_of, compatible, persons
 from kg.relations import between_persons, literal_key, relation_words
 from kg.reranking import TextIndex, rerank
-from kg.tagger import load_tagger, run_pipeline, taggable
+from kg.tagger import load_tagger, taggable
 
 if TYPE_CHECKING:
     from spacy.language import Language

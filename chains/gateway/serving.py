@@ -54,7 +54,7 @@ def run(
     if workers == 1:
         with Guardrail(sharing(config)) as guard:
             guard.warm_up()
-            uvicorn.run(create_app(guard, settings, on_loaded=keep), **options)  # type: ignore[arg-type]
+            uvicorn.run(create_app(guard, settings, on_loaded=freeze_loaded), **options)  # type: ignore[arg-type]
         return
     with Guardrail(config) as tried:
         tried.warm_up()  # The workers load their own; one that fails would be started for ever.
@@ -77,10 +77,10 @@ def run(
 def worker_app() -> FastAPI:
     """The application of one worker, from what its parent left in the environment."""
     config = GuardrailConfig.model_validate_json(os.environ[CONFIG_VARIABLE])
-    return create_app(config, GatewaySettings.from_env(), on_loaded=keep)
+    return create_app(config, GatewaySettings.from_env(), on_loaded=freeze_loaded)
 
 
-def keep() -> None:
+def freeze_loaded() -> None:
     """Take what is loaded by now out of garbage collection, for good.
 
     It stays as long as the process. To search all of it, as Python does from time to time, would

@@ -9,6 +9,7 @@ sampled knowledge texts, ``… cost`` compares batches with single calls.
 from __future__ import annotations
 
 import json
+import random
 import statistics
 import time
 from collections.abc import Sequence
@@ -133,9 +134,14 @@ def cost(
     ] = 0,
     perspective: Perspectives = None,
 ) -> None:
-    """Print the time a row takes in one batch and one by one, on nq's passages of ≤ 300 words."""
-    texts = [text for text in read_rows(data, "nq") if len(text.knowledge.split()) <= COST_WORDS]
-    batch = [_whole(text) for text in (texts * (1 + rows // len(texts)))[:rows]]
+    """Print the time a row takes in one batch and one by one, on nq's passages of ≤ 300 words.
+
+    Passages that occur twice are taken once, and nq may hold fewer than asked for. The rows scored
+    one by one are the first of the batch.
+    """
+    texts = {text.knowledge: text for text in read_rows(data, "nq")}
+    short = [text for text in texts.values() if len(text.knowledge.split()) <= COST_WORDS]
+    batch = [_whole(text) for text in random.Random(0).sample(short, min(rows, len(short)))]
     plain = create_causal_lm(causal_lm, dtype="float32") if causal_lm and pair_by_pair else None
     costs = measure(
         _models(causal_lm, keep=False),

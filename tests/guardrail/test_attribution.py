@@ -335,6 +335,19 @@ def test_citing_word_for_word_leaves_what_a_reader_finds_in_the_sentence() -> No
     assert "does not state it word for word: " in literally.note
 
 
+def test_a_value_within_a_word_or_number_does_not_stand_there_word_for_word() -> None:
+    triples = (
+        Triple(subject="Jan Vos", property="number of children", value="3"),
+        Triple(subject="Jan Vos", property="sex or gender", value="male"),
+    )
+    told = "Jan Vos was a man who had three children by 1931 and painted female figures."
+    request = AttributionRequest("", parse(told, triples), triples)
+    (free,), _ = Attributor(None, None).attribute([request])
+    (literal,), _ = Attributor(None, None, verbatim=True).attribute([request])
+    assert cited(free.sentences[0]) == {("number of children", "3"), ("sex or gender", "male")}
+    assert cited(literal.sentences[0]) == set()
+
+
 def test_every_citation_is_one_of_the_triples_and_offsets_fit() -> None:
     answer = attribute(
         "Orazio, father of Artemisia, died in London.\n- Born: Rome, 1593\n- Father: Orazio"

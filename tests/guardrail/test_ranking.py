@@ -1,6 +1,7 @@
 """Ranking: every place has its reason."""
 
-from guardrail import ANNOTATE, BEST_OF_N, Guardrail
+from guardrail import ANNOTATE, BEST_OF_N, STRICT, Guardrail
+from guardrail.types import Action
 
 QUESTION = "Who was Ada Lovelace?"
 
@@ -26,5 +27,13 @@ def test_an_answer_that_was_not_scored_says_why(exact_guard: Guardrail) -> None:
     )
     assert ranked[0].text == "Ada Lovelace was born in London."
     assert ranked[1].reasons[0] == (
-        "rank 2 of 2: no grounded score, the answer is empty; there is nothing to check"
+        "rank 2 of 2: no grounded score, the answer is empty, or nothing but markers; there is "
+        "nothing to check"
     )
+
+
+def test_an_answer_of_markers_alone_is_no_answer(exact_guard: Guardrail) -> None:
+    for answer in ("[Ada Lovelace, occupation: mathematician]", " [NA] "):
+        checked = exact_guard.check(question=QUESTION, answer=answer, policy=STRICT)
+        assert checked.action is not Action.PASS
+        assert "nothing but markers" in checked.errors[0].message

@@ -186,7 +186,8 @@ def run(
 ) -> None:
     """Run a model on the questions and print KaLMA's Table 3, the paper's rows below ours.
 
-    A run that was stopped goes on where it stood: samples are kept in OUTPUT/samples-*.jsonl.
+    A run that was stopped goes on where it stood: samples are kept in OUTPUT/samples-*.jsonl, those
+    of regenerate with what the guardrail made of them; measure a changed one in a new OUTPUT.
     Answers go to OUTPUT/answers.jsonl in the form that score reads, the table to table.md and
     table.json. The guardrail's judge should not be the grader: a star marks rows where it is.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -115,12 +116,14 @@ class Experiment(Value):
             sample_all(
                 model, known, self.settings, store, seed=seed, generation=how, report=progress
             )
-            guards = self._guards(model, graph, how.model_copy(update={"seed": seed}))
-            if Setting.REGENERATE in self.settings:
-                regenerate_all(known, guards, store, seed=seed, report=progress)
-            rows += answers(known, self.settings, store, guards, seed=seed)
-            for guard in guards.values():
-                guard.close()
+            with ExitStack() as stack:
+                guards = {
+                    variant: stack.enter_context(guard)
+                    for variant, guard in self._guards(model, graph, how, seed).items()
+                }
+                if Setting.REGENERATE in self.settings:
+                    regenerate_all(known, guards, store, seed=seed, report=progress)
+                rows += answers(known, self.settings, store, guards, seed=seed)
         write_rows(self.output / "answers.jsonl", rows)
         result = self._result(rows, grader)
         (self.output / "table.md").write_text(result.markdown + "\n", encoding="utf-8")
@@ -128,13 +131,14 @@ class Experiment(Value):
         return result
 
     def _guards(
-        self, model: LanguageModel, graph: KnowledgeGraph, generation: GenerationSettings
+        self, model: LanguageModel, graph: KnowledgeGraph, how: GenerationSettings, seed: int
     ) -> dict[Variant, Guardrail]:
         if not any(setting.guarded for setting in self.settings):
             return {}
+        asked = ModelConfig(generation=how.model_copy(update={"seed": seed}))
         return {
             variant: Guardrail(
-                GuardrailConfig(**variant._asdict(), model=ModelConfig(generation=generation)),
+                GuardrailConfig(judge=variant.judge, citations=variant.citations, model=asked),
                 graph=graph,
                 model=model,
             )

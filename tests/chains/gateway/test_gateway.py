@@ -15,8 +15,7 @@ from contextlib import suppress
 import httpx
 import pytest
 
-from chains.gateway import GatewaySettings, create_app
-from chains.gateway.serving import keep
+from chains.gateway import GatewaySettings, create_app, serving
 from guardrail import STRICT, Guardrail, GuardrailConfig
 from guardrail.errors import ConfigError
 from tests.chains.conftest import ANSWER, CANARY, FACTS, QUESTION, TRUE_START
@@ -241,10 +240,21 @@ async def test_who_serves_is_told_once_when_the_guardrail_is_loaded(strict_guard
 def test_what_a_worker_has_loaded_is_no_longer_searched_for_garbage():
     before = gc.get_freeze_count()
     try:
-        keep()
+        serving.freeze_loaded()
         assert gc.get_freeze_count() > before
     finally:
         gc.unfreeze()
+
+
+def test_every_process_that_serves_freezes_what_it_has_loaded(monkeypatch):
+    told = []
+    monkeypatch.setattr(serving, "create_app", lambda *_, **options: told.append(options))
+    monkeypatch.setattr(serving.uvicorn, "run", lambda *_, **__: None)
+    config = GuardrailConfig(judge="none", graph={"location": "none"})
+    serving.run(config, upstream=None, host="127.0.0.1", port=0)
+    monkeypatch.setenv(serving.CONFIG_VARIABLE, config.model_dump_json())
+    serving.worker_app()
+    assert [one["on_loaded"] for one in told] == [serving.freeze_loaded] * 2
 
 
 @pytest.mark.timeout(300)
