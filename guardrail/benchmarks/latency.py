@@ -94,6 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--judge", default="onnx")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the program does
     with Guardrail(GuardrailConfig(judge=options.judge)) as guard:
         report = measure_latency(guard, rows=options.rows, seed=options.seed)
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
