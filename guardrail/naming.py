@@ -59,6 +59,8 @@ QUALIFIER = re.compile(r"\s*\([^()]*\)\s*$")
 BIRTH = frozenset({"date of birth", "birth date", "birth year", "born"})
 DEATH = frozenset({"date of death", "death date", "death year", "died"})
 NUMERAL = re.compile(r"[A-Z]|[IVXL]+")
+CURRENCY = re.compile(r"([$€£¥₹])\s?(?=\d)")
+NO_SIGNS: Mapping[int, str] = {}
 LIFETIME = re.compile(
     r"\(([^()]{0,60}?\d[^()]{0,60}?)\s*(?:[–—-]|\bto\b)\s*([^()]{0,60}?\d[^()]{0,20})\)"
 )
@@ -75,6 +77,7 @@ class SentenceTokens(NamedTuple):
         negated: Whether a negation stands in it.
         birth: Where a life span in brackets, ``(1593 – 1656)``, gives the birth.
         death: Where it gives the death.
+        signs: Signs of currencies by the place of the number behind them.
     """
 
     tokens: tuple[Token, ...]
@@ -84,6 +87,7 @@ class SentenceTokens(NamedTuple):
     negated: bool
     birth: Span | None = None
     death: Span | None = None
+    signs: Mapping[int, str] = NO_SIGNS
 
     def lifetime(self, words: str) -> Span | None:
         """Where a life span in brackets gives the date that a property, in plain words, asks."""
@@ -113,6 +117,7 @@ class SentenceTokens(NamedTuple):
             negated,
             birth,
             death,
+            {offset + sign.end(): sign.group(1) for sign in CURRENCY.finditer(text)},
         )
 
 

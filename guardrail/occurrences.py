@@ -19,6 +19,7 @@ from guardrail.naming import (
     numeral,
     runs,
 )
+from guardrail.quantities import Quantity, find_quantity, quantity_of
 from guardrail.types import Triple
 from guardrail.values import (
     Agreement,
@@ -26,8 +27,6 @@ from guardrail.values import (
     Token,
     agreement,
     find_dates,
-    number_of,
-    same_number,
     word_set,
 )
 from guardrail.vocabulary import (
@@ -43,7 +42,6 @@ from guardrail.vocabulary import (
 
 __all__ = ["find_value", "in_institution", "in_title", "inside", "names_value", "within"]
 
-ABOUT = word_set("about around approximately nearly almost over circa roughly some ca c")
 YES = frozenset({"yes", "true"})
 NO = frozenset({"no", "false"})
 
@@ -80,12 +78,18 @@ def find_value(
         dated = _find_date(sentence, value.date, triple.value)
         if dated[1] or value.number is None:
             return dated
-        return _find_number(sentence, value.number)
+        return *find_quantity(sentence, Quantity(value.number, None), bare=True), None
     word = triple.value.strip().lower()
     if word in YES or word in NO:
         return _find_truth(sentence, triple, word in YES)
     if not value.tokens:
         return 0.0, (), None
+    quantity = quantity_of(triple.value)
+    if value.number is not None:
+        held = quantity or Quantity(value.number, None)
+        return *find_quantity(sentence, held, bare=True), None
+    if quantity is not None:
+        return *find_quantity(sentence, quantity, bare=False), None
     named = runs(sentence, value.tokens) or initials(sentence, value.tokens)
     if not named and is_tie(triple.property):
         named = middle_aside(sentence, value.tokens)
@@ -102,8 +106,6 @@ def find_value(
     if whole:
         # Told as a place here, a country may be told as a nationality there.
         return 1.0, whole + form if is_nationality(triple.property) else whole, None
-    if value.number is not None:
-        return _find_number(sentence, value.number)
     if form:
         return 1.0, form, None
     taken = (*subject_spans, *others)
@@ -265,22 +267,6 @@ def _find_date(
             if place and sentence.tokens[place - 1].folded in BEFORE_YEARS:
                 token = sentence.tokens[place]
                 return 1.0, ((token.start, token.end),), None
-    return 0.0, (), None
-
-
-def _find_number(
-    sentence: SentenceTokens, held: float
-) -> tuple[float, tuple[Span, ...], Date | None]:
-    for place, token in enumerate(sentence.tokens):
-        for length in (3, 2, 1):
-            run = sentence.tokens[place : place + length]
-            told = number_of(run)
-            if told is None:
-                continue
-            before = sentence.tokens[max(0, place - 2) : place]
-            about = any(word.folded in ABOUT for word in before)
-            if same_number(told, held, about=about):
-                return 1.0, ((token.start, run[-1].end),), None
     return 0.0, (), None
 
 
