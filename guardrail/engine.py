@@ -350,6 +350,11 @@ class Engine:
 
     # --- retrieve ------------------------------------------------------------------------
 
+    @property
+    def reads_answers(self) -> bool:
+        """Whether evidence is found by the names of an answer too; a retriever gets questions."""
+        return self._retriever is None
+
     async def knowledge(self, question: str) -> Knowledge:
         """What the graph, or the retriever, has on a question."""
         with stage("retrieve"):

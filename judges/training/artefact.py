@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 from tokenizers import Tokenizer
 
-from judges.onnx import JudgeCard
+from judges.onnx import HEADS, JudgeCard
 from judges.optimise import write_cross_encoder
 from judges.training.calibrate import fit_temperature
 from judges.training.card import write_card
 from judges.training.evaluate import Measured, breakdown, logits, measure, table
-from judges.training.model import HEADS, CrossEncoder
+from judges.training.model import CrossEncoder
 from judges.training.rows import NO_LABEL, Row, held_out
 
 __all__ = ["calibration_rows", "write_judge", "write_model"]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from judges.training.model import HEADS
+from judges.onnx import HEADS
 from judges.training.rows import Row
 
 __all__ = ["Batch", "EncodedRows", "batches_by_length", "encode_rows", "load_tokenizer"]

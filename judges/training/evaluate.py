@@ -13,10 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from judges.onnx import JudgeCard
+from judges.onnx import HEADS, JudgeCard
 from judges.session import OnnxTextModel, Segments
 from judges.training.calibrate import expected_calibration_error, softmax
-from judges.training.model import HEADS
 from judges.training.rows import NO_LABEL, Row
 
 __all__ = ["Measured", "breakdown", "logits", "main", "measure", "table"]

@@ -27,14 +27,14 @@ from torch import Tensor, nn
 
 from guardrail.benchmarks.caqa.sources import assemble
 from judges.base import AttributionItem
-from judges.onnx import SHIPPED, SPECIAL_TOKENS, OnnxJudge
+from judges.onnx import HEADS, SHIPPED, SPECIAL_TOKENS, OnnxJudge
 from judges.session import OnnxTextModel, Segments
 from judges.training.artefact import write_model
 from judges.training.calibrate import fit_temperature
 from judges.training.caqa_rows import caqa_rows
 from judges.training.data import load_nli
 from judges.training.graph_pairs import graph_rows
-from judges.training.model import HEADS, CrossEncoder, load_judge
+from judges.training.model import CrossEncoder, load_judge
 from judges.training.passage_pairs import passage_rows
 from judges.training.rows import Row, held_out
 from judges.training.sentence_pairs import load_dart, load_tekgen

@@ -16,17 +16,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from judges.onnx import JudgeCard
+from judges.onnx import HEADS, JudgeCard
 from judges.optimise import read_cross_encoder, read_sizes
 
-__all__ = ["HEADS", "CrossEncoder", "EncoderConfig", "MaskBank", "load_judge", "load_pretrained"]
-
-HEADS: Mapping[str, tuple[str, ...]] = {
-    "nli": ("entailment", "neutral", "contradiction"),
-    "attribution": ("supportive", "partially_supportive", "contradictory", "irrelevant"),
-    "complexity": ("single", "union", "intersection", "concatenation"),
-}
-"""Labels of each head, in the order of its logits."""
+__all__ = ["CrossEncoder", "EncoderConfig", "MaskBank", "load_judge", "load_pretrained"]
 
 
 @dataclass(frozen=True, kw_only=True)

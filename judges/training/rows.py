@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from judges.training.model import HEADS
+from judges.onnx import HEADS
 
 __all__ = ["NO_LABEL", "Row", "held_out", "nli_row", "without_overlap"]
 

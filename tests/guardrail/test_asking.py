@@ -112,3 +112,14 @@ def test_a_model_that_fails_or_hangs_is_told_and_bounded(
 def test_an_empty_question_is_an_error(asking: Guardrail) -> None:
     with pytest.raises(InputError, match="empty"):
         asking.ask(question=" ")
+
+
+def test_an_answer_about_somebody_else_is_judged_as_check_judges_it(
+    asking: Guardrail, endpoint: Endpoint
+) -> None:
+    told = "Ada Lovelace was a mathematician. She was born in London."
+    says(endpoint, told)
+    asked = asking.ask(question=QUESTION)
+    checked = asking.check(question=QUESTION, answer=told)
+    assert "Q7259, occupation: mathematician" in asked.marked
+    assert asked.marked == checked.marked
