@@ -27,6 +27,9 @@ SUBJECTS: Final = CLAUSAL_SUBJECTS | {"expl"}
 CLAUSES: Final = frozenset({"ROOT", "conj", "relcl", "advcl", "ccomp", "acl"})
 """How the verb of a clause hangs in its sentence."""
 
+LISTED: Final = COMPLEMENTS | {"dobj"}
+"""What a predicate may tell several of: *a painter and a poet*, *the organ and the violin*."""
+
 
 def predicates_of(doc: Doc, start: int, end: int) -> tuple[tuple[Span, ...], ...]:
     """The predicates of one sentence: for each the places of its words.
@@ -80,7 +83,7 @@ def _states(token: ParsedToken) -> bool:
     first = token
     while first.dep_ == "conj":
         first = first.head
-    return first.dep_ == "appos" or (first is not token and first.dep_ in COMPLEMENTS)
+    return first.dep_ == "appos" or (first is not token and first.dep_ in LISTED)
 
 
 def with_bare(

@@ -34,6 +34,10 @@ def test_one_more_thing_that_somebody_is_stands_alone() -> None:
     assert "dancer" in words("She was a writer and dancer.")
 
 
+def test_one_more_thing_that_somebody_does_stands_alone() -> None:
+    assert "the violin" in words("He played the organ and the violin")
+
+
 def test_blank_text_has_none() -> None:
     assert words(" ") == []
 
