@@ -169,7 +169,7 @@ class EvidenceIndex:
             if match is not None:
                 found.append(match)
         found = _with_links(found, subject.told)
-        if named or (pronoun and topic in self.subjects):
+        if named or (pronoun and topic is not None):
             return found
         return [
             match._replace(subject="open")

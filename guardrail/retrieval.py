@@ -42,7 +42,8 @@ class Knowledge(NamedTuple):
     Attributes:
         entities: The linked entities, those of the question first.
         evidence: Triples and passages, without repeats.
-        asked: Label of the first entity that the question names, none of those reached from it.
+        asked: Label of the first entity that the question names, none of those reached from it; or
+            the name, where the graph knows it only as a value of others' facts.
         subgraphs: The neighbourhoods behind the evidence, for the prompt.
         left_out: Number of triples and passages beyond the limit, which are not in ``evidence``.
         wider: Names of the places that hold a triple's value, by its id, nearest first.
@@ -114,7 +115,7 @@ class GraphRetriever:
                 Knowledge(
                     tuple(entities),
                     evidence,
-                    next((one.entity.label for one in asked if _named(one)), None),
+                    next((name for one in asked if (name := _asked(one))), None),
                     near,
                     left_out,
                 )
@@ -133,8 +134,11 @@ class GraphRetriever:
         return subgraph.triples + (subgraph.incoming if self._settings.incoming else ())
 
 
-def _named(link: LinkedEntity) -> bool:
-    return not link.matched.startswith(REACHED)
+def _asked(link: LinkedEntity) -> str | None:
+    """Whom a question names: an entity, or a name that is only a value of others' facts."""
+    if link.matched.startswith("value:"):
+        return link.mention.text
+    return None if link.matched.startswith(REACHED) else link.entity.label
 
 
 def given(evidence: Sequence[Evidence], limit: int) -> Knowledge:
