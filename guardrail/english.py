@@ -6,14 +6,17 @@ import re
 
 __all__ = ["in_english"]
 
-ENGLISH_SHARE = 0.1
-"""Running English has at least this share of its commonest words."""
+ENGLISH_SHARE = 0.16
+"""Of the words of running English that are written small, at least this share are common ones."""
 
 ENGLISH_WORDS = frozenset(
     (
         "the", "of", "and", "to", "in", "a", "is", "that", "for", "it", "was", "as", "with", "be",
         "by", "on", "not", "he", "his", "but", "at", "are", "this", "have", "from", "or", "had",
-        "an", "they", "which", "you", "your", "i", "we", "she", "her", "its", "has", "were",
+        "an", "they", "which", "you", "your", "i", "we", "she", "her", "its", "has", "were", "me",
+        "my", "us", "our", "their", "him", "them", "if", "or", "so", "who", "what", "when", "where",
+        "how", "can", "will", "would", "do", "does", "did", "been", "there", "these", "those", "no",
+        "more", "about", "than", "into", "after", "before", "also", "know", "let", "need", "you're",
     )
 )  # fmt: skip
 MIN_WORDS = 8
@@ -23,8 +26,11 @@ _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 
 
 def in_english(text: str) -> bool:
-    """Tell running English by its commonest words; a text of a few words passes for English."""
-    words = [word.lower() for word in _WORD.findall(text)]
+    """Tell running English by its commonest words; a text of a few words passes for English.
+
+    Names and numbers are of no language, and so is a list of them.
+    """
+    words = [word for word in _WORD.findall(text) if word[0].islower()]
     if len(words) < MIN_WORDS:
         return True
     return sum(word in ENGLISH_WORDS for word in words) >= ENGLISH_SHARE * len(words)

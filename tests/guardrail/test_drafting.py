@@ -23,9 +23,9 @@ def drafts(answer: str) -> tuple[list[Draft], float]:
     (doc,) = parsed([answer])
     spent = []
     for _ in range(3):
-        start = time.perf_counter()
+        start = time.thread_time()
         found = drafts_of(0, request, doc)
-        spent.append(time.perf_counter() - start)
+        spent.append(time.thread_time() - start)
     return found, min(spent)
 
 
