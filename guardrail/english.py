@@ -9,13 +9,14 @@ __all__ = ["in_english"]
 ENGLISH_SHARE = 0.16
 """Of the words of running English that are written small, at least this share are common ones."""
 
+# Without those that other languages write as well: in, no, do.
 ENGLISH_WORDS = frozenset(
     (
-        "the", "of", "and", "to", "in", "a", "is", "that", "for", "it", "was", "as", "with", "be",
-        "by", "on", "not", "he", "his", "but", "at", "are", "this", "have", "from", "or", "had",
+        "the", "of", "and", "to", "a", "is", "that", "for", "it", "was", "as", "with", "be",
+        "by", "on", "not", "he", "his", "but", "at", "are", "this", "have", "from", "had",
         "an", "they", "which", "you", "your", "i", "we", "she", "her", "its", "has", "were", "me",
-        "my", "us", "our", "their", "him", "them", "if", "or", "so", "who", "what", "when", "where",
-        "how", "can", "will", "would", "do", "does", "did", "been", "there", "these", "those", "no",
+        "my", "us", "our", "their", "him", "them", "if", "or", "who", "what", "when", "where",
+        "how", "can", "will", "would", "does", "did", "been", "there", "these", "those", "no",
         "more", "about", "than", "into", "after", "before", "also", "know", "let", "need", "you're",
     )
 )  # fmt: skip
