@@ -14,9 +14,9 @@ ENGLISH_WORDS = frozenset(
     (
         "the", "of", "and", "to", "a", "is", "that", "for", "it", "was", "as", "with", "be",
         "by", "on", "not", "he", "his", "but", "at", "are", "this", "have", "from", "had",
-        "an", "they", "which", "you", "your", "i", "we", "she", "her", "its", "has", "were", "me",
-        "my", "us", "our", "their", "him", "them", "if", "or", "who", "what", "when", "where",
-        "how", "can", "will", "would", "does", "did", "been", "there", "these", "those", "no",
+        "an", "they", "which", "you", "your", "i", "we", "she", "her", "its", "has", "were",
+        "my", "us", "our", "their", "him", "them", "if", "who", "what", "when", "where",
+        "how", "can", "will", "would", "does", "did", "been", "there", "these", "those",
         "more", "about", "than", "into", "after", "before", "also", "know", "let", "need", "you're",
     )
 )  # fmt: skip
