@@ -180,6 +180,7 @@ class Attributor:
             kept,
             scores,
             self._limits,
+            draft.subject.doubtful,
         )
         left = leftovers(draft.phrases, kept, draft.tokens, draft.subject.topic)
         left = with_bare(left, draft.doc, draft.stretch, draft.phrases, kept)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from guardrail.directions import end_of
@@ -48,22 +48,48 @@ def conflicts(
     kept: Sequence[Match],
     scores: Mapping[int, NLIScores],
     limits: Thresholds,
+    doubtful: int | None = None,
 ) -> list[Conflict]:
     """Phrases that deny a triple, or tell another value for its subject and property than it holds.
 
     A value that is denied conflicts by itself, so long as the sentence tells nothing else that the
     denial may be about: who *was not born in Rome in 1596* may be from there. A date beside its
     property's word conflicts by itself. A name or number does so only where the judge finds a
-    contradiction as well: a town may lie in the region that the graph names.
+    contradiction as well: a town may lie in the region that the graph names. Nothing conflicts
+    through a pronoun that may mean somebody else.
+
+    Args:
+        tokens: The sentence, prepared.
+        phrases: Its factual phrases.
+        matches: The triples found in it.
+        kept: Those that it states.
+        scores: The judge's word on triples, by their place in the evidence.
+        limits: The thresholds.
+        doubtful: Where a pronoun stands in it that may mean one of several persons.
     """
+    return [
+        clash
+        for match, clash in _told_against(tokens, phrases, matches, kept, scores, limits)
+        if not _through(match, clash.start, doubtful)
+    ]
+
+
+def _told_against(
+    tokens: SentenceTokens,
+    phrases: Sequence[Phrase],
+    matches: Sequence[Match],
+    kept: Sequence[Match],
+    scores: Mapping[int, NLIScores],
+    limits: Thresholds,
+) -> Iterator[tuple[Match, Conflict]]:
+    """Yield what conflicts with which match, whoever a pronoun means."""
     stated = {(match.triple.subject, match.triple.property) for match in kept}
     held_values = Counter((match.triple.subject, match.triple.property) for match in matches)
     used = [span for match in kept for span in match.value_spans]
-    found: list[Conflict] = []
     for match in matches:
         triple = match.triple
         if match.denied and _denies(match, phrases, (triple.subject, triple.property) in stated):
-            found.append(Conflict(triple, *match.denied[0]))
+            yield match, Conflict(triple, *match.denied[0])
         if (
             match.value_share > 0.0
             or match.subject not in ("explicit", "antecedent")
@@ -81,7 +107,7 @@ def conflicts(
                 if agreement(date, held) is Agreement.CONFLICT and not touches(
                     (date.start, date.end), used
                 ):
-                    found.append(Conflict(triple, date.start, date.end))
+                    yield match, Conflict(triple, date.start, date.end)
             continue
         if score is None or score.contradiction < limits.contradiction:
             continue
@@ -97,7 +123,7 @@ def conflicts(
         taken = [*used, *match.subject_spans, *match.wider, *_other_ties(match, matches)]
         others = [one for one in after if not touches((one.start, one.end), taken)]
         if others:
-            found.append(Conflict(triple, others[0].start, others[0].end))
+            yield match, Conflict(triple, others[0].start, others[0].end)
         elif (
             score.contradiction >= limits.contradiction_alone
             and told
@@ -106,8 +132,14 @@ def conflicts(
             and not _tells_cause(triple.property)
             and not any(map(_is_site, (triple.value, *(phrase.text for phrase in phrases))))
         ):
-            found.append(Conflict(triple, told[0][0], told[0][1]))
-    return found
+            yield match, Conflict(triple, told[0][0], told[0][1])
+
+
+def _through(match: Match, start: int, doubtful: int | None) -> bool:
+    """Whether what stands at a place is told of a match's subject by a doubtful pronoun alone."""
+    if doubtful is None or match.subject == "antecedent":
+        return doubtful is not None
+    return doubtful <= start and all(end <= doubtful for _, end in match.subject_spans)
 
 
 def _denies(match: Match, phrases: Sequence[Phrase], stated: bool) -> bool:

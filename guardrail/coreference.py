@@ -2,7 +2,9 @@
 
 Biographies name their subject once and go on with "she" and "his". The tracing is cheap and
 visible: the last entity named as a sentence's subject, checked against the gender that the
-evidence tells; nobody where the last subject is another person or one of several.
+evidence tells; nobody where the last subject is another person or one of several. Where a pronoun
+may as well mean somebody told beside that subject, the sentence may be borne out by facts of
+either and contradicts neither.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.descriptions import Description, Kin, described, other_than_subject
+from guardrail.mentions import persons_of, unnamed_in
 from guardrail.naming import NO_NAMES, SentenceTokens, Span, named_in
 from guardrail.sentences import Stretch
 from guardrail.types import Triple
@@ -44,7 +47,9 @@ class Subject(NamedTuple):
         owner: Label of the entity that a pronoun stands for beside a named subject, as in *Bruno
             was her father*.
         told: The persons that the sentence tells by their relation, as in *her father was born*.
-        unfit: Labels of entities that no pronoun of the sentence can stand for, by their gender.
+        unfit: Labels of entities that no pronoun of the sentence can stand for, by their gender, or
+            because it stands for one of a few others.
+        doubtful: Where a pronoun stands that may mean one of several persons.
     """
 
     topic: str | None
@@ -54,6 +59,7 @@ class Subject(NamedTuple):
     owner: str | None = None
     told: tuple[Description, ...] = ()
     unfit: frozenset[str] = frozenset()
+    doubtful: int | None = None
 
 
 def _genders(triples: Sequence[Triple]) -> dict[str, str]:
@@ -97,8 +103,9 @@ def subjects_of(
     traced = []
     for stretch, sentence in zip(stretches, tokens, strict=True):
         named = named_in(sentence, tracing.subjects, names)
+        persons = named_in(sentence, tracing.persons, names)
         parsed = doc.char_span(stretch.start, stretch.end, alignment_mode="contract")
-        traced.append(tracing.next(stretch, parsed, named, known_words, values))
+        traced.append(tracing.next(stretch, parsed, named, persons, known_words, values))
     return traced
 
 
@@ -112,6 +119,7 @@ class _Tracing:
 
     def __init__(self, triples: Sequence[Triple], asked: str | None) -> None:
         self.subjects = list(dict.fromkeys(triple.subject for triple in triples))
+        self.persons = persons_of(triples)
         self._sexes = _genders(triples)
         self._kin = Kin(triples, self._sexes)
         self._main = asked or (self.subjects[0] if len(self.subjects) == 1 else None)
@@ -127,12 +135,16 @@ class _Tracing:
             for sex in ("male", "female")
         }
         self._another: str | None = None  # gender of a person whom the evidence does not know
+        self._heard: dict[str, str] = {}  # gender by the pronouns of the answer
+        self._beside: list[str] = []  # who was told beside the topic
+        self._unnamed: frozenset[str] = frozenset()  # genders of others told so, without a fact
 
     def next(
         self,
         stretch: Stretch,
         parsed: ParsedSpan | None,
         named: Mapping[str, tuple[Span, ...]],
+        persons: Mapping[str, tuple[Span, ...]],
         known_words: frozenset[str],
         values: frozenset[str],
     ) -> Subject:
@@ -146,6 +158,8 @@ class _Tracing:
             pronoun is None or named[first][0][0] - stretch.start < pronoun.start()
         )
         topic = first if leads else before
+        place = stretch.start + pronoun.start() if pronoun is not None else 0
+        several = self._several(before, sex, persons if leads else None, place)
         stranger = None
         if parsed is not None and not leads and pronoun is None:
             stranger = _foreign(parsed, known_words, values)
@@ -154,17 +168,25 @@ class _Tracing:
             other = other_than_subject(parsed)
             if other is not None and GENDER.get(other.lower_) == sex:
                 owner = before
-        told = self._described(parsed, named, topic, owner)
+        doubted = several is not None
+        told = () if doubted and not leads else self._described(parsed, named, topic, owner)
         unfit = self._unfit[sex] if sex else frozenset()
+        if several and not leads:
+            unfit = frozenset(self.subjects) - several
         resolved = _resolve(stretch, pronoun, owner or topic, leads and not owner, bool(stranger))
+        if several and not leads:
+            resolved = stretch.text
         if told and not owner:
             resolved = _without_description(stretch, told[0], pronoun, resolved)
+        if sex is not None and topic is not None and not (leads or doubted):
+            self._heard.setdefault(topic, sex)
+        self._notice(parsed, persons, told, topic, leads=leads, doubted=doubted)
         self._remember(order, told, topic, stranger, leads or pronoun is not None)
         if leads and len(order) > 1 and self._together(stretch, named, order):
             self._current = None
-        return Subject(
-            topic, resolved, bool(stranger), sex is not None and not leads, owner, told, unfit
-        )
+        stands = sex is not None and not leads and not several
+        at = place if doubted else None
+        return Subject(topic, resolved, bool(stranger), stands, owner, told, unfit, at)
 
     def _antecedent(self, sex: str | None) -> str | None:
         """Whom a pronoun of a gender, or an unnamed subject, stands for; None where it is open."""
@@ -172,7 +194,17 @@ class _Tracing:
             return self._current
         if self._another in (sex, "unknown"):
             return None
-        if self._current is None or self._sexes.get(self._current, sex) == sex:
+        found = self._by_gender(sex)
+        if found is not None and found == self._current:
+            return found
+        others = [one for one in self._beside if one != found and self._fits(one, sex)]
+        if found is None and self._current is not None and len(others) == 1:
+            return others[0]  # *Anna married Carl. He*: so Anna is known to be no man
+        return None if others else found
+
+    def _by_gender(self, sex: str) -> str | None:
+        """Who was spoken of last, or named last, or is known alone, of a gender."""
+        if self._current is None or self._fits(self._current, sex):
             return self._current
         if sex in self._latest:
             return self._latest[sex]
@@ -180,6 +212,62 @@ class _Tracing:
             return self._main
         fitting = self._fitting[sex]
         return fitting[0] if len(fitting) == 1 else None
+
+    def _fits(self, label: str, sex: str) -> bool:
+        """Whether a pronoun of a gender may stand for an entity."""
+        return self._sexes.get(label, self._heard.get(label, sex)) == sex
+
+    def _several(
+        self,
+        antecedent: str | None,
+        sex: str | None,
+        ahead: Mapping[str, tuple[Span, ...]] | None,
+        place: int,
+    ) -> frozenset[str] | None:
+        """Of which entities a pronoun may mean any; None where it can mean but one.
+
+        Args:
+            antecedent: For whom it would stand by what was told before.
+            sex: Its gender.
+            ahead: The persons whom its own sentence names, where it begins with a name.
+            place: Where the pronoun stands.
+
+        Returns:
+            An empty set where it may mean somebody of whom the evidence knows nothing.
+        """
+        if sex is None:
+            return None
+        if ahead is not None:
+            known = [one for one, spans in ahead.items() if spans[0][0] < place]
+            fitting = frozenset(one for one in known if self._fits(one, sex))
+            return fitting if len(fitting) > 1 else None
+        if antecedent is None:
+            return None
+        others = frozenset(one for one in self._beside if self._fits(one, sex)) - {antecedent}
+        if others:
+            return others | {antecedent}
+        return None if self._unnamed.isdisjoint((sex, "unknown")) else frozenset()
+
+    def _notice(
+        self,
+        parsed: ParsedSpan | None,
+        persons: Mapping[str, tuple[Span, ...]],
+        told: Sequence[Description],
+        topic: str | None,
+        *,
+        leads: bool,
+        doubted: bool,
+    ) -> None:
+        """Keep in mind who else than its topic a sentence tells of."""
+        unnamed = frozenset[str]() if parsed is None else unnamed_in(parsed, persons, told)
+        mentioned = [*persons, *(one.label for one in told)]
+        if not leads and (doubted or not mentioned):
+            mentioned += self._beside
+            unnamed |= self._unnamed
+        if not leads and self._current is not None and self._current != topic:
+            mentioned.append(self._current)  # who was the topic before
+        self._beside = [one for one in dict.fromkeys(mentioned) if one != topic]
+        self._unnamed = unnamed
 
     def _described(
         self,
