@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from guardrail.directions import end_of
+from guardrail.holding import COMPARING
 from guardrail.matching import Match
 from guardrail.naming import SentenceTokens, Span
 from guardrail.phrases import Phrase, PhraseKind
 from guardrail.support import Thresholds, attached_dates, is_name, touches
 from guardrail.types import NLIScores, Triple
-from guardrail.values import Agreement, agreement, parse_date, stem, word_set
+from guardrail.values import Agreement, Date, agreement, parse_date, stem, word_set
 from guardrail.vocabulary import cues, describes_entity, is_functional, is_tie, property_words
 
 __all__ = ["Conflict", "conflicts"]
@@ -31,6 +33,15 @@ SITES = word_set(
     "stadium station street studio terrace tower university villa ward"
 )
 """Words for buildings, streets and grounds in the names of places."""
+
+ROUGHLY = COMPARING - {"from"} | word_set("c ca")
+"""Words before a date that is not told as the very one."""
+
+ROUGH_YEARS = 10
+"""Years by which a date told roughly may be off: prose rounds them to tens."""
+
+JOINING = word_set("and or to")
+"""Words between two dates of which the first begins a range, or either may be meant."""
 
 
 class Conflict(NamedTuple):
@@ -104,8 +115,10 @@ def _told_against(
             continue
         if held is not None:
             for date in attached_dates(tokens, match, matches):
-                if agreement(date, held) is Agreement.CONFLICT and not touches(
-                    (date.start, date.end), used
+                if (
+                    agreement(date, held) is Agreement.CONFLICT
+                    and not touches((date.start, date.end), used)
+                    and not _may_hold(tokens, date, held)
                 ):
                     yield match, Conflict(triple, date.start, date.end)
             continue
@@ -140,6 +153,32 @@ def _through(match: Match, start: int, doubtful: int | None) -> bool:
     if doubtful is None or match.subject == "antecedent":
         return doubtful is not None
     return doubtful <= start and all(end <= doubtful for _, end in match.subject_spans)
+
+
+def _may_hold(tokens: SentenceTokens, told: Date, held: Date) -> bool:
+    """Whether a date is told so roughly, or as an end of a range, that another may be the one.
+
+    So it is in *around 1868*, *no later than 1870*, *between 1860 and 1870* and *1866 or 1867*.
+    """
+    before = [one.folded for one in tokens.tokens if one.end <= told.start]
+    if not ROUGHLY.isdisjoint(before[-2:]) and abs(told.year - held.year) <= ROUGH_YEARS:
+        return True
+    return any(
+        first.year <= held.year < second.year + second.span and _joined(tokens, first, second)
+        for first, second in pairwise(tokens.dates)
+        if told in (first, second)
+    )
+
+
+def _joined(tokens: SentenceTokens, first: Date, second: Date) -> bool:
+    """Whether nothing but *and*, *or* or *to* parts two dates; *and* only behind *between*."""
+    between = [one.folded for one in tokens.tokens if first.end <= one.start < second.start]
+    before = [one.folded for one in tokens.tokens if one.end <= first.start][-1:]
+    return (
+        len(between) == 1
+        and not JOINING.isdisjoint(between)
+        and (between != ["and"] or before == ["between"])
+    )
 
 
 def _denies(match: Match, phrases: Sequence[Phrase], stated: bool) -> bool:

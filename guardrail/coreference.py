@@ -169,7 +169,7 @@ class _Tracing:
             if other is not None and GENDER.get(other.lower_) == sex:
                 owner = before
         doubted = several is not None
-        told = () if doubted and not leads else self._described(parsed, named, topic, owner)
+        told = () if several and not leads else self._described(parsed, named, topic, owner)
         unfit = self._unfit[sex] if sex else frozenset()
         if several and not leads:
             unfit = frozenset(self.subjects) - several
@@ -233,7 +233,7 @@ class _Tracing:
             place: Where the pronoun stands.
 
         Returns:
-            An empty set where it may mean somebody of whom the evidence knows nothing.
+            An empty set where it may mean somebody besides of whom the evidence has no fact.
         """
         if sex is None:
             return None
@@ -244,9 +244,10 @@ class _Tracing:
         if antecedent is None:
             return None
         others = frozenset(one for one in self._beside if self._fits(one, sex)) - {antecedent}
-        if others:
+        if others.intersection(self.subjects):
             return others | {antecedent}
-        return None if self._unnamed.isdisjoint((sex, "unknown")) else frozenset()
+        certain = not others and self._unnamed.isdisjoint((sex, "unknown"))
+        return None if certain else frozenset()
 
     def _notice(
         self,

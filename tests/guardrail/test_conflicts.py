@@ -59,3 +59,27 @@ def test_what_is_shown_as_wrong_is_the_value_and_not_the_word_of_its_property() 
         ("opera", SpanKind.NA),
     ]
     assert one.na
+
+
+@pytest.mark.parametrize(
+    ("told", "contradicted"),
+    [
+        ("between 1590 and 1600", []),
+        ("between 1560 and 1570", ["1560", "1570"]),
+        ("around 1594", []),
+        ("in about 1595", []),
+        ("c. 1594", []),
+        ("roughly in 1595", []),
+        ("no later than 1595", []),
+        ("in 1592 or 1594", []),
+        ("around 1700", ["1700"]),
+        ("in 1594", ["1594"]),
+    ],
+)
+def test_a_date_told_roughly_or_as_a_range_contradicts_none_near(
+    told: str, contradicted: list[str]
+) -> None:
+    triples = (Triple(subject=ARTEMISIA, property="date of birth", value="1593-07-08"),)
+    (one,) = attribute(f"Artemisia Gentileschi was born {told}.", triples, Denying()).sentences
+    found = [span.text for span in one.spans if span.kind is SpanKind.CONTRADICTED]
+    assert found == contradicted
