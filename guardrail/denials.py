@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from guardrail.qualifiers import is_mock, is_set_aside
 from guardrail.syntax import COMPLEMENTS, SUBJECTS
 from guardrail.values import fold, stem, word_set
-from guardrail.vocabulary import cues, inverse_cues, is_personal, is_tie
+from guardrail.vocabulary import cues, describes_entity, inverse_cues, is_personal, is_tie
 
 if TYPE_CHECKING:
     from spacy.tokens import Token as ParsedToken
@@ -25,6 +26,9 @@ BUT = word_set("only just merely simply until till")
 
 NOBODY = word_set("nobody none nothing neither no")
 """Subjects, and words before a subject, that deny what is said of it."""
+
+CONTRASTING = word_set(", ; ( – — and but")
+"""What stands before a *not* that denies a name alone: *is Paris, not Berlin*."""
 
 COORDINATED = word_set("neither nor")
 
@@ -105,6 +109,8 @@ def stance(token: ParsedToken, label: str) -> Stance:
     personal = is_personal(label) or is_tie(label)
     denied = _negated(token, label)
     predicate = _predicate(token)
+    if describes_entity(label) and is_mock(token):
+        return Stance.OPEN
     if predicate is None:
         return Stance.DENIED if denied else Stance.STATED
     if _undone(token, predicate, label):
@@ -169,8 +175,12 @@ def _negated(token: ParsedToken, label: str) -> bool:
     words = cues(label) | inverse_cues(label)
     personal = is_personal(label) or is_tie(label)
     first = token.left_edge.i
-    if personal and token.pos_ == "PROPN" and first and token.doc[first - 1].lower_ == "not":
-        return True  # born in Pisa, *not Rome*
+    if token.pos_ == "PROPN" and first and token.doc[first - 1].lower_ == "not":
+        contrast = first > 1 and token.doc[first - 2].lower_ in CONTRASTING
+        if personal or contrast:
+            return True  # born in Pisa, *not Rome*
+    if is_set_aside(token):
+        return True
     path: list[ParsedToken] = []
     for one in (token, *token.ancestors):
         path.append(one)

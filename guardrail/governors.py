@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from guardrail.matching import Match
+from guardrail.objects import object_of_another
+from guardrail.qualifiers import is_outside
 from guardrail.syntax import possessors
 from guardrail.values import fold, stem, word_set
 from guardrail.vocabulary import (
@@ -19,6 +21,7 @@ from guardrail.vocabulary import (
     inverse_cues,
     is_event,
     is_nationality,
+    is_place,
     is_related,
     is_tie,
 )
@@ -56,6 +59,8 @@ def governed_otherwise(token: ParsedToken, match: Match) -> bool:
     words = cues(label)
     if any(child.dep_ == "relcl" and stem(fold(child.text)) in words for child in token.children):
         return False
+    if object_of_another(token, match) or (is_place(label) and is_outside(token)):
+        return True
     if is_tie(label) and _of_other_tie(token, words | inverse_cues(label)):
         return True
     if is_nationality(label) and token.dep_ == "dobj" and token.pos_ == "PROPN":
