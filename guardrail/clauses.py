@@ -11,14 +11,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from guardrail.bearers import is_of_whose, is_titled_otherwise, of_other_gender
 from guardrail.clause_subjects import Clause, Clauses
 from guardrail.coreference import Subject
 from guardrail.denials import Stance, stance
 from guardrail.governors import LIFE, governed_otherwise, of_another
 from guardrail.matching import Match
 from guardrail.naming import Span
+from guardrail.objects import POSTS
 from guardrail.syntax import RELATIVE, SUBJECTS
-from guardrail.values import fold, stem, tokenise, word_set
+from guardrail.values import fold, stem, tokenise
 from guardrail.vocabulary import (
     STOP_WORDS,
     cues,
@@ -43,9 +45,6 @@ BESIDE = frozenset({"appos", "relcl", "acl"})
 MODIFIERS = frozenset({"amod", "compound", "nmod"})
 """How a word hangs on the noun that it specifies."""
 
-POSTS = word_set("post role position office title rank job work career name status dignity")
-"""Nouns that say nothing but that what follows is what somebody is."""
-
 
 def in_clause(doc: Doc, sentence: Span, matches: Sequence[Match], about: Subject) -> list[Match]:
     """Take values from triples that their clause does not speak of.
@@ -60,13 +59,19 @@ def in_clause(doc: Doc, sentence: Span, matches: Sequence[Match], about: Subject
         The matches in the same order. One of which every value stands in a clause that names
         another subject, and does not name the triple's, is ``foreign``, and so is one without a
         value of which every word for its property stands in such a clause; one of which every
-        value is denied or left open, or governed by a verb of another relation, is ``other``.
+        value is denied or left open, or governed by a verb of another relation, is ``other``, and
+        so is a tie told by a noun for the other gender.
     """
     if not matches:
         return []
     words = doc.char_span(*sentence, alignment_mode="expand")
     clauses = Clauses(about, [] if words is None else list(words))
-    return [_placed(doc, match, clauses) for match in matches]
+    return [
+        match.told_of("other")
+        if of_other_gender(doc, match, about.sexes)
+        else _placed(doc, match, clauses)
+        for match in matches
+    ]
 
 
 def _placed(doc: Doc, match: Match, clauses: Clauses) -> Match:
@@ -148,7 +153,9 @@ def _speaks_of_another(doc: Doc, clauses: Clauses, match: Match, value: ParsedTo
         return False
     triple = match.triple
     personal = is_personal(triple.property) and not match.inverse
-    if personal and _hangs_on_another(value, match):
+    if personal and (_hangs_on_another(value, match) or is_of_whose(value, match)):
+        return True
+    if personal and is_role(triple.property) and is_titled_otherwise(value, match):
         return True
     if clause is None:
         return False

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.descriptions import Description, Kin, described, other_than_subject
@@ -35,6 +36,9 @@ PRONOUN = re.compile(
 PARENTS = {"father": "male", "mother": "female"}
 GENDER = {"he": "male", "him": "male", "his": "male", "she": "female", "her": "female"}
 
+NO_SEXES: Mapping[str, str] = MappingProxyType({})
+"""Where the evidence tells nobody's gender."""
+
 
 class Subject(NamedTuple):
     """Who a sentence is about.
@@ -50,6 +54,7 @@ class Subject(NamedTuple):
         unfit: Labels of entities that no pronoun of the sentence can stand for, by their gender, or
             because it stands for one of a few others.
         doubtful: Where a pronoun stands that may mean one of several persons.
+        sexes: The gender that the evidence tells of entities, by label.
     """
 
     topic: str | None
@@ -60,6 +65,7 @@ class Subject(NamedTuple):
     told: tuple[Description, ...] = ()
     unfit: frozenset[str] = frozenset()
     doubtful: int | None = None
+    sexes: Mapping[str, str] = NO_SEXES
 
 
 def _genders(triples: Sequence[Triple]) -> dict[str, str]:
@@ -186,7 +192,7 @@ class _Tracing:
             self._current = None
         stands = sex is not None and not leads and not several
         at = place if doubted else None
-        return Subject(topic, resolved, bool(stranger), stands, owner, told, unfit, at)
+        return Subject(topic, resolved, bool(stranger), stands, owner, told, unfit, at, self._sexes)
 
     def _antecedent(self, sex: str | None) -> str | None:
         """Whom a pronoun of a gender, or an unnamed subject, stands for; None where it is open."""
