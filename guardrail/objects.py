@@ -30,7 +30,8 @@ def _stems(words: str) -> frozenset[str]:
 CALLING = _stems(
     "be is was were become became becomes remained made named called elected appointed crowned "
     "created styled held assumed received got gained won earned inherited took accepted obtained "
-    "resigned practised practiced pursued studied chose played include includes included combined"
+    "resigned practised practiced pursued studied chose played include includes included combined "
+    "declared proclaimed"
 )
 """Verbs of which the object is what somebody is: *pursued a career*, *was elected governor*."""
 
@@ -43,7 +44,7 @@ JOINING = _stems(
 WINNING = _stems(
     "receive received receives won win wins awarded award got get gets shared share shares earned "
     "gained given gave gives honoured honored accepted took collected obtained secured claimed "
-    "bestowed conferred had has have holds held include includes included landed"
+    "bestowed conferred had has have holds held include includes included landed brought brings"
 )
 """Verbs of which the object is an award that somebody has."""
 

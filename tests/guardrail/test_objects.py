@@ -100,6 +100,7 @@ def test_where_somebody_worked_or_studied_is_told_by_few_verbs(text: str, facts:
 def test_an_award_is_had_by_who_won_it(verb: str, had: bool) -> None:
     found = cited(f"Marie Curie {verb} the Nobel Prize in Physics.")
     assert found == ({PRIZE} if had else set())
+    assert told("Marie Curie's work brought her the Nobel Prize in Physics.", PRIZE) == {PRIZE}
 
 
 @pytest.mark.parametrize(
@@ -144,3 +145,9 @@ def test_who_never_stopped_being_a_chemist_is_one() -> None:
         "Marie Curie never stopped being a chemist.", (triple,), Credulous()
     ).sentences
     assert one.citations == (triple.citation,)
+
+
+def test_who_declared_herself_king_was_one_and_who_was_appointed_by_him_was_not() -> None:
+    fact = (MARIE, "position held", "king")
+    assert told("Marie Curie declared herself king.", fact) == {fact}
+    assert told("Marie Curie was appointed governor by the king.", fact) == set()
