@@ -9,6 +9,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.citations import ParsedText
+from guardrail.claims import is_claim, is_code
 from guardrail.clauses import in_clause
 from guardrail.containment import in_wider_places
 from guardrail.coreference import Subject, subjects_of
@@ -16,7 +17,7 @@ from guardrail.directions import told_otherwise
 from guardrail.matching import EvidenceIndex, Match
 from guardrail.naming import NO_NAMES, SentenceTokens
 from guardrail.passages import PassageIndex, PassageSupport
-from guardrail.phrases import Phrase, factual_phrases, is_claim, is_code
+from guardrail.phrases import Phrase, factual_phrases
 from guardrail.sentences import Stretch, code_blocks, split_sentences
 from guardrail.types import Evidence, Passage, Triple
 from guardrail.values import fold, tokenise
@@ -108,7 +109,9 @@ def drafts_of(number: int, request: AttributionRequest, doc: Doc) -> list[Draft]
         values=frozenset(fold(triple.value) for triple in triples) - set(map(fold, subjects)),
     )
     claims = [
-        is_claim(one.text) and not (_within(one, code) and is_code(one.text)) for one in stretches
+        is_claim(doc, one)
+        and not (_within(one, code) and is_code(one.text))
+        for one in stretches
     ]
     return [
         Draft(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Span as ParsedSpan
     from spacy.tokens import Token as ParsedToken
 
-__all__ = ["Phrase", "PhraseKind", "factual_phrases", "is_claim", "is_code", "parse"]
+__all__ = ["Phrase", "PhraseKind", "factual_phrases", "parse"]
 
 VALUE_TYPES = frozenset({"DATE", "TIME", "CARDINAL", "ORDINAL", "QUANTITY", "MONEY", "PERCENT"})
 """Entity types of the tagger that are no names."""
@@ -46,52 +46,6 @@ LIGHT_VERBS = word_set(
     "includes included made saw says said served serves located based held belongs contains"
 )
 
-IGNORANCE = re.compile(
-    r"\b(?:i|we)(?:(?:'|’)m| am| are)? (?:do(?:n(?:'|’)t| not) (?:know|have)|(?:can(?:not|(?:'|’)t)"
-    r"|could not|couldn(?:'|’)t|am unable to|was unable to|unable to) (?:find|answer|tell|provide|"
-    r"verify|confirm|help|determine)|not (?:sure|certain|able)|sorry)"
-    r"|\b(?:no|not enough|insufficient) (?:information|data|evidence|knowledge)\b.{0,60}"
-    r"(?:available|provided|given|found|exist)"
-    r"|\b(?:is|are) (?:unknown|not known|unclear)\b",
-    re.IGNORECASE,
-)
-"""Says that something is not known; what its clause speaks of is not stated."""
-
-OPENING = re.compile(
-    r"^(?:here (?:is|are)|let me|i hope|feel free|please(?: note)?(?: that)?|is there anything|"
-    r"below is|the following|as an ai)\b",
-    re.IGNORECASE,
-)
-"""Opens a sentence without stating anything; what follows it may still be a statement."""
-
-TURN = re.compile(r";|:(?=\s)|,?\s(?:but|however|although|though|yet|because)\s|,\s", re.IGNORECASE)
-"""Where a clause may end that says what is not known, and a statement begin."""
-
-INTERROGATIVE = re.compile(
-    r"^[\W_]*(?:who|whom|whose|what|when|where|why|how|which|is|are|was|were|do|does|did|can|could|"
-    r"would|will|should|has|have|had|may|shall|am)\b",
-    re.IGNORECASE,
-)
-LEADING = re.compile(
-    r"^[\W_]*(?:did|do) you know (?:that|how|when|where)?\b|^[\W_]*have you heard\b"
-    r"|^[\W_]*(?:is|was|are|were|did|does|has|have)n(?:'|’)t\b",
-    re.IGNORECASE,
-)
-"""Questions that state what they seem to ask."""
-
-HARD_WORD = re.compile(r"\d|(?<=[\w,;:’'] )[A-Z][\w’'-]+")
-"""A digit, or a capitalised word that does not open the text."""
-
-FINITE = re.compile(
-    r"\b(?:is|was|are|were|has|had|have|did|does|became|\w{2,}ed|born|wrote|won|made|led|held)\b",
-    re.IGNORECASE,
-)
-
-GREETING = re.compile(
-    r"(?i:hi|hello|hey|thanks?|thank you|sure|certainly|of course|okay|ok|yes|no|great|sorry|"
-    r"you(?:'|’)re welcome|goodbye|bye)(?:[\s,]+[a-z'’]+){0,5}[\s.!,]*$"
-)
-
 ROLES = word_set(
     "lord mayor president king queen prince princess emperor empress pope minister prime governor "
     "chancellor duke duchess count countess baron sir dame lady professor doctor captain general "
@@ -106,9 +60,6 @@ LINK = re.compile(r"(?<=\])\([^\s()]*\)|(?:https?://|www\.)[^\s()\[\]]+")
 
 NO_PROSE = re.compile(r"[^\w\s]{20,}|\S{400,}")
 """Runs of signs, and words, longer than any in prose; a URL stays below."""
-
-PLAIN_WORDS = re.compile(r"\w[\w'’-]*+(?:,? \w[\w'’-]*+){3,}")
-"""Four or more words with nothing but spaces and commas between them."""
 
 LEMMAS = "lemmatizer"
 """The part of the pipeline that nothing here reads."""
@@ -158,42 +109,6 @@ def parse(texts: Sequence[str], *, names: bool = True) -> list[Doc]:
 
 def _blank(match: re.Match[str]) -> str:
     return " " * len(match.group())
-
-
-def is_claim(sentence: str) -> bool:
-    """Whether a sentence states something that could be checked.
-
-    Greetings, questions and "I don't know" state nothing. A hedge exempts its own clause only:
-    "I am not sure why, but she died in 1851" states when she died, and so does "She died in
-    1851, right?".
-    """
-    text = sentence.strip()
-    words = tokenise(text)
-    if not words or (len(words) <= 2 and text.endswith(":")) or GREETING.match(text):
-        return False
-    if text.rstrip("\"'”’)*_ ").endswith("?") and INTERROGATIVE.match(text):
-        return LEADING.match(text) is not None
-    opening = OPENING.match(text)
-    if opening is None and IGNORANCE.search(text) is None:
-        return True
-    clauses = TURN.split(text[opening.end() :] if opening else text)
-    return any(
-        IGNORANCE.search(clause) is None
-        and HARD_WORD.search(f" {clause}" if place else clause) is not None
-        and FINITE.search(clause) is not None
-        for place, clause in enumerate(clauses)
-    )
-
-
-def is_code(stretch: str) -> bool:
-    """Whether what stands between code fences is code, no sentence put there.
-
-    A sentence has four plain words in a row, a verb, and something that could be checked.
-    """
-    return not any(
-        FINITE.search(run.group()) and HARD_WORD.search(run.group())
-        for run in PLAIN_WORDS.finditer(stretch)
-    )
 
 
 def factual_phrases(doc: Doc, stretch: Stretch) -> list[Phrase]:

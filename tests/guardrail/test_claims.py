@@ -3,7 +3,10 @@
 import pytest
 
 from guardrail import STRICT, Guardrail
-from guardrail.phrases import is_claim
+from guardrail.claims import is_claim
+from guardrail.phrases import parse
+from guardrail.sentences import Stretch
+from guardrail.types import Passage
 
 FALSE = "Mary Shelley was born on 4 May 1999"
 HEDGED = [
@@ -15,11 +18,51 @@ HEDGED = [
     f"Did you know that {FALSE}?",
     f"I'm not sure, {FALSE}.",
 ]
+GREETED = [
+    "No patients died during the trial.",
+    "No side effects were reported.",
+    "No one was injured.",
+    "No, all patients survived.",
+    "Yes, all patients survived.",
+    "Sure, all patients survived.",
+    "Certainly all patients survived.",
+    "Of course! All patients survived",
+    "Sorry, no patients died.",
+    "I'm sorry, no patients died.",
+    "Thanks, the trial was safe.",
+    "Hello Anna, all patients survived.",
+    "Great success, all patients survived.",
+    "Glad to help: all patients survived.",
+]
+UNNAMED = [
+    "Here is the result: all patients survived.",
+    "The following patients died.",
+    "Please note the drug is safe.",
+    "Please note: the drug is safe.",
+    "Let me assure you that no patients died.",
+    "I'm not sure, no patients died.",
+    "I don’t know why, but all patients survived.",
+    "As an AI, I don't know, but the drug is safe.",
+    "Is it not true that no patients died?",
+    "Isn’t the drug safe?",
+]
+INSTRUCTIONS = [
+    "Please double the dose of insulin.",
+    "Double the dose of insulin.",
+    "Sure, please stop the treatment.",
+]
 
 
-@pytest.mark.parametrize("sentence", ["She was a writer.", *HEDGED])
+def claims(sentence: str) -> bool:
+    """Whether a sentence on its own is a claim."""
+    return is_claim(parse([sentence])[0], Stretch(sentence, 0, len(sentence)))
+
+
+@pytest.mark.parametrize(
+    "sentence", ["She was a writer.", *HEDGED, *GREETED, *UNNAMED, *INSTRUCTIONS]
+)
 def test_statements_are_claims_however_they_are_hedged(sentence):
-    assert is_claim(sentence)
+    assert claims(sentence)
 
 
 @pytest.mark.parametrize(
@@ -35,10 +78,37 @@ def test_statements_are_claims_however_they_are_hedged(sentence):
         "Her date of birth is unknown.",
         "Here is what I found about Mary Shelley:",
         "I hope this helps.",
+        "Sure!",
+        "No.",
+        "Hello! 😊",
+        "Hi Anna, how can I help you today?",
+        "Thank you for asking, I hope this helps!",
+        "Sure, here is what I found:",
+        "Of course, I'm happy to help!",
+        "Great question!",
+        "You’re welcome!",
+        "Let me know if you have questions.",
+        "Please let me know if the answer helps.",
+        "Feel free to ask, and I will look further.",
+        "I am sorry, but I cannot answer that.",
+        "I don't know whether the drug is safe.",
+        "I cannot say, and I'm not sure which drug was safe.",
+        "Please consult your doctor.",
+        "Please provide more details about the trial.",
+        "Is the drug safe, or not?",
     ],
 )
 def test_what_states_nothing_is_no_claim(sentence):
-    assert not is_claim(sentence)
+    assert not claims(sentence)
+
+
+@pytest.mark.parametrize("sentence", [GREETED[0], GREETED[4], UNNAMED[0], INSTRUCTIONS[0]])
+def test_no_politeness_carries_a_statement_past_strict(exact_guard: Guardrail, sentence):
+    evidence = [Passage(text="Four patients died during the trial.")]
+    answer = exact_guard.check(
+        question="Did patients die?", answer=sentence, evidence=evidence, policy=STRICT
+    )
+    assert sentence not in answer.text
 
 
 @pytest.mark.parametrize("sentence", HEDGED)

@@ -3,7 +3,7 @@
 import pytest
 
 from guardrail import Guardrail
-from guardrail.phrases import is_code
+from guardrail.claims import is_code
 from guardrail.sentences import code_blocks, split_sentences
 from guardrail.types import Category
 
