@@ -14,6 +14,7 @@ from guardrail.clauses import in_clause
 from guardrail.containment import in_wider_places
 from guardrail.coreference import Subject, subjects_of
 from guardrail.directions import told_otherwise
+from guardrail.headings import is_heading
 from guardrail.matching import EvidenceIndex, Match
 from guardrail.naming import NO_NAMES, SentenceTokens
 from guardrail.passages import PassageIndex, PassageSupport
@@ -110,6 +111,7 @@ def drafts_of(number: int, request: AttributionRequest, doc: Doc) -> list[Draft]
     )
     claims = [
         is_claim(doc, one)
+        and not is_heading(text, doc, one)
         and not (_within(one, code) and is_code(one.text))
         for one in stretches
     ]
