@@ -14,6 +14,7 @@ from guardrail.drafting import Draft
 from guardrail.holding import Reading, differs, holdings, knows, lacking, may_differ, tells_others
 from guardrail.leftovers import Leftover
 from guardrail.naming import SentenceTokens
+from guardrail.opposites import may_oppose, opposes
 from guardrail.passages import PassageSupport
 from guardrail.phrases import parse
 from guardrail.reduction import Reduction, reduced
@@ -92,20 +93,26 @@ class PassageReader:
             and may_tell_of_another(subject, drafts[place].tokens, tokens)
             for (place, _), tokens in zip(found, read, strict=True)
         ]
+        turned = [
+            may_oppose(drafts[place].tokens, tokens)
+            for (place, _), tokens in zip(found, read, strict=True)
+        ]
         self._parse(
             window.text
-            for (_, window), *doubts in zip(found, doubted, foreign, strict=True)
+            for (_, window), *doubts in zip(found, doubted, foreign, turned, strict=True)
             if any(doubts)
         )
         best: list[tuple[bool, float, WholeSupport] | None] = [None] * len(drafts)
-        for (place, window), tokens, doubt, other in zip(
-            found, read, doubted, foreign, strict=True
+        for (place, window), tokens, doubt, other, contrary in zip(
+            found, read, doubted, foreign, turned, strict=True
         ):
             draft, entailment = drafts[place], scores[place][window.number].entailment
             if doubt and differs(spans[place], draft.phrases, draft.tokens, self._read(window)):
                 continue
             subject = subjects[place]
             if other and subject and tells_it_of_another(subject, self._read(window).doc):
+                continue
+            if contrary and opposes(spans[place], self._read(window).doc):
                 continue
             missing = lacking(spans[place], draft.phrases, draft.tokens, tokens, window.known)
             certain = not missing or entailment >= self._limits.entailment_alone
@@ -178,7 +185,8 @@ class PassageReader:
         reading, span = self._read(window), _span(draft)
         found = holdings(span, draft.phrases, draft.tokens, reading)
         resolved = draft.subject.resolved
-        return reduced(span, draft.stretch, draft.tokens, resolved, found, reading)
+        part = reduced(span, draft.stretch, draft.tokens, resolved, found, reading)
+        return None if part is None or opposes(span, reading.doc, part.cuts) else part
 
     def _parse(self, texts: Iterable[str]) -> None:
         new = [text for text in dict.fromkeys(texts) if text not in self._docs]

@@ -17,7 +17,17 @@ from guardrail.values import fold, stem, tokenise, word_set
 if TYPE_CHECKING:
     from spacy.tokens import Token as ParsedToken
 
-__all__ = ["MODIFIERS", "Role", "displaced", "governor", "role", "stem_of", "swapped"]
+__all__ = [
+    "MODIFIERS",
+    "Role",
+    "content_of",
+    "displaced",
+    "governor",
+    "role",
+    "stem_of",
+    "subjects_of",
+    "swapped",
+]
 
 CARRIED = frozenset(
     {"acl", "relcl", "conj", "xcomp", "advcl", "pcomp", "prep", "pobj", "dobj", "attr", "appos"}
@@ -160,7 +170,7 @@ def _swapped(
     foreign: bool,
 ) -> bool:
     theirs = _place(place)
-    names = _content(own.subjects[-1]) if own.subjects else set()
+    names = content_of(own.subjects[-1]) if own.subjects else set()
     same = bool(names) and _alike(own.verb, theirs.verb)
     if same and (_turned(phrase, own, place, theirs, names) or _acted_upon(own, theirs, names)):
         return True
@@ -202,7 +212,7 @@ def _in_subject(phrase: ParsedToken, own: _Place) -> bool:
 
 
 def _subject_words(place: _Place) -> set[str]:
-    return {stem for one in place.subjects for stem in _content(one)}
+    return {stem for one in place.subjects for stem in content_of(one)}
 
 
 def _role(
@@ -216,7 +226,7 @@ def _role(
             return Role.OTHER
     if not own.subjects:
         return Role.SAME
-    names = _content(own.subjects[-1])
+    names = content_of(own.subjects[-1])
     if _alike(own.verb, theirs.verb) and _acted_upon(own, theirs, names):
         return Role.TURNED
     if any(one.pos_ == "PRON" for one in theirs.subjects):
@@ -251,7 +261,7 @@ def _place(token: ParsedToken) -> _Place:
     words: list[str] = []
     below = token
     if token.pos_ == "VERB":
-        return _Place((), token, _subjects(token))
+        return _Place((), token, subjects_of(token))
     for one in token.ancestors:
         joined = below.dep_ == "conj"
         if one.pos_ in OPEN and not joined:
@@ -262,12 +272,12 @@ def _place(token: ParsedToken) -> _Place:
                 for child in one.children
                 if one.pos_ == "AUX" and child.dep_ in ("attr", "acomp") and child.i != below.i
             ]
-            return _Place(tuple(words), one, _subjects(one))
+            return _Place(tuple(words), one, subjects_of(one))
         below = one
-    return _Place(tuple(words), below, _subjects(below))
+    return _Place(tuple(words), below, subjects_of(below))
 
 
-def _subjects(verb: ParsedToken) -> list[ParsedToken]:
+def subjects_of(verb: ParsedToken) -> list[ParsedToken]:
     """Whom or what a verb is told of: its subject, and the nouns between that and the verb.
 
     In *a company established by Cowell* and in *Syco is a company that Cowell established* both
@@ -333,7 +343,7 @@ def _part(token: ParsedToken, verb: ParsedToken) -> _Part:
     return _Part.DOER if below.dep_ in CLAUSAL_SUBJECTS else _Part.OTHER
 
 
-def _content(token: ParsedToken) -> set[str]:
+def content_of(token: ParsedToken) -> set[str]:
     """Stems of a noun's own words, without what hangs on it by prepositions."""
     parts = (token, *(one for one in token.children if one.dep_ in MODIFIERS))
     return {stem_of(one) for one in parts if one.pos_ in OPEN}
