@@ -38,7 +38,9 @@ CHAT = r"""
     | (?:(?:my|i)\ )?apolog(?:ies|ise|ize)(?:\ for\ the\ (?:confusion|delay|inconvenience|mistake
       |misunderstanding))?
     | (?:i(?:'m|\ am|'d\ be|\ would\ be)\ )?(?:always\ )?(?:glad|happy|pleased|delighted|here)
-      \ to\ (?:help|assist)(?:\ you)?(?:\ (?:today|further|out))?
+      \ to\ (?:help|assist)(?:\ you)?(?:\ (?:today|further|out|with\ (?:this|that)))?
+    | i\ can\ (?:help|assist)(?:\ you)?(?:\ with\ (?:this|that))?
+    | if\ you\ have\ (?:any\ )?(?:more|other|further)\ questions
     | (?:i\ )?hope\ (?:this|that|it)\ (?:helps|is\ helpful|answers\ your\ question)
       (?:\ (?:you|a\ bit))?
     | nice\ to\ meet\ you | have\ a\ (?:nice|great|good|lovely)\ day

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from guardrail.denials import BUT, CONDITIONS, FAILING, NOBODY
+from guardrail.denials import BUT, CONDITIONS, DENYING, FAILING, NOBODY
 from guardrail.naming import NEGATIONS, SentenceTokens, Span
 from guardrail.roles import content_of, stem_of, subjects_of
 from guardrail.support import touches
@@ -68,7 +68,7 @@ OPPOSITES = tuple(
 
 WITHOUT = word_set("without")
 UNABLE = FAILING | word_set("unable")
-NEGATING = NEGATIONS | NOBODY | UNABLE | word_set("cannot")
+NEGATING = NEGATIONS | NOBODY | UNABLE | DENYING | word_set("cannot")
 
 NOT = word_set("not n't n’t never")
 """Words beside a verb that negate it."""
@@ -238,7 +238,7 @@ def _is_told(verb: ParsedToken, *, negated: bool) -> bool:
             if one.dep_ in GRADING
             and not any(two.lower_ == "than" for two in one.doc[one.i + 1 :][:1])
         }
-        return verb.dep_ != "acl" and DEGREES.isdisjoint(words)
+        return (verb.dep_ != "acl" or _called_false(verb)) and DEGREES.isdisjoint(words)
     gerund = verb.dep_ in ("xcomp", "pcomp") and verb.tag_ == "VBG"
     return not gerund and all(child.tag_ != "TO" for child in verb.lefts)
 
@@ -296,11 +296,23 @@ def _negated(verb: ParsedToken) -> bool:
     above = verb.head
     if verb.dep_ == "xcomp":
         negated ^= above.lower_ in UNABLE or _negated(above)
+    elif _called_false(verb):
+        negated = not negated
     elif verb.dep_ == "pcomp":
         negated ^= above.lower_ in WITHOUT
     elif verb.dep_ == "conj" and any(child.lower_ in ("or", "nor") for child in above.children):
         negated |= above.pos_ == "VERB" and _negated(above)
     return negated
+
+
+def _called_false(verb: ParsedToken) -> bool:
+    """Whether a clause is said to be false: *it is a myth that*."""
+    above = verb.head
+    return verb.dep_ in ("ccomp", "acl", "csubj", "relcl") and any(
+        one.lower_ in DENYING
+        for one in (above, *above.children)
+        if one.i == above.i or one.dep_ in COMPLEMENTS
+    )
 
 
 def _none(noun: ParsedToken) -> bool:

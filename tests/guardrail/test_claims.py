@@ -86,6 +86,8 @@ def test_statements_are_claims_however_they_are_hedged(sentence):
         "Sure, here is what I found:",
         "Of course, I'm happy to help!",
         "Great question!",
+        "Sure, I can help with that.",
+        "If you have any other questions, feel free to ask!",
         "You’re welcome!",
         "Let me know if you have questions.",
         "Please let me know if the answer helps.",

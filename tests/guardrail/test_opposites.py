@@ -28,6 +28,8 @@ def read(window: str, sentence: str) -> bool:
         ("Sweden won the cup.", "Sweden didn’t win the cup."),
         ("The vaccine failed to reduce mortality.", "The vaccine reduced mortality."),
         ("The vaccine had no effect on pain.", "The vaccine had an effect on pain."),
+        ("It is a myth that Anna Berg won the cup.", "Anna Berg won the cup."),
+        ("It is false that Anna Berg won the cup.", "Anna Berg won the cup."),
         ("Four patients died.", "No patients died."),
         ("Four patients died.", "None of the patients died."),
         ("Four patients died.", "All patients survived."),
