@@ -19,6 +19,7 @@ from guardrail.partial import PartialSupport, PassageReader, WholeSupport
 from guardrail.phrases import parse
 from guardrail.predicates import with_bare
 from guardrail.rendering import marked_text
+from guardrail.rivals import told_as_another
 from guardrail.sentences import Stretch
 from guardrail.support import (
     Thresholds,
@@ -172,7 +173,11 @@ class Attributor:
     ) -> Verdict:
         if not draft.claim:
             return Verdict((), None, (), ())
-        kept = accepted(draft.matches, scores if judged else None, self._limits)
+        kept = [
+            match
+            for match in accepted(draft.matches, scores if judged else None, self._limits)
+            if not told_as_another(match, draft.tokens, draft.matches)
+        ]
         clashes = conflicts(
             draft.tokens,
             draft.phrases,

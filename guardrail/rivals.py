@@ -1,0 +1,88 @@
+"""Values told under the words of another property than the one that holds them.
+
+*Tim Cook founded Apple* tells no chief executive officer, though his name stands beside the
+company's; small judges take the two names for enough. What settles it is the property that the
+sentence names, be it one of another triple or one that English has a verb of its own for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from guardrail.matching import Match
+from guardrail.naming import SentenceTokens, Span
+from guardrail.support import touches
+from guardrail.values import Token, stem, word_set
+from guardrail.vocabulary import STOP_WORDS, describes_entity, property_words
+
+__all__ = ["told_as_another"]
+
+BOUNDS = word_set("and but or who whom whose which that where when while whereas though although")
+"""Words at which another clause may begin."""
+
+
+def told_as_another(match: Match, tokens: SentenceTokens, matches: Sequence[Match]) -> bool:
+    """Whether a sentence tells a value as that of another property of the same subject.
+
+    So it does where another triple's property is named beside the value in full, with words that
+    do not name the match's own, and that triple's own value does not stand there.
+
+    Args:
+        match: A triple whose value stands in the sentence.
+        tokens: The prepared sentence.
+        matches: All triples found in it.
+    """
+    own = {span for span in match.cue_spans if not touches(span, match.value_spans)}
+    return any(
+        other.triple.subject == match.triple.subject
+        and other.triple.property != match.triple.property
+        and other.value_share < 1.0
+        and own < set(other.cue_spans)
+        and _named_beside(other.triple.property, match, tokens)
+        for other in matches
+    )
+
+
+def _named_beside(label: str, match: Match, tokens: SentenceTokens) -> bool:
+    """Whether all words of a property's label stand in the clause of a match's value.
+
+    A value that describes its subject by itself, as *a Spaniard* does, is told as another
+    property's only where nothing else stands in the clause.
+    """
+    words = {stem(word) for word in property_words(label).split() if word not in STOP_WORDS}
+    names = (*match.value_spans, *match.subject_spans)
+    alone = describes_entity(match.triple.property)
+    return bool(words) and any(
+        words <= {one.stem for one in clause}
+        and not (
+            alone
+            and any(
+                one.stem not in words
+                and one.folded not in STOP_WORDS
+                and not touches((one.start, one.end), names)
+                for one in clause
+            )
+        )
+        for clause in _clauses(match, tokens)
+    )
+
+
+def _clauses(match: Match, tokens: SentenceTokens) -> Iterator[tuple[Token, ...]]:
+    """Yield the stretches without a break, told by its signs, that hold the value."""
+    names = (*match.value_spans, *match.subject_spans)
+    spans = match.value_spans or match.subject_spans
+    start = 0
+    for place in range(1, len(tokens.tokens) + 1):
+        if place == len(tokens.tokens) or _parts(tokens, place, names):
+            clause = tokens.tokens[start:place]
+            start = place
+            if any(clause[0].start <= first < clause[-1].end for first, _ in spans):
+                yield clause
+
+
+def _parts(tokens: SentenceTokens, place: int, names: Sequence[Span]) -> bool:
+    """Whether a clause may begin at a token: behind a comma, or with *and* or *which*."""
+    before, here = tokens.tokens[place - 1 : place + 1]
+    if any(start <= before.start and here.end <= end for start, end in names):
+        return False
+    return here.start - before.end > 1 or here.folded in BOUNDS
