@@ -19,6 +19,7 @@ from guardrail.naming import (
     numeral,
     runs,
 )
+from guardrail.nations import PROPER, names_another
 from guardrail.quantities import Quantity, find_quantity, quantity_of
 from guardrail.types import Triple
 from guardrail.values import (
@@ -94,15 +95,7 @@ def find_value(
     if not named and is_tie(triple.property):
         named = middle_aside(sentence, value.tokens)
     whole = tuple(span for span in named if not _among(span, subject_spans))
-    form = tuple(
-        (token.start, token.end)
-        for name in value.others
-        for place in sentence.by_folded.get(name, ())
-        if not inside(token := sentence.tokens[place], subject_spans)
-        and (name != "us" or token.text.isupper())
-        and not _opens_name(sentence, place)
-        and not (is_place(triple.property) and not _told_as_place(sentence, place))
-    )
+    form = _other_words(sentence, value, triple, subject_spans)
     if whole:
         # Told as a place here, a country may be told as a nationality there.
         return 1.0, whole + form if is_nationality(triple.property) else whole, None
@@ -123,12 +116,14 @@ def find_value(
         return 1.0, head, None
     spans: list[Span] = []
     hits = 0.0
+    exact = bool(value.others) and is_nationality(triple.property)  # no Nigerian is from Niger
     for number, part in enumerate(value.tokens):
         places = [
             place
             for place in sentence.by_stem.get(part.stem, ())
             if not inside(sentence.tokens[place], taken)
             and part.folded not in shared
+            and not (exact and sentence.tokens[place].folded != part.folded)
             and not (
                 len(value.tokens) == 1
                 and sentence.tokens[place].folded != part.folded
@@ -142,6 +137,29 @@ def find_value(
             found = [sentence.tokens[place] for place in places]
             spans += [(token.start, token.end) for token in found]
     return hits / len(value.tokens), tuple(sorted(set(spans))), None
+
+
+def _other_words(
+    sentence: SentenceTokens, value: Name, triple: Triple, subject_spans: Sequence[Span]
+) -> tuple[Span, ...]:
+    """Where other words stand for a whole value: *Dutch*, *a South African*."""
+    found = []
+    for name in value.others:
+        first, *rest = name.split()
+        for place in sentence.by_folded.get(first, ()):
+            last = place + len(rest)
+            token = sentence.tokens[place]
+            if (
+                [one.folded for one in sentence.tokens[place + 1 : last + 1]] == rest
+                and not inside(token, subject_spans)
+                and not (place and names_another(sentence.tokens[place - 1].folded, name))
+                and (name != "us" or token.text.isupper())
+                and (name not in PROPER or token.text[0].isupper())
+                and not _opens_name(sentence, last)
+                and not (is_place(triple.property) and not _told_as_place(sentence, place))
+            ):
+                found.append((token.start, sentence.tokens[last].end))
+    return tuple(found)
 
 
 def _told_as_place(sentence: SentenceTokens, place: int) -> bool:

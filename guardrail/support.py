@@ -16,6 +16,7 @@ from guardrail.values import Date, parse_date
 from guardrail.vocabulary import (
     describes_entity,
     is_functional,
+    is_nationality,
     is_personal,
     needs_word,
     property_words,
@@ -91,7 +92,8 @@ def settled(match: Match, tokens: SentenceTokens, matches: Sequence[Match]) -> b
     """Whether a value stands beside its own property's word, so that nothing is left to judge.
 
     So it is with a date attached to the word, with any other value that no other triple claims
-    and that the word stands shortly before, and with a wider place, of which the graph knows best.
+    and that the word stands shortly before, with a nationality, which needs no word, and with a
+    wider place, of which the graph knows best.
     """
     triple = match.triple
     if match.by_wider:
@@ -106,6 +108,8 @@ def settled(match: Match, tokens: SentenceTokens, matches: Sequence[Match]) -> b
     if parse_date(triple.value) is not None:
         attached = attached_dates(tokens, match, matches)
         return any((date.start, date.end) in match.value_spans for date in attached)
+    if is_nationality(triple.property) and match.value_spans:
+        return True
     return _cue_distance(match) <= NEAR and not any(
         other.number != match.number and touches(span, other.value_spans)
         for other in matches
