@@ -101,7 +101,7 @@ def supported(
         How many are supportive, and all of them as they were judged.
     """
     answers = guard.check_batch(
-        [CheckRequest(question="", answer=text, evidence=facts) for text, facts in rows]
+        [CheckRequest(question="", answer=text, evidence=tuple(facts)) for text, facts in rows]
     )
     judged = [answer.sentences[0] for answer in answers]
     return sum(one.category is Category.SUPPORTIVE for one in judged), judged

@@ -27,6 +27,13 @@ PERSON = (
     ("Alan Shepard", "DEATH_PLACE", "California"),
 )
 
+PARENTS = (
+    ("Anna Berg", "father", "Otto Berg"),
+    ("Anna Berg", "mother", "Eva Lund"),
+    ("Anna Berg", "residence", "Bergen"),
+)
+BRIDGE = (("Tyne Bridge", "opened by", "George Stone"), ("Tyne Bridge", "creator", "Ralph Mott"))
+
 
 class Blind:
     """A judge that takes a value beside its subject for enough, as small ones do."""
@@ -42,7 +49,7 @@ class Blind:
 
 def first(text: str, facts: Sequence[tuple[str, str, str]]) -> Sentence:
     triples = tuple(Triple(subject=s, property=p, value=v) for s, p, v in facts)
-    request = AttributionRequest("", parse(text, triples), triples)
+    request = AttributionRequest(f"Tell me of {facts[0][0]}.", parse(text, triples), triples)
     (answer,), problems = Attributor(Blind(), None).attribute([request])
     assert problems == []
     return answer.sentences[0]
@@ -62,6 +69,13 @@ def cited(one: Sentence) -> set[str]:
         ("The death place of Alan Shepard is New Hampshire.", PERSON),
         ("The leader name of Spain is Spaniards.", COUNTRY),
         ("The leader name of Spain is Spanish language.", COUNTRY),
+        ("Anna Berg was born to the mother Otto Berg.", PARENTS[:1]),
+        ("Anna Berg was fathered by Eva Lund.", PARENTS[1:]),
+        ("Anna Berg had Bergen as birthplace.", PARENTS),
+        ("Anna Berg was laid to rest in Bergen.", PARENTS),
+        ("Leonardo DiCaprio directed Inception.", FILM[1:]),
+        ("Inception was written by Christopher Nolan.", FILM),
+        ("Tyne Bridge was designed by George Stone.", BRIDGE),
     ],
 )
 def test_a_value_of_another_property_is_not_cited(
@@ -87,6 +101,14 @@ def test_a_value_of_another_property_is_not_cited(
         ),
         ("The birth place of Alan Shepard is New Hampshire.", PERSON, {"BIRTH_PLACE"}),
         ("The ethnic group of Spain is Spaniards.", COUNTRY, {"ETHNIC_GROUP"}),
+        (
+            "Her father was Otto Berg and her mother was Eva Lund.",
+            PARENTS,
+            {"father", "mother"},
+        ),
+        ("Anna Berg was born in 1900 and lived in Bergen.", PARENTS, {"residence"}),
+        ("Tyne Bridge was designed by Ralph Mott.", BRIDGE, {"creator"}),
+        ("Inception was written and directed by Christopher Nolan.", FILM, {"director"}),
     ],
 )
 def test_a_value_is_cited_for_its_own_property_in_any_words(
