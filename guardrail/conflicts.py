@@ -11,10 +11,20 @@ from guardrail.directions import end_of
 from guardrail.holding import COMPARING
 from guardrail.matching import Match
 from guardrail.naming import SentenceTokens, Span
+from guardrail.nations import nation
 from guardrail.phrases import Phrase, PhraseKind
 from guardrail.support import Thresholds, attached_dates, is_name, touches
 from guardrail.types import NLIScores, Triple
-from guardrail.values import Agreement, Date, agreement, parse_date, stem, word_set
+from guardrail.values import (
+    MONTHS,
+    Agreement,
+    Date,
+    agreement,
+    parse_date,
+    stem,
+    tokenise,
+    word_set,
+)
 from guardrail.vocabulary import cues, describes_entity, is_functional, is_tie, property_words
 
 __all__ = ["Conflict", "conflicts"]
@@ -42,6 +52,11 @@ ROUGH_YEARS = 10
 
 JOINING = word_set("and or to")
 """Words between two dates of which the first begins a range, or either may be meant."""
+
+
+CALENDAR = word_set("monday tuesday wednesday thursday friday saturday sunday day eve") | {
+    name for month in MONTHS for name in (month, month[:3])
+}
 
 
 class Conflict(NamedTuple):
@@ -144,6 +159,7 @@ def _told_against(
             and not (after and is_tie(triple.property))
             and not _tells_cause(triple.property)
             and not any(map(_is_site, (triple.value, *(phrase.text for phrase in phrases))))
+            and not any(_is_apart(phrase, triple) for phrase in phrases)
         ):
             yield match, Conflict(triple, told[0][0], told[0][1])
 
@@ -255,13 +271,23 @@ def _comparable(phrase: Phrase, triple: Triple, sentence: SentenceTokens) -> boo
         return False
     if "place" not in property_words(triple.property):
         return word not in ("in", "at", "near")
-    if _is_site(triple.value) or _is_site(phrase.text):
+    if _is_site(triple.value) or _is_site(phrase.text) or _is_apart(phrase, triple):
         return False  # Chester Square lies in London, as far as the graph can tell
     # "the city of Hull" is a place; "died of Parkinson's" is none.
     town_of = word == "of" and stem(before[-2] if len(before) > 1 else "") not in cues(
         triple.property
     )
     return town_of or word in PLACE_PREPOSITIONS
+
+
+def _is_apart(phrase: Phrase, triple: Triple) -> bool:
+    """Whether a name beside a place is no rival of it: a day, or a state that may well hold it."""
+    if phrase.kind is not PhraseKind.NAME or "place" not in property_words(triple.property):
+        return False
+    day = any(
+        token.folded in CALENDAR or token.folded[:1].isdigit() for token in tokenise(phrase.text)
+    )
+    return day or (bool(nation(phrase.text)) and not nation(triple.value))
 
 
 def _tells_cause(label: str) -> bool:

@@ -20,6 +20,7 @@ from guardrail.naming import NO_NAMES, SentenceTokens
 from guardrail.passages import PassageIndex, PassageSupport
 from guardrail.phrases import Phrase, factual_phrases
 from guardrail.sentences import Stretch, code_blocks, split_sentences
+from guardrail.short_answers import as_asked, asked_for
 from guardrail.types import Evidence, Passage, Triple
 from guardrail.values import fold, tokenise
 
@@ -115,6 +116,13 @@ def drafts_of(number: int, request: AttributionRequest, doc: Doc) -> list[Draft]
         and not (_within(one, code) and is_code(one.text))
         for one in stretches
     ]
+    found = [
+        _matches(index, doc, text, stretch, sentence, subject, request.wider) if claim else ()
+        for stretch, sentence, subject, claim in zip(stretches, tokens, traced, claims, strict=True)
+    ]
+    if found:
+        wanted = asked_for(request.question, asked, triples)
+        found[0] = as_asked(found[0], doc, stretches[0], wanted)
     return [
         Draft(
             request=number,
@@ -124,12 +132,12 @@ def drafts_of(number: int, request: AttributionRequest, doc: Doc) -> list[Draft]
             phrases=tuple(factual_phrases(doc, stretch)),
             subject=subject,
             claim=claim,
-            matches=_matches(index, doc, text, stretch, sentence, subject, request.wider)
-            if claim
-            else (),
+            matches=matches,
             passages=tuple(reader.nearest(sentence)),
         )
-        for stretch, sentence, subject, claim in zip(stretches, tokens, traced, claims, strict=True)
+        for stretch, sentence, subject, claim, matches in zip(
+            stretches, tokens, traced, claims, found, strict=True
+        )
     ]
 
 

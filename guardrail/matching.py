@@ -67,6 +67,7 @@ class Match(NamedTuple):
         inverse: The sentence speaks of the value and names the subject.
         denied: Where the sentence denies the whole value.
         wider: Where places stand that hold the value, one that tells a place.
+        asked: Whether the question asks for this property, and the sentence is a short answer.
     """
 
     triple: Triple
@@ -80,6 +81,7 @@ class Match(NamedTuple):
     inverse: bool = False
     denied: tuple[Span, ...] = ()
     wider: tuple[Span, ...] = ()
+    asked: bool = False
 
     @property
     def spans(self) -> tuple[Span, ...]:

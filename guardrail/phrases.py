@@ -61,6 +61,9 @@ LINK = re.compile(r"(?<=\])\([^\s()]*\)|(?:https?://|www\.)[^\s()\[\]]+")
 NO_PROSE = re.compile(r"[^\w\s]{20,}|\S{400,}")
 """Runs of signs, and words, longer than any in prose; a URL stays below."""
 
+EMPHASIS = re.compile(r"(?<!\w)[*_~`]{1,3}(?=\w)|(?<=\w)[*_~`]{1,3}(?!\w)")
+"""Marks before and behind emphasised words."""
+
 LEMMAS = "lemmatizer"
 """The part of the pipeline that nothing here reads."""
 
@@ -93,8 +96,8 @@ class Phrase(NamedTuple):
 def parse(texts: Sequence[str], *, names: bool = True) -> list[Doc]:
     """Tag and parse n texts in one batch; the pipeline is loaded once.
 
-    What is no prose is blanked before, offsets kept: the tokeniser's time grows with the square
-    of a run of signs without a space.
+    Marks of emphasis and what is no prose are blanked before, offsets kept: the tokeniser's time
+    grows with the square of a run of signs without a space.
 
     Args:
         texts: The texts.
@@ -103,7 +106,7 @@ def parse(texts: Sequence[str], *, names: bool = True) -> list[Doc]:
     if not texts:
         return []
     skipped = [] if names else ["ner"]
-    clean = [NO_PROSE.sub(_blank, text) for text in texts]
+    clean = [EMPHASIS.sub(_blank, NO_PROSE.sub(_blank, text)) for text in texts]
     return run_pipeline(load_english(LEMMAS), clean, disable=skipped)
 
 

@@ -96,6 +96,8 @@ def settled(match: Match, tokens: SentenceTokens, matches: Sequence[Match]) -> b
     wider place, of which the graph knows best.
     """
     triple = match.triple
+    if match.asked:
+        return True
     if match.by_wider:
         return bool(match.cue_spans) and match.subject in ("explicit", "antecedent")
     if (
@@ -144,7 +146,7 @@ def _accept(match: Match, score: NLIScores | None, limits: Thresholds) -> bool:
         return False
     known = match.subject in ("explicit", "antecedent")
     full = match.value_share >= 1.0
-    worded = bool(match.cue_spans) or describes_entity(match.triple.property)
+    worded = bool(match.cue_spans) or match.asked or describes_entity(match.triple.property)
     if _unworded(match):
         return False
     if score is None:
@@ -160,7 +162,7 @@ def _accept(match: Match, score: NLIScores | None, limits: Thresholds) -> bool:
 
 def _unworded(match: Match) -> bool:
     """Whether the word is missing without which prose does not state the triple's property."""
-    return not match.cue_spans and needs_word(match.triple.property)
+    return not match.cue_spans and not match.asked and needs_word(match.triple.property)
 
 
 def is_name(value: str) -> bool:

@@ -381,3 +381,10 @@ def test_every_verb_of_speaking_words_a_language(told: str) -> None:
     )
     answer = attribute(f"Varun Gandhi {told}.", (fact,), Credulous())
     assert answer.sentences[0].citations == (fact.citation,)
+
+
+@pytest.mark.parametrize("mark", ["**", "*", "_", "~~", "`"])
+def test_emphasis_changes_nothing(mark: str) -> None:
+    plain = sentence("She was a painter, born in Rome.")
+    marked = sentence(f"She was a {mark}painter{mark}, born in Rome.")
+    assert cited(plain) == cited(marked) == {("occupation", "painter"), ("place of birth", "Rome")}

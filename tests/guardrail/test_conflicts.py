@@ -83,3 +83,27 @@ def test_a_date_told_roughly_or_as_a_range_contradicts_none_near(
     (one,) = attribute(f"Artemisia Gentileschi was born {told}.", triples, Denying()).sentences
     found = [span.text for span in one.spans if span.kind is SpanKind.CONTRADICTED]
     assert found == contradicted
+
+
+@pytest.mark.parametrize(
+    ("told", "contradicted"),
+    [
+        ("was born in Paris", True),
+        ("was born in England", False),
+        ("was born on Monday", False),
+        ("was born on Pi Day 1593", False),
+    ],
+)
+def test_neither_a_day_nor_a_state_that_may_hold_it_is_another_town(
+    told: str, contradicted: bool
+) -> None:
+    triples = (Triple(subject=ARTEMISIA, property="place of birth", value="Rome"),)
+    (one,) = attribute(f"Artemisia Gentileschi {told}.", triples, Denying()).sentences
+    assert any(span.kind is SpanKind.CONTRADICTED for span in one.spans) is contradicted
+
+
+def test_one_state_is_another_than_the_next() -> None:
+    triples = (Triple(subject=ARTEMISIA, property="place of birth", value="Italy"),)
+    told = "Artemisia Gentileschi was born in France."
+    (one,) = attribute(told, triples, Denying()).sentences
+    assert any(span.kind is SpanKind.CONTRADICTED for span in one.spans)
