@@ -143,7 +143,7 @@ def _told_against(
         after = [
             phrase
             for phrase in phrases
-            if _comparable(phrase, triple, tokens)
+            if _comparable(phrase, match, tokens)
             and any(0 <= phrase.start - end <= 60 for _, end in told)
         ]
         if is_tie(triple.property):
@@ -159,7 +159,7 @@ def _told_against(
             and not (after and is_tie(triple.property))
             and not _tells_cause(triple.property)
             and not any(map(_is_site, (triple.value, *(phrase.text for phrase in phrases))))
-            and not any(_is_apart(phrase, triple) for phrase in phrases)
+            and not any(_is_apart(phrase, match) for phrase in phrases)
         ):
             yield match, Conflict(triple, told[0][0], told[0][1])
 
@@ -251,11 +251,12 @@ def _is_site(value: str) -> bool:
     return any(word.casefold() in SITES for word in value.split())
 
 
-def _comparable(phrase: Phrase, triple: Triple, sentence: SentenceTokens) -> bool:
+def _comparable(phrase: Phrase, match: Match, sentence: SentenceTokens) -> bool:
     """Whether a phrase tells what a triple's property tells: a place, a cause, a person, a number.
 
     Where and of what somebody died are told by the same verb and by different prepositions.
     """
+    triple = match.triple
     if triple.value[:1].isdigit():
         return phrase.kind is PhraseKind.NUMBER
     before = [
@@ -271,7 +272,7 @@ def _comparable(phrase: Phrase, triple: Triple, sentence: SentenceTokens) -> boo
         return False
     if "place" not in property_words(triple.property):
         return word not in ("in", "at", "near")
-    if _is_site(triple.value) or _is_site(phrase.text) or _is_apart(phrase, triple):
+    if _is_site(triple.value) or _is_site(phrase.text) or _is_apart(phrase, match):
         return False  # Chester Square lies in London, as far as the graph can tell
     # "the city of Hull" is a place; "died of Parkinson's" is none.
     town_of = word == "of" and stem(before[-2] if len(before) > 1 else "") not in cues(
@@ -280,14 +281,16 @@ def _comparable(phrase: Phrase, triple: Triple, sentence: SentenceTokens) -> boo
     return town_of or word in PLACE_PREPOSITIONS
 
 
-def _is_apart(phrase: Phrase, triple: Triple) -> bool:
+def _is_apart(phrase: Phrase, match: Match) -> bool:
     """Whether a name beside a place is no rival of it: a day, or a state that may well hold it."""
+    triple = match.triple
     if phrase.kind is not PhraseKind.NAME or "place" not in property_words(triple.property):
         return False
     day = any(
         token.folded in CALENDAR or token.folded[:1].isdigit() for token in tokenise(phrase.text)
     )
-    return day or (bool(nation(phrase.text)) and not nation(triple.value))
+    unknown = not match.located and not nation(triple.value)
+    return day or (unknown and bool(nation(phrase.text)))
 
 
 def _tells_cause(label: str) -> bool:

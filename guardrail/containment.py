@@ -61,7 +61,7 @@ def in_wider_places(
     if not wider:
         return list(placed)
     return [
-        _widened(doc, sentence, place, one, two, about, names)
+        _widened(doc, sentence, place, one, two, about, names)._replace(located=True)
         if (names := wider.get(one.triple.value_id or "")) and tells_place(one.triple.property)
         else two
         for one, two in zip(plain, placed, strict=True)

@@ -67,6 +67,7 @@ class Match(NamedTuple):
         inverse: The sentence speaks of the value and names the subject.
         denied: Where the sentence denies the whole value.
         wider: Where places stand that hold the value, one that tells a place.
+        located: Whether it is known which wider places hold the value.
         asked: Whether the question asks for this property, and the sentence is a short answer.
     """
 
@@ -81,6 +82,7 @@ class Match(NamedTuple):
     inverse: bool = False
     denied: tuple[Span, ...] = ()
     wider: tuple[Span, ...] = ()
+    located: bool = False
     asked: bool = False
 
     @property
