@@ -25,7 +25,17 @@ from guardrail import ANNOTATE, CheckRequest, Guardrail, GuardrailConfig
 from guardrail.types import Category, GuardedAnswer, Sentence, Triple, Value
 from guardrail.values import agreement, find_dates, parse_date, tokenise
 
-__all__ = ["GapReport", "Statement", "measure", "people_statements", "read_dart"]
+__all__ = [
+    "GapReport",
+    "Statement",
+    "measure",
+    "people_statements",
+    "read_dart",
+    "read_options",
+    "statements_of",
+]
+
+SOURCES = ("dart", "people")
 
 MAX_REMOVED = 3
 
@@ -293,21 +303,38 @@ def _wrong(answers: Sequence[GuardedAnswer], k: int) -> Iterator[Sentence]:
         yield from (one for one in answer.sentences if one.category and one.na == (k == 0))
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run from the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+def read_options(
+    arguments: Sequence[str] | None, about: str | None, *, parts: Sequence[str]
+) -> argparse.Namespace:
+    """Read the options of a benchmark over statements.
+
+    Args:
+        arguments: Of the command line; None for the process's own.
+        about: The benchmark's docstring.
+        parts: Parts of the data that may be chosen.
+    """
+    parser = argparse.ArgumentParser(description=about.splitlines()[0] if about else None)
     parser.add_argument("--data", type=Path, required=True, help="folder with triples/")
-    parser.add_argument("--source", choices=("dart", "people"), default="dart")
-    parser.add_argument("--part", choices=("report", "develop", "seen"), default="report")
+    parser.add_argument("--source", choices=SOURCES, default="dart")
+    parser.add_argument("--part", choices=parts, default="report")
     parser.add_argument("--rows", type=int, default=200)
     parser.add_argument("--judge", default="onnx")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--show", type=int, default=0, help="sentences judged wrongly to print")
-    options = parser.parse_args(arguments)
+    return parser.parse_args(arguments)
+
+
+def statements_of(options: argparse.Namespace) -> list[Statement]:
+    """The statements that such options choose."""
     if options.source == "dart":
-        statements = read_dart(options.data, options.part)
-    else:
-        statements = people_statements(options.part, seed=options.seed)
+        return read_dart(options.data, options.part)
+    return people_statements(options.part, seed=options.seed)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run from the command line."""
+    options = read_options(arguments, __doc__, parts=("report", "develop", "seen"))
+    statements = statements_of(options)
     random.Random(options.seed).shuffle(statements)
     patient = ANNOTATE.model_copy(update={"deadline_s": None})
     guard = Guardrail(GuardrailConfig(judge=options.judge, policy=patient))

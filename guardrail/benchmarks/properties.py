@@ -14,24 +14,20 @@ rows, so what is false is known exactly. The parts are those of
 
 from __future__ import annotations
 
-import argparse
 import random
 import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import permutations
-from pathlib import Path
 from typing import NamedTuple
 
 from guardrail import ANNOTATE, CheckRequest, Guardrail, GuardrailConfig
-from guardrail.benchmarks.attribution import Statement, people_statements, read_dart
+from guardrail.benchmarks.attribution import Statement, read_options, statements_of
 from guardrail.types import Category, Sentence, Triple
 from guardrail.vocabulary import is_functional, property_words
 
 __all__ = ["Exchange", "exchanges", "supported"]
-
-SOURCES = ("dart", "people")
 
 
 class Exchange(NamedTuple):
@@ -144,19 +140,8 @@ def _sentences(told: Triple, taken: Triple, source: str, variant: int) -> tuple[
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run from the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--data", type=Path, required=True, help="folder with triples/")
-    parser.add_argument("--source", choices=SOURCES, default="dart")
-    parser.add_argument("--part", choices=("report", "develop"), default="report")
-    parser.add_argument("--rows", type=int, default=200)
-    parser.add_argument("--judge", default="onnx")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--show", type=int, default=0, help="sentences judged wrongly to print")
-    options = parser.parse_args(arguments)
-    if options.source == "dart":
-        statements = read_dart(options.data, options.part)
-    else:
-        statements = people_statements(options.part, seed=options.seed)
+    options = read_options(arguments, __doc__, parts=("report", "develop"))
+    statements = statements_of(options)
     rows = exchanges(statements, options.source, seed=options.seed)[: options.rows]
     patient = ANNOTATE.model_copy(update={"deadline_s": None})
     guard = Guardrail(GuardrailConfig(judge=options.judge, policy=patient))
