@@ -11,13 +11,15 @@ from collections.abc import Sequence
 
 from guardrail.conflicts import conflicts
 from guardrail.containment import wider_text
+from guardrail.degrees import with_degrees
 from guardrail.drafting import AttributionRequest, Draft, drafts_of
 from guardrail.errors import JudgeError
+from guardrail.frames import called_otherwise
 from guardrail.leftovers import leftovers
 from guardrail.matching import Match
 from guardrail.partial import PartialSupport, PassageReader, WholeSupport
 from guardrail.phrases import parse
-from guardrail.predicates import with_bare
+from guardrail.predicates import with_bare, with_kinds
 from guardrail.rendering import marked_text
 from guardrail.rivals import told_as_another
 from guardrail.sentences import Stretch
@@ -177,6 +179,7 @@ class Attributor:
             match
             for match in accepted(draft.matches, scores if judged else None, self._limits)
             if not told_as_another(match, draft.tokens, draft.matches)
+            and not called_otherwise(draft.doc, match)
         ]
         clashes = conflicts(
             draft.tokens,
@@ -189,6 +192,8 @@ class Attributor:
         )
         left = leftovers(draft.phrases, kept, draft.tokens, draft.subject.topic)
         left = with_bare(left, draft.doc, draft.stretch, draft.phrases, kept)
+        left = with_kinds(left, draft.doc, draft.matches)
+        left = with_degrees(left, draft.doc, draft.matches)
         left = [
             phrase
             for phrase in left

@@ -68,6 +68,13 @@ OPENING = re.compile(
 )
 """Opens a sentence without stating anything; what follows it may still be a statement."""
 
+PRESENTED = re.compile(
+    r"[\W_]*(?:here (?:is|are)|here's)\s+(?-i:(?:the\s+)?[A-Z][\w'-]*(?:\s+[A-Z][\w'-]*)*),"
+    r"\s+(?:an?|the)\s",
+    re.IGNORECASE,
+)
+"""Presents something by its name and tells what it is: *Here is the Eagle, a pub near ...*."""
+
 IGNORANCE = re.compile(
     r"\b(?:i|we)(?:'m| am| are)? (?:do(?:n't| not) (?:know|have)|(?:can(?:not|'t)"
     r"|could not|couldn't|am unable to|was unable to|unable to) (?:find|answer|tell|provide|"
@@ -144,7 +151,7 @@ def is_claim(doc: Doc, stretch: Stretch) -> bool:
     if rest.rstrip("\"')*_ ").endswith("?") and INTERROGATIVE.match(rest):
         return LEADING.match(rest) is not None
     opening = OPENING.match(rest)
-    if opening is None and IGNORANCE.search(rest) is None:
+    if (opening is None or PRESENTED.match(rest)) and IGNORANCE.search(rest) is None:
         return True
     first = start + (opening.end() if opening else 0)
     return any(

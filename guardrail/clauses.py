@@ -20,6 +20,7 @@ from guardrail.matching import Match
 from guardrail.naming import Span
 from guardrail.objects import POSTS
 from guardrail.syntax import RELATIVE, SUBJECTS
+from guardrail.truths import told_truth, truth_value
 from guardrail.values import fold, stem, tokenise
 from guardrail.vocabulary import (
     STOP_WORDS,
@@ -93,6 +94,7 @@ def _placed(doc: Doc, match: Match, clauses: Clauses) -> Match:
     own: list[Span] = []
     denied_spans: list[Span] = []
     told_of_another = False
+    truth = truth_value(match.triple.value) is not None
     for span in match.value_spans:
         token = _root(doc, span)
         if token is None:
@@ -100,15 +102,19 @@ def _placed(doc: Doc, match: Match, clauses: Clauses) -> Match:
         elif _speaks_of_another(doc, clauses, match, token):
             told_of_another = True
         elif not (governed_otherwise(token, match) or _specifies(token, match)):
-            told = stance(token, match.triple.property)
+            told = (
+                told_truth(token, match.triple) if truth else stance(token, match.triple.property)
+            )
             if told is Stance.STATED:
                 own.append(span)
             elif told is Stance.DENIED:
                 denied_spans.append(span)
     if len(own) == len(match.value_spans):
         return match
-    if own:
+    if own and not (truth and denied_spans):
         return match._replace(value_spans=tuple(own))
+    if own:
+        return match.told_of("other")
     if told_of_another:
         return match.told_of("foreign")
     held = match.subject != "open" and match.value_share >= 1.0 and not match.finer

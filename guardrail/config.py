@@ -104,6 +104,8 @@ class AttributionConfig(_Section):
     lack_soft: Probability | None = None
     lack_relation: Probability | None = None
     lack_bare: Probability | None = None
+    lack_kind: Probability | None = None
+    lack_degree: Probability | None = None
     lack_alone: Probability | None = None
 
 

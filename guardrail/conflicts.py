@@ -14,6 +14,7 @@ from guardrail.naming import SentenceTokens, Span
 from guardrail.nations import nation
 from guardrail.phrases import Phrase, PhraseKind
 from guardrail.support import Thresholds, attached_dates, is_name, touches
+from guardrail.truths import names_property, truth_value
 from guardrail.types import NLIScores, Triple
 from guardrail.values import (
     MONTHS,
@@ -114,7 +115,11 @@ def _told_against(
     used = [span for match in kept for span in match.value_spans]
     for match in matches:
         triple = match.triple
-        if match.denied and _denies(match, phrases, (triple.subject, triple.property) in stated):
+        if match.denied and (
+            names_property(triple.property, tokens.by_stem)
+            if truth_value(triple.value) is not None
+            else _denies(match, phrases, (triple.subject, triple.property) in stated)
+        ):
             yield match, Conflict(triple, *match.denied[0])
         if (
             match.value_share > 0.0

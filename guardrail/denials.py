@@ -19,7 +19,7 @@ from guardrail.vocabulary import cues, describes_entity, inverse_cues, is_person
 if TYPE_CHECKING:
     from spacy.tokens import Token as ParsedToken
 
-__all__ = ["Stance", "stance"]
+__all__ = ["BUT", "Stance", "stance", "stance_above"]
 
 BUT = word_set("only just merely simply until till")
 """Words with which a negation denies nothing: *not only a painter*, *did not die until 1654*."""
@@ -106,11 +106,21 @@ def stance(token: ParsedToken, label: str) -> Stance:
         or leave it open, as in *whether she was born in London*. *Not in Paris* in another phrase
         denies nothing, nor does *did not know his father Orazio* that he was the father.
     """
-    personal = is_personal(label) or is_tie(label)
-    denied = _negated(token, label)
-    predicate = _predicate(token)
     if describes_entity(label) and is_mock(token):
         return Stance.OPEN
+    return stance_above(token, label, denied=_negated(token, label))
+
+
+def stance_above(token: ParsedToken, label: str, *, denied: bool) -> Stance:
+    """What the clauses round a word make of a property that its own clause states or denies.
+
+    Args:
+        token: The value's head word, or a word for the property.
+        label: The property.
+        denied: Whether the word's own clause denies it.
+    """
+    personal = is_personal(label) or is_tie(label)
+    predicate = _predicate(token)
     if predicate is None:
         return Stance.DENIED if denied else Stance.STATED
     if _undone(token, predicate, label):

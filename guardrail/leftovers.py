@@ -30,6 +30,9 @@ class Leftover(NamedTuple):
         certain: True for a date of which an accepted triple holds less, say the year alone:
             what is lacking is known then, and no judge needs to doubt it.
         bare: True where no accepted triple speaks of anything in its predicate.
+        kind_noun: True for a noun that tells what kind of thing is spoken of, and that no evidence
+            has.
+        graded: True where it tells the degree of something of which no evidence speaks.
     """
 
     text: str
@@ -38,6 +41,8 @@ class Leftover(NamedTuple):
     kind: PhraseKind
     certain: bool = False
     bare: bool = False
+    kind_noun: bool = False
+    graded: bool = False
 
 
 def leftovers(
@@ -143,4 +148,8 @@ def _least_doubt(phrase: Leftover, limits: Thresholds) -> float:
         least = limits.lack_hard
     else:
         least = limits.lack_relation if phrase.kind is PhraseKind.RELATION else limits.lack_soft
-    return min(least, limits.lack_bare) if phrase.bare else least
+    if phrase.bare:
+        least = min(least, limits.lack_bare)
+    if phrase.kind_noun:
+        least = min(least, limits.lack_kind)
+    return min(least, limits.lack_degree) if phrase.graded else least

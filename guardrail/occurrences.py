@@ -21,6 +21,7 @@ from guardrail.naming import (
 )
 from guardrail.nations import PROPER, names_another
 from guardrail.quantities import Quantity, find_quantity, quantity_of
+from guardrail.truths import telling, truth_value
 from guardrail.types import Triple
 from guardrail.values import (
     Agreement,
@@ -42,9 +43,6 @@ from guardrail.vocabulary import (
 )
 
 __all__ = ["find_value", "in_institution", "in_title", "inside", "names_value", "within"]
-
-YES = frozenset({"yes", "true"})
-NO = frozenset({"no", "false"})
 
 FIRST_SURE_YEAR = 1000
 """Smaller numbers are read as years only where a held date and the word before them say so."""
@@ -80,9 +78,8 @@ def find_value(
         if dated[1] or value.number is None:
             return dated
         return *find_quantity(sentence, Quantity(value.number, None), bare=True), None
-    word = triple.value.strip().lower()
-    if word in YES or word in NO:
-        return _find_truth(sentence, triple, word in YES)
+    if truth_value(triple.value) is not None:
+        return _find_truth(sentence, triple)
     if not value.tokens:
         return 0.0, (), None
     quantity = quantity_of(triple.value)
@@ -289,16 +286,15 @@ def _find_date(
 
 
 def _find_truth(
-    sentence: SentenceTokens, triple: Triple, holds: bool
+    sentence: SentenceTokens, triple: Triple
 ) -> tuple[float, tuple[Span, ...], Date | None]:
+    """Where a property is told that holds or does not; ``guardrail.clauses`` reads which."""
     spans = tuple(
         (sentence.tokens[place].start, sentence.tokens[place].end)
-        for word in sorted(cues(triple.property))
-        for place in sentence.by_stem.get(word, ())
+        for word in telling(triple.property, sentence.by_stem)
+        for place in sentence.by_stem[word]
     )
-    if spans and sentence.negated != holds:
-        return 1.0, spans, None
-    return 0.0, (), None
+    return (1.0, spans, None) if spans else (0.0, (), None)
 
 
 def inside(token: Token, spans: Iterable[Span]) -> bool:

@@ -30,7 +30,8 @@ VALUE_TYPES = frozenset({"DATE", "TIME", "CARDINAL", "ORDINAL", "QUANTITY", "MON
 LIGHT_TERMS = word_set(
     "who name names person people man woman life time times year years day days way thing things "
     "part parts role number information question answer example fact facts place case result "
-    "member lot kind type sort series group world century age evidence knowledge graph list "
+    "member lot kind kinds type types sort sorts series group world century age evidence knowledge "
+    "graph list "
     "following first last known many several various other new early late great famous notable "
     "renowned important significant such same more most best popular prominent located based full "
     "own certain different main major small large called named due well also however"
@@ -60,6 +61,9 @@ LINK = re.compile(r"(?<=\])\([^\s()]*\)|(?:https?://|www\.)[^\s()\[\]]+")
 
 NO_PROSE = re.compile(r"[^\w\s]{20,}|\S{400,}")
 """Runs of signs, and words, longer than any in prose; a URL stays below."""
+
+FIGURES = re.compile(r"[+\-−–]?[.,]?\d")
+"""How a number in figures begins: *12*, *-97.75*, *+1.03*, *.5*."""
 
 EMPHASIS = re.compile(r"(?<!\w)[*_~`]{1,3}(?=\w)|(?<=\w)[*_~`]{1,3}(?!\w)")
 """Marks before and behind emphasised words."""
@@ -189,10 +193,11 @@ def _kind(token: ParsedToken) -> PhraseKind | None:
     word = token.lower_
     if token.is_punct or token.is_space or word in STOP_WORDS:
         return None
-    if token.pos_ == "NUM" or token.text[0].isdigit():
+    figures = FIGURES.match(token.text) is not None
+    if token.pos_ == "NUM" or figures:
         if word == "one":
             return None
-        return PhraseKind.NUMBER if token.text[0].isdigit() else PhraseKind.QUALITY
+        return PhraseKind.NUMBER if figures else PhraseKind.QUALITY
     if len(word) < 3 or not word[0].isalpha():
         return None
     if token.pos_ == "NOUN":

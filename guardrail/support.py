@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from guardrail.matching import NEAR, Match
 from guardrail.naming import SentenceTokens, Span
+from guardrail.truths import names_property, truth_value
 from guardrail.types import NLIScores
 from guardrail.values import Date, parse_date
 from guardrail.vocabulary import (
@@ -50,6 +51,8 @@ class Thresholds(NamedTuple):
         lack_soft: The same for a left-over term or quality.
         lack_relation: The same for a left-over relation.
         lack_bare: The same for a phrase of a predicate of which nothing is supported.
+        lack_kind: The same for a noun of no evidence that tells what kind of thing is spoken of.
+        lack_degree: The same for the degree of something of which no evidence speaks.
         lack_alone: The same where nothing is left over.
     """
 
@@ -63,6 +66,8 @@ class Thresholds(NamedTuple):
     lack_soft: float = 0.9
     lack_relation: float = 0.9
     lack_bare: float = 0.5
+    lack_kind: float = 0.6
+    lack_degree: float = 0.35
     lack_alone: float = 0.99
 
 
@@ -92,20 +97,19 @@ def settled(match: Match, tokens: SentenceTokens, matches: Sequence[Match]) -> b
     """Whether a value stands beside its own property's word, so that nothing is left to judge.
 
     So it is with a date attached to the word, with any other value that no other triple claims
-    and that the word stands shortly before, with a nationality, which needs no word, and with a
-    wider place, of which the graph knows best.
+    and that the word stands shortly before, with a nationality, which needs no word, with a truth
+    value whose property is named in full, and with a wider place, of which the graph knows best.
     """
     triple = match.triple
     if match.asked:
         return True
     if match.by_wider:
         return bool(match.cue_spans) and match.subject in ("explicit", "antecedent")
-    if (
-        match.value_share < 1.0
-        or match.inverse
-        or match.subject not in ("explicit", "antecedent")
-        or tokens.negated
-    ):
+    if match.value_share < 1.0 or match.inverse or match.subject not in ("explicit", "antecedent"):
+        return False
+    if truth_value(triple.value) is not None:
+        return names_property(triple.property, tokens.by_stem)
+    if tokens.negated:
         return False
     if parse_date(triple.value) is not None:
         attached = attached_dates(tokens, match, matches)

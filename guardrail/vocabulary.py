@@ -133,7 +133,8 @@ CUES: dict[str, str] = {
     "leader": "leader led leads president minister",
     "food": "food serves serve serving cuisine dishes offers offering provides",
     "customer rating": "rated rating star stars customer customers rate ratings reviewed reviews",
-    "price range": "price priced prices cheap expensive cost costs moderate pricing range",
+    "price range": "price priced prices cheap expensive cost costs moderate pricing range "
+    "inexpensive affordable pricey costly",
     "family friendly": "family families kid kids child children friendly adult adults",
     "area": "area located situated centre center riverside",
     "near": "near close nearby next by",
