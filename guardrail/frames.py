@@ -27,7 +27,7 @@ SPECIFYING: Final = frozenset({"compound", "amod", "nmod"})
 """How a word hangs on the noun that it makes another property of: *doctoral advisor*."""
 
 VAGUE: Final = word_set("one name value part member example kind type case thing fact answer")
-"""Nouns that name no property."""
+"""Nouns that name no property by themselves."""
 
 
 def called_otherwise(doc: Doc, match: Match) -> bool:
@@ -67,7 +67,10 @@ def _nouns(value: ParsedToken, match: Match) -> Iterator[ParsedToken]:
 
 
 def _is_common(noun: ParsedToken) -> bool:
-    return noun.pos_ == "NOUN" and noun.lower_ not in VAGUE
+    """Whether a noun names a property: *name* does not, *full name* does."""
+    return noun.pos_ == "NOUN" and (
+        noun.lower_ not in VAGUE or any(one.dep_ in SPECIFYING for one in noun.children)
+    )
 
 
 def _of_subject(noun: ParsedToken, match: Match) -> bool:
