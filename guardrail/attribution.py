@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from guardrail.absences import with_absences
 from guardrail.conflicts import conflicts
 from guardrail.containment import wider_text
-from guardrail.degrees import with_degrees
 from guardrail.drafting import AttributionRequest, Draft, drafts_of
 from guardrail.errors import JudgeError
 from guardrail.frames import called_otherwise
@@ -19,7 +19,7 @@ from guardrail.leftovers import leftovers
 from guardrail.matching import Match
 from guardrail.partial import PartialSupport, PassageReader, WholeSupport
 from guardrail.phrases import parse
-from guardrail.predicates import with_bare, with_kinds
+from guardrail.predicates import with_bare
 from guardrail.rendering import marked_text
 from guardrail.rivals import told_as_another
 from guardrail.sentences import Stretch
@@ -192,8 +192,7 @@ class Attributor:
         )
         left = leftovers(draft.phrases, kept, draft.tokens, draft.subject.topic)
         left = with_bare(left, draft.doc, draft.stretch, draft.phrases, kept)
-        left = with_kinds(left, draft.doc, draft.matches)
-        left = with_degrees(left, draft.doc, draft.matches)
+        left = with_absences(left, draft.doc, draft.matches)
         left = [
             phrase
             for phrase in left

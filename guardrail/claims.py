@@ -81,7 +81,7 @@ IGNORANCE = re.compile(
     r"verify|confirm|help|determine)|not (?:sure|certain|able)|sorry)"
     r"|\b(?:no|not enough|insufficient) (?:information|data|evidence|knowledge)\b.{0,60}"
     r"(?:available|provided|given|found|exist)"
-    r"|\b(?:is|are) (?:unknown|not known|unclear)\b",
+    r"|\b(?:is|are) (?:unknown|not known|unclear)\b(?! (?:to|for|as)\b)",
     re.IGNORECASE,
 )
 """Says that something is not known; what its clause speaks of is not stated."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from guardrail.degrees import told_against
 from guardrail.directions import end_of
 from guardrail.holding import COMPARING
 from guardrail.matching import Match
@@ -127,6 +128,8 @@ def _told_against(
             or (triple.subject, triple.property) in stated
         ):
             continue
+        for span in told_against(tokens, triple):
+            yield match, Conflict(triple, *span)
         score = scores.get(match.number)
         held = parse_date(triple.value)
         # A date held alone is the one of its property: the bridge was not opened twice.

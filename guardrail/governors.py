@@ -17,6 +17,7 @@ from guardrail.values import fold, stem, word_set
 from guardrail.vocabulary import (
     can_word,
     cues,
+    describes_entity,
     governs,
     inverse_cues,
     is_event,
@@ -38,6 +39,9 @@ BOUNDS = word_set("until till before after since when while")
 
 NAMING = frozenset({"appos", "compound", "nmod"})
 """How a name hangs on the noun for the same person, or that on the name."""
+
+TITLING = frozenset({"compound", "nmod"})
+"""How what somebody is called hangs on their name."""
 
 LIFE = word_set("birth birthday birthplace death burial grave tomb")
 """What somebody has one of, so that another one's is none of theirs."""
@@ -72,10 +76,9 @@ def governed_otherwise(token: ParsedToken, match: Match) -> bool:
         word = stem(fold(one.text))
         if is_event(label) and word in words:
             return False  # *lived there until his death in 1782*
-        if below.dep_ == "appos" and any(
-            start <= one.idx < end for start, end in match.subject_spans
-        ):
-            break  # *Anna, a painter, was born*
+        beside = below.dep_ == "appos" or (below.dep_ in TITLING and describes_entity(label))
+        if beside and any(start <= one.idx < end for start, end in match.subject_spans):
+            break  # *Anna, a painter, was born*, *the painter Anna was born*
         below = one
         if one.pos_ in VERBS:
             if governs(word, label) and not can_word(word, label):

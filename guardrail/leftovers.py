@@ -27,8 +27,9 @@ class Leftover(NamedTuple):
         start: Offset in the answer.
         end: Offset past its end.
         kind: What it tells.
-        certain: True for a date of which an accepted triple holds less, say the year alone:
-            what is lacking is known then, and no judge needs to doubt it.
+        certain: True for a number that no evidence has, and for a date of which an accepted triple
+            holds less, say the year alone: what is lacking is known then, and no judge needs to
+            doubt it.
         bare: True where no accepted triple speaks of anything in its predicate.
         kind_noun: True for a noun that tells what kind of thing is spoken of, and that no evidence
             has.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from guardrail.degrees import grades_another, told_by_degree
 from guardrail.naming import (
     KINDS,
     Name,
@@ -91,8 +92,12 @@ def find_value(
     named = runs(sentence, value.tokens) or initials(sentence, value.tokens)
     if not named and is_tie(triple.property):
         named = middle_aside(sentence, value.tokens)
-    whole = tuple(span for span in named if not _among(span, subject_spans))
-    form = _other_words(sentence, value, triple, subject_spans)
+    whole = tuple(
+        span
+        for span in named
+        if not _among(span, subject_spans) and not grades_another(sentence, span, triple.property)
+    )
+    form = _other_words(sentence, value, triple, subject_spans) or told_by_degree(sentence, triple)
     if whole:
         # Told as a place here, a country may be told as a nationality there.
         return 1.0, whole + form if is_nationality(triple.property) else whole, None
@@ -120,6 +125,7 @@ def find_value(
             for place in sentence.by_stem.get(part.stem, ())
             if not inside(sentence.tokens[place], taken)
             and part.folded not in shared
+            and not grades_another(sentence, _span(sentence, place), triple.property)
             and not (exact and sentence.tokens[place].folded != part.folded)
             and not (
                 len(value.tokens) == 1
@@ -134,6 +140,10 @@ def find_value(
             found = [sentence.tokens[place] for place in places]
             spans += [(token.start, token.end) for token in found]
     return hits / len(value.tokens), tuple(sorted(set(spans))), None
+
+
+def _span(sentence: SentenceTokens, place: int) -> Span:
+    return sentence.tokens[place].start, sentence.tokens[place].end
 
 
 def _other_words(

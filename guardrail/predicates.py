@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING, Final
 from guardrail.leftovers import Leftover
 from guardrail.matching import Match
 from guardrail.naming import Span
-from guardrail.phrases import Phrase, PhraseKind
+from guardrail.phrases import Phrase
 from guardrail.sentences import Stretch
 from guardrail.syntax import CLAUSAL_SUBJECTS, COMPLEMENTS
-from guardrail.values import tokenise
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
     from spacy.tokens import Token as ParsedToken
 
-__all__ = ["predicates_of", "with_bare", "with_kinds"]
+__all__ = ["predicates_of", "with_bare"]
 
 SUBJECTS: Final = CLAUSAL_SUBJECTS | {"expl"}
 
@@ -117,46 +116,6 @@ def with_bare(
         if spoken.isdisjoint(predicate):
             bare |= predicate
     return [one._replace(bare=one.start in bare) for one in left]
-
-
-def with_kinds(left: Sequence[Leftover], doc: Doc, matches: Sequence[Match]) -> list[Leftover]:
-    """Tell which left-over nouns say what kind of thing is spoken of, and no evidence has them.
-
-    *X is a pub*, *X, a pub, serves* and *X pub serves* all do.
-
-    Args:
-        left: The phrases that no accepted triple accounts for.
-        doc: The parsed answer.
-        matches: The triples that share a word with the sentence.
-    """
-    terms = [one for one in left if one.kind is PhraseKind.TERM]
-    if not terms:
-        return list(left)
-    known = {
-        token.stem
-        for match in matches
-        if match.subject != "foreign"
-        for token in tokenise(f"{match.triple.property} {match.triple.value}")
-    }
-    kinds = {
-        one.start
-        for one in terms
-        if (span := doc.char_span(one.start, one.end, alignment_mode="expand")) is not None
-        and _tells_kind(span.root)
-        and known.isdisjoint(token.stem for token in tokenise(one.text))
-    }
-    return [one._replace(kind_noun=one.start in kinds) for one in left]
-
-
-def _tells_kind(noun: ParsedToken) -> bool:
-    """Whether a noun, or the one that it specifies, is or describes the subject of its clause."""
-    while noun.dep_ == "compound" and noun.head.pos_ == "NOUN":
-        noun = noun.head
-    while noun.dep_ == "conj" and noun.head.pos_ in ("NOUN", "PROPN"):
-        noun = noun.head
-    if noun.dep_ in SUBJECTS:
-        return noun.head.pos_ == "VERB"  # the *leader* is Ada calls her none
-    return noun.dep_ in ("attr", "appos", "oprd")
 
 
 def _places(spans: Iterable[Span]) -> set[int]:

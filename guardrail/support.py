@@ -63,11 +63,11 @@ class Thresholds(NamedTuple):
     contradiction_alone: float = 0.97
     lack_hard: float = 0.2
     lack_number: float = 0.4
-    lack_soft: float = 0.9
+    lack_soft: float = 0.85
     lack_relation: float = 0.9
     lack_bare: float = 0.5
     lack_kind: float = 0.6
-    lack_degree: float = 0.35
+    lack_degree: float = 0.15
     lack_alone: float = 0.99
 
 

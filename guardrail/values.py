@@ -41,8 +41,13 @@ def word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+GLUED_UNITS = "km|m|cm|mm|ft|mi|kg|lbs?|ha|mph|hrs?|min"
+"""Units that stand right behind a number; behind a sign of a currency *m* means millions."""
+
 TOKEN = re.compile(
-    r"\d+(?:[.,]\d+)*(?:st|nd|rd|th)?(?![\w])|(?:[^\W\d_]\. ?){2,}|[^\W_]+(?:['’][^\W\d_]+)*"
+    rf"(?<![$€£¥\w.,])\d+(?:[.,]\d+)*(?=(?:{GLUED_UNITS})\b)"
+    r"|\d+(?:[.,]\d+)*(?:st|nd|rd|th)?(?![\w])"
+    r"|(?:[^\W\d_]\. ?){2,}|[^\W_]+(?:['’][^\W\d_]+)*"
 )
 
 SUFFIXES = (
