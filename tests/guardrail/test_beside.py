@@ -49,6 +49,7 @@ def test_a_birthplace_beside_the_name_of_a_place_is_the_subjects_own() -> None:
     [
         ("Anna Keller, a painter, was born in Rome.", True),
         ("Anna Keller (painter) was born in Rome.", True),
+        ("Retired Swiss painter Anna Keller, also known as Nan, was born in Rome.", True),
         ("Anna Keller, a painter, died in Bonn.", True),
         ("Anna Keller, a painter, married Otto Braun.", True),
         ("Anna Keller married Otto Braun, a painter.", False),

@@ -45,6 +45,8 @@ UNNAMED = [
     "As an AI, I don't know, but the drug is safe.",
     "Is it not true that no patients died?",
     "Isn’t the drug safe?",
+    "Here is The Anchor, a pub by the river.",
+    "The Anchor is not known to be cheap.",
 ]
 INSTRUCTIONS = [
     "Please double the dose of insulin.",

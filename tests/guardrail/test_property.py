@@ -76,6 +76,10 @@ def cited(one: Sentence) -> set[str]:
         ("Leonardo DiCaprio directed Inception.", FILM[1:]),
         ("Inception was written by Christopher Nolan.", FILM),
         ("Tyne Bridge was designed by George Stone.", BRIDGE),
+        ("The headquarters of Apple is Tim Cook.", FIRM[1:]),
+        ("Apple's parent company is Steve Jobs.", FIRM[:1]),
+        ("Christopher Nolan is the distributor of Inception.", FILM),
+        ("Inception has a running time of Christopher Nolan.", FILM),
     ],
 )
 def test_a_value_of_another_property_is_not_cited(
@@ -108,6 +112,9 @@ def test_a_value_of_another_property_is_not_cited(
         ),
         ("Anna Berg was born in 1900 and lived in Bergen.", PARENTS, {"residence"}),
         ("Tyne Bridge was designed by Ralph Mott.", BRIDGE, {"creator"}),
+        ("The director of Inception is Christopher Nolan.", FILM, {"director"}),
+        ("Inception's director is Christopher Nolan.", FILM, {"director"}),
+        ("One example of its cast is Leonardo DiCaprio in Inception.", FILM[1:], {"cast member"}),
         ("Inception was written and directed by Christopher Nolan.", FILM, {"director"}),
     ],
 )

@@ -19,6 +19,9 @@ def share(text: str, value: str) -> float:
     [
         ("It is 330 metres tall.", "330 metre", True),
         ("It is 330 m tall.", "330 metre", True),
+        ("It is 330m tall.", "330 metre", True),
+        ("It lies 330ft high.", "330 metre", False),
+        ("It weighs 3.5kg.", "3.5 kilogram", True),
         ("It is 1,083 feet tall.", "330 metre", True),
         ("It is 330 feet tall.", "330 metre", False),
         ("It is 330 kg.", "330 metre", False),
