@@ -1,7 +1,7 @@
 """Frames that name a property beside its value: *the capital of France is Paris*.
 
-What such a noun calls a value no other property holds of it, though the same two names stand in
-the sentence and the judge takes them for enough.
+Where the noun is the name of another property, the value is none of the triple's, though the same
+two names stand in the sentence and the judge takes them for enough.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from guardrail.matching import Match
+from guardrail.property_nouns import names_other_property
 from guardrail.syntax import COMPLEMENTS, SUBJECTS, end_of, possessors
 from guardrail.values import fold, stem, word_set
 from guardrail.vocabulary import cues, inverse_cues
@@ -31,7 +32,7 @@ VAGUE: Final = word_set("one name value part member example kind type case thing
 
 
 def called_otherwise(doc: Doc, match: Match) -> bool:
-    """Whether nouns that do not name its property call a match's value what it is to its subject.
+    """Whether names of other properties call a match's value what it is to its subject.
 
     Args:
         doc: The parsed answer.
@@ -47,7 +48,10 @@ def called_otherwise(doc: Doc, match: Match) -> bool:
         if not nouns:
             return False
         called += nouns
-    return all(known.isdisjoint(_stems(noun)) for noun in called)
+    return all(
+        known.isdisjoint(_stems(noun)) and _names_other(noun, match.triple.property)
+        for noun in called
+    )
 
 
 def _nouns(value: ParsedToken, match: Match) -> Iterator[ParsedToken]:
@@ -82,8 +86,16 @@ def _of_subject(noun: ParsedToken, match: Match) -> bool:
     )
 
 
+def _names_other(noun: ParsedToken, label: str) -> bool:
+    """Whether a noun, with or without what specifies it, is the name of another property."""
+    name = " ".join(one.lower_ for one in _parts(noun))
+    return names_other_property(fold(name), label) or names_other_property(fold(noun.lower_), label)
+
+
+def _parts(noun: ParsedToken) -> list[ParsedToken]:
+    """A noun behind the words that make it the noun for another property."""
+    return [*(child for child in noun.lefts if child.dep_ in SPECIFYING), noun]
+
+
 def _stems(noun: ParsedToken) -> frozenset[str]:
-    return frozenset(
-        stem(fold(one.lower_))
-        for one in (noun, *(child for child in noun.children if child.dep_ in SPECIFYING))
-    )
+    return frozenset(stem(fold(one.lower_)) for one in _parts(noun))

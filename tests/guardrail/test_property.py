@@ -79,7 +79,7 @@ def cited(one: Sentence) -> set[str]:
         ("The headquarters of Apple is Tim Cook.", FIRM[1:]),
         ("Apple's parent company is Steve Jobs.", FIRM[:1]),
         ("Christopher Nolan is the distributor of Inception.", FILM),
-        ("Inception has a running time of Christopher Nolan.", FILM),
+        ("Inception has a budget of Christopher Nolan.", FILM),
     ],
 )
 def test_a_value_of_another_property_is_not_cited(
@@ -113,6 +113,8 @@ def test_a_value_of_another_property_is_not_cited(
         ("Anna Berg was born in 1900 and lived in Bergen.", PARENTS, {"residence"}),
         ("Tyne Bridge was designed by Ralph Mott.", BRIDGE, {"creator"}),
         ("The director of Inception is Christopher Nolan.", FILM, {"director"}),
+        ("The boss of Apple is Tim Cook.", FIRM[1:], {"chief executive officer"}),
+        ("The CEO of Apple is Tim Cook.", FIRM[1:], {"chief executive officer"}),
         ("Inception's director is Christopher Nolan.", FILM, {"director"}),
         ("One example of its cast is Leonardo DiCaprio in Inception.", FILM[1:], {"cast member"}),
         ("Inception was written and directed by Christopher Nolan.", FILM, {"director"}),
