@@ -88,8 +88,8 @@ def _of_subject(noun: ParsedToken, match: Match) -> bool:
 
 def _names_other(noun: ParsedToken, label: str) -> bool:
     """Whether a noun, with or without what specifies it, is the name of another property."""
-    name = " ".join(one.lower_ for one in _parts(noun))
-    return names_other_property(fold(name), label) or names_other_property(fold(noun.lower_), label)
+    names = [fold(one.lower_) for one in _parts(noun)]
+    return any(names_other_property(name, label) for name in (" ".join(names), *names))
 
 
 def _parts(noun: ParsedToken) -> list[ParsedToken]:
