@@ -7,14 +7,15 @@ is, they are facts without support, and so is a number that no triple has.
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from typing import TYPE_CHECKING
 
-from guardrail.degrees import attribute_of, tells_degree, words_of
+from guardrail.degrees import ATTRIBUTES, DEGREES, PRICED, REACH, topics_of
 from guardrail.leftovers import Leftover
 from guardrail.matching import Match
 from guardrail.phrases import PhraseKind
-from guardrail.syntax import SUBJECTS, possessors
+from guardrail.syntax import COMPLEMENTS, SUBJECTS, possessors
+from guardrail.values import UNITS as NUMBER_WORDS
 from guardrail.values import tokenise
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def with_absences(left: Sequence[Leftover], doc: Doc, matches: Sequence[Match]) 
         for triple in triples
         for token in tokenise(f"{triple.subject} {triple.property} {triple.value}")
     }
-    topics = {word for triple in triples for word in words_of(triple)}
+    topics = {word for triple in triples for word in topics_of(triple)}
     return [_seen(one, doc, told, topics) for one in left]
 
 
@@ -60,8 +61,36 @@ def _seen(phrase: Leftover, doc: Doc, told: Set[str], topics: Set[str]) -> Lefto
         kind_noun=phrase.kind is PhraseKind.TERM
         and _tells_kind(span.root)
         and told.isdisjoint(words),
-        graded=any(tells_degree(one) and topics.isdisjoint(attribute_of(one)) for one in span),
+        graded=any(topics.isdisjoint(stems) for one in span for stems in _graded(one)),
     )
+
+
+def _graded(word: ParsedToken) -> Iterator[frozenset[str]]:
+    """Yield the stems that name the price or rating of which a word tells a degree.
+
+    *Cheap* does by itself, *priced* and *prices* where a degree stands with them.
+    """
+    for told in ATTRIBUTES:
+        if word.lower_ not in told.words:
+            continue
+        head = word.head if word.dep_ == "compound" else word
+        if word.lower_ in PRICED or any(
+            one.lower_ in DEGREES or one.lower_ in NUMBER_WORDS
+            for graded in (word, head)
+            for one in _with_degree(graded)
+        ):
+            yield told.stems
+
+
+def _with_degree(word: ParsedToken) -> Iterator[ParsedToken]:
+    """Yield the words that may tell the degree of a graded one."""
+    for child in word.children:
+        yield child
+        if child.dep_ == "prep":  # *ratings of average*, *rated as average*
+            yield from child.children
+    if word.dep_ in SUBJECTS:
+        yield from (one for one in word.head.children if one.dep_ in COMPLEMENTS)
+    yield from word.doc[max(0, word.i - REACH) : word.i]
 
 
 def _ends_season(year: str, told: Set[str]) -> bool:

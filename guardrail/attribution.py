@@ -15,7 +15,7 @@ from guardrail.containment import wider_text
 from guardrail.drafting import AttributionRequest, Draft, drafts_of
 from guardrail.errors import JudgeError
 from guardrail.frames import called_otherwise
-from guardrail.leftovers import leftovers
+from guardrail.leftovers import leftovers, with_refused
 from guardrail.matching import Match
 from guardrail.partial import PartialSupport, PassageReader, WholeSupport
 from guardrail.phrases import parse
@@ -175,11 +175,12 @@ class Attributor:
     ) -> Verdict:
         if not draft.claim:
             return Verdict((), None, (), ())
+        found = accepted(draft.matches, scores if judged else None, self._limits)
+        refused = [match for match in found if called_otherwise(draft.doc, match)]
         kept = [
             match
-            for match in accepted(draft.matches, scores if judged else None, self._limits)
-            if not told_as_another(match, draft.tokens, draft.matches)
-            and not called_otherwise(draft.doc, match)
+            for match in found
+            if match not in refused and not told_as_another(match, draft.tokens, draft.matches)
         ]
         clashes = conflicts(
             draft.tokens,
@@ -191,6 +192,7 @@ class Attributor:
             draft.subject.doubtful,
         )
         left = leftovers(draft.phrases, kept, draft.tokens, draft.subject.topic)
+        left = with_refused(left, refused, kept)
         left = with_bare(left, draft.doc, draft.stretch, draft.phrases, kept)
         left = with_absences(left, draft.doc, draft.matches)
         left = [

@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING
 from guardrail.bearers import is_of_whose, is_titled_otherwise, of_other_gender
 from guardrail.clause_subjects import Clause, Clauses
 from guardrail.coreference import Subject
+from guardrail.degrees import attribute_of, is_opposite
 from guardrail.denials import Stance, stance
 from guardrail.governors import LIFE, governed_otherwise, of_another
 from guardrail.matching import Match
 from guardrail.naming import Span
 from guardrail.objects import POSTS
 from guardrail.syntax import RELATIVE, SUBJECTS
-from guardrail.truths import told_truth, truth_value
+from guardrail.truths import is_denied, told_truth, truth_value
+from guardrail.types import Triple
 from guardrail.values import fold, stem, tokenise
 from guardrail.vocabulary import (
     STOP_WORDS,
@@ -94,7 +96,7 @@ def _placed(doc: Doc, match: Match, clauses: Clauses) -> Match:
     own: list[Span] = []
     denied_spans: list[Span] = []
     told_of_another = False
-    truth = truth_value(match.triple.value) is not None
+    truth = _has_opposite(match.triple)
     for span in match.value_spans:
         token = _root(doc, span)
         if token is None:
@@ -102,9 +104,7 @@ def _placed(doc: Doc, match: Match, clauses: Clauses) -> Match:
         elif _speaks_of_another(doc, clauses, match, token):
             told_of_another = True
         elif not (governed_otherwise(token, match) or _specifies(token, match)):
-            told = (
-                told_truth(token, match.triple) if truth else stance(token, match.triple.property)
-            )
+            told = _told(token, match.triple)
             if told is Stance.STATED:
                 own.append(span)
             elif told is Stance.DENIED:
@@ -119,6 +119,23 @@ def _placed(doc: Doc, match: Match, clauses: Clauses) -> Match:
         return match.told_of("foreign")
     held = match.subject != "open" and match.value_share >= 1.0 and not match.finer
     return match.told_of("other", denied=tuple(denied_spans) if held else ())
+
+
+def _has_opposite(triple: Triple) -> bool:
+    """Whether other words tell the opposite of a value: of *yes*, and of a high rating."""
+    return truth_value(triple.value) is not None or attribute_of(triple.property) is not None
+
+
+def _told(word: ParsedToken, triple: Triple) -> Stance:
+    """How a sentence stands to a triple, told by a word for its value or its opposite."""
+    if truth_value(triple.value) is not None:
+        return told_truth(word, triple)
+    told = stance(word, triple.property)
+    if attribute_of(triple.property) is None:
+        return told
+    if is_opposite(word.lower_, triple):
+        return Stance.DENIED if told is Stance.STATED and not is_denied(word) else Stance.OPEN
+    return told if told is Stance.STATED else Stance.OPEN  # *not low* need not be high
 
 
 def _placed_by_words(doc: Doc, match: Match, clauses: Clauses) -> Match:
@@ -161,6 +178,8 @@ def _speaks_of_another(doc: Doc, clauses: Clauses, match: Match, value: ParsedTo
     personal = is_personal(triple.property) and not match.inverse
     if personal and (_hangs_on_another(value, match) or is_of_whose(value, match)):
         return True
+    if _has_opposite(triple) and _specifies_another(value, match):
+        return True
     if personal and is_role(triple.property) and is_titled_otherwise(value, match):
         return True
     if clause is None:
@@ -201,6 +220,18 @@ def _hangs_on_another(value: ParsedToken, match: Match) -> bool:
             return not any(start <= one.idx < end for start, end in match.subject_spans)
         if one.pos_ in ("VERB", "AUX") and one.dep_ not in ("relcl", "acl"):
             return False
+        below = one
+    return False
+
+
+def _specifies_another(value: ParsedToken, match: Match) -> bool:
+    """Whether a word stands before another name: *near the highly rated Eagle*."""
+    below = value
+    for one in value.ancestors:
+        if below.dep_ not in (*MODIFIERS, "advmod", "npadvmod"):
+            return False
+        if one.pos_ == "PROPN":
+            return not any(start <= one.idx < end for start, end in match.subject_spans)
         below = one
     return False
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from guardrail.degrees import told_against
+from guardrail.degrees import attribute_of
 from guardrail.directions import end_of
 from guardrail.holding import COMPARING
 from guardrail.matching import Match
@@ -15,7 +15,7 @@ from guardrail.naming import SentenceTokens, Span
 from guardrail.nations import nation
 from guardrail.phrases import Phrase, PhraseKind
 from guardrail.support import Thresholds, attached_dates, is_name, touches
-from guardrail.truths import names_property, truth_value
+from guardrail.truths import denies_property, truth_value
 from guardrail.types import NLIScores, Triple
 from guardrail.values import (
     MONTHS,
@@ -117,9 +117,10 @@ def _told_against(
     for match in matches:
         triple = match.triple
         if match.denied and (
-            names_property(triple.property, tokens.by_stem)
+            denies_property(triple, tokens.by_stem)
             if truth_value(triple.value) is not None
-            else _denies(match, phrases, (triple.subject, triple.property) in stated)
+            else attribute_of(triple.property) is not None
+            or _denies(match, phrases, (triple.subject, triple.property) in stated)
         ):
             yield match, Conflict(triple, *match.denied[0])
         if (
@@ -128,8 +129,6 @@ def _told_against(
             or (triple.subject, triple.property) in stated
         ):
             continue
-        for span in told_against(tokens, triple):
-            yield match, Conflict(triple, *span)
         score = scores.get(match.number)
         held = parse_date(triple.value)
         # A date held alone is the one of its property: the bridge was not opened twice.

@@ -1,27 +1,30 @@
-"""Degrees: what is told to be high, low or average, as *at moderate prices* and *highly rated*."""
+"""Degrees: prices and ratings told to be high, low or average, by their words alone.
+
+*Highly rated* tells a rating of 5 out of 5 and speaks against one of 1 out of 5; *pricey* tells a
+price range that is *high*; a rating that is *high* makes no price so.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Set
-from typing import TYPE_CHECKING, Final
+from collections.abc import Container, Iterator
+from typing import Final, NamedTuple
 
 from guardrail.naming import SentenceTokens, Span
-from guardrail.syntax import COMPLEMENTS, SUBJECTS
 from guardrail.types import Triple
-from guardrail.values import UNITS, stem, tokenise, word_set
+from guardrail.values import stem, tokenise, word_set
 from guardrail.vocabulary import cues, property_words
 
-if TYPE_CHECKING:
-    from spacy.tokens import Token as ParsedToken
-
 __all__ = [
+    "ATTRIBUTES",
+    "DEGREES",
+    "PRICED",
+    "Attribute",
     "attribute_of",
     "grades_another",
-    "tells_degree",
-    "told_against",
+    "is_opposite",
     "told_by_degree",
-    "words_of",
+    "topics_of",
 ]
 
 DEGREES: Final = word_set(
@@ -37,25 +40,47 @@ PRICED: Final = word_set(
 )
 """Words that tell a price with its degree."""
 
-PRICE: Final = word_set("price prices priced pricing cost costs") | PRICED
-RATING: Final = word_set(
-    "rating ratings rated rate rates review reviews reviewed star stars quality"
-)
 
-ATTRIBUTES: Final = (
-    (PRICE, cues("price range") | {stem(word) for word in PRICE}),
-    (RATING, cues("customer rating") | {stem(word) for word in RATING}),
-)
-"""Words that tell an attribute, and the stems of those by which properties and values name it."""
+class Attribute(NamedTuple):
+    """What is told to be high or low.
 
-LABELS: Final = (
-    ({stem(word) for word in ("price", "prices", "cost", "costs")}, re.compile("price", re.I)),
-    (
-        {stem(word) for word in ("rating", "ratings", "review", "reviews")},
-        re.compile(r"(customer|user|star|average|overall)_?ratings?$", re.I),
-    ),
+    Attributes:
+        words: Words for it.
+        stems: Stems of the words by which properties and values name it.
+        own: Stems of the words that a property's label for it has.
+        beside: Those that may stand beside them there; any for None.
+        joined: How labels are spelt that join the words.
+    """
+
+    words: frozenset[str]
+    stems: frozenset[str]
+    own: frozenset[str]
+    beside: frozenset[str] | None
+    joined: re.Pattern[str]
+
+
+def _stems(words: str) -> frozenset[str]:
+    return frozenset(map(stem, words.split()))
+
+
+PRICE_WORDS: Final = word_set("price prices priced pricing cost costs") | PRICED
+RATING_WORDS: Final = word_set("rating ratings rated rate rates review reviews reviewed star stars")
+
+PRICE: Final = Attribute(
+    words=PRICE_WORDS,
+    stems=cues("price range") | frozenset(map(stem, PRICE_WORDS)),
+    own=_stems("price prices cost costs"),
+    beside=None,
+    joined=re.compile("price", re.IGNORECASE),
 )
-"""For each of them, stems by which properties are called so, and how other spellings end."""
+RATING: Final = Attribute(
+    words=RATING_WORDS,
+    stems=cues("customer rating") | frozenset(map(stem, RATING_WORDS)),
+    own=_stems("rating ratings review reviews"),
+    beside=_stems("customer user guest star stars overall average aggregate value score review"),
+    joined=re.compile("(customer|user|guest|star|average|overall)_?ratings?$", re.IGNORECASE),
+)
+ATTRIBUTES: Final = (PRICE, RATING)
 
 CURRENCIES: Final = frozenset("$€£¥")
 
@@ -67,7 +92,8 @@ LEVELS: Final = (
     (0.7, word_set("average moderate moderately mediocre middling decent")),
     (1.0, word_set("high highly good great excellent outstanding superb top")),
 )
-"""Highest share of a scale, and the words for what is rated so."""
+"""Highest share of a scale, and the words for what is rated so: on five stars two are few, three
+the middle, and four many."""
 
 PRICE_LEVELS: Final = (
     (
@@ -78,41 +104,38 @@ PRICE_LEVELS: Final = (
         word_set("moderate moderately average medium mid middling reasonable reasonably"),
         frozenset[str](),
     ),
-    (word_set("high highly higher expensive"), word_set("expensive pricey costly")),
+    (word_set("high highly higher expensive"), word_set("expensive pricey costly overpriced")),
 )
 """Degrees of a price, and the words that tell such a price by themselves."""
 
 FILLING: Final = word_set("is are was were as of be being very quite rather customer customers by")
 """Words that may part a rating from its degree: *the rating is quite high*."""
 
-NEAR: Final = 2
+REACH: Final = 2
 """A degree stands at most this many words before what it grades: *high customer rating*."""
 
-
-def tells_degree(word: ParsedToken) -> bool:
-    """Whether a word tells a degree, or one hangs on it: *cheap*, *high-priced*, *prices*."""
-    if word.lower_ in PRICED:
-        return True
-    if word.lower_ not in PRICE and word.lower_ not in RATING:
-        return False
-    head = word.head if word.dep_ == "compound" else word
-    return any(
-        one.lower_ in DEGREES or one.lower_ in UNITS
-        for graded in (word, head)
-        for one in _degrees(graded)
-    )
+ASIDE: Final = 1
+"""Signs, a blank or hyphen, between the words of one phrase; a comma makes it more."""
 
 
-def attribute_of(word: ParsedToken) -> frozenset[str]:
-    """Stems of the words by which properties and values name what a word grades."""
-    return next(stems for words, stems in ATTRIBUTES if word.lower_ in words)
+def attribute_of(label: str) -> Attribute | None:
+    """What a property tells of ``ATTRIBUTES``; *safety rating* is none, *pricerange* a price."""
+    words = {stem(word) for word in property_words(label).split()}
+    for one in ATTRIBUTES:
+        named = not one.own.isdisjoint(words)
+        if named and (one.beside is None or words <= one.own | one.beside):
+            return one
+        if one.joined.search(label):
+            return one
+    return None
 
 
-def words_of(triple: Triple) -> Iterator[str]:
+def topics_of(triple: Triple) -> Iterator[str]:
     """Yield the stems of the words by which a triple tells what it is about; *£20* is a price."""
     yield from cues(triple.property)
-    for stems in attributes_of(triple.property):
-        yield from stems
+    told = attribute_of(triple.property)
+    if told is not None:
+        yield from told.stems
     for token in tokenise(triple.value):
         yield token.stem
     if CURRENCIES & set(triple.value):
@@ -120,29 +143,39 @@ def words_of(triple: Triple) -> Iterator[str]:
 
 
 def told_by_degree(sentence: SentenceTokens, triple: Triple) -> tuple[Span, ...]:
-    """Where a sentence tells a rating or price by another degree of its level.
-
-    *Low rating* tells *1 out of 5*, and *pricey* tells a price range that is *high*.
+    """Where a sentence tells a rating or price by another degree of its level, or the opposite.
 
     Args:
         sentence: The prepared sentence.
         triple: What the graph holds; any other property or value is told nowhere so.
     """
-    told = attributes_of(triple.property)
-    if ATTRIBUTES[0][1] in told:
-        value = triple.value.strip().lower()
-        degrees, alone = next((one for one in PRICE_LEVELS if value in one[0]), ((), ()))
-        return _told_as(sentence, degrees, PRICE) + tuple(
-            (token.start, token.end) for token in sentence.tokens if token.folded in alone
-        )
-    level = _level(triple)
-    return () if level is None else _told_as(sentence, LEVELS[level][1], RATING)
+    told = attribute_of(triple.property)
+    level = _level(triple, told)
+    if told is None or level is None:
+        return ()
+    degrees = _degrees(told, level) | _degrees(told, _other_end(level))
+    alone = _alone(told, level) | _alone(told, _other_end(level))
+    return tuple(
+        (token.start, token.end)
+        for place, token in enumerate(sentence.tokens)
+        if token.folded in alone
+        or (token.folded in degrees and _grades(sentence, place, told.words))
+    )
 
 
-def told_against(sentence: SentenceTokens, triple: Triple) -> tuple[Span, ...]:
-    """Where a sentence tells the other end of a scale: *highly rated* for *1 out of 5*."""
-    end = {0: -1, len(LEVELS) - 1: 0}.get(-1 if (level := _level(triple)) is None else level)
-    return () if end is None else _told_as(sentence, LEVELS[end][1], RATING)
+def is_opposite(word: str, triple: Triple) -> bool:
+    """Whether a degree tells the other end of a rating's or price's scale.
+
+    Args:
+        word: A word at which ``told_by_degree`` found one.
+        triple: What the graph holds.
+    """
+    told = attribute_of(triple.property)
+    level = _level(triple, told)
+    if told is None or level is None:
+        return False
+    other = _other_end(level)
+    return word in _degrees(told, other) | _alone(told, other)
 
 
 def grades_another(sentence: SentenceTokens, span: Span, label: str) -> bool:
@@ -156,27 +189,17 @@ def grades_another(sentence: SentenceTokens, span: Span, label: str) -> bool:
     place = next((n for n, one in enumerate(sentence.tokens) if one.start == span[0]), None)
     if place is None or sentence.tokens[place].folded not in DEGREES:
         return False
-    told = attributes_of(label)
-    return bool(told) and any(
-        stems not in told for words, stems in ATTRIBUTES if _grades(sentence, place, words)
-    )
+    own = attribute_of(label)
+    return any(one is not own and _grades(sentence, place, one.words) for one in ATTRIBUTES)
 
 
-def attributes_of(label: str) -> list[frozenset[str]]:
-    """The attributes of ``ATTRIBUTES`` that a property tells: that of *pricerange* is a price."""
-    words = {stem(word) for word in property_words(label).split()}
-    return [
-        stems
-        for (_, stems), (named, joined) in zip(ATTRIBUTES, LABELS, strict=True)
-        if not named.isdisjoint(words) or joined.search(label)
-    ]
-
-
-def _level(triple: Triple) -> int | None:
-    """Which of ``LEVELS`` a rating reaches; None for any other property or value."""
-    if ATTRIBUTES[1][1] not in attributes_of(triple.property):
-        return None
+def _level(triple: Triple, told: Attribute | None) -> int | None:
+    """Which of the levels a rating or price has; None for any other property or value."""
     value = triple.value.strip().lower()
+    if told is PRICE:
+        return next((n for n, (words, _) in enumerate(PRICE_LEVELS) if value in words), None)
+    if told is not RATING:
+        return None
     rating = SCALE.fullmatch(value)
     if rating is None or not float(rating[2]):
         return next((n for n, (_, words) in enumerate(LEVELS) if value in words), None)
@@ -184,35 +207,32 @@ def _level(triple: Triple) -> int | None:
     return next((n for n, (most, _) in enumerate(LEVELS) if share <= most), None)
 
 
-def _told_as(
-    sentence: SentenceTokens, degrees: Container[str], graded: Set[str]
-) -> tuple[Span, ...]:
-    return tuple(
-        (token.start, token.end)
-        for place, token in enumerate(sentence.tokens)
-        if token.folded in degrees and _grades(sentence, place, graded)
-    )
+def _other_end(level: int) -> int | None:
+    """The level opposite to the lowest or highest one."""
+    return {0: len(LEVELS) - 1, len(LEVELS) - 1: 0}.get(level)
 
 
-def _grades(sentence: SentenceTokens, place: int, graded: Set[str]) -> bool:
+def _degrees(told: Attribute, level: int | None) -> frozenset[str]:
+    """The words that tell a level beside a word for the attribute."""
+    if level is None:
+        return frozenset()
+    return PRICE_LEVELS[level][0] if told is PRICE else LEVELS[level][1]
+
+
+def _alone(told: Attribute, level: int | None) -> frozenset[str]:
+    """The words that tell a level by themselves."""
+    return PRICE_LEVELS[level][1] if told is PRICE and level is not None else frozenset()
+
+
+def _grades(sentence: SentenceTokens, place: int, graded: Container[str]) -> bool:
     """Whether a degree stands before a word for an attribute, or behind one."""
     tokens = sentence.tokens
-    after = [one.folded for one in tokens[place + 1 : place + 1 + NEAR]]
-    first = next((word for word in after if word in PRICE or word in RATING), None)
-    if first is not None:
-        return first in graded
+    for n in range(place + 1, min(place + 1 + REACH, len(tokens))):
+        if tokens[n].start - tokens[n - 1].end > ASIDE:
+            break
+        if tokens[n].folded in PRICE_WORDS | RATING_WORDS:
+            return tokens[n].folded in graded
     before = place - 1
     while before >= 0 and tokens[before].folded in FILLING:
         before -= 1
     return before >= 0 and tokens[before].folded in graded
-
-
-def _degrees(word: ParsedToken) -> Iterator[ParsedToken]:
-    """Yield the words that may tell the degree of a graded one."""
-    for child in word.children:
-        yield child
-        if child.dep_ == "prep":  # *ratings of average*, *rated as average*
-            yield from child.children
-    if word.dep_ in SUBJECTS:
-        yield from (one for one in word.head.children if one.dep_ in COMPLEMENTS)
-    yield from word.doc[max(word.sent.start, word.i - NEAR) : word.i]

@@ -35,6 +35,9 @@ COORDINATED = word_set("neither nor")
 EMBEDDED = frozenset({"ccomp", "xcomp", "acl", "pcomp", "csubj", "csubjpass", "advcl"})
 """How a clause hangs on what governs it."""
 
+DISTANT = word_set("far away")
+"""What is *not far from* a place is near it."""
+
 DENYING = word_set(
     "disprove disproves disproved disproving debunk debunks debunked false untrue wrong incorrect "
     "inaccurate mistaken erroneous contrary fabricated unfounded baseless myth lie falsehood "
@@ -179,8 +182,8 @@ def _negated(token: ParsedToken, label: str) -> bool:
     """Whether a token's own predicate, or the phrase it stands in, is negated.
 
     The word negated must be one for the property, or a form of *be* that ties the value or such a
-    word to its subject. Of what is told of others than persons only a verb for the property is
-    read so: a *not family-friendly pub by the river* is a pub.
+    word to its subject. Of others than persons whatever a negated verb governs is denied, but not
+    its subject: *the hotel in Lisbon does not allow pets*.
     """
     words = cues(label) | inverse_cues(label)
     personal = is_personal(label) or is_tie(label)
@@ -204,14 +207,41 @@ def _negated(token: ParsedToken, label: str) -> bool:
             if not BUT.isdisjoint(told):
                 return False
             if one.pos_ == "ADP" and one.i == no.i + 1:
-                return personal  # born in Pisa, *not in Rome*
-            verb = stem(fold(one.text)) in words
+                return True  # born in Pisa, *not in Rome*
             if not personal:
-                return verb and one.pos_ == "VERB"
+                return no.i < token.i and _governs_denied(one, path, no)
+            verb = stem(fold(one.text)) in words
             return verb or (one.pos_ == "AUX" and (no.i < token.i or _worded(one, words)))
         if one.pos_ in ("VERB", "AUX"):
             return False
     return False
+
+
+def _governs_denied(verb: ParsedToken, path: Sequence[ParsedToken], no: ParsedToken) -> bool:
+    """Whether a negated verb denies what stands below it, and not only something else there.
+
+    A *not family-friendly pub by the river* is a pub by the river, and a place that *does not have
+    a pool in Lisbon* may be there.
+
+    Args:
+        verb: What is negated.
+        path: The words from the value up to it.
+        no: The negation.
+    """
+    if verb.pos_ not in ("VERB", "AUX") or any(
+        part.dep_ in SUBJECTS or part.lower_ in DISTANT for part in path
+    ):
+        return False
+    told = {part.i for part in path}
+    for part in path:
+        if any(child.dep_ == "amod" and child.i not in told for child in part.children):
+            return False
+        if part.dep_ == "acomp" and part.i != path[0].i and path[0].dep_ == "pobj":
+            return False
+    return not any(
+        child.dep_ in COMPLEMENTS | {"dobj"} and child.i not in told and no.i < child.i < path[0].i
+        for child in verb.children
+    )
 
 
 def _negation(one: ParsedToken) -> ParsedToken | None:

@@ -13,7 +13,7 @@ from guardrail.types import Category, Judgement
 from guardrail.values import tokenise
 from guardrail.vocabulary import STOP_WORDS, cues, inverse_cues
 
-__all__ = ["Leftover", "leftovers", "unsupported"]
+__all__ = ["Leftover", "leftovers", "unsupported", "with_refused"]
 
 LONG_WORD = 6
 """Letters a word must have for a slip of the pen to be told from another word."""
@@ -91,6 +91,23 @@ def leftovers(
         text = phrase.text[start - phrase.start : end - phrase.start]
         found.append(Leftover(text, start, end, phrase.kind, (start, end) in finer))
     return found
+
+
+def with_refused(
+    left: Sequence[Leftover], refused: Sequence[Match], kept: Sequence[Match]
+) -> list[Leftover]:
+    """Tell which left-over phrases are values that the sentence tells as another property's.
+
+    Args:
+        left: The phrases that no accepted triple accounts for.
+        refused: The triples whose values are told so.
+        kept: The accepted triples.
+    """
+    taken = [span for match in kept for span in match.value_spans]
+    wrong = [span for match in refused for span in match.value_spans if not touches(span, taken)]
+    return [
+        one._replace(certain=one.certain or touches((one.start, one.end), wrong)) for one in left
+    ]
 
 
 def _misspelt(word: str, known: Iterable[str]) -> bool:

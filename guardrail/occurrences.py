@@ -80,7 +80,7 @@ def find_value(
             return dated
         return *find_quantity(sentence, Quantity(value.number, None), bare=True), None
     if truth_value(triple.value) is not None:
-        return _find_truth(sentence, triple)
+        return _find_truth(sentence, triple, (*subject_spans, *others))
     if not value.tokens:
         return 0.0, (), None
     quantity = quantity_of(triple.value)
@@ -296,15 +296,23 @@ def _find_date(
 
 
 def _find_truth(
-    sentence: SentenceTokens, triple: Triple
+    sentence: SentenceTokens, triple: Triple, names: Sequence[Span]
 ) -> tuple[float, tuple[Span, ...], Date | None]:
     """Where a property is told that holds or does not; ``guardrail.clauses`` reads which."""
     spans = tuple(
-        (sentence.tokens[place].start, sentence.tokens[place].end)
+        (token.start, token.end)
         for word in telling(triple.property, sentence.by_stem)
         for place in sentence.by_stem[word]
+        if not inside(token := sentence.tokens[place], names) and not _in_name(sentence, place)
     )
     return (1.0, spans, None) if spans else (0.0, (), None)
+
+
+def _in_name(sentence: SentenceTokens, place: int) -> bool:
+    """Whether a capitalised word stands beside another one: the *Kids* Museum."""
+    if not place or not sentence.tokens[place].text[:1].isupper():
+        return False
+    return any(one.text[:1].isupper() for one in sentence.tokens[place - 1 : place + 2 : 2])
 
 
 def inside(token: Token, spans: Iterable[Span]) -> bool:

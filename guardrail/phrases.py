@@ -197,7 +197,8 @@ def _kind(token: ParsedToken) -> PhraseKind | None:
     if token.pos_ == "NUM" or figures:
         if word == "one":
             return None
-        return PhraseKind.NUMBER if figures else PhraseKind.QUALITY
+        compound = token.doc[token.i + 1 : token.i + 2].text == "-"  # a *five*-star hotel
+        return PhraseKind.NUMBER if figures or compound else PhraseKind.QUALITY
     if len(word) < 3 or not word[0].isalpha():
         return None
     if token.pos_ == "NOUN":

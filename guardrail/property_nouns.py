@@ -20,7 +20,7 @@ NOUNS: Final = word_set(
     "category ceo chairman chairperson chairwoman champion chancellor child choreographer "
     "cinematographer city class club coach code color colour composer conductor conflict "
     "continent contractor coordinates cost country county course court creator critic cuisine "
-    "curator currency daughter demonym deputy designer destination developer diameter director "
+    "curator currency daughter demonym depth deputy designer destination developer director "
     "discipline discoverer distributor district division dosage duration editor elevation email "
     "employees employer endowment engineer enrollment family father fee flag format founder "
     "frequency funder gender genre governor grade ground headquarters height heir hometown "
@@ -69,6 +69,18 @@ GENERIC: Final = {
     "citizenship": "nationality country",
     "occupation": "profession",
     "inception": "year",
+    "architect": "designer",
+    "designer": "architect",
+    "cost": "price fee",
+    "price": "cost fee",
+    "founder": "creator",
+    "founded": "creator",
+    "duration": "length runtime",
+    "runtime": "length duration",
+    "area": "size",
+    "length": "size",
+    "height": "elevation size",
+    "population": "size",
     "telephone": "phone",
     "phone": "telephone",
     "origin": "country region city",

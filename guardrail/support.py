@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from guardrail.degrees import attribute_of
 from guardrail.matching import NEAR, Match
 from guardrail.naming import SentenceTokens, Span
+from guardrail.quantities import quantity_of
 from guardrail.truths import names_property, truth_value
-from guardrail.types import NLIScores
+from guardrail.types import NLIScores, Triple
 from guardrail.values import Date, parse_date
 from guardrail.vocabulary import (
     describes_entity,
@@ -32,6 +34,9 @@ __all__ = [
     "settled",
     "touches",
 ]
+
+COUNTING = ("number of ", "count of ")
+"""How labels of counts begin."""
 
 
 class Thresholds(NamedTuple):
@@ -151,7 +156,7 @@ def _accept(match: Match, score: NLIScores | None, limits: Thresholds) -> bool:
     known = match.subject in ("explicit", "antecedent")
     full = match.value_share >= 1.0
     worded = bool(match.cue_spans) or match.asked or describes_entity(match.triple.property)
-    if _unworded(match):
+    if _unworded(match) or (not worded and _is_count(match.triple)):
         return False
     if score is None:
         return full and known and worded
@@ -164,6 +169,13 @@ def _accept(match: Match, score: NLIScores | None, limits: Thresholds) -> bool:
     return score.entailment >= limits.entailment_alone
 
 
+def _is_count(triple: Triple) -> bool:
+    """Whether a number says how many there are, or a rating: the sentence has to say of what."""
+    words = property_words(triple.property)
+    counts = words.startswith(COUNTING) or attribute_of(triple.property) is not None
+    return counts and quantity_of(triple.value) is not None
+
+
 def _unworded(match: Match) -> bool:
     """Whether the word is missing without which prose does not state the triple's property."""
     return not match.cue_spans and not match.asked and needs_word(match.triple.property)
@@ -171,7 +183,8 @@ def _unworded(match: Match) -> bool:
 
 def is_name(value: str) -> bool:
     """Whether a value is a name, date or number, which no other words can stand for."""
-    return any(part[:1].isupper() or part[:1].isdigit() for part in value.split())
+    named = any(part[:1].isupper() or part[:1].isdigit() for part in value.split())
+    return named or quantity_of(value) is not None
 
 
 def _outdone(match: Match, kept: Sequence[Match]) -> bool:

@@ -41,11 +41,16 @@ def word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-GLUED_UNITS = "km|m|cm|mm|ft|mi|kg|lbs?|ha|mph|hrs?|min"
-"""Units that stand right behind a number; behind a sign of a currency *m* means millions."""
+GLUED_UNITS = "km|cm|mm|ft|mi|kg|g|lbs?|ha|mph|hrs?|min"
+"""Units that stand right behind a number."""
+
+GLUED_METRES = (
+    r"m(?=\s*(?:$|[.,;:)]|(?:long|tall|high|deep|wide|above|below|away|from|and|or|to)\b|a\.))"
+)
+"""Metres; before another noun, and with a currency, *5m* are five million."""
 
 TOKEN = re.compile(
-    rf"(?<![$€£¥\w.,])\d+(?:[.,]\d+)*(?=(?:{GLUED_UNITS})\b)"
+    rf"(?<![$€£¥\w.,])(?<![$€£¥] )\d+(?:[.,]\d+)*(?=(?:{GLUED_UNITS})\b|{GLUED_METRES})"
     r"|\d+(?:[.,]\d+)*(?:st|nd|rd|th)?(?![\w])"
     r"|(?:[^\W\d_]\. ?){2,}|[^\W_]+(?:['’][^\W\d_]+)*"
 )

@@ -135,6 +135,8 @@ CUES: dict[str, str] = {
     "customer rating": "rated rating star stars customer customers rate ratings reviewed reviews",
     "price range": "price priced prices cheap expensive cost costs moderate pricing range "
     "inexpensive affordable pricey costly",
+    "price": "price prices priced pricing cost costs",
+    "cost": "cost costs price prices priced pricing",
     "family friendly": "family families kid kids child children friendly adult adults",
     "area": "area located situated centre center riverside",
     "near": "near close nearby next by",

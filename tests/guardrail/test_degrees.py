@@ -3,7 +3,7 @@
 import pytest
 
 from guardrail import Guardrail
-from guardrail.degrees import told_against, told_by_degree
+from guardrail.degrees import attribute_of, is_opposite, told_by_degree
 from guardrail.naming import SentenceTokens
 from guardrail.types import Category, Triple
 
@@ -15,8 +15,13 @@ def fact(label: str, value: str) -> Triple:
     return Triple(subject=PUB, property=label, value=value)
 
 
-def told(text: str, label: str, value: str) -> bool:
-    return bool(told_by_degree(SentenceTokens.of(text, 0), fact(label, value)))
+def told(text: str, label: str, value: str, *, opposite: bool = False) -> bool:
+    """Whether a degree tells a value, or the other end of its scale."""
+    triple = fact(label, value)
+    return any(
+        is_opposite(text[start:end].lower(), triple) is opposite
+        for start, end in told_by_degree(SentenceTokens.of(text, 0), triple)
+    )
 
 
 @pytest.mark.parametrize(
@@ -55,8 +60,41 @@ def test_a_level_is_told_by_any_degree_of_it(
     ],
 )
 def test_only_the_other_end_of_a_scale_contradicts(text: str, value: str, against: bool) -> None:
-    spans = told_against(SentenceTokens.of(text, 0), fact("customer rating", value))
-    assert bool(spans) is against
+    assert told(text, "customer rating", value, opposite=True) is against
+
+
+@pytest.mark.parametrize(
+    ("text", "category"),
+    [
+        ("The Anchor is highly rated.", Category.CONTRADICTORY),
+        ("The Anchor has poor customer ratings.", Category.SUPPORTIVE),
+        ("The Anchor is near the highly rated Eagle.", None),
+        ("The Anchor does not have a high customer rating.", None),
+        ("The Anchor is far from highly rated.", None),
+        ("The Anchor lacks good reviews.", None),
+    ],
+)
+def test_a_degree_is_read_by_its_clause(
+    guard: Guardrail, text: str, category: Category | None
+) -> None:
+    evidence = (fact("customer rating", "1 out of 5"), fact("near", "Eagle"))
+    (sentence,) = guard.check(question="", answer=text, evidence=evidence).sentences
+    if category is None:
+        assert sentence.category is not Category.CONTRADICTORY
+    else:
+        assert sentence.category is category
+
+
+@pytest.mark.parametrize(
+    ("label", "tells"),
+    [
+        ("priceRange", True), ("pricerange", True), ("cost", True), ("customer rating", True),
+        ("averageRating", True), ("safety rating", False), ("interest rate", False),
+        ("operating organisation", False), ("range", False),
+    ],
+)  # fmt: skip
+def test_labels_tell_a_price_or_rating_in_any_spelling(label: str, tells: bool) -> None:
+    assert (attribute_of(label) is not None) is tells
 
 
 @pytest.mark.parametrize(
