@@ -89,8 +89,8 @@ EMBEDDED: Final = frozenset({"pcomp", "pobj", "amod"})
 PREFIXED: Final = 3
 """Words, hyphens among them, that may part *non* from what it denies: *non-family-friendly*."""
 
-HIGHEST: Final = 30
-"""Words above a word that are looked at: no clause nests deeper."""
+HIGHEST: Final = 10
+"""Words above a word that are looked at; its verb is hardly ever further up."""
 
 CELL: Final = 6
 """Words of a table's or list's label that may stand before its *yes* or *no*."""
