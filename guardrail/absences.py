@@ -8,6 +8,7 @@ is, they are facts without support, and so is a number that no triple has.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from guardrail.degrees import ATTRIBUTES, DEGREES, PRICED, REACH, topics_of
@@ -39,13 +40,17 @@ def with_absences(left: Sequence[Leftover], doc: Doc, matches: Sequence[Match]) 
     if all(one.kind in (PhraseKind.NAME, PhraseKind.DATE) for one in left):
         return list(left)
     triples = [match.triple for match in matches if match.subject != "foreign"]
-    told = {
-        token.stem
-        for triple in triples
-        for token in tokenise(f"{triple.subject} {triple.property} {triple.value}")
-    }
-    topics = {word for triple in triples for word in topics_of(triple)}
+    told: set[str] = set()
+    topics: set[str] = set()
+    for triple in triples:
+        told |= _stems(triple.subject) | _stems(triple.property) | _stems(triple.value)
+        topics |= topics_of(triple.property, triple.value)
     return [_seen(one, doc, told, topics) for one in left]
+
+
+@lru_cache(maxsize=65_536)
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(token.stem for token in tokenise(text))
 
 
 def _seen(phrase: Leftover, doc: Doc, told: Set[str], topics: Set[str]) -> Leftover:

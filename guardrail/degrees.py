@@ -7,7 +7,8 @@ price range that is *high*; a rating that is *high* makes no price so.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Container
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from guardrail.naming import SentenceTokens, Span
@@ -118,6 +119,7 @@ ASIDE: Final = 1
 """Signs, a blank or hyphen, between the words of one phrase; a comma makes it more."""
 
 
+@lru_cache(maxsize=16_384)
 def attribute_of(label: str) -> Attribute | None:
     """What a property tells of ``ATTRIBUTES``; *safety rating* is none, *pricerange* a price."""
     words = {stem(word) for word in property_words(label).split()}
@@ -130,16 +132,19 @@ def attribute_of(label: str) -> Attribute | None:
     return None
 
 
-def topics_of(triple: Triple) -> Iterator[str]:
-    """Yield the stems of the words by which a triple tells what it is about; *£20* is a price."""
-    yield from cues(triple.property)
-    told = attribute_of(triple.property)
+@lru_cache(maxsize=65_536)
+def topics_of(label: str, value: str) -> frozenset[str]:
+    """Stems of the words by which a triple tells what it is about; *£20* is a price.
+
+    Args:
+        label: Its property.
+        value: Its value.
+    """
+    told = attribute_of(label)
+    words = cues(label) | {token.stem for token in tokenise(value)}
     if told is not None:
-        yield from told.stems
-    for token in tokenise(triple.value):
-        yield token.stem
-    if CURRENCIES & set(triple.value):
-        yield stem("price")
+        words |= told.stems
+    return words | {stem("price")} if CURRENCIES & set(value) else words
 
 
 def told_by_degree(sentence: SentenceTokens, triple: Triple) -> tuple[Span, ...]:
