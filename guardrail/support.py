@@ -42,6 +42,9 @@ COUNTING = ("number of ", "count of ")
 class Thresholds(NamedTuple):
     """Probabilities at which the judge's word counts.
 
+    They were fitted for the shipped judge with ``guardrail.benchmarks.attribution``, on the part
+    ``develop`` and, for ``lack_soft``, ``lack_kind`` and ``lack_degree``, on ``seen`` as well.
+
     Attributes:
         entailment: Enough where value and subject stand in the sentence; and of a window of a
             passage.
