@@ -20,7 +20,7 @@ from guardrail.governors import LIFE, governed_otherwise, of_another
 from guardrail.matching import Match
 from guardrail.naming import Span
 from guardrail.objects import POSTS
-from guardrail.syntax import RELATIVE, SUBJECTS
+from guardrail.syntax import MODIFIERS, RELATIVE, SUBJECTS
 from guardrail.truths import is_denied, told_truth, truth_value
 from guardrail.types import Triple
 from guardrail.values import fold, stem, tokenise
@@ -44,9 +44,6 @@ __all__ = ["in_clause"]
 
 BESIDE = frozenset({"appos", "relcl", "acl"})
 """How what is said of a name hangs on it."""
-
-MODIFIERS = frozenset({"amod", "compound", "nmod"})
-"""How a word hangs on the noun that it specifies."""
 
 
 def in_clause(doc: Doc, sentence: Span, matches: Sequence[Match], about: Subject) -> list[Match]:
@@ -96,7 +93,7 @@ def _placed(doc: Doc, match: Match, clauses: Clauses) -> Match:
     own: list[Span] = []
     denied_spans: list[Span] = []
     told_of_another = False
-    truth = _has_opposite(match.triple)
+    opposed = _has_opposite(match.triple)
     for span in match.value_spans:
         token = _root(doc, span)
         if token is None:
@@ -111,7 +108,7 @@ def _placed(doc: Doc, match: Match, clauses: Clauses) -> Match:
                 denied_spans.append(span)
     if len(own) == len(match.value_spans):
         return match
-    if own and not (truth and denied_spans):
+    if own and not (opposed and denied_spans):
         return match._replace(value_spans=tuple(own))
     if own:
         return match.told_of("other")

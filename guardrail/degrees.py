@@ -83,6 +83,8 @@ RATING: Final = Attribute(
 )
 ATTRIBUTES: Final = (PRICE, RATING)
 
+GRADED: Final = PRICE_WORDS | RATING_WORDS
+
 CURRENCIES: Final = frozenset("$€£¥")
 
 SCALE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(?:out of|of|/)\s*(\d+)(?:\s*stars?)?", re.IGNORECASE)
@@ -235,7 +237,7 @@ def _grades(sentence: SentenceTokens, place: int, graded: Container[str]) -> boo
     for n in range(place + 1, min(place + 1 + REACH, len(tokens))):
         if tokens[n].start - tokens[n - 1].end > ASIDE:
             break
-        if tokens[n].folded in PRICE_WORDS | RATING_WORDS:
+        if tokens[n].folded in GRADED:
             return tokens[n].folded in graded
     before = place - 1
     while before >= 0 and tokens[before].folded in FILLING:

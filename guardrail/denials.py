@@ -19,7 +19,7 @@ from guardrail.vocabulary import cues, describes_entity, inverse_cues, is_person
 if TYPE_CHECKING:
     from spacy.tokens import Token as ParsedToken
 
-__all__ = ["BUT", "Stance", "stance", "stance_above"]
+__all__ = ["BUT", "COORDINATED", "Stance", "stance", "stance_above"]
 
 BUT = word_set("only just merely simply until till")
 """Words with which a negation denies nothing: *not only a painter*, *did not die until 1654*."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from guardrail.matching import Match
 from guardrail.property_nouns import names_other_property
-from guardrail.syntax import COMPLEMENTS, SUBJECTS, end_of, possessors
+from guardrail.syntax import COMPLEMENTS, MODIFIERS, SUBJECTS, end_of, possessors
 from guardrail.values import fold, stem, word_set
 from guardrail.vocabulary import cues, inverse_cues
 
@@ -23,9 +23,6 @@ __all__ = ["called_otherwise"]
 
 BE: Final = word_set("is was are were be been 's")
 HAVE: Final = word_set("has had have having with")
-
-SPECIFYING: Final = frozenset({"compound", "amod", "nmod"})
-"""How a word hangs on the noun that it makes another property of: *doctoral advisor*."""
 
 VAGUE: Final = word_set("one name value part member example kind type case thing fact answer")
 """Nouns that name no property by themselves."""
@@ -73,7 +70,7 @@ def _nouns(value: ParsedToken, match: Match) -> Iterator[ParsedToken]:
 def _is_common(noun: ParsedToken) -> bool:
     """Whether a noun names a property: *name* does not, *full name* does."""
     return noun.pos_ == "NOUN" and (
-        noun.lower_ not in VAGUE or any(one.dep_ in SPECIFYING for one in noun.children)
+        noun.lower_ not in VAGUE or any(one.dep_ in MODIFIERS for one in noun.children)
     )
 
 
@@ -94,7 +91,7 @@ def _names_other(noun: ParsedToken, label: str) -> bool:
 
 def _parts(noun: ParsedToken) -> list[ParsedToken]:
     """A noun behind the words that make it the noun for another property."""
-    return [*(child for child in noun.lefts if child.dep_ in SPECIFYING), noun]
+    return [*(child for child in noun.lefts if child.dep_ in MODIFIERS), noun]
 
 
 def _stems(noun: ParsedToken) -> frozenset[str]:

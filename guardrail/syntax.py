@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CLAUSAL_SUBJECTS",
     "COMPLEMENTS",
+    "MODIFIERS",
     "RELATIVE",
     "SUBJECTS",
     "end_of",
@@ -26,6 +27,9 @@ CLAUSAL_SUBJECTS: Final = SUBJECTS | {"csubj", "csubjpass"}
 
 COMPLEMENTS: Final = frozenset({"acomp", "attr", "oprd"})
 """How what somebody is hangs on its verb."""
+
+MODIFIERS: Final = frozenset({"amod", "compound", "nmod"})
+"""How a word hangs on the noun that it specifies."""
 
 RELATIVE: Final = frozenset({"WP", "WDT"})
 """Tags of *who* and *which*."""

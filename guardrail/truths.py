@@ -11,7 +11,7 @@ from collections.abc import Container, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from guardrail.denials import BUT, Stance, stance_above
+from guardrail.denials import BUT, COORDINATED, Stance, stance_above
 from guardrail.syntax import COMPLEMENTS, SUBJECTS
 from guardrail.types import Triple
 from guardrail.values import stem, tokenise, word_set
@@ -38,9 +38,6 @@ CROSSES: Final = NO | word_set("✗ ✘ ✕ none not unavailable")
 """What stands behind a property in a table or list."""
 
 NEGATING: Final = word_set("not n't n’t never no without hardly barely scarcely")
-PAIRED: Final = word_set("neither nor")
-"""Words of which two deny no more than one."""
-
 AGAINST: Final = word_set(
     "unsuitable unfit inappropriate unfriendly unwelcome unwelcoming unavailable lack lacks lacked "
     "lacking ban bans banned prohibit prohibits prohibited forbid forbids forbidden bar barred "
@@ -83,7 +80,7 @@ PLACES: Final = word_set(
 AUXILIARY: Final = frozenset({"aux", "auxpass"})
 """How a verb hangs on the one that it helps, which a negation may hang on."""
 
-EMBEDDED: Final = frozenset({"pcomp", "pobj", "amod"})
+GOVERNED: Final = frozenset({"pcomp", "pobj", "amod"})
 """How a verb hangs on what may deny it: *far from highly rated*."""
 
 PREFIXED: Final = 3
@@ -235,13 +232,13 @@ def _negations(word: ParsedToken) -> Iterator[int]:
             return
         helping = (part for aux in one.children if aux.dep_ in AUXILIARY for part in aux.children)
         for child in (*one.children, *helping):
-            if child.lower_ in PAIRED:
-                yield -1
+            if child.lower_ in COORDINATED:
+                yield -1  # two of these deny no more than one
             elif _negates(child) or (_is_against(child) and child.i != word.i):
                 yield child.i
         if one.i != word.i and (one.lower_ in NEGATING or one.lower_ in AGAINST):
             yield one.i
-        if one.pos_ in ("VERB", "AUX") and one.dep_ not in EMBEDDED:
+        if one.pos_ in ("VERB", "AUX") and one.dep_ not in GOVERNED:
             if one.dep_ == "xcomp" and one.head.lower_ in AGAINST:
                 yield one.head.i
             return
