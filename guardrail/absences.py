@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from guardrail.degrees import ATTRIBUTES, DEGREES, PRICED, REACH, topics_of
 from guardrail.leftovers import Leftover
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from spacy.tokens import Token as ParsedToken
 
 __all__ = ["with_absences"]
+
+SUPERLATIVES: Final = frozenset({"JJS", "RBS"})
+"""Tags of *highest* and *most*: that nothing surpasses something is a fact of its own."""
 
 YEAR = 4
 """Figures of a year."""
@@ -66,7 +69,8 @@ def _seen(phrase: Leftover, doc: Doc, told: Set[str], topics: Set[str]) -> Lefto
         kind_noun=phrase.kind is PhraseKind.TERM
         and _tells_kind(span.root)
         and told.isdisjoint(words),
-        graded=any(topics.isdisjoint(stems) for one in span for stems in _graded(one)),
+        graded=any(topics.isdisjoint(stems) for one in span for stems in _graded(one))
+        or (any(one.tag_ in SUPERLATIVES for one in span) and told.isdisjoint(words)),
     )
 
 

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 from guardrail.absences import with_absences
 from guardrail.conflicts import conflicts
-from guardrail.containment import wider_text
 from guardrail.drafting import AttributionRequest, Draft, drafts_of
 from guardrail.errors import JudgeError
 from guardrail.frames import called_otherwise
@@ -22,7 +21,7 @@ from guardrail.phrases import parse
 from guardrail.predicates import with_bare
 from guardrail.rendering import marked_text
 from guardrail.rivals import told_as_another
-from guardrail.sentences import Stretch
+from guardrail.senses import told_in_another_sense
 from guardrail.support import (
     Thresholds,
     accepted,
@@ -36,14 +35,13 @@ from guardrail.types import (
     NLIScores,
     Problem,
     Sentence,
-    Triple,
     linearise,
 )
 from guardrail.verdicts import Verdict, sentence_of, wants_parts
-from guardrail.vocabulary import property_words
+from guardrail.wording import as_evidence, as_pair
 from judges.base import AttributionItem, AttributionJudge, NLIJudge, Pair
 
-__all__ = ["AttributionRequest", "Attributor", "readable"]
+__all__ = ["AttributionRequest", "Attributor"]
 
 FEW_TRIPLES = 12
 """Evidence of at most this many triples is put to the judge whole, sentence by sentence."""
@@ -145,7 +143,7 @@ class Attributor:
             asked.sort(key=lambda match: (-match.value_share, -len(match.cue_spans), match.number))
             for match in asked[:MAX_PAIRS]:
                 places.append((scores[place], match.number))
-                pairs.append(_pair(draft, match))
+                pairs.append(as_pair(draft, match))
             for window in draft.passages:
                 places.append((by_window[place], window.number))
                 pairs.append(Pair(window.text, draft.subject.resolved))
@@ -176,7 +174,7 @@ class Attributor:
         if not draft.claim:
             return Verdict((), None, (), ())
         found = accepted(draft.matches, scores if judged else None, self._limits)
-        refused = [match for match in found if called_otherwise(draft.doc, match)]
+        refused = [match for match in found if _is_told_otherwise(draft, match)]
         kept = [
             match
             for match in found
@@ -255,28 +253,8 @@ class Attributor:
         return judgements
 
 
-def _pair(draft: Draft, match: Match) -> Pair:
-    """Premise: the sentence; hypothesis: the triple, without its subject where none is named."""
-    triple = readable(match.triple)
-    if match.subject == "open":
-        return Pair(draft.stretch.text, f"{triple.property}: {triple.value}")
-    return Pair(draft.subject.resolved, triple.text)
-
-
-def readable(triple: Triple) -> Triple:
-    """A triple as judges read it: ``RUNWAY_LENGTH`` and ``runwayLength`` as *runway length*."""
-    name = triple.property
-    if " " in name or (name.islower() and "_" not in name):
-        return triple
-    return triple.model_copy(update={"property": property_words(name)})
-
-
-def _with_wider(match: Match, stretch: Stretch) -> Triple:
-    """A triple as the attribution judge reads it: *Somers Town, London* where London is told."""
-    if not match.wider or not match.value_spans:
-        return match.triple
-    value = f"{match.triple.value}, {wider_text(match, stretch)}"
-    return match.triple.model_copy(update={"value": value})
+def _is_told_otherwise(draft: Draft, match: Match) -> bool:
+    return called_otherwise(draft.doc, match) or told_in_another_sense(draft.doc, match)
 
 
 def _near_text(draft: Draft, verdict: Verdict) -> tuple[str, ...]:
@@ -292,8 +270,8 @@ def _near_text(draft: Draft, verdict: Verdict) -> tuple[str, ...]:
     against = [clash.triple for clash in verdict.conflicts]
     near += [match.number for match in draft.matches if match.triple in against]
     chosen = sorted(dict.fromkeys([*kept, *near][:MAX_READ]))
-    by_number = {match.number: _with_wider(match, draft.stretch) for match in draft.matches}
-    triples = sorted((by_number[number] for number in chosen), key=lambda one: one.subject)
-    texts = (linearise(map(readable, triples)),) if triples else ()
+    by_number = {match.number: match for match in draft.matches}
+    triples = [as_evidence(draft, by_number[number], told=number in kept) for number in chosen]
+    texts = (linearise(sorted(triples, key=lambda one: one.subject)),) if triples else ()
     windows = [verdict.whole.window] if verdict.whole else [one.window for one in verdict.parts]
     return texts + tuple(window.text for window in windows)

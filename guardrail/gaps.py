@@ -14,10 +14,11 @@ from typing import NamedTuple
 
 from pydantic import Field
 
+from guardrail.cue_words import CUES
 from guardrail.entries import Record
 from guardrail.types import LinkedEntity, Sentence, Span, SpanKind, Triple, Value
 from guardrail.values import Token, find_dates, fold, tokenise
-from guardrail.vocabulary import CUES, STOP_WORDS, cues, is_functional, property_words
+from guardrail.vocabulary import STOP_WORDS, cues, is_functional, property_words
 
 __all__ = ["Gap", "GapFinder", "Gaps"]
 

@@ -282,14 +282,15 @@ def _capitalised(sentence: SentenceTokens, spans: Sequence[Span]) -> tuple[Span,
 
 
 def initials(sentence: SentenceTokens, parts: Sequence[Token]) -> tuple[Span, ...]:
-    """Where the initials of a name of three words or more stand for it: ``USAF``."""
-    if len(parts) < 3:
+    """Where the initials of a name stand for it: *USAF*; those of two words as *the UN* alone."""
+    if len(parts) < 2:
         return ()
     short = "".join(part.folded[0] for part in parts)
     return tuple(
         (token.start, token.end)
         for place in sentence.by_folded.get(short, ())
         if (token := sentence.tokens[place]).text.isupper()
+        and (len(parts) > 2 or (place and sentence.tokens[place - 1].folded == "the"))
     )
 
 

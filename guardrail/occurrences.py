@@ -59,6 +59,9 @@ INSTITUTIONS = word_set(
 )
 """Words that make a place behind *of* a part of a name."""
 
+WORKS = word_set("film movie novel music song fiction book series show game literature comics")
+"""Nouns for kinds of works that a genre goes without."""
+
 NOT_THE_HEAD = word_set("vice deputy assistant associate acting honorary former pseudo anti ex sub")
 """Words before a noun that make something else of it: a vice president is no president."""
 
@@ -113,7 +116,7 @@ def find_value(
     part_of_name = _name_part(sentence, value, taken, shared)
     if part_of_name:
         return 1.0, part_of_name, None
-    head = _head(sentence, value, triple)
+    head = _head(sentence, value, triple) or _specifier(sentence, value, triple)
     if head:
         return 1.0, head, None
     spans: list[Span] = []
@@ -247,6 +250,14 @@ def _head(sentence: SentenceTokens, value: Name, triple: Triple) -> tuple[Span, 
         for place in sentence.by_folded.get(form, ())
         if (token := sentence.tokens[place]).text.islower()
     )
+
+
+def _specifier(sentence: SentenceTokens, value: Name, triple: Triple) -> tuple[Span, ...]:
+    """Where a genre stands without the kind of work: a *thriller film* is a *thriller*."""
+    if "genre" not in property_words(triple.property) or len(value.tokens) < 2:
+        return ()
+    *first, last = value.tokens
+    return runs(sentence, first) if last.folded in WORKS else ()
 
 
 def _name_part(

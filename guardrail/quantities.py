@@ -83,10 +83,10 @@ MOST_WORDS = 3
 CONVERTED = 0.01
 """Share by which a quantity told in another unit may differ: 330 metres are 1,083 feet."""
 
-ABOUT = word_set("about around approximately nearly almost over circa roughly some ca c")
+ABOUT = word_set("about around approximately nearly almost circa roughly some ca c")
 ABOVE = ("more than", "greater than", "higher than", "longer than", "above", "exceeding")
 BELOW = ("less than", "fewer than", "lower than", "shorter than", "under", "below")
-AT_LEAST = ("at least", "no less than", "no fewer than", "not less than")
+AT_LEAST = ("at least", "no less than", "no fewer than", "not less than", "over")
 AT_MOST = ("at most", "no more than", "not more than", "up to")
 
 
@@ -130,7 +130,8 @@ def find_quantity(
                 half = half or (span,)
         elif unit is None or held.unit is None or unit.measures == held.unit.measures:
             ratio = unit.factor / held.unit.factor if unit and held.unit else 1.0
-            if _agrees(sentence, place, run, told, held.number, ratio):
+            other = unit is None and held.unit is not None
+            if _agrees(sentence, place, run, told, held.number, ratio, exact=other):
                 return 1.0, (span,)
     return (0.5, half) if half else (0.0, ())
 
@@ -170,18 +171,21 @@ def _agrees(
     told: float,
     held: float,
     ratio: float,
+    *,
+    exact: bool,
 ) -> bool:
+    """Whether a number told agrees with a held one; a mere bound does not where it is exact."""
     before = " ".join(token.folded for token in sentence.tokens[max(0, place - 3) : place])
     size = told * ratio
     same = same_number(size, held)
     for bounds, kept in (
-        (AT_LEAST, held >= size or same),
+        (AT_LEAST, held >= size or same_number(size, held, about=before.endswith("over"))),
         (AT_MOST, held <= size or same),
         (ABOVE, held > size and not same),
         (BELOW, held < size and not same),
     ):
         if before.endswith(bounds):
-            return kept
+            return kept and not exact
     about = any(word in ABOUT for word in before.split()[-2:])
     if same_number(size, held, about=about) or _rounds_to(run, told, held / ratio):
         return True

@@ -11,11 +11,12 @@ from collections.abc import Container, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from guardrail.cue_words import CUES
 from guardrail.denials import BUT, COORDINATED, Stance, stance_above
 from guardrail.syntax import COMPLEMENTS, SUBJECTS
 from guardrail.types import Triple
 from guardrail.values import stem, tokenise, word_set
-from guardrail.vocabulary import CUES, STOP_WORDS, cues, property_words
+from guardrail.vocabulary import STOP_WORDS, cues, property_words
 
 if TYPE_CHECKING:
     from spacy.tokens import Span as ParsedSpan

@@ -90,6 +90,7 @@ MONTHS = words(
 MONTH = "|".join(f"{month}|{month[:3]}\\.?" for month in MONTHS) + "|sept\\.?"
 DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
 YEAR = r"(?P<year>\d{3,4})(?!\d)(?![.,]\d)"
+PART = r"(?:\b(?P<part>early|mid|late)[\s-]+)?"
 ERA = r"(?:\s*(?P<era>BCE?|B\.C\.|CE|AD|A\.D\.))?"
 DATE_FORMS = tuple(
     re.compile(form, re.IGNORECASE)
@@ -99,12 +100,16 @@ DATE_FORMS = tuple(
         rf"\b(?P<name>{MONTH})\s+{DAY}\s*,?\s+{YEAR}{ERA}",
         r"(?<![\d/.])(?P<a>[0-3]?\d)[/.](?P<b>[0-3]?\d)[/.](?P<year>\d{4})(?![\d/])",
         rf"\b(?P<name>{MONTH})\b,?\s+(?:of\s+)?{YEAR}{ERA}",
-        r"(?<!\d)(?P<decade>\d{3}0)['’]?s\b",
-        r"(?P<century>\d{1,2})(?:st|nd|rd|th)[\s-]+century\b(?:\s*(?P<era>BCE?))?",
+        rf"{PART}(?<!\d)(?P<decade>\d{{3}}0)['’]?s\b",
+        rf"{PART}(?P<century>\d{{1,2}})(?:st|nd|rd|th)[\s-]+century\b(?:\s*(?P<era>BCE?))?",
         r"(?<!\d)(?P<year>\d{1,4})\s*(?P<era>BCE?|B\.C\.)",
         r"(?<![\d.,/:$£€#-])(?P<year>1[0-9]\d\d|20\d\d)(?![\d/:%]|[.,-]\d|\s*(?:km|m|people|m²)\b)",
     )
 )
+
+
+PARTS = {"early": (0.0, 0.5), "mid": (0.3, 0.5), "late": (0.5, 0.5)}
+"""Where in a decade or century a part of it begins, and its length, as shares of the whole."""
 
 
 class Token(NamedTuple):
@@ -208,9 +213,12 @@ def _key(folded: str) -> str:
 
 
 def number_of(tokens: Sequence[Token]) -> float | None:
-    """The number that a run of tokens writes: ``5,457,831``, ``3.5 million``, ``twenty one``."""
+    """The number that a run of tokens writes: ``5,457,831``, ``twenty one``, ``half a million``."""
     total: float | None = None
     figures = False
+    if len(tokens) == 3 and [one.folded for one in tokens[:2]] == ["half", "a"]:
+        scale = SCALES.get(tokens[2].folded)
+        return None if scale is None else scale / 2
     for token in tokens:
         word = token.folded
         value = _digits(word)
@@ -289,12 +297,14 @@ def _read(match: re.Match[str]) -> Date | None:
     parts = match.groupdict()
     start, end = match.span()
     before_christ = (parts.get("era") or "").upper().startswith("B")
+    first, length = PARTS.get((parts.get("part") or "").lower(), (0.0, 1.0))
     if parts.get("decade"):
-        return Date(int(parts["decade"]), span=10, start=start, end=end)
+        year = int(parts["decade"]) + int(first * 10)
+        return Date(year, span=int(length * 10), start=start, end=end)
     if parts.get("century"):
         century = int(parts["century"])
         year = 1 - century * 100 if before_christ else (century - 1) * 100 + 1
-        return Date(year, span=100, start=start, end=end)
+        return Date(year + int(first * 100), span=int(length * 100), start=start, end=end)
     year = int(parts["year"])
     if before_christ:
         year = 1 - year

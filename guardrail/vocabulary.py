@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
+from guardrail.cue_words import BORN, CUES, INVERSE_CUES
 from guardrail.values import fold, stem, tokenise, word_set
 
 __all__ = [
@@ -45,140 +46,6 @@ STOP_WORDS = word_set(
     "any some more most other such only own same so can will would could should may might must i "
     "you we me my your our one if up out off per via"
 )
-
-BORN = "born birth came birthplace native b birthday hail hails originally"
-DIED = "died dead death deceased dies passed killed d die ended lost lies fatal"
-WED = "married marry wife husband spouse wed marriage widow widower consort bride wedding"
-CHILD = "child children son daughter sons daughters father mother fathered parent eldest heir"
-PARENT = "parent parents father mother son daughter child dad mom offspring"
-
-CUES: dict[str, str] = {
-    "place of birth": BORN,
-    "birth place": BORN,
-    "date of birth": BORN,
-    "birth date": BORN,
-    "birth year": BORN,
-    "place of death": DIED,
-    "death place": DIED,
-    "date of death": DIED,
-    "death date": DIED,
-    "death year": DIED,
-    "cause of death": DIED + " cause caused of due",
-    "manner of death": DIED + " suicide murdered assassinated accident natural",
-    "place of burial": "buried burial interred grave tomb rests cemetery entombed",
-    "spouse": WED + " partner",
-    "unmarried partner": "partner lover household lived relationship companion dated cohabited",
-    "cohabitant": "household lived partner relationship companion cohabited lover",
-    "child": CHILD,
-    "children": CHILD,
-    "father": PARENT,
-    "mother": PARENT,
-    "parent": PARENT,
-    "sibling": "brother sister sibling siblings brothers sisters twin",
-    "relative": "relative related cousin uncle aunt nephew niece grandfather grandson kin "
-    "grandmother granddaughter brother sister in-law descendant",
-    "alma mater": "studied educated attended graduated graduate university college school alumnus "
-    "student education degree degrees trained studies alumna",
-    "employer": "employed worked works professor taught teaching job working hired served faculty",
-    "award received": "awarded award received won honored honoured recipient prize winning "
-    "laureate inducted medal bestowed earned",
-    "nominated for": "nominated nomination nominee shortlisted",
-    "position held": "served held office became president minister king queen reigned ruled "
-    "appointed elected position governor senator emperor ruler leader head pharaoh",
-    "member of": "member belonged joined fellow membership band group",
-    "member of political party": "party member joined politician affiliated democrat republican",
-    "party": "party member republican democrat",
-    "member of sports team": "played plays team player joined signed club played",
-    "team": "played plays team player joined signed club",
-    "position played on team": "played plays position player as forward",
-    "occupation": "worked works career profession known occupation was is became as",
-    "field of work": "field work worked studied known research expert specialised specialized",
-    "genre": "genre style music known",
-    "movement": "movement style associated belonged part",
-    "notable works": "works wrote known painted composed famous created masterpiece author work "
-    "written directed novel book opus painting film",
-    "instrument": "instrument played plays player playing",
-    "languages spoken written or signed": "spoke speaks language languages speaking fluent "
-    "command communicate tongue",
-    "native language": "spoke native language tongue",
-    "country of citizenship": "citizen citizenship nationality national",
-    "nationality": "citizen citizenship national",
-    "ethnic group": "ethnic descent ethnicity ancestry origin",
-    "religion": "religion religious faith follower converted practiced raised devout",
-    "residence": "lived resided residence home resident living moved settled lives",
-    "work location": "worked active works based lived moved",
-    "student of": (
-        "student studied pupil taught trained under teacher learned mentor tutored apprentice"
-    ),
-    "student": "taught student students pupil teacher mentored tutored trained",
-    "doctoral advisor": "doctoral advisor supervised supervisor doctorate under phd thesis",
-    "doctoral student": "doctoral students supervised advised student",
-    "influenced by": "influenced influence inspired influences inspiration",
-    "conflict": "fought served war battle conflict during veteran campaign took",
-    "participated in": "participated took part competed participant participating event",
-    "military branch": "served joined army navy military enlisted branch",
-    "military rank": "rank military promoted officer ranked general",
-    "noble family": "house family dynasty member noble belonged",
-    "noble title": "title count duke baron prince king held titled became",
-    "record label": "label signed record records recorded released",
-    "sport": "sport athlete player played plays competes competed",
-    "league": "league plays play competes played",
-    "sex or gender": "gender sex man woman male female",
-    "succeeded by": "succeeded successor followed replaced",
-    "succeeds": "succeeded predecessor replaced followed after",
-    "capital": "capital",
-    "country": "country located based nation from in",
-    "location": "located location based situated found lies in",
-    "leader name": "leader led leads leaders president minister",
-    "leader": "leader led leads president minister",
-    "food": "food serves serve serving cuisine dishes offers offering provides",
-    "customer rating": "rated rating star stars customer customers rate ratings reviewed reviews",
-    "price range": "price priced prices cheap expensive cost costs moderate pricing range "
-    "inexpensive affordable pricey costly",
-    "price": "price prices priced pricing cost costs",
-    "cost": "cost costs price prices priced pricing",
-    "family friendly": "family families kid kids child children friendly adult adults",
-    "area": "area located situated centre center riverside",
-    "near": "near close nearby next by",
-    "eat type": "pub restaurant coffee shop",
-    "author": "wrote written author writer writes",
-    "creator": "created creator made",
-    "founder": "founded founder established",
-    "director": "directed director",
-    "starring": "starred starring stars stars actor featuring",
-    "ingredient": "ingredient ingredients contains made includes containing uses",
-    "main ingredients": "ingredient ingredients contains made includes main",
-    "publisher": "published publisher publishes",
-    "manufacturer": "made manufactured manufacturer built",
-    "owner": "owned owner owns",
-    "runway length": "runway long length",
-    "city served": "serves served city serving",
-    "elevation above the sea level": "elevation above sea elevated level",
-    "ground": "ground home stadium plays",
-    "manager": "manager managed manages",
-    "alternative name": "known called name also",
-    "full name": "known full name called",
-}
-
-INVERSE_CUES: dict[str, str] = {
-    "child": PARENT,
-    "children": PARENT,
-    "father": CHILD,
-    "mother": CHILD,
-    "parent": CHILD,
-    "student": "student studied pupil taught trained under teacher learned mentor tutored",
-    "student of": "taught student students pupil teacher mentored tutored trained",
-    "doctoral advisor": "doctoral students supervised advised student",
-    "doctoral student": "doctoral advisor supervised supervisor doctorate under",
-    "influenced by": "influenced influence inspired",
-    "succeeded by": "succeeded predecessor replaced after",
-    "succeeds": "succeeded successor followed",
-    "notable works": "written wrote author composed painted by created directed",
-    "capital": "capital",
-    "employer": "employed hired staff faculty",
-    "member of": "members member",
-    "killed by": "killed murdered assassinated",
-}
 
 SYMMETRIC = frozenset(
     {"spouse", "sibling", "cohabitant", "relative", "professional or sports partner"}
