@@ -99,6 +99,7 @@ class AttributionConfig(_Section):
     entailment_veto: Probability | None = None
     contradiction: Probability | None = None
     contradiction_alone: Probability | None = None
+    stated: Probability | None = None
     lack_hard: Probability | None = None
     lack_number: Probability | None = None
     lack_soft: Probability | None = None

@@ -9,14 +9,15 @@ share none, the sentence tells something else.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from guardrail.matching import Match
 from guardrail.naming import Span
 from guardrail.quantities import UNITS, quantity_of
-from guardrail.syntax import COMPLEMENTS, MODIFIERS, SUBJECTS
+from guardrail.support import touches
+from guardrail.syntax import COMPLEMENTS, MODIFIERS, SUBJECTS, end_of
 from guardrail.values import fold, stem, word_set, words
 from guardrail.vocabulary import property_words
 
@@ -161,13 +162,17 @@ def told_in_another_sense(doc: Doc, match: Match) -> bool:
         return False
     figures = quantity_of(match.triple.value) is not None
     held = _of_label(match.triple.property, figures)
-    return bool(held) and all(_is_other(doc, span, held, figures) for span in match.value_spans)
+    names = match.subject_spans
+    return bool(held) and all(
+        _is_other(doc, span, names, held, figures) for span in match.value_spans
+    )
 
 
-def _is_other(doc: Doc, span: Span, held: Set[str], figures: bool) -> bool:
-    """Whether the words round a value have senses, none of which is the property's."""
+def _is_other(doc: Doc, span: Span, names: Sequence[Span], held: Set[str], figures: bool) -> bool:
+    """Whether the words round a value, less names, have senses and none is the property's."""
     value = doc.char_span(*span, alignment_mode="expand")
     told = [] if value is None else list(_telling(value.root, figures=figures))
+    told = [one for one in told if not touches((one.idx, end_of(one)), names)]
     senses = frozenset[str]().union(*(_of_word(one.lower_, figures) for one in told))
     if senses:
         return senses.isdisjoint(held)

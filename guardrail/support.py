@@ -53,6 +53,8 @@ class Thresholds(NamedTuple):
         entailment_veto: A value, subject and property word found exactly are still refused below.
         contradiction: Enough where exact evidence conflicts as well.
         contradiction_alone: Enough where the property is named but no conflicting value is found.
+        stated: Where no word for the property stands in the sentence, a triple is refused if the
+            judge can tell that the sentence states its relation, and gives that less.
         lack_hard: Least doubt of the attribution judge, that is 1 - P(supportive), for a left-over
             name to mark the sentence ``[NA]``.
         lack_number: The same for a left-over date or number.
@@ -69,6 +71,7 @@ class Thresholds(NamedTuple):
     entailment_veto: float = 0.05
     contradiction: float = 0.5
     contradiction_alone: float = 0.97
+    stated: float = 0.3
     lack_hard: float = 0.2
     lack_number: float = 0.4
     lack_soft: float = 0.85
@@ -163,6 +166,8 @@ def _accept(match: Match, score: NLIScores | None, limits: Thresholds) -> bool:
         return False
     if score is None:
         return full and known and worded
+    if not match.cue_spans and not match.asked and _differs(score, limits):
+        return False
     if full and known and worded:
         return score.entailment >= limits.entailment_veto
     if full:
@@ -170,6 +175,11 @@ def _accept(match: Match, score: NLIScores | None, limits: Thresholds) -> bool:
     if match.value_share == 0.0 and is_name(match.triple.value):
         return False
     return score.entailment >= limits.entailment_alone
+
+
+def _differs(score: NLIScores, limits: Thresholds) -> bool:
+    """Whether the judge can tell that the sentence states another relation of the same names."""
+    return score.stated is not None and score.stated < limits.stated
 
 
 def _is_count(triple: Triple) -> bool:

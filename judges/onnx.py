@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -16,6 +17,7 @@ from judges.base import AttributionItem, Pair
 from judges.batching import distinct
 from judges.folder import Card, OnnxFolder
 from judges.lifting import PHRASE_WORDS, sub_facts, supported_shares
+from judges.relation import POOLED, RelationHead
 from judges.selection import choose, split_sentences
 from judges.session import Running, Segments, softmax
 from judges.windows import pair_windows
@@ -81,9 +83,19 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
             JudgeError: The model cannot be loaded or gave no usable output.
         """
         wanted, inverse = distinct(pairs)
-        rows = self._probabilities("nli", wanted)
+        head = self._relation
+        rows = self._probabilities("nli", wanted, also=(POOLED,) if head else ())
         scores = [NOTHING_SAID if row is None else _nli_scores(row.main) for row in rows]
+        read = [i for i, row in enumerate(rows) if row is not None and POOLED in row.also]
+        if head and read:
+            told = head(np.stack([row.also[POOLED] for i in read if (row := rows[i])]))
+            for i, stated in zip(read, told.tolist(), strict=True):
+                scores[i] = scores[i].model_copy(update={"stated": stated})
         return [scores[i] for i in inverse]
+
+    @cached_property
+    def _relation(self) -> RelationHead | None:
+        return RelationHead.load(self._folder)
 
     def attribute(self, items: Sequence[AttributionItem]) -> list[Judgement]:
         """Judge n items (CAQA 3.2, 3.3); the result has the order of the input.
@@ -189,9 +201,9 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
                 continue
             main = self._calibrated(head, outputs)
             others = {
-                name: self._calibrated(name, outputs)
+                name: outputs[name] if name == POOLED else self._calibrated(name, outputs)
                 for name in also
-                if name in outputs and name in self.card.labels
+                if name in outputs and (name == POOLED or name in self.card.labels)
             }
             for pair, group in groupby(range(len(owners)), key=lambda k: owners[k].pair):
                 places = list(group)

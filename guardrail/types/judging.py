@@ -14,11 +14,20 @@ __all__ = ["Category", "Complexity", "Judgement", "NLIScores", "Score", "ScoreCa
 
 
 class NLIScores(Value):
-    """Calibrated probabilities that a premise entails, leaves open or contradicts a hypothesis."""
+    """Calibrated probabilities that a premise entails, leaves open or contradicts a hypothesis.
+
+    Attributes:
+        entailment: Of ``entailment``.
+        neutral: Of ``neutral``.
+        contradiction: Of ``contradiction``.
+        stated: Where the hypothesis is a triple and the judge tells it, the probability that the
+            premise states this relation of its two names, and no other one; never written out.
+    """
 
     entailment: Probability
     neutral: Probability
     contradiction: Probability
+    stated: Probability | None = Field(default=None, exclude=True, repr=False)
 
     @property
     def label(self) -> str:
