@@ -166,7 +166,7 @@ def _accept(match: Match, score: NLIScores | None, limits: Thresholds) -> bool:
         return False
     if score is None:
         return full and known and worded
-    if not match.cue_spans and not match.asked and _differs(score, limits):
+    if not worded and _differs(score, limits):
         return False
     if full and known and worded:
         return score.entailment >= limits.entailment_veto

@@ -86,10 +86,10 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
         head = self._relation
         rows = self._probabilities("nli", wanted, also=(POOLED,) if head else ())
         scores = [NOTHING_SAID if row is None else _nli_scores(row.main) for row in rows]
-        read = [i for i, row in enumerate(rows) if row is not None and POOLED in row.also]
-        if head and read:
-            told = head(np.stack([row.also[POOLED] for i in read if (row := rows[i])]))
-            for i, stated in zip(read, told.tolist(), strict=True):
+        for i, row in enumerate(rows):
+            if head and row is not None and POOLED in row.also:
+                # Row by row, so that no bit depends on what else is judged.
+                stated = float(head(row.also[POOLED][None])[0])
                 scores[i] = scores[i].model_copy(update={"stated": stated})
         return [scores[i] for i in inverse]
 

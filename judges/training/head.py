@@ -19,15 +19,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import onnx
 import torch
 from numpy.typing import NDArray
-from onnx import TensorProto, helper
 from torch import Tensor, nn
 
 from guardrail.benchmarks.caqa.sources import assemble
 from judges.base import AttributionItem
 from judges.onnx import HEADS, SHIPPED, SPECIAL_TOKENS, OnnxJudge
+from judges.optimise import with_pooled
+from judges.relation import POOLED, RelationHead
 from judges.session import OnnxTextModel, Segments
 from judges.training.artefact import write_model
 from judges.training.calibrate import fit_temperature
@@ -122,7 +122,7 @@ def features(judge: Path, rows: Sequence[Row], folder: Path) -> Taught:
     reader = OnnxJudge(judge)
     rows = [row for row in rows if row.attribution]
     items = [AttributionItem("", row.hypothesis, (row.premise,)) for row in rows]
-    model = OnnxTextModel(_with_features(judge, folder))
+    model = OnnxTextModel(_giving_pooled(judge, folder))
     longest = reader.card.max_length - SPECIAL_TOKENS
     parts = []
     for start in range(0, len(items), CHUNK):
@@ -135,7 +135,7 @@ def features(judge: Path, rows: Sequence[Row], folder: Path) -> Taught:
             for i in range(0, len(ids), 2)
             for second in [ids[i + 1][: longest // 2]]
         ]
-        parts.append(model.run(pairs)["features"])
+        parts.append(model.run(pairs)[POOLED])
     allowed = np.zeros((len(rows), len(HEADS["attribution"])), bool)
     for place, row in enumerate(rows):
         allowed[place, list(row.attribution)] = True
@@ -207,6 +207,9 @@ def write_head(
     kept = {k: v for k, v in card.get("metrics", {}).items() if not k.startswith("attribution/")}
     card["metrics"] = kept
     (out / "judge.json").write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
+    relation = RelationHead.load(judge)
+    if relation is not None:  # it reads the encoder, which has not changed
+        relation.save(out)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -279,16 +282,12 @@ def _questions(data: Path) -> list[str]:
     return [question for question in asked if len(question.split()) < QUESTION_WORDS]
 
 
-def _with_features(judge: Path, folder: Path) -> Path:
+def _giving_pooled(judge: Path, folder: Path) -> Path:
     """A copy of a judge whose model also gives what its heads read."""
     folder.mkdir(parents=True, exist_ok=True)
-    model = onnx.load(str(judge / "model.onnx"))
-    pooled = [node for node in model.graph.node if node.op_type == "Concat"][-1].output[0]
-    model.graph.node.append(helper.make_node("Identity", [pooled], ["features"]))
-    output = helper.make_tensor_value_info("features", TensorProto.FLOAT, ["n", "width"])
-    model.graph.output.append(output)
-    onnx.save(model, str(folder / "model.onnx"))
-    shutil.copy(judge / "tokenizer.json", folder / "tokenizer.json")
+    for name in ("model.onnx", "tokenizer.json"):
+        shutil.copy(judge / name, folder / name)
+    with_pooled(folder / "model.onnx")
     return folder
 
 

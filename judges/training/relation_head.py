@@ -24,7 +24,7 @@ from torch import nn
 from guardrail.benchmarks.caqa.sources import assemble
 from judges.onnx import HEADS, SHIPPED
 from judges.optimise import with_pooled
-from judges.relation import RelationHead
+from judges.relation import POOLED, RelationHead
 from judges.session import OnnxTextModel, Segments
 from judges.training.graph_pairs import graph_rows
 from judges.training.relation_pairs import relation_rows
@@ -107,16 +107,19 @@ def pooled(judge: Path, rows: Sequence[Row]) -> Told:
             Segments(one[:PREMISE], two[:HYPOTHESIS])
             for one, two in zip(premises, hypotheses, strict=True)
         ]
-        parts.append(model.run(pairs)["pooled"])
+        parts.append(model.run(pairs)[POOLED])
     return Told(np.concatenate(parts), np.array([row.nli == _ENTAILS for row in rows]))
 
 
-def fit(told: Mapping[str, Told], *, epochs: int = EPOCHS, seed: int = 0) -> RelationHead:
+def fit(
+    told: Mapping[str, Told], *, epochs: int = EPOCHS, batch: int = BATCH, seed: int = 0
+) -> RelationHead:
     """Train a relation head.
 
     Args:
         told: What each source teaches.
         epochs: Passes over all rows.
+        batch: Rows of a step.
         seed: Seed of initial weights, order and dropout.
     """
     torch.manual_seed(seed)
@@ -125,12 +128,12 @@ def fit(told: Mapping[str, Told], *, epochs: int = EPOCHS, seed: int = 0) -> Rel
     inner, outer = nn.Linear(given.shape[1], HIDDEN), nn.Linear(HIDDEN, 1)
     net = nn.Sequential(inner, nn.Tanh(), nn.Dropout(DROPOUT), outer)
     optimizer = torch.optim.AdamW(net.parameters(), lr=RATE, weight_decay=WEIGHT_DECAY)
-    steps = epochs * (len(given) // BATCH)
+    steps = epochs * (len(given) // batch)
     step = 0
     for _ in range(epochs):
         order = torch.randperm(len(given))
-        for start in range(0, len(given) - BATCH + 1, BATCH):
-            chosen = order[start : start + BATCH]
+        for start in range(0, len(given) - batch + 1, batch):
+            chosen = order[start : start + batch]
             for group in optimizer.param_groups:
                 group["lr"] = RATE * max(LEAST_RATE, 1.0 - step / steps)
             step += 1

@@ -1,0 +1,79 @@
+"""Pairs that differ in the relation alone, and the head that learns from them."""
+
+import gzip
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from judges.base import Pair
+from judges.onnx import OnnxJudge
+from judges.optimise import with_pooled
+from judges.training.relation_head import fit, pooled
+from judges.training.relation_pairs import relation_rows
+from judges.training.relation_templates import KINDS, RELATIONS, UNRELATED
+from judges.training.rows import Row, nli_row
+from tests.judges.tiny import WORDS
+
+ENTAILMENT, NEUTRAL = 0, 1
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> list[Row]:
+    folder = tmp_path_factory.mktemp("data")
+    (folder / "triples").mkdir()
+    pairs = [
+        {"pid": pid, "sub_label": f"Subject {n} {pid}", "obj_label": f"Object {n} {pid}"}
+        for pid, _ in KINDS
+        for n in range(3)
+    ]
+    kinds = [one | {"rel_label": one["pid"]} for one in pairs]
+    for name, lines in (("pararel", pairs), ("tekgen_train", kinds)):
+        with gzip.open(folder / "triples" / f"{name}.jsonl.gz", "wt", encoding="utf-8") as file:
+            file.writelines(json.dumps(line) + "\n" for line in lines)
+    return relation_rows(folder, rows=800, seed=3)
+
+
+def test_half_of_the_sentences_state_the_triple(rows: list[Row]) -> None:
+    assert len(rows) == 800
+    assert {row.nli for row in rows} == {ENTAILMENT, NEUTRAL}
+    assert 0.35 < np.mean([row.nli == ENTAILMENT for row in rows]) < 0.55
+
+
+def test_subject_and_value_stand_in_both_texts(rows: list[Row]) -> None:
+    direct = [row for row in rows if row.hypothesis.startswith("Subject")]
+    direct = [row for row in direct if row.hypothesis.count(", ") == 1 and ": " in row.hypothesis]
+    assert len(direct) > 100
+    for row in direct:
+        subject, _, rest = row.hypothesis.rstrip(".").partition(", ")
+        assert subject in row.premise
+        assert rest.partition(": ")[2] in row.premise
+
+
+def test_every_kind_of_names_has_sentences_that_state_nothing_of_them() -> None:
+    for relation in RELATIONS:
+        assert UNRELATED[relation.kinds]
+        assert not set(relation.templates) & set(UNRELATED[relation.kinds])
+        for template in relation.templates:
+            assert "{s}" in template
+            assert "{o}" in template
+
+
+def test_the_head_learns_and_the_judge_keeps_every_bit(judge_folder: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(judge_folder, tmp_path / "judge"))
+    given = [
+        nli_row(f"{who} {verb} .", f"{who} in {verb}", label, "words")
+        for verb, label in zip(WORDS[:2], ("entailment", "neutral"), strict=True)
+        for who in WORDS[2:40]
+    ]
+    before = OnnxJudge(judge_folder).judge([Pair(row.premise, row.hypothesis) for row in given])
+    with_pooled(folder / "model.onnx")
+    told = pooled(folder, given)
+    head = fit({"words": told}, epochs=60, batch=8)
+    head.save(folder)
+    after = OnnxJudge(folder).judge([Pair(row.premise, row.hypothesis) for row in given])
+    assert [one.model_dump() for one in after] == [one.model_dump() for one in before]
+    said = np.array([one.stated for one in after]) >= 0.5
+    assert np.mean(said == told.stated) > 0.9
