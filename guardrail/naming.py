@@ -51,6 +51,9 @@ KINDS = word_set(
 )
 """Words by which a name tells its kind, as no person's does: no part of it stands for the whole."""
 
+UNIONS = word_set("nations union states kingdom")
+"""Last words of names of two words that initials stand for; those of others are too many."""
+
 MIDDLE_NAMES = 2
 """Most names told between a first and a last name that an entity's label leaves out."""
 
@@ -282,15 +285,14 @@ def _capitalised(sentence: SentenceTokens, spans: Sequence[Span]) -> tuple[Span,
 
 
 def initials(sentence: SentenceTokens, parts: Sequence[Token]) -> tuple[Span, ...]:
-    """Where the initials of a name stand for it: *USAF*; those of two words as *the UN* alone."""
-    if len(parts) < 2:
+    """Where the initials of a name stand for it: *USAF*, and *the UN* for a union of states."""
+    if len(parts) < 2 or (len(parts) == 2 and parts[1].folded not in UNIONS):
         return ()
     short = "".join(part.folded[0] for part in parts)
     return tuple(
         (token.start, token.end)
         for place in sentence.by_folded.get(short, ())
         if (token := sentence.tokens[place]).text.isupper()
-        and (len(parts) > 2 or (place and sentence.tokens[place - 1].folded == "the"))
     )
 
 

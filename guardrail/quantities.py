@@ -86,8 +86,15 @@ CONVERTED = 0.01
 ABOUT = word_set("about around approximately nearly almost circa roughly some ca c")
 ABOVE = ("more than", "greater than", "higher than", "longer than", "above", "exceeding")
 BELOW = ("less than", "fewer than", "lower than", "shorter than", "under", "below")
-AT_LEAST = ("at least", "no less than", "no fewer than", "not less than", "over")
+AT_LEAST = ("at least", "no less than", "no fewer than", "not less than")
+OVER = ("over",)
 AT_MOST = ("at most", "no more than", "not more than", "up to")
+
+BY_FAR = 2.0
+"""Times a number may be what it is told to be over: *spread over 17 islands* tells no 17,000."""
+
+FAR = 10.0
+"""Times by which a bound without a unit may differ from a number that has one."""
 
 
 @lru_cache(maxsize=65_536)
@@ -130,8 +137,8 @@ def find_quantity(
                 half = half or (span,)
         elif unit is None or held.unit is None or unit.measures == held.unit.measures:
             ratio = unit.factor / held.unit.factor if unit and held.unit else 1.0
-            other = unit is None and held.unit is not None
-            if _agrees(sentence, place, run, told, held.number, ratio, exact=other):
+            unitless = unit is None and held.unit is not None
+            if _agrees(sentence, place, run, told, held.number, ratio, unitless=unitless):
                 return 1.0, (span,)
     return (0.5, half) if half else (0.0, ())
 
@@ -172,20 +179,26 @@ def _agrees(
     held: float,
     ratio: float,
     *,
-    exact: bool,
+    unitless: bool,
 ) -> bool:
-    """Whether a number told agrees with a held one; a mere bound does not where it is exact."""
+    """Whether a number told agrees with a held one.
+
+    A bound far from the number is none of it where the sentence tells no unit and the number has
+    one: *more than 4,000 readers* says nothing of $2.4 billion.
+    """
     before = " ".join(token.folded for token in sentence.tokens[max(0, place - 3) : place])
     size = told * ratio
     same = same_number(size, held)
     for bounds, kept in (
-        (AT_LEAST, held >= size or same_number(size, held, about=before.endswith("over"))),
+        (AT_LEAST, held >= size or same),
+        (OVER, size <= held <= BY_FAR * size or same_number(size, held, about=True)),
         (AT_MOST, held <= size or same),
         (ABOVE, held > size and not same),
         (BELOW, held < size and not same),
     ):
-        if before.endswith(bounds):
-            return kept and not exact
+        if f" {before}".endswith(tuple(f" {bound}" for bound in bounds)):
+            near = max(size, held) <= FAR * min(size, held)
+            return kept and (near or not unitless)
     about = any(word in ABOUT for word in before.split()[-2:])
     if same_number(size, held, about=about) or _rounds_to(run, told, held / ratio):
         return True

@@ -18,7 +18,7 @@ from guardrail.naming import Span
 from guardrail.quantities import UNITS, quantity_of
 from guardrail.support import touches
 from guardrail.syntax import COMPLEMENTS, MODIFIERS, SUBJECTS, end_of
-from guardrail.values import fold, stem, word_set, words
+from guardrail.values import fold, parse_date, stem, word_set, words
 from guardrail.vocabulary import property_words
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ EVENTS: Final = {
     "abolished abolition shut demolished demolition discontinued ceased bankrupt bankruptcy "
     "destroyed defunct",
     "release": "released release releases publication published publishes premiered premiere "
-    "premieres aired airs air broadcast issued issue appeared came debuted debut launched launch "
+    "premieres aired airs air broadcast issued issue appeared debuted debut launched launch "
     "introduced opened",
     "shooting": "filmed filming shot recorded recording",
     "building": "built build building construction constructed erected completed completion",
@@ -46,8 +46,8 @@ EVENTS: Final = {
     "ascent": "climbed climb climbing ascent ascended ascents summited conquered scaled",
     "wedding": "married marriage wed wedding",
     "divorce": "divorced divorce",
-    "election": "elected election appointed appointment inaugurated office",
-    "listing": "listed listing public ipo flotation floated",
+    "election": "elected election appointed appointment inaugurated",
+    "listing": "listed listing ipo flotation floated",
     "burial": "buried burial interred",
 }
 """What happens on a day, and who does it or where."""
@@ -69,7 +69,7 @@ MEASURES: Final = {
     "debt": "debt debts owes owed",
     "budget": "budget budgeted cost spent",
     "worth": "worth valued valuation value capitalisation capitalization assets",
-    "price": "price priced prices cost costs rate fee charges",
+    "price": "price priced prices cost costs fee charges",
 }
 """What is measured."""
 
@@ -79,16 +79,15 @@ COUNTS: Final = {
     "staff": "employees employee employs employ employed employing staff workers workforce "
     "headcount people persons",
     "visitors": "visitors visitor tourists guests attendance attended spectators crowd people",
-    "students": "students student pupils enrolment enrollment enrolled people",
-    "capacity": "capacity seats seat seating holds hold accommodates spectators guests people "
-    "passengers",
+    "students": "students student pupils children enrolment enrollment enrolled people",
+    "capacity": "capacity places chairs seats seat seating holds hold accommodates spectators "
+    "guests people passengers",
     "rooms": "rooms room suites bedrooms",
     "members": "members member membership people",
     "episodes": "episodes episode",
-    "floors": "floors floor storeys storey stories story",
+    "floors": "floors floor storeys storey levels",
     "customers": "customers customer clients subscribers users",
-    "shops": "shops stores branches outlets offices",
-    "hospitals": "hospitals schools churches museums bridges hotels restaurants companies",
+    "shops": "shops branches outlets",
     "injured": "injured injuries wounded",
     "victims": "killed dead deaths died fatalities casualties victims",
 }
@@ -117,20 +116,19 @@ LABELS: Final = {
     "service entry": "beginning release",
     "date of official opening": "beginning",
     "first performance": "release",
+    "country of origin": "",
+    "place of origin": "",
     "original language": "",
-    "developer": "making designing writing",
-    "performer": "acting composing writing",
+    "record label": "",
+    "position played on team": "",
+    "author": "writing publishing release",
+    "developer": "making designing writing release",
+    "performer": "acting composing writing publishing release shooting",
     "producer": "making directing",
     "total produced": "",
-    "market capitalization": "worth",
     "box office": "sales",
-    "maximum capacity": "capacity",
     "staff size": "staff",
     "academic staff size": "staff",
-    "total revenue": "sales",
-    "net profit": "profit",
-    "operating income": "profit sales",
-    "head of government": "leading",
     "office held by head of government": "leading",
 }
 """Senses of properties where the words of their labels do not tell them."""
@@ -160,7 +158,8 @@ def told_in_another_sense(doc: Doc, match: Match) -> bool:
     """
     if not match.value_spans or match.cue_spans or match.asked or match.inverse:
         return False
-    figures = quantity_of(match.triple.value) is not None
+    value = match.triple.value
+    figures = quantity_of(value) is not None and parse_date(value) is None
     held = _of_label(match.triple.property, figures)
     names = match.subject_spans
     return bool(held) and all(
@@ -169,7 +168,10 @@ def told_in_another_sense(doc: Doc, match: Match) -> bool:
 
 
 def _is_other(doc: Doc, span: Span, names: Sequence[Span], held: Set[str], figures: bool) -> bool:
-    """Whether the words round a value, less names, have senses and none is the property's."""
+    """Whether the words round a value, less names, tell another sense than the property's.
+
+    Things in the plural of no known sense are not what a property counts or measures.
+    """
     value = doc.char_span(*span, alignment_mode="expand")
     told = [] if value is None else list(_telling(value.root, figures=figures))
     told = [one for one in told if not touches((one.idx, end_of(one)), names)]
@@ -184,7 +186,7 @@ def _telling(value: ParsedToken, *, figures: bool) -> Iterator[ParsedToken]:
     one = value
     while one.dep_ in ("nummod", "quantmod", "conj") or (one.dep_ in MODIFIERS and _is_figure(one)):
         one = one.head
-        if one.pos_ == "NOUN" and figures and not _is_unit(one):
+        if one.pos_ == "NOUN" and figures and not _is_figure(one):
             yield one
     while one.head.i != one.i:
         above = one.head
@@ -209,10 +211,7 @@ def _telling(value: ParsedToken, *, figures: bool) -> Iterator[ParsedToken]:
 
 
 def _is_figure(token: ParsedToken) -> bool:
-    return token.pos_ in ("NUM", "SYM") or _is_unit(token)
-
-
-def _is_unit(token: ParsedToken) -> bool:
+    """Whether a word is a number, its sign or its unit."""
     return token.lower_ in UNITS or token.pos_ in ("NUM", "SYM")
 
 

@@ -93,9 +93,24 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
                 scores[i] = scores[i].model_copy(update={"stated": stated})
         return [scores[i] for i in inverse]
 
+    def warm_up(self) -> None:
+        """Load the model; later calls do nothing.
+
+        Raises:
+            JudgeError: A file is missing, cannot be read or fits no other one.
+        """
+        super().warm_up()
+        _ = self._relation
+
     @cached_property
     def _relation(self) -> RelationHead | None:
-        return RelationHead.load(self._folder)
+        head = RelationHead.load(self._folder)
+        if head is not None and POOLED not in self._model.outputs:
+            raise JudgeError(
+                f"the model in {self._folder} does not give what its relation head reads; fit it "
+                "with python -m judges.training.relation_head, or delete relation.npz"
+            )
+        return head
 
     def attribute(self, items: Sequence[AttributionItem]) -> list[Judgement]:
         """Judge n items (CAQA 3.2, 3.3); the result has the order of the input.
@@ -186,7 +201,7 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
     def _probabilities(
         self, head: str, pairs: Sequence[Pair], also: Sequence[str] = ()
     ) -> list[_Row | None]:
-        """Calibrated probabilities of one head, and of others at the same window.
+        """Calibrated probabilities of one head, and of others or what they read, at one window.
 
         Pairs with a blank text give None.
         """
@@ -201,7 +216,9 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
                 continue
             main = self._calibrated(head, outputs)
             others = {
-                name: outputs[name] if name == POOLED else self._calibrated(name, outputs)
+                name: self._calibrated(name, outputs)
+                if name != POOLED
+                else outputs[name].astype(float)
                 for name in also
                 if name in outputs and (name == POOLED or name in self.card.labels)
             }
@@ -246,7 +263,10 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
 
 
 class _Row(NamedTuple):
-    """What heads say of a pair's deciding window, one of several; in the order of ``HEADS``."""
+    """What heads say of a pair's deciding window, one of several; in the order of ``HEADS``.
+
+    Where it is asked for, ``also`` holds what the heads read as well, under ``POOLED``.
+    """
 
     main: NDArray[np.float64]
     also: Mapping[str, NDArray[np.float64]]

@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 
 from guardrail.errors import JudgeError
 
-__all__ = ["POOLED", "RelationHead"]
+__all__ = ["POOLED", "RELATION_FILE", "RelationHead"]
 
 POOLED = "pooled"
 """A model's output that its heads read: the first token's state joined with the mean, [n, 2 h]."""
 
-FILE = "relation.npz"
+RELATION_FILE = "relation.npz"
+"""Name of the file in a judge's folder."""
 
 
 class RelationHead(NamedTuple):
@@ -50,7 +51,9 @@ class RelationHead(NamedTuple):
 
     def save(self, folder: Path) -> None:
         """Write the head beside a judge's model, in 16 bits."""
-        np.savez(folder / FILE, **{k: v.astype(np.float16) for k, v in self._asdict().items()})
+        np.savez(
+            folder / RELATION_FILE, **{k: v.astype(np.float16) for k, v in self._asdict().items()}
+        )
 
     @classmethod
     def load(cls, folder: Path) -> RelationHead | None:
@@ -59,7 +62,7 @@ class RelationHead(NamedTuple):
         Raises:
             JudgeError: The file is damaged.
         """
-        path = folder / FILE
+        path = folder / RELATION_FILE
         if not path.is_file():
             return None
         try:
@@ -67,4 +70,7 @@ class RelationHead(NamedTuple):
                 head = cls(**{name: stored[name].astype(np.float32) for name in cls._fields})
         except Exception as error:
             raise JudgeError(f"{path} holds no relation head: {error}") from error
+        units = len(head.outer)
+        if head.inner.ndim != 2 or len(head.inner) != units or len(head.inner_bias) != units:
+            raise JudgeError(f"{path} holds no relation head: its layers do not fit each other")
         return head

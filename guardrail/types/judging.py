@@ -20,8 +20,9 @@ class NLIScores(Value):
         entailment: Of ``entailment``.
         neutral: Of ``neutral``.
         contradiction: Of ``contradiction``.
-        stated: Where the hypothesis is a triple and the judge tells it, the probability that the
-            premise states this relation of its two names, and no other one; never written out.
+        stated: Where the judge tells it, and the hypothesis is a triple, the probability that the
+            premise states its relation of the two names, and no other one; without meaning for
+            other hypotheses, and never written out.
     """
 
     entailment: Probability

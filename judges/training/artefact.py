@@ -12,6 +12,7 @@ from tokenizers import Tokenizer
 
 from judges.onnx import HEADS, JudgeCard
 from judges.optimise import write_cross_encoder
+from judges.relation import RELATION_FILE
 from judges.training.calibrate import fit_temperature
 from judges.training.card import write_card
 from judges.training.evaluate import Measured, breakdown, logits, measure, table
@@ -69,6 +70,7 @@ def write_judge(
     """
     for place, quantise in ((folder, True), (full, False)):
         place.mkdir(parents=True, exist_ok=True)
+        (place / RELATION_FILE).unlink(missing_ok=True)  # it read another encoder
         write_model(model, place / "model.onnx", quantise=quantise)
         _write_tokenizer(tokenizer, place / "tokenizer.json")
     longest = min(MAX_LENGTH, model.config.positions)

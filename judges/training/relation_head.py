@@ -83,7 +83,7 @@ def load_rows(data: Path, *, seed: int) -> tuple[dict[str, list[Row]], dict[str,
         "graph": facts(ROWS["graph"], "train"),
     }
     validation = {
-        "relation": relation_rows(data, rows=VALIDATION["relation"], seed=seed + 1),
+        "relation": relation_rows(data, rows=VALIDATION["relation"], seed=seed, unseen=True),
         "tekgen": rng.sample(tekgen.validation, VALIDATION["tekgen"]),
         "graph": facts(VALIDATION["graph"], "valid"),
     }

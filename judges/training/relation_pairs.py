@@ -17,7 +17,7 @@ from guardrail.types import Triple
 from guardrail.values import words
 from judges.training.data import read_jsonl
 from judges.training.relation_templates import KINDS, RELATIONS, UNRELATED, Relation
-from judges.training.rows import Row, nli_row
+from judges.training.rows import Row, held_out, nli_row
 
 __all__ = ["relation_rows"]
 
@@ -25,6 +25,9 @@ SOURCE: Final = "relation"
 
 TRUE_SHARE = 0.45
 """Share of the rows whose sentence states the triple."""
+
+UNSEEN_SHARE = 0.2
+"""Share of the names that is kept for measuring."""
 
 REVERSED_SHARE = 0.35
 """Share of the rows with the triple as premise and the sentence as hypothesis."""
@@ -44,16 +47,20 @@ class _Pair(NamedTuple):
     kinds: tuple[str, str]
 
 
-def relation_rows(data: Path, *, rows: int, seed: int) -> list[Row]:
+def relation_rows(data: Path, *, rows: int, seed: int, unseen: bool = False) -> list[Row]:
     """Sentences with triples on the same two names, which they state or do not.
 
     Args:
         data: Folder with ``triples/``.
         rows: How many.
         seed: Seed of all choices.
+        unseen: Draw names that the other rows never have.
     """
     rng = random.Random(f"{seed}/relation")
-    names = _names(data, rng)
+    names = {
+        kind: [name for name in known if held_out(name, UNSEEN_SHARE, salt="relation") is unseen]
+        for kind, known in _names(data, rng).items()
+    }
     alike: dict[tuple[str, str], list[Relation]] = defaultdict(list)
     for relation in RELATIONS:
         alike[relation.kinds].append(relation)
@@ -88,7 +95,11 @@ def _row(
 
 def _other(rng: random.Random, held: Relation, alike: Sequence[Relation]) -> str:
     """A sentence on the same kinds of names that does not state a relation."""
-    far = [one for one in alike if one is not held and one.labels[0] not in held.near]
+    far = [
+        one
+        for one in alike
+        if one.labels[0] not in {held.labels[0], *held.near} and held.labels[0] not in one.near
+    ]
     pool = [template for one in far for template in one.templates]
     loose = [one for one in UNRELATED[held.kinds] if one not in held.templates]
     return rng.choice(loose if not pool or rng.random() < 0.5 else pool)

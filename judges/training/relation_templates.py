@@ -18,7 +18,8 @@ class Relation(NamedTuple):
         kinds: Kinds of subject and value.
         labels: Names of the property.
         templates: Sentences that state it.
-        near: First labels of relations that its sentences may state as well.
+        near: First labels of relations of the same kinds that it may be told together with: no
+            sentence of one is taken for a denial of the other, either way.
     """
 
     kinds: tuple[str, str]
@@ -55,7 +56,8 @@ RELATIONS: Final = (
           "{o} is the coach of {s}.", near="director / manager"),
     # persons and organisations
     _told("person firm", "employer", "{s} works for {o}.", "{s} works at {o}.",
-          "{s} is employed by {o}.", "{s} has a job at {o}.", near="position held at|member of"),
+          "{s} is employed by {o}.", "{s} has a job at {o}.",
+          near="member of|member of sports team"),
     _told("person school", "educated at|alma mater", "{s} studied at {o}.",
           "{s} graduated from {o}.", "{s} attended {o}.", "{s} is an alumnus of {o}."),
     _told("person school", "employer", "{s} teaches at {o}.", "{s} works at {o}.",
@@ -66,18 +68,18 @@ RELATIONS: Final = (
           "{s} is a player of {o}.", "{s} appeared for {o}.", near="employer|member of"),
     # organisations and organisations
     _told("firm firm", "parent organization|parent company", "{s} is a subsidiary of {o}.",
-          "{s} belongs to {o}.", "{s} is part of {o}.", "{o} owns {s}.", near="owned by"),
+          "{s} belongs to {o}.", "{s} is part of {o}.", "{o} owns {s}.", near="league"),
     _told("firm firm", "subsidiary|has subsidiary", "{s} owns {o}.", "{o} is a subsidiary of {s}.",
           "{o} belongs to {s}."),
     _told("firm firm", "sponsor", "{s} is sponsored by {o}.", "{o} sponsors {s}.",
           "{o} is the sponsor of {s}."),
     _told("firm firm", "league", "{s} plays in {o}.", "{s} competes in {o}.",
-          "{o} is the league of {s}.", near="member of"),
+          "{o} is the league of {s}."),
     _told("firm firm", "replaced by|followed by", "{s} was replaced by {o}.", "{o} replaced {s}.",
           "{o} succeeded {s}.", "{s} was followed by {o}."),
     # works and persons
     _told("work person", "author", "{o} wrote {s}.", "{s} was written by {o}.",
-          "{o} is the author of {s}.", near="screenwriter|creator"),
+          "{o} is the author of {s}.", near="screenwriter"),
     _told("work person", "translator", "{o} translated {s}.", "{s} was translated by {o}."),
     _told("work person", "director", "{o} directed {s}.", "{s} was directed by {o}.",
           "{s}, directed by {o}, was shown at the festival."),
@@ -91,7 +93,7 @@ RELATIONS: Final = (
     _told("work person", "characters", "{o} is a character in {s}.",
           "{s} tells the story of {o}.", near="main subject"),
     _told("work person", "main subject|about", "{s} is about {o}.", "{s} deals with {o}.",
-          near="characters|named after"),
+          near="characters"),
     _told("work person", "dedicated to", "{s} is dedicated to {o}.", "{s} was dedicated to {o}."),
     _told("work person", "illustrator", "{o} illustrated {s}.", "{s} was illustrated by {o}."),
     _told("work person", "performer", "{o} sang {s}.", "{s} was performed by {o}.",
@@ -180,7 +182,7 @@ RELATIONS: Final = (
     _told("person person", "spouse", "{s} is married to {o}.", "{s} married {o}.",
           "{o} is the wife of {s}.", "{o} is the husband of {s}."),
     _told("person person", "father", "{o} is the father of {s}.", "{s} is a son of {o}.",
-          "{s}'s father is {o}."),
+          "{s}'s father is {o}.", near="mother"),
     _told("person person", "mother", "{o} is the mother of {s}.", "{s}'s mother is {o}."),
     _told("person person", "child", "{s} is the father of {o}.", "{o} is a child of {s}.",
           "{s} has a daughter, {o}."),

@@ -27,7 +27,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> list[Row]:
     pairs = [
         {"pid": pid, "sub_label": f"Subject {n} {pid}", "obj_label": f"Object {n} {pid}"}
         for pid, _ in KINDS
-        for n in range(3)
+        for n in range(12)
     ]
     kinds = [one | {"rel_label": one["pid"]} for one in pairs]
     for name, lines in (("pararel", pairs), ("tekgen_train", kinds)):
@@ -59,6 +59,12 @@ def test_every_kind_of_names_has_sentences_that_state_nothing_of_them() -> None:
         for template in relation.templates:
             assert "{s}" in template
             assert "{o}" in template
+
+
+def test_relations_that_may_be_told_together_are_of_the_same_kinds() -> None:
+    for relation in RELATIONS:
+        known = {one.labels[0] for one in RELATIONS if one.kinds == relation.kinds}
+        assert relation.near <= known - {relation.labels[0]}, relation.labels
 
 
 def test_the_head_learns_and_the_judge_keeps_every_bit(judge_folder: Path, tmp_path: Path) -> None:
