@@ -43,6 +43,8 @@ def share(text: str, value: str) -> float:
         ("It has over half a million readers.", "545,796", True),
         ("It has over a million readers.", "545,796", False),
         ("It has more than 4,000 readers.", "$2.4 billion", False),
+        ("Moreover, 4,000 people live there.", "90000", False),
+        ("It is spread over 17 islands.", "17000", False),
         ("She had fewer than four children.", "3", True),
         ("Twenty one ships came.", "21", True),
         ("Twenty one ships came.", "1", False),

@@ -29,6 +29,8 @@ FACTS = {
         ("duration", "118 minutes"),
     ),
     "Lisbon": (("population", "545,796"), ("country", "Portugal")),
+    "Midnight Sun": (("performer", "Ada Voss"), ("release date", "2014")),
+    "Kora Hall": (("capacity", "500"), ("founding date", "1998"), ("owned by", "Ida Voss")),
 }
 
 
@@ -59,6 +61,10 @@ def category(guard: Guardrail, text: str) -> Category | None:
         "Lisbon has about 546,000 inhabitants.",
         "Lisbon has over half a million residents.",
         "Around 550,000 people live in Lisbon.",
+        "Ada Voss recorded Midnight Sun.",
+        "Ada Voss released Midnight Sun in 2014.",
+        "Kora Hall has 500 places.",
+        "Kora Hall belongs to Ida Voss.",
     ],
 )
 def test_words_of_the_same_sense_tell_a_property(guard: Guardrail, text: str) -> None:
@@ -84,6 +90,10 @@ def test_words_of_the_same_sense_tell_a_property(guard: Guardrail, text: str) ->
         "Blue Night has about 118 scenes.",
         "Lisbon has more than 4,000 hospitals.",
         "Lisbon has over a million residents.",
+        "Midnight Sun was filmed in 2014.",
+        "Kora Hall was demolished in 1998.",
+        "Kora Hall was photographed by Ida Voss.",
+        "Kora Hall was sued by Ida Voss.",
     ],
 )
 def test_words_of_another_sense_do_not(guard: Guardrail, text: str) -> None:

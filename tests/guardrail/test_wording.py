@@ -45,6 +45,7 @@ def test_a_judge_reads_a_value_as_the_sentence_writes_it(text: str, value: str, 
         ("Ada Roe was educated at MIT.", "Massachusetts Institute of Technology", True),
         ("Ada Roe studied at UCLA.", "University of California, Los Angeles", True),
         ("Ada Roe studied at UCLA.", "University of California, Berkeley", False),
+        ("Ada Roe studied at the EU.", "Emory University", False),
     ],
 )
 def test_initials_stand_for_a_name(

@@ -1,8 +1,10 @@
 """The relation head: whether a sentence states a triple's own relation."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 from guardrail.errors import JudgeError
@@ -38,6 +40,24 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "relation.npz").write_bytes(b"no archive")
     with pytest.raises(JudgeError, match="holds no relation head"):
         RelationHead.load(tmp_path)
+
+
+def test_layers_that_do_not_fit_are_named(tmp_path: Path) -> None:
+    head()._replace(outer=np.ones(7, np.float32)).save(tmp_path)
+    with pytest.raises(JudgeError, match="layers do not fit"):
+        RelationHead.load(tmp_path)
+
+
+def test_a_head_beside_a_model_that_does_not_feed_it_is_an_error(
+    judge_folder: Path, tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(judge_folder, tmp_path / "judge"))
+    model = onnx.load(str(folder / "model.onnx"))
+    del model.graph.output[-1]
+    onnx.save(model, str(folder / "model.onnx"))
+    head().save(folder)
+    with pytest.raises(JudgeError, match="relation_head"):
+        OnnxJudge(folder).warm_up()
 
 
 @pytest.mark.parametrize(
