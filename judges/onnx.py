@@ -87,7 +87,7 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
         rows = self._probabilities("nli", wanted, also=(POOLED,) if head else ())
         scores = [NOTHING_SAID if row is None else _nli_scores(row.main) for row in rows]
         for i, row in enumerate(rows):
-            if head and row is not None and POOLED in row.also:
+            if head and row is not None:
                 # Row by row, so that no bit depends on what else is judged.
                 stated = float(head(row.also[POOLED][None])[0])
                 scores[i] = scores[i].model_copy(update={"stated": stated})

@@ -7,13 +7,14 @@ data, sentences from short templates, so that no cue but the relation is left.
 
 from __future__ import annotations
 
+import calendar
 import random
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from guardrail.types import Triple
+from guardrail.types import Triple, linearise
 from guardrail.values import words
 from judges.training.data import read_jsonl
 from judges.training.relation_templates import KINDS, RELATIONS, UNRELATED, Relation
@@ -86,8 +87,7 @@ def _row(
     if rng.random() < REVERSED_SHARE:
         facts = [triple, *_more(rng, pair, held, alike, names)]
         rng.shuffle(facts)
-        told = ", ".join(f"{one.property}: {one.value}" for one in facts)
-        return nli_row(f"{pair.subject}, {told}.", sentence, label, SOURCE)
+        return nli_row(linearise(facts), sentence, label, SOURCE)
     bare = rng.random() < BARE_SHARE
     hypothesis = f"{triple.property}: {triple.value}" if bare else triple.text
     return nli_row(sentence, hypothesis, label, SOURCE)
@@ -101,8 +101,7 @@ def _other(rng: random.Random, held: Relation, alike: Sequence[Relation]) -> str
         if one.labels[0] not in {held.labels[0], *held.near} and held.labels[0] not in one.near
     ]
     pool = [template for one in far for template in one.templates]
-    loose = [one for one in UNRELATED[held.kinds] if one not in held.templates]
-    return rng.choice(loose if not pool or rng.random() < 0.5 else pool)
+    return rng.choice(UNRELATED[held.kinds] if not pool or rng.random() < 0.5 else pool)
 
 
 def _more(
@@ -125,14 +124,11 @@ def _more(
 def _names(data: Path, rng: random.Random) -> dict[str, list[str]]:
     """Names by kind, of the data's entities; dates, numbers and drugs are made up."""
     found: dict[str, set[str]] = defaultdict(set)
-    for raw in read_jsonl(data / "triples" / "pararel.jsonl.gz"):
-        for side, name in (("subject", raw["sub_label"]), ("value", raw["obj_label"])):
-            for kind in KINDS.get((raw["pid"], side), ()):
-                found[kind].add(name.strip())
-    for raw in read_jsonl(data / "triples" / "tekgen_train.jsonl.gz"):
-        for side, name in (("subject", raw["sub_label"]), ("value", raw["obj_label"])):
-            for kind in KINDS.get((raw["rel_label"], side), ()):
-                found[kind].add(name.strip())
+    for file, relation in (("pararel", "pid"), ("tekgen_train", "rel_label")):
+        for raw in read_jsonl(data / "triples" / f"{file}.jsonl.gz"):
+            for side, name in (("subject", raw["sub_label"]), ("value", raw["obj_label"])):
+                for kind in KINDS.get((raw[relation], side), ()):
+                    found[kind].add(name.strip())
     names = {kind: sorted(one for one in known if one) for kind, known in found.items()}
     names["date"] = [_date(rng) for _ in range(2_000)]
     names["number"] = [_number(rng) for _ in range(2_000)]
@@ -151,16 +147,13 @@ CONDITIONS: Final = words(
 BUILDINGS: Final = words("Bridge Tower Castle Hall Museum Dam Station Theatre")
 SCHOOLS: Final = ("University of {}", "{} University", "{} Institute of Technology", "{} College")
 SYLLABLES: Final = words("zo re xa lu mi ta pen dor vi cal ne fo tri bex ol san ket ra")
-MONTHS: Final = words(
-    "January February March April May June July August September October November December"
-)
 
 
 def _date(rng: random.Random) -> str:
     year = str(rng.randint(1780, 2023))
     if rng.random() < 0.6:
         return year
-    month = rng.choice(MONTHS)
+    month = rng.choice(calendar.month_name[1:])
     return f"{rng.randint(1, 28)} {month} {year}" if rng.random() < 0.6 else f"{month} {year}"
 
 
