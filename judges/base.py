@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
-from guardrail.types import Judgement, NLIScores
+from guardrail.types import Grounding, Judgement, NLIScores
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,6 +20,8 @@ __all__ = [
     "AttributionJudge",
     "CausalLM",
     "DiscourseModel",
+    "GroundingItem",
+    "GroundingJudge",
     "IntentClassifier",
     "NLIJudge",
     "Pair",
@@ -42,6 +44,25 @@ class AttributionItem(NamedTuple):
     question: str
     answer: str
     evidence: tuple[str, ...]
+
+
+class GroundingItem(NamedTuple):
+    """A sentence of an answer beside the evidence it is held against.
+
+    Attributes:
+        statements: The evidence as numbered statements: linearised triples, or sentences of
+            passages, in their own order.
+        sentence: The sentence to judge.
+        context: The question and the sentences before it. It tells what a pronoun stands for; it
+            is no evidence, and is never judged itself.
+        priority: Places of statements, most important first; where not all fit, these are read
+            before the others. Empty for their own order.
+    """
+
+    statements: tuple[str, ...]
+    sentence: str
+    context: str = ""
+    priority: tuple[int, ...] = ()
 
 
 class TokenLikelihoods(NamedTuple):
@@ -87,6 +108,28 @@ class AttributionJudge(Protocol):
         ...
 
     def attribute(self, items: Sequence[AttributionItem]) -> list[Judgement]:
+        """Judge n items; the result has length n and the order of the input.
+
+        Raises:
+            JudgeError: The model cannot be loaded or gave no usable output.
+        """
+        ...
+
+
+@runtime_checkable
+class GroundingJudge(Protocol):
+    """Tells in one pass what evidence says of a sentence, which of it, and of which words."""
+
+    @property
+    def name(self) -> str:
+        """Name and version, for the score log."""
+        ...
+
+    def warm_up(self) -> None:
+        """Load the model; later calls do nothing."""
+        ...
+
+    def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
         """Judge n items; the result has length n and the order of the input.
 
         Raises:

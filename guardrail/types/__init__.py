@@ -18,10 +18,14 @@ from guardrail.types.answers import (
 from guardrail.types.judging import (
     Category,
     Complexity,
+    Grounding,
     Judgement,
     NLIScores,
     Score,
     ScoreCard,
+    StatementScore,
+    Verdict,
+    WordScore,
 )
 from guardrail.types.knowledge import (
     Candidate,
@@ -46,6 +50,7 @@ __all__ = [
     "Complexity",
     "Entity",
     "Evidence",
+    "Grounding",
     "GuardedAnswer",
     "Judgement",
     "LinkedEntity",
@@ -59,8 +64,11 @@ __all__ = [
     "Sentence",
     "Span",
     "SpanKind",
+    "StatementScore",
     "Subgraph",
     "Triple",
     "Value",
+    "Verdict",
+    "WordScore",
     "linearise",
 ]

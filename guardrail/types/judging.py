@@ -10,7 +10,18 @@ from pydantic import Field, FiniteFloat, model_validator
 
 from guardrail.types.value import Probability, Value
 
-__all__ = ["Category", "Complexity", "Judgement", "NLIScores", "Score", "ScoreCard"]
+__all__ = [
+    "Category",
+    "Complexity",
+    "Grounding",
+    "Judgement",
+    "NLIScores",
+    "Score",
+    "ScoreCard",
+    "StatementScore",
+    "Verdict",
+    "WordScore",
+]
 
 
 class NLIScores(Value):
@@ -34,6 +45,75 @@ class NLIScores(Value):
     def label(self) -> str:
         """The likeliest of ``entailment``, ``neutral`` and ``contradiction``."""
         return max(("entailment", "neutral", "contradiction"), key=lambda name: getattr(self, name))
+
+
+class Verdict(StrEnum):
+    """What evidence says of one sentence of an answer."""
+
+    SUPPORTED = "supported"
+    UNSUPPORTED = "unsupported"
+    CONTRADICTED = "contradicted"
+    NO_CLAIM = "no_claim"
+
+
+class WordScore(Value):
+    """How the evidence bears on one word of a sentence.
+
+    Attributes:
+        start: Offset of the word's first character in the sentence.
+        end: Offset past its last.
+        missing: Probability that the evidence does not carry the word.
+        contradicted: Probability that the evidence speaks against it.
+    """
+
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+    missing: Probability
+    contradicted: Probability
+
+
+class StatementScore(Value):
+    """How one statement of the evidence bears on a sentence.
+
+    Attributes:
+        carries: Probability that the statement carries a part of the sentence.
+        conflicts: Probability that it conflicts with the sentence.
+    """
+
+    carries: Probability
+    conflicts: Probability
+
+
+class Grounding(Value):
+    """Calibrated probabilities of the four verdicts on a sentence, and what they rest on.
+
+    Attributes:
+        supported: The evidence carries every claim of the sentence.
+        unsupported: A claim is not in the evidence, and nothing conflicts.
+        contradicted: A claim conflicts with the evidence.
+        no_claim: The sentence claims nothing: a greeting, a question, a refusal.
+        words: Scores of the sentence's words, in order; empty where the judge does not tell.
+        statements: Scores of the evidence statements, in the order in which they were given; None
+            for a statement that was not read. Empty where the judge does not tell.
+    """
+
+    supported: Probability
+    unsupported: Probability
+    contradicted: Probability
+    no_claim: Probability
+    words: tuple[WordScore, ...] = ()
+    statements: tuple[StatementScore | None, ...] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict: ``supported`` and ``no_claim`` from 0.5, else the likelier of the two."""
+        if self.no_claim >= 0.5:
+            return Verdict.NO_CLAIM
+        if self.supported >= 0.5 * (1.0 - self.no_claim):
+            return Verdict.SUPPORTED
+        if self.contradicted > self.unsupported:
+            return Verdict.CONTRADICTED
+        return Verdict.UNSUPPORTED
 
 
 class Category(StrEnum):
