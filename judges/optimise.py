@@ -22,16 +22,24 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
+from judges.exactness import SAFE_WEIGHT
 from judges.relation import POOLED
 
-__all__ = ["Sizes", "read_cross_encoder", "read_sizes", "with_pooled", "write_cross_encoder"]
+__all__ = [
+    "LEVELS",
+    "Sizes",
+    "read_cross_encoder",
+    "read_sizes",
+    "with_pooled",
+    "write_cross_encoder",
+]
 
 Array = NDArray[Any]
 
 MICROSOFT = "com.microsoft"
 OPSET = 20
-LEVELS = 127
-"""Largest magnitude of a symmetric signed 8-bit weight."""
+LEVELS = SAFE_WEIGHT
+"""Largest magnitude of a symmetric 8-bit weight; see ``judges.exactness``."""
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
@@ -41,6 +49,7 @@ def write_cross_encoder(
     path: Path,
     *,
     heads: Sequence[str],
+    token_heads: Sequence[str] = (),
     attention_heads: int = 12,
     epsilon: float = 1e-12,
     quantise: bool = True,
@@ -48,7 +57,8 @@ def write_cross_encoder(
     """Write a cross-encoder with its heads as one file.
 
     The graph takes ``input_ids``, ``attention_mask`` and ``token_type_ids`` (int64 [n, l]) and
-    gives the raw logits of each head, [n, labels], under the head's name, and what they read.
+    gives the raw logits of each head under the head's name, [n, labels] or, of token heads,
+    [n, l, labels], and what the heads of whole pairs read.
 
     Args:
         state: Parameters as 32-bit floats, by the names of
@@ -60,6 +70,8 @@ def write_cross_encoder(
         path: Where the file goes.
         heads: Names of the heads; each reads the first token's state joined with the mean over
             all tokens, through a linear layer, tanh and a linear layer.
+        token_heads: Names of the heads that read each token's state through a linear layer,
+            ``tokens.NAME.*``.
         attention_heads: Attention heads of each layer.
         epsilon: Added to the variance in layer normalisation.
         quantise: Store linear layers (per output channel) and word embeddings (per word) in
@@ -69,13 +81,19 @@ def write_cross_encoder(
         KeyError: A parameter is missing from ``state``.
     """
     graph = _Graph(state, epsilon=epsilon, quantise=quantise)
-    _fill(graph, heads, attention_heads)
+    _fill(graph, heads, token_heads, attention_heads)
     inputs = [helper.make_tensor_value_info(name, TensorProto.INT64, ["n", "l"]) for name in INPUTS]
     outputs = [
         helper.make_tensor_value_info(
             head, TensorProto.FLOAT, ["n", len(state[f"heads.{head}.3.bias"])]
         )
         for head in heads
+    ]
+    outputs += [
+        helper.make_tensor_value_info(
+            head, TensorProto.FLOAT, ["n", "l", len(state[f"tokens.{head}.bias"])]
+        )
+        for head in token_heads
     ]
     made = helper.make_model(
         helper.make_graph(graph.nodes, "judge", inputs, outputs, graph.constants),
@@ -106,7 +124,11 @@ def _expose_pooled(model: onnx.ModelProto) -> None:
 
 
 def read_cross_encoder(
-    path: Path, shapes: Mapping[str, tuple[int, ...]], *, heads: Sequence[str]
+    path: Path,
+    shapes: Mapping[str, tuple[int, ...]],
+    *,
+    heads: Sequence[str],
+    token_heads: Sequence[str] = (),
 ) -> dict[str, Array]:
     """Read back the parameters of a file written by ``write_cross_encoder`` in 8 bits.
 
@@ -114,6 +136,7 @@ def read_cross_encoder(
         path: The file.
         shapes: Shape of each parameter, by the names of ``write_cross_encoder``.
         heads: Names of the heads the file was written with.
+        token_heads: Names of its token heads.
 
     Returns:
         Parameters as 32-bit floats; 8-bit ones as their integers times their scales.
@@ -123,7 +146,7 @@ def read_cross_encoder(
     """
     blank = {name: np.zeros(shape, np.float32) for name, shape in shapes.items()}
     graph = _Graph(blank, epsilon=0.0, quantise=True)
-    _fill(graph, heads, 1)
+    _fill(graph, heads, token_heads, 1)
     stored = {c.name: numpy_helper.to_array(c) for c in onnx.load(str(path)).graph.initializer}
     if len(stored) != len(graph.constants):
         raise ValueError(f"{path} holds no 8-bit cross-encoder with these heads and layers")
@@ -147,6 +170,7 @@ class Sizes(NamedTuple):
     vocab_size: int
     hidden_size: int
     positions: int
+    segments: int
     layers: int
     attention_heads: int
     intermediate_size: int
@@ -163,11 +187,13 @@ def read_sizes(path: Path) -> Sizes:
         shapes = {constant.name: tuple(constant.dims) for constant in graph.initializer}
         nodes = {node.op_type: node for node in reversed(graph.node)}
         linear = {n.output[0]: n for n in graph.node if n.op_type == "DynamicQuantizeMatMul"}
+        lookups = {n.input[1]: n.input[0] for n in graph.node if n.op_type == "Gather"}
         vocab_size, hidden_size = shapes[nodes["Gather"].input[0]]
         return Sizes(
             vocab_size,
             hidden_size,
             positions=shapes[nodes["Slice"].input[0]][0],
+            segments=shapes[lookups["token_type_ids"]][0],
             layers=sum(node.op_type == "MultiHeadAttention" for node in graph.node),
             attention_heads=helper.get_node_attr_value(nodes["MultiHeadAttention"], "num_heads"),
             intermediate_size=shapes[linear[nodes["Gelu"].input[0]].input[1]][1],
@@ -176,7 +202,9 @@ def read_sizes(path: Path) -> Sizes:
         raise ValueError(f"{path} is no 8-bit cross-encoder of this project: {error}") from error
 
 
-def _fill(graph: _Graph, heads: Sequence[str], attention_heads: int) -> None:
+def _fill(
+    graph: _Graph, heads: Sequence[str], token_heads: Sequence[str], attention_heads: int
+) -> None:
     """Add every node of a cross-encoder, in one fixed order."""
     mask = graph.add("Cast", ["attention_mask"], to=TensorProto.INT32)
     states = _embed(graph)
@@ -188,6 +216,8 @@ def _fill(graph: _Graph, heads: Sequence[str], attention_heads: int) -> None:
     for head in heads:
         inner = graph.add("Tanh", [graph.linear(f"heads.{head}.0", features)])
         graph.plain(f"heads.{head}.3", inner, result=head)
+    for head in token_heads:
+        graph.plain_tokens(f"tokens.{head}", states, result=head)
 
 
 class _Place(NamedTuple):
@@ -263,6 +293,13 @@ class _Graph:
         """Append the last layer of a head over [n, in], in 32-bit floats."""
         inputs = [source, self.weight(f"{name}.weight"), self.weight(f"{name}.bias")]
         return self.add("Gemm", inputs, result=result, transB=1)
+
+    def plain_tokens(self, name: str, source: str, *, result: str) -> str:
+        """Append a linear layer over [n, l, in], in 32-bit floats."""
+        weight = self.constant(np.ascontiguousarray(self.state[f"{name}.weight"].T, np.float32))
+        self.places[f"{name}.weight"] = _Place(weight, transposed=True)
+        product = self.add("MatMul", [source, weight])
+        return self.add("Add", [product, self.weight(f"{name}.bias")], result=result)
 
     def norm(self, name: str, source: str) -> str:
         """Append a layer normalisation over the last axis, in vectorised operations."""

@@ -8,11 +8,13 @@ single-threaded passes keeps all cores busy without waiting at barriers.
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import weakref
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,11 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardrail.errors import JudgeError
+from judges.exactness import SAFE_WEIGHT, has_exact_kernel, largest_weight
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 __all__ = ["OnnxTextModel", "Segments", "open_session", "readable", "softmax"]
+
+logger = logging.getLogger(__name__)
 
 GROUP_TOKENS = 512
 """Tokens per task of the pool: large enough that handing tasks out costs nothing beside them,
@@ -35,15 +40,17 @@ ERRORS_ONLY = 3
 
 
 class Segments(NamedTuple):
-    """One input sequence: token ids of the first text and, for a pair, of the second."""
+    """One input sequence: token ids of the first text, of the second of a pair, of its context."""
 
     first: Sequence[int]
     second: Sequence[int] | None = None
+    third: Sequence[int] | None = None
 
     @property
     def length(self) -> int:
         """Tokens of the sequence, special ones included."""
-        return len(self.first) + 2 + (0 if self.second is None else len(self.second) + 1)
+        more = (len(one) + 1 for one in (self.second, self.third) if one is not None)
+        return len(self.first) + 2 + sum(more)
 
 
 def readable(text: str) -> str:
@@ -62,8 +69,14 @@ def softmax(logits: NDArray[np.floating[Any]], temperature: float = 1.0) -> NDAr
     return result
 
 
-def open_session(path: Path) -> Any:
+def open_session(path: Path, *, exact: bool | None = None) -> Any:
     """Open an ONNX file for single-threaded passes on the CPU.
+
+    Args:
+        path: The file.
+        exact: Whether 8-bit products are added up exactly on every processor, at some cost in
+            speed. By default where the file's weights need it on this processor; see
+            ``judges.exactness``.
 
     Raises:
         JudgeError: The file is missing or cannot be read.
@@ -77,10 +90,33 @@ def open_session(path: Path) -> Any:
     options.inter_op_num_threads = 1
     options.log_severity_level = ERRORS_ONLY
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+    if _needs_exact_path(path) if exact is None else exact:
+        options.add_session_config_entry("session.x64quantprecision", "1")
     try:
         return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:
         raise JudgeError(f"the model {path} cannot be read: {error}") from error
+
+
+@lru_cache(maxsize=32)
+def _needs_exact_path(path: Path) -> bool:
+    """Whether this processor's 8-bit kernel would saturate with a file's weights; logged once."""
+    if has_exact_kernel():
+        return False
+    try:
+        most = largest_weight(path)
+    except (OSError, ValueError) as error:
+        raise JudgeError(f"the model {path} cannot be read: {error}") from error
+    if most <= SAFE_WEIGHT:
+        return False
+    logger.warning(
+        "%s holds 8-bit weights up to %d; beyond %d this processor does not multiply them exactly, "
+        "so a slower exact path is used. python -m judges.training.requantise mends the file.",
+        path,
+        most,
+        SAFE_WEIGHT,
+    )
+    return True
 
 
 _models: weakref.WeakSet[OnnxTextModel] = weakref.WeakSet()
@@ -126,6 +162,22 @@ class OnnxTextModel:
         self.warm_up()
         return tuple(self._outputs)
 
+    def token(self, text: str) -> int | None:
+        """Id of a token by its text; None where the vocabulary lacks it."""
+        self.warm_up()
+        assert self._tokenizer is not None
+        found: int | None = self._tokenizer.token_to_id(text)
+        return found
+
+    def offsets(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
+        """Where the tokens of n texts stand: offsets of first characters and past the last."""
+        self.warm_up()
+        assert self._tokenizer is not None
+        encodings = self._tokenizer.encode_batch(
+            [readable(text) for text in texts], add_special_tokens=False
+        )
+        return [encoding.offsets for encoding in encodings]
+
     def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
         """Token ids of n texts, without special tokens and without truncation."""
         self.warm_up()
@@ -136,7 +188,7 @@ class OnnxTextModel:
         return [encoding.ids for encoding in encodings]
 
     def run(self, sequences: Sequence[Segments]) -> dict[str, NDArray[np.float32]]:
-        """Run n sequences; raw outputs by name, [n, width].
+        """Run n sequences; raw outputs of whole sequences by name, [n, width].
 
         Raises:
             JudgeError: The model failed or gave numbers that are not finite.
@@ -160,11 +212,11 @@ class OnnxTextModel:
     def _run_one(self, sequence: Segments) -> list[NDArray[np.float32]]:
         start, end = self._ends
         ids = [start, *sequence.first, end]
-        border = len(ids)
-        if sequence.second is not None:
-            ids += [*sequence.second, end]
-        types = np.zeros((1, len(ids)), np.int64)
-        types[0, border:] = 1
+        types = np.zeros((1, sequence.length), np.int64)
+        for number, segment in enumerate((sequence.second, sequence.third), start=1):
+            if segment is not None:
+                types[0, len(ids) :] = number
+                ids += [*segment, end]
         feed = {
             "input_ids": np.array([ids], np.int64),
             "attention_mask": np.ones((1, len(ids)), np.int64),
@@ -226,7 +278,19 @@ class Running:
         self._tasks = list(tasks)
 
     def result(self) -> dict[str, NDArray[np.float32]]:
-        """Wait for the outputs, by name, [n, width], in the order of the input.
+        """Wait for the outputs of whole sequences, by name, [n, width], in the order of the input.
+
+        Raises:
+            JudgeError: The model failed or gave numbers that are not finite.
+        """
+        rows = self.rows()
+        if not rows:
+            return {name: np.zeros((0, 0), np.float32) for name in self._model.outputs}
+        wide = [name for name, values in rows[0].items() if values.ndim == 1]
+        return {name: np.stack([row[name] for row in rows]) for name in wide}
+
+    def rows(self) -> list[dict[str, NDArray[np.float32]]]:
+        """Wait for the outputs of each sequence, by name: [width], or [tokens, width] of tokens.
 
         Raises:
             JudgeError: The model failed or gave numbers that are not finite.
@@ -242,16 +306,14 @@ class Running:
             for _, task in self._tasks:
                 task.cancel()
         names = self._model.outputs
-        if not rows:
-            return {name: np.zeros((0, 0), np.float32) for name in names}
-        joined = {name: np.concatenate([row[i] for row in rows]) for i, name in enumerate(names)}
-        for name, values in joined.items():
-            if not np.isfinite(values).all():
-                raise JudgeError(
-                    f"the model in {self._model.folder} gave numbers that are not finite "
-                    f"in {name!r}; its file may be damaged"
-                )
-        return joined
+        for row in rows:
+            for name, values in zip(names, row, strict=True):
+                if not np.isfinite(values).all():
+                    raise JudgeError(
+                        f"the model in {self._model.folder} gave numbers that are not finite "
+                        f"in {name!r}; its file may be damaged"
+                    )
+        return [{name: one[0] for name, one in zip(names, row, strict=True)} for row in rows]
 
 
 def _groups(

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from judges.onnx import HEADS
-from judges.optimise import read_cross_encoder, write_cross_encoder
+from judges.heads import HEADS
+from judges.optimise import LEVELS, read_cross_encoder, write_cross_encoder
 from tests.judges.tiny import random_state
 
 STATE = random_state(vocabulary=500)
@@ -30,7 +30,7 @@ def test_parameters_come_back_within_half_an_integer_step(tmp_path: Path) -> Non
     state = read_cross_encoder(_written(tmp_path / "a.onnx", STATE), SHAPES, heads=tuple(HEADS))
     assert state.keys() == STATE.keys()
     for name, values in state.items():
-        steps = np.abs(STATE[name]).max(axis=-1, keepdims=True) / 127
+        steps = np.abs(STATE[name]).max(axis=-1, keepdims=True) / LEVELS
         assert (np.abs(values - STATE[name]) <= 0.51 * steps).all(), name
     np.testing.assert_array_equal(state["heads.nli.3.weight"], STATE["heads.nli.3.weight"])
 

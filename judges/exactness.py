@@ -1,0 +1,117 @@
+"""Whether a processor multiplies a model's 8-bit weights exactly.
+
+onnxruntime's kernels for x86 processors without VNNI multiply unsigned activations by signed
+weights two at a time and add the two products in 16 bits. Weights beyond ±63 can then saturate:
+the same pair gets other probabilities than on other processors. Weights within ±63 cannot.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+__all__ = ["SAFE_WEIGHT", "has_exact_kernel", "largest_weight"]
+
+SAFE_WEIGHT = 63
+"""2 · 255 · 63 = 32,130 still fits into signed 16 bits."""
+
+_EXACT_FLAGS = frozenset({"avx_vnni", "avx512_vnni", "amx_int8"})
+"""Processor flags, as Linux names them, of kernels that add up in 32 bits."""
+
+_X86 = frozenset({"x86_64", "amd64", "i386", "i686", "x86"})
+
+_INT8 = 3
+"""``TensorProto.DataType.INT8``."""
+
+
+@lru_cache(maxsize=1)
+def has_exact_kernel() -> bool:
+    """Whether this processor adds 8-bit products in 32 bits; False where that is not known."""
+    if platform.machine().lower() not in _X86:
+        return True
+    try:
+        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
+    except OSError:
+        return False
+    flags = next((line for line in lines if line.startswith("flags")), "")
+    return not _EXACT_FLAGS.isdisjoint(flags.split())
+
+
+def largest_weight(path: Path) -> int:
+    """The largest magnitude among the signed 8-bit constants of an ONNX file; 0 without any.
+
+    Reads the file's protocol buffer itself, since the package ``onnx`` is no dependency.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: It is no ONNX file.
+    """
+    most = 0
+    model = memoryview(path.read_bytes())
+    for graph in _field(model, 7):
+        for tensor in _field(graph, 5):
+            if next(_numbers(tensor, 2), 0) != _INT8:
+                continue
+            for raw in _field(tensor, 9):
+                values = np.frombuffer(raw, np.int8)
+                if values.size:
+                    most = max(most, -int(values.min()), int(values.max()))
+    return most
+
+
+def _field(message: memoryview, number: int) -> Iterator[memoryview]:
+    """The length-delimited values of one field of a message."""
+    for field, value in _entries(message):
+        if field == number and isinstance(value, memoryview):
+            yield value
+
+
+def _numbers(message: memoryview, number: int) -> Iterator[int]:
+    """The integer values of one field of a message."""
+    for field, value in _entries(message):
+        if field == number and isinstance(value, int):
+            yield value
+
+
+def _entries(message: memoryview) -> Iterator[tuple[int, memoryview | int]]:
+    """Field numbers and values of a protocol buffer message, in order."""
+    place = 0
+    while place < len(message):
+        key, place = _varint(message, place)
+        kind = key & 7
+        if kind == 0:
+            value, place = _varint(message, place)
+            yield key >> 3, value
+            continue
+        if kind == 2:
+            size, place = _varint(message, place)
+        elif kind in _FIXED:
+            size = _FIXED[kind]
+        else:
+            raise ValueError("the file is no ONNX model")
+        if place + size > len(message):
+            raise ValueError("the file ends before its data does")
+        yield key >> 3, message[place : place + size]
+        place += size
+
+
+_FIXED = {1: 8, 5: 4}
+"""Bytes of the wire types of fixed length."""
+
+
+def _varint(message: memoryview, place: int) -> tuple[int, int]:
+    """A number of seven bits a byte, and the place past it."""
+    value = shift = 0
+    while True:
+        if place >= len(message) or shift > 63:
+            raise ValueError("the file is no ONNX model")
+        byte = message[place]
+        value |= (byte & 0x7F) << shift
+        place += 1
+        if byte < 0x80:
+            return value, place
+        shift += 7

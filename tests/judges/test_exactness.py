@@ -1,0 +1,127 @@
+"""The shipped 8-bit files give the same integers on every processor."""
+
+from __future__ import annotations
+
+import logging
+import random
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+
+from guardrail.errors import JudgeError
+from judges import exactness, session
+from judges.exactness import SAFE_WEIGHT, largest_weight
+from judges.onnx import SHIPPED as JUDGE
+from judges.session import OnnxTextModel, Segments, open_session
+from judges.training.requantise import requantise, scaled_tables
+from judges.training.statements import own_statements
+from tests.judges.tiny import write_judge
+
+ENCODER = JUDGE.parent / "encoder"
+FILES = sorted([*JUDGE.glob("*.onnx"), *ENCODER.glob("*.onnx")])
+
+
+def real_pairs(count: int) -> list[tuple[str, str]]:
+    """Evidence and sentences of chatbot answers, from the statements the judge learns from."""
+    return [(" ".join(one.statements), one.sentence) for one in islice(own_statements(), count)]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_no_weight_of_a_shipped_file_can_saturate(path: Path) -> None:
+    for constant in onnx.load(str(path)).graph.initializer:
+        table = numpy_helper.to_array(constant)
+        if table.dtype in (np.int8, np.uint8):
+            assert np.abs(table.astype(int)).max() <= SAFE_WEIGHT, constant.name
+
+
+@pytest.mark.parametrize("folder", [JUDGE, ENCODER], ids=["judge", "encoder"])
+def test_default_and_exact_sessions_agree_bit_for_bit(folder: Path) -> None:
+    model = OnnxTextModel(folder)
+    pairs = real_pairs(200)
+    firsts, seconds = (model.tokenize([pair[side] for pair in pairs]) for side in (0, 1))
+    sequences = [Segments(a, b) for a, b in zip(firsts, seconds, strict=True)]
+    default = model.run(sequences)
+    model._session = open_session(folder / "model.onnx", exact=True)
+    exact = model.run(sequences)
+    assert len(pairs) == 200
+    for name, values in default.items():
+        np.testing.assert_array_equal(values, exact[name])
+
+
+def test_the_largest_weight_is_read_without_the_onnx_package(tmp_path: Path) -> None:
+    for path in FILES:
+        kept = [numpy_helper.to_array(one) for one in onnx.load(str(path)).graph.initializer]
+        tables = [np.abs(one.astype(int)).max() for one in kept if one.dtype == np.int8]
+        assert largest_weight(path) == max(tables, default=0)
+    (tmp_path / "model.onnx").write_bytes(b"\xff" * 40)
+    with pytest.raises(ValueError, match="no ONNX model"):
+        largest_weight(tmp_path / "model.onnx")
+
+
+@pytest.fixture
+def old_judge(tmp_path: Path) -> Path:
+    """A judge whose weights fill all eight bits, as files of older versions do."""
+    folder = write_judge(tmp_path / "old")
+    path = folder / "model.onnx"
+    model = onnx.load(str(path))
+    constants = {one.name: one for one in model.graph.initializer}
+    for table, scales in scaled_tables(model.graph).items():
+        values = numpy_helper.to_array(constants[table]).astype(float)
+        wide = np.clip(np.rint(values * 127 / SAFE_WEIGHT), -127, 127).astype(np.int8)
+        constants[table].CopyFrom(numpy_helper.from_array(wide, table))
+        finer = numpy_helper.to_array(constants[scales]) * np.float32(SAFE_WEIGHT / 127)
+        constants[scales].CopyFrom(numpy_helper.from_array(finer, scales))
+    onnx.save(model, str(path))
+    return folder
+
+
+@pytest.mark.parametrize("exact_kernel", [True, False])
+def test_an_older_file_takes_the_exact_path_where_the_processor_needs_it(
+    old_judge: Path,
+    exact_kernel: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(session, "has_exact_kernel", lambda: exact_kernel)
+    session._needs_exact_path.cache_clear()
+    path = old_judge / "model.onnx"
+    with caplog.at_level(logging.WARNING, logger="judges.session"):
+        for _ in range(2):
+            options = open_session(path).get_session_options()
+            if exact_kernel:
+                with pytest.raises(RuntimeError):
+                    options.get_session_config_entry("session.x64quantprecision")
+            else:
+                assert options.get_session_config_entry("session.x64quantprecision") == "1"
+    assert len(caplog.records) == (not exact_kernel)
+
+
+def test_an_older_file_can_be_mended(old_judge: Path) -> None:
+    path = old_judge / "model.onnx"
+    draw = random.Random(3)
+    pairs = [Segments(*([draw.randrange(5, 20) for _ in range(6)] for _ in "ab")) for _ in range(8)]
+    before = OnnxTextModel(old_judge).run(pairs)["nli"]
+    assert largest_weight(path) == 127
+    assert requantise(path) > 0
+    assert largest_weight(path) == SAFE_WEIGHT
+    assert requantise(path) == 0
+    after = OnnxTextModel(old_judge).run(pairs)["nli"]
+    np.testing.assert_allclose(after, before, atol=0.25 * np.ptp(before))
+
+
+def test_an_unreadable_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "has_exact_kernel", lambda: False)
+    (tmp_path / "model.onnx").write_bytes(b"\xff" * 40)
+    with pytest.raises(JudgeError, match=r"model\.onnx"):
+        open_session(tmp_path / "model.onnx")
+
+
+def test_the_processor_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    exactness.has_exact_kernel.cache_clear()
+    monkeypatch.setattr(exactness.platform, "machine", lambda: "aarch64")
+    assert exactness.has_exact_kernel()
+    exactness.has_exact_kernel.cache_clear()
