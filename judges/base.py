@@ -57,12 +57,14 @@ class GroundingItem(NamedTuple):
             is no evidence, and is never judged itself.
         priority: Places of statements, most important first; where not all fit, these are read
             before the others. Empty for their own order.
+        structured: Whether the statements are triples, not prose; each is calibrated for itself.
     """
 
     statements: tuple[str, ...]
     sentence: str
     context: str = ""
     priority: tuple[int, ...] = ()
+    structured: bool = False
 
 
 class TokenLikelihoods(NamedTuple):

@@ -12,17 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardrail.errors import JudgeError
-from guardrail.types import Category, Complexity, Judgement, NLIScores
-from judges.base import AttributionItem, Pair
+from guardrail.types import Category, Complexity, Grounding, Judgement, NLIScores
+from judges.base import AttributionItem, GroundingItem, Pair
 from judges.batching import distinct
-from judges.folder import Card, OnnxFolder
+from judges.folder import OnnxFolder
+from judges.grounding_pass import GroundingPasses, grounding_heads
+from judges.heads import HEADS, JudgeCard
 from judges.lifting import PHRASE_WORDS, sub_facts, supported_shares
 from judges.relation import POOLED, RelationHead
 from judges.selection import choose, split_sentences
 from judges.session import Running, Segments, softmax
 from judges.windows import pair_windows
 
-__all__ = ["HEADS", "SHIPPED", "JudgeCard", "OnnxJudge"]
+__all__ = ["SHIPPED", "OnnxJudge"]
 
 SHIPPED = Path(__file__).parent / "weights" / "judge"
 """Folder of the judge that comes with the package."""
@@ -40,20 +42,8 @@ longer evidence the sentences that bear on the answer are read."""
 LEAST_READ = 64
 """Tokens of evidence that are read beside the longest question and answer."""
 
-HEADS: Mapping[str, tuple[str, ...]] = {
-    "nli": ("entailment", "neutral", "contradiction"),
-    "attribution": tuple(Category),
-    "complexity": tuple(Complexity),
-}
-"""The heads a judge may have; the first label of a head stands for full support."""
-
-
 NOTHING_SAID = NLIScores(entailment=0.0, neutral=1.0, contradiction=0.0)
 """Of a pair with a blank text."""
-
-
-class JudgeCard(Card):
-    """What ``judge.json`` says of a model."""
 
 
 class OnnxJudge(OnnxFolder[JudgeCard]):
@@ -134,6 +124,30 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
         rows = self._probabilities("attribution", pairs, also=("complexity", "nli"))
         judgements = self._judgements(wanted, pairs, rows)
         return [judgements[i] for i in inverse]
+
+    @property
+    def grounds(self) -> bool:
+        """Whether the model has the heads that ``ground`` reads."""
+        self.warm_up()
+        return grounding_heads() <= set(self._model.outputs)
+
+    def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
+        """Judge n sentences, each in one pass; the result has the order of the input.
+
+        Of evidence that does not fit beside its sentence the most important statements are read.
+
+        Raises:
+            JudgeError: The model cannot be loaded, lacks the heads or gave no usable output.
+        """
+        if not self.grounds:
+            raise JudgeError(f"the judge in {self._folder} has no heads for grounding")
+        wanted, inverse = distinct(items)
+        passes = GroundingPasses(self._model, self.card)
+        starts = [
+            passes.start(wanted[first : first + CHUNK]) for first in range(0, len(wanted), CHUNK)
+        ]
+        groundings = [one for start in starts for one in passes.finish(start)]
+        return [groundings[i] for i in inverse]
 
     def lengths(self, pairs: Sequence[Pair]) -> list[int]:
         """Tokens of n pairs, special ones included; longer than ``max_length`` means windows."""

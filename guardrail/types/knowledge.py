@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import re
 from collections.abc import Iterable
 from itertools import groupby
 
@@ -22,6 +23,9 @@ __all__ = [
     "Triple",
     "linearise",
 ]
+
+_IDENTIFIER_BREAK = re.compile(r"_+|(?<=[a-z0-9])(?=[A-Z])")
+"""Where an identifier's words meet: ``battery_life``, ``releaseDate``."""
 
 
 class Entity(Value):
@@ -71,6 +75,12 @@ class Triple(Value):
     def text(self) -> str:
         """The fact as flat text: subject, property and value (KaLMA 3.3)."""
         return f"{self.subject}, {self.property}: {self.value}."
+
+    @builtins.property
+    def statement(self) -> str:
+        """The fact as judges read it, the property in words: *hasParking* is *has parking*."""
+        words = _IDENTIFIER_BREAK.sub(" ", self.property)
+        return f"{self.subject}, {words}: {self.value}."
 
     @builtins.property
     def citation(self) -> Citation:

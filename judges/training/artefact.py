@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from tokenizers import Tokenizer
 
-from judges.onnx import HEADS, JudgeCard
+from judges.heads import HEADS, JudgeCard
 from judges.optimise import write_cross_encoder
 from judges.relation import RELATION_FILE
 from judges.training.calibrate import fit_temperature

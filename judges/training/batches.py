@@ -10,42 +10,59 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
+from tokenizers import Encoding, Tokenizer
 from torch import Tensor
 
-from judges.onnx import HEADS
-from judges.training.rows import Row
+from judges.heads import HEADS, STATEMENT_MARK
+from judges.training.rows import NO_LABEL, Row, nli_targets
 
 __all__ = ["Batch", "EncodedRows", "batches_by_length", "encode_rows", "load_tokenizer"]
 
 CHUNK_TOKENS = 200_000
 """Rows are sorted by length within chunks of about this many tokens, so batches stay random."""
 
+ENCODED_AT_ONCE = 4096
 
-class EncodedRows(NamedTuple):
-    """Word pieces of rows, ready to be batched.
+CONTEXT_SHARE = 4
+"""The context takes at most one token in this many of the longest sequence; its end is kept."""
+
+
+class EncodedRow(NamedTuple):
+    """Word pieces of a row and the targets of its tokens.
 
     Attributes:
-        ids: Per row its word-piece ids.
-        first: Per row the length of the first segment, special tokens counted.
-        rows: The rows.
+        ids: Word-piece ids, special ones included, [l].
+        types: Segment of each: 0 evidence, 1 hypothesis, 2 context, [l].
+        words: Index into ``TOKEN_HEADS["words"]`` of the hypothesis' tokens, else ``NO_LABEL``.
+        statements: Index into ``TOKEN_HEADS["statements"]`` of the marks, else ``NO_LABEL``.
     """
 
-    ids: list[NDArray[np.uint16]]
-    first: list[int]
+    ids: NDArray[np.uint16]
+    types: NDArray[np.uint8]
+    words: NDArray[np.int8]
+    statements: NDArray[np.int8]
+
+
+class EncodedRows(NamedTuple):
+    """Rows, and their word pieces ready to be batched."""
+
+    encoded: list[EncodedRow]
     rows: list[Row]
 
 
 class Batch(NamedTuple):
-    """Tensors of n rows padded to length l.
+    """Tensors of n rows padded to length l; ``NO_LABEL`` where a row does not teach a head.
 
     Attributes:
         input_ids: int64 [n, l].
         attention_mask: int64 [n, l].
         token_type_ids: int64 [n, l].
-        nli: int64 [n], ``NO_LABEL`` where the row does not teach the head.
-        attribution: bool [n, 4], the categories that count as right; no True for no target.
-        complexity: int64 [n], as ``nli``.
+        nli: bool [n, 3], the labels that count as right; no True for no target.
+        attribution: bool [n, 4], likewise.
+        complexity: int64 [n].
+        claim: int64 [n].
+        words: int64 [n, l].
+        statements: int64 [n, l].
         weight: float32 [n], weight of the row in the loss.
     """
 
@@ -55,36 +72,124 @@ class Batch(NamedTuple):
     nli: Tensor
     attribution: Tensor
     complexity: Tensor
+    claim: Tensor
+    words: Tensor
+    statements: Tensor
     weight: Tensor
 
 
-def load_tokenizer(path: Path, max_length: int) -> Tokenizer:
-    """Load a word-piece tokenizer that cuts the first text, never the second, to a length.
+def load_tokenizer(path: Path) -> Tokenizer:
+    """Load a word-piece tokenizer that neither cuts nor pads.
 
     Args:
         path: A ``tokenizer.json``.
-        max_length: Most word pieces of a pair, special tokens counted.
     """
     tokenizer = Tokenizer.from_file(str(path))
-    tokenizer.enable_truncation(max_length, strategy="longest_first")
+    tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
 
 
-def encode_rows(tokenizer: Tokenizer, rows: Sequence[Row]) -> EncodedRows:
-    """Split rows into word pieces."""
-    ids: list[NDArray[np.uint16]] = []
-    first: list[int] = []
-    for start in range(0, len(rows), 4096):
-        pairs = [(row.premise, row.hypothesis) for row in rows[start : start + 4096]]
-        for encoding in tokenizer.encode_batch(pairs):
-            ids.append(np.asarray(encoding.ids, dtype=np.uint16))
-            first.append(len(encoding.ids) - sum(encoding.type_ids))
-    return EncodedRows(ids, first, list(rows))
+def encode_rows(tokenizer: Tokenizer, rows: Sequence[Row], longest: int) -> EncodedRows:
+    """Split rows into word pieces.
+
+    Args:
+        tokenizer: As ``load_tokenizer`` gives it.
+        rows: The rows.
+        longest: Most word pieces of a sequence; the evidence is cut at its end, after the context
+            at its beginning. Statements that nothing cites go before those that something does.
+    """
+    start, end, mark = (
+        tokenizer.token_to_id(token) for token in ("[CLS]", "[SEP]", STATEMENT_MARK)
+    )
+    encoder = _Encoder(start, end, mark, longest)
+    encoded: list[EncodedRow] = []
+    for first in range(0, len(rows), ENCODED_AT_ONCE):
+        some = rows[first : first + ENCODED_AT_ONCE]
+        texts = [
+            text
+            for row in some
+            for text in (row.hypothesis, row.context, *(row.statements or (row.premise,)))
+        ]
+        pieces = iter(tokenizer.encode_batch(texts, add_special_tokens=False))
+        for row in some:
+            hypothesis, context = next(pieces), next(pieces)
+            evidence = [next(pieces) for _ in (row.statements or (row.premise,))]
+            encoded.append(encoder.row(row, hypothesis, context, evidence))
+    return EncodedRows(encoded, list(rows))
+
+
+class _Encoder(NamedTuple):
+    """Ids of the special tokens, and the longest sequence."""
+
+    start: int
+    end: int
+    mark: int
+    longest: int
+
+    def row(
+        self, row: Row, hypothesis: Encoding, context: Encoding, evidence: Sequence[Encoding]
+    ) -> EncodedRow:
+        said = hypothesis.ids[: self.longest // 2]
+        before = context.ids[-self.longest // CONTEXT_SHARE :] if context.ids else []
+        room = self.longest - 3 - len(said) - (len(before) + 1 if before else 0)
+        ids, targets = self._evidence(row, evidence, room)
+        first = [self.start, *ids, self.end]
+        second = [*said, self.end]
+        third = [*before, self.end] if before else []
+        length = len(first) + len(second) + len(third)
+        words = np.full(length, NO_LABEL, np.int8)
+        words[len(first) : len(first) + len(said)] = _word_targets(row, hypothesis, len(said))
+        statements = np.full(length, NO_LABEL, np.int8)
+        for place, target in targets.items():
+            statements[1 + place] = target
+        return EncodedRow(
+            np.array([*first, *second, *third], np.uint16),
+            np.repeat(np.arange(3, dtype=np.uint8), [len(first), len(second), len(third)]),
+            words,
+            statements,
+        )
+
+    def _evidence(
+        self, row: Row, evidence: Sequence[Encoding], room: int
+    ) -> tuple[list[int], dict[int, int]]:
+        """Ids of the evidence, and by place of each mark the target of its statement."""
+        if not row.statements:
+            return evidence[0].ids[:room], {}
+        kept = set(range(len(evidence)))
+        cited = row.cited or frozenset()
+        over = sum(len(one.ids) + 1 for one in evidence) - room
+        for place in sorted(kept, key=lambda place: (place in cited, -place)):
+            if over <= 0 or len(kept) == 1:
+                break
+            kept.discard(place)
+            over -= len(evidence[place].ids) + 1
+        ids: list[int] = []
+        targets: dict[int, int] = {}
+        for place in sorted(kept):
+            if row.cited is not None:
+                conflicts = row.nli == HEADS["nli"].index("contradiction")
+                targets[len(ids)] = (2 if conflicts else 1) if place in cited else 0
+            ids += [self.mark, *evidence[place].ids]
+        return ids[:room], {place: target for place, target in targets.items() if place < room}
+
+
+def _word_targets(row: Row, hypothesis: Encoding, count: int) -> NDArray[np.int8]:
+    """Per token of the hypothesis: 0 carried, 1 missing, 2 contradicted, or ``NO_LABEL``."""
+    if row.span is None:
+        return np.full(count, NO_LABEL, np.int8)
+    targets = np.zeros(count, np.int8)
+    if row.span:
+        first, last = row.span
+        wrong = 2 if row.nli == HEADS["nli"].index("contradiction") else 1
+        for place, (start, end) in enumerate(hypothesis.offsets[:count]):
+            if first < end and start < last:
+                targets[place] = wrong
+    return targets
 
 
 def batches_by_length(
-    encoded: EncodedRows,
+    rows: EncodedRows,
     order: Sequence[int],
     *,
     tokens: int,
@@ -94,7 +199,7 @@ def batches_by_length(
     """Group rows of similar length into batches of at most ``tokens`` padded word pieces.
 
     Args:
-        encoded: The rows.
+        rows: The rows.
         order: Indices of the rows to use, in the order in which they should be met.
         tokens: Padded word pieces of a batch.
         seed: Shuffles batches within a chunk; None sorts everything by length once.
@@ -105,21 +210,21 @@ def batches_by_length(
     size = 0
     for position, index in enumerate(order):
         chunk.append(index)
-        size += len(encoded.ids[index])
+        size += len(rows.encoded[index].ids)
         last = position == len(order) - 1
         if last or (seed is not None and size >= CHUNK_TOKENS):
-            groups = list(_groups(encoded, chunk, tokens))
+            groups = list(_groups(rows, chunk, tokens))
             if seed is not None:
                 shuffler.shuffle(groups)
             for group in groups:
-                yield _batch(encoded, group, weights)
+                yield _batch(rows, group, weights)
             chunk, size = [], 0
 
 
-def _groups(encoded: EncodedRows, chunk: list[int], tokens: int) -> Iterator[list[int]]:
+def _groups(rows: EncodedRows, chunk: list[int], tokens: int) -> Iterator[list[int]]:
     group: list[int] = []
-    for index in sorted(chunk, key=lambda i: len(encoded.ids[i]), reverse=True):
-        longest = len(encoded.ids[group[0]]) if group else len(encoded.ids[index])
+    for index in sorted(chunk, key=lambda i: len(rows.encoded[i].ids), reverse=True):
+        longest = len(rows.encoded[group[0]].ids) if group else len(rows.encoded[index].ids)
         if group and (len(group) + 1) * longest > tokens:
             yield group
             group = []
@@ -128,25 +233,31 @@ def _groups(encoded: EncodedRows, chunk: list[int], tokens: int) -> Iterator[lis
         yield group
 
 
-def _batch(encoded: EncodedRows, group: list[int], weights: Sequence[float] | None) -> Batch:
-    length = max(len(encoded.ids[i]) for i in group)
+def _batch(rows: EncodedRows, group: list[int], weights: Sequence[float] | None) -> Batch:
+    length = max(len(rows.encoded[i].ids) for i in group)
     ids = np.zeros((len(group), length), np.int64)
     mask = np.zeros_like(ids)
     types = np.zeros_like(ids)
-    allowed = np.zeros((len(group), len(HEADS["attribution"])), bool)
+    words = np.full_like(ids, NO_LABEL)
+    statements = np.full_like(ids, NO_LABEL)
+    labels = np.zeros((len(group), len(HEADS["nli"])), bool)
+    categories = np.zeros((len(group), len(HEADS["attribution"])), bool)
     for k, i in enumerate(group):
-        n = len(encoded.ids[i])
-        ids[k, :n] = encoded.ids[i]
-        mask[k, :n] = 1
-        types[k, encoded.first[i] : n] = 1
-        allowed[k, list(encoded.rows[i].attribution)] = True
-    weight = [1.0 if weights is None else weights[i] for i in group]
+        one = rows.encoded[i]
+        n = len(one.ids)
+        ids[k, :n], types[k, :n], mask[k, :n] = one.ids, one.types, 1
+        words[k, :n], statements[k, :n] = one.words, one.statements
+        labels[k, list(nli_targets(rows.rows[i]))] = True
+        categories[k, list(rows.rows[i].attribution)] = True
     return Batch(
         torch.from_numpy(ids),
         torch.from_numpy(mask),
         torch.from_numpy(types),
-        torch.tensor([encoded.rows[i].nli for i in group]),
-        torch.from_numpy(allowed),
-        torch.tensor([encoded.rows[i].complexity for i in group]),
-        torch.tensor(weight, dtype=torch.float32),
+        torch.from_numpy(labels),
+        torch.from_numpy(categories),
+        torch.tensor([rows.rows[i].complexity for i in group]),
+        torch.tensor([rows.rows[i].claim for i in group]),
+        torch.from_numpy(words),
+        torch.from_numpy(statements),
+        torch.tensor([1.0 if weights is None else weights[i] for i in group]),
     )

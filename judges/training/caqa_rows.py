@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from guardrail.benchmarks.caqa.build import build_rows
 from guardrail.benchmarks.caqa.graph import FactGraph
 from guardrail.benchmarks.caqa.rows import CAQARow, Split
-from judges.onnx import HEADS
+from judges.heads import HEADS
 from judges.training.rows import Row
 
 __all__ = ["attribution_rows", "caqa_rows"]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from guardrail.types import Triple, linearise
 from judges.training.rows import Row, held_out, nli_row, without_overlap
 
-__all__ = ["Split", "load_nli", "read_jsonl"]
+__all__ = ["Split", "clean", "load_nli", "read_jsonl"]
 
 VITAMINC_SHARE = 0.12
 """Share of VitaminC's pages held out."""
@@ -44,7 +44,7 @@ def load_nli(data: Path) -> Split:
     validation: list[Row] = []
     for name in ("vitaminc_real", "vitaminc_synthetic"):
         for raw in read_jsonl(data / "nli" / f"{name}.jsonl.gz"):
-            row = nli_row(_clean(raw["premise"]), _clean(raw["hypothesis"]), raw["label"], name)
+            row = nli_row(clean(raw["premise"]), clean(raw["hypothesis"]), raw["label"], name)
             unseen = held_out(raw["page"], VITAMINC_SHARE, salt="vitaminc")
             (validation if unseen else train).append(row)
     for name in ("snli_dev", "mnli_dev_matched"):
@@ -53,7 +53,7 @@ def load_nli(data: Path) -> Split:
             (validation if held_out(raw["premise"], 0.5, salt=name) else train).append(row)
     for name in ("fever", "conjnli", "cad_snli"):
         for raw in read_jsonl(data / "nli" / f"{name}.jsonl.gz"):
-            premise, hypothesis = _clean(raw["premise"]), _clean(raw["hypothesis"])
+            premise, hypothesis = clean(raw["premise"]), clean(raw["hypothesis"])
             train.append(nli_row(premise, hypothesis, raw["label"], name))
     train += _infotabs(data / "nli" / "infotabs_train.jsonl.gz", "infotabs_train")
     validation += _infotabs(data / "nli" / "infotabs_dev.jsonl.gz", "infotabs_dev")
@@ -64,12 +64,12 @@ def _infotabs(path: Path, source: str) -> list[Row]:
     """Rows of InfoTabS: the table's facts as linearised triples, against a sentence."""
     rows = []
     for raw in read_jsonl(path):
-        title = _clean(raw["title"])
+        title = clean(raw["title"])
         facts = [
-            Triple(subject=title, property=_clean(key), value=", ".join(map(_clean, values)))
+            Triple(subject=title, property=clean(key), value=", ".join(map(clean, values)))
             for key, values in raw["facts"]
         ]
-        rows.append(nli_row(linearise(facts), _clean(raw["hypothesis"]), raw["label"], source))
+        rows.append(nli_row(linearise(facts), clean(raw["hypothesis"]), raw["label"], source))
     return rows
 
 
@@ -82,7 +82,8 @@ _TOKENISED = (
 """Marks of treebank tokenisation, undone so that the judge reads text as it is written."""
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
+    """Undo treebank tokenisation and fold white space."""
     for mark, written in _TOKENISED:
         text = text.replace(mark, written)
     return " ".join(text.split())

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from judges.onnx import HEADS, JudgeCard
+from judges.heads import HEADS, JudgeCard
 from judges.session import OnnxTextModel, Segments
 from judges.training.calibrate import expected_calibration_error, softmax
 from judges.training.rows import NO_LABEL, Row

@@ -25,7 +25,8 @@ from torch import Tensor, nn
 
 from guardrail.benchmarks.caqa.sources import assemble
 from judges.base import AttributionItem
-from judges.onnx import HEADS, SHIPPED, SPECIAL_TOKENS, OnnxJudge
+from judges.heads import HEADS
+from judges.onnx import SHIPPED, SPECIAL_TOKENS, OnnxJudge
 from judges.optimise import with_pooled
 from judges.relation import POOLED, RelationHead
 from judges.session import OnnxTextModel, Segments

@@ -16,10 +16,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from judges.onnx import HEADS, JudgeCard
+from judges.heads import HEADS, TOKEN_HEADS, JudgeCard
 from judges.optimise import read_cross_encoder, read_sizes
 
 __all__ = ["CrossEncoder", "EncoderConfig", "MaskBank", "load_judge", "load_pretrained"]
+
+SEGMENTS = 3
+"""Evidence, hypothesis, context."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +108,7 @@ class _Layer(nn.Module):
 
 
 class CrossEncoder(nn.Module):
-    """Reads two texts as one sequence and answers three questions about them.
+    """Reads evidence, a hypothesis and its context as one sequence and answers what heads ask.
 
     Args:
         config: Sizes of the encoder.
@@ -117,7 +120,7 @@ class CrossEncoder(nn.Module):
         hidden = config.hidden_size
         self.words = nn.Embedding(config.vocab_size, hidden, padding_idx=0)
         self.positions = nn.Embedding(config.positions, hidden)
-        self.segments = nn.Embedding(2, hidden)
+        self.segments = nn.Embedding(SEGMENTS, hidden)
         self.embedding_norm = nn.LayerNorm(hidden, eps=config.layer_norm_eps)
         self.dropout = MaskBank(config.dropout)
         self.layers = nn.ModuleList(_Layer(config, self.dropout) for _ in range(config.layers))
@@ -132,19 +135,23 @@ class CrossEncoder(nn.Module):
                 for name, labels in HEADS.items()
             }
         )
+        self.tokens = nn.ModuleDict(
+            {name: nn.Linear(hidden, len(labels)) for name, labels in TOKEN_HEADS.items()}
+        )
 
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    ) -> dict[str, Tensor]:
         """Score n pairs.
 
         Args:
             input_ids: Word-piece ids, int64 [n, l].
             attention_mask: 1 for tokens and 0 for padding, int64 [n, l].
-            token_type_ids: 0 for the first text and 1 for the second, int64 [n, l].
+            token_type_ids: 0 for the evidence, 1 for the hypothesis and 2 for its context,
+                int64 [n, l].
 
         Returns:
-            Raw logits of the heads in the order of ``HEADS``: [n, 3], [n, 4], [n, 4].
+            Raw logits by head: [n, labels] of ``HEADS``, [n, l, labels] of ``TOKEN_HEADS``.
         """
         place = torch.arange(input_ids.shape[1], device=input_ids.device)
         x = self.words(input_ids) + self.positions(place) + self.segments(token_type_ids)
@@ -155,8 +162,8 @@ class CrossEncoder(nn.Module):
             x = layer(x, bias)
         mean = (x * keep[:, :, None]).sum(1) / keep.sum(1, keepdim=True)
         pooled = torch.cat([x[:, 0].to(mean.dtype), mean], dim=-1)
-        nli, attribution, complexity = (self.heads[name](pooled) for name in HEADS)
-        return nli, attribution, complexity
+        logits = {name: self.heads[name](pooled) for name in HEADS}
+        return logits | {name: self.tokens[name](x) for name in TOKEN_HEADS}
 
 
 def load_pretrained(folder: Path, *, dropout: float = 0.1) -> CrossEncoder:
@@ -182,8 +189,10 @@ def load_pretrained(folder: Path, *, dropout: float = 0.1) -> CrossEncoder:
     model = CrossEncoder(config)
     published = load_file(folder / "model.safetensors")
     state = {k.removeprefix("bert."): v.float() for k, v in published.items()}
-    missing, unexpected = model.load_state_dict(_renamed(state, config.layers), strict=False)
-    if unexpected or any(not name.startswith("heads.") for name in missing):
+    renamed = _renamed(state, config.layers)
+    renamed["segments.weight"] = with_segments(renamed["segments.weight"])
+    missing, unexpected = model.load_state_dict(renamed, strict=False)
+    if unexpected or any(not name.startswith(("heads.", "tokens.")) for name in missing):
         raise ValueError(f"{folder} holds no BERT encoder of the expected layout: {missing}")
     return model
 
@@ -202,14 +211,36 @@ def load_judge(folder: Path, *, dropout: float = 0.1) -> tuple[CrossEncoder, Jud
         ValueError: The folder holds a model of another kind.
     """
     card = JudgeCard.model_validate_json((folder / "judge.json").read_text("utf-8"))
-    if card.labels != HEADS:
+    known = {**HEADS, **TOKEN_HEADS}
+    if any(labels != known.get(head) for head, labels in card.labels.items()):
         raise ValueError(f"the judge in {folder} has other heads or labels than this recipe's")
     path = folder / "model.onnx"
-    model = CrossEncoder(EncoderConfig(**read_sizes(path)._asdict(), dropout=dropout))
-    shapes = {name: tuple(values.shape) for name, values in model.state_dict().items()}
-    state = read_cross_encoder(path, shapes, heads=list(HEADS))
-    model.load_state_dict({name: torch.tensor(values) for name, values in state.items()})
+    sizes = read_sizes(path)._asdict()
+    segments = sizes.pop("segments")
+    model = CrossEncoder(EncoderConfig(**sizes, dropout=dropout))
+    heads = [head for head in HEADS if head in card.labels]
+    token_heads = [head for head in TOKEN_HEADS if head in card.labels]
+    parts = ("heads.", "tokens.")
+    kept = tuple(f"{part}{head}." for part in parts for head in (*heads, *token_heads))
+    shapes = {
+        name: tuple(values.shape)
+        for name, values in model.state_dict().items()
+        if name.startswith(kept) or not name.startswith(parts)
+    }
+    shapes["segments.weight"] = (segments, model.config.hidden_size)
+    stored = read_cross_encoder(path, shapes, heads=heads, token_heads=token_heads)
+    state = {name: torch.tensor(values) for name, values in stored.items()}
+    state["segments.weight"] = with_segments(state["segments.weight"])
+    missing, unexpected = model.load_state_dict(state, strict=False)
+    if unexpected or any(not name.startswith(parts) for name in missing):
+        raise ValueError(f"the judge in {folder} lacks {', '.join(missing)}")
     return model, card
+
+
+def with_segments(embeddings: Tensor) -> Tensor:
+    """Segment embeddings [s, h] with rows up to ``SEGMENTS``; a new one starts as the last."""
+    missing = SEGMENTS - len(embeddings)
+    return torch.cat([embeddings, embeddings[-1:].expand(missing, -1)])
 
 
 def _renamed(state: Mapping[str, Tensor], layers: int) -> dict[str, Tensor]:

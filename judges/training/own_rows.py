@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from guardrail.errors import InputError
-from judges.onnx import HEADS
+from judges.heads import HEADS
 from judges.training.data import Split
 from judges.training.rows import Row, held_out, nli_row
 from judges.training.trainer import Stage

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from guardrail.errors import InputError
-from judges.onnx import HEADS
+from judges.heads import HEADS
 from judges.training.rows import NO_LABEL, Row
 
 __all__ = ["Asked", "passage_rows"]

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from torch import nn
 
 from guardrail.benchmarks.caqa.sources import assemble
-from judges.onnx import HEADS, SHIPPED
+from judges.heads import HEADS
+from judges.onnx import SHIPPED
 from judges.optimise import with_pooled
 from judges.relation import POOLED, RelationHead
 from judges.session import OnnxTextModel, Segments

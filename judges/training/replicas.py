@@ -3,15 +3,16 @@
 On a CPU shared with other work, one replica per core beats one model over all cores: threads
 meet once per step instead of at every operator. On a GPU there is one replica.
 
-Weights live twice: the optimiser holds them in 32 bits, the replicas share one bfloat16 copy.
+Weights live twice: the optimiser holds them in 32 bits, the replicas share one copy in what the
+processor multiplies fast, bfloat16 or 32 bits.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -21,37 +22,62 @@ from judges.training.batches import Batch
 from judges.training.model import CrossEncoder, MaskBank
 from judges.training.rows import NO_LABEL
 
-__all__ = ["Losses", "Replicas", "losses"]
+__all__ = ["HEAD_WEIGHTS", "Replicas", "fast_precision", "losses"]
 
 
-class Losses(NamedTuple):
-    """Summed losses of a batch and the weights they were summed over."""
+HEAD_WEIGHTS: Mapping[str, float] = {
+    "nli": 1.0,
+    "attribution": 0.7,
+    "complexity": 0.1,
+    "claim": 0.5,
+    "words": 0.7,
+    "statements": 0.7,
+}
+"""Weights of the heads' losses."""
 
-    nli: Tensor
-    attribution: Tensor
-    complexity: Tensor
+RARE_TOKEN = 2.0
+"""Weight of words that are not carried, and of statements that bear on a sentence, beside the
+others, of which there are more."""
 
 
-def losses(outputs: tuple[Tensor, Tensor, Tensor], batch: Batch, smoothing: float) -> Losses:
-    """Weighted sums of the three heads' losses over a batch.
+def losses(outputs: Mapping[str, Tensor], batch: Batch) -> dict[str, Tensor]:
+    """Weighted sums of the heads' losses over a batch's rows.
 
     Args:
-        outputs: Logits of the heads, [n, 3], [n, 4], [n, 4].
+        outputs: Logits by head, as ``CrossEncoder`` gives them.
         batch: The targets.
-        smoothing: Label smoothing of the NLI head, in [0, 1).
     """
-    nli, attribution, complexity = (logits.float() for logits in outputs)
-    nli_loss = functional.cross_entropy(
-        nli, batch.nli, ignore_index=NO_LABEL, reduction="none", label_smoothing=smoothing
-    )
-    inside = functional.log_softmax(attribution, -1).masked_fill(~batch.attribution, -torch.inf)
-    taught = batch.attribution.any(-1)
-    set_loss = -torch.logsumexp(torch.where(taught[:, None], inside, 0.0), -1)
-    set_loss = torch.where(taught, set_loss, 0.0)
-    complexity_loss = functional.cross_entropy(
-        complexity, batch.complexity, ignore_index=NO_LABEL, reduction="none"
-    )
-    return Losses(*((loss * batch.weight).sum() for loss in (nli_loss, set_loss, complexity_loss)))
+    logits = {name: values.float() for name, values in outputs.items()}
+
+    def one_label(name: str, targets: Tensor) -> Tensor:
+        return functional.cross_entropy(
+            logits[name], targets, ignore_index=NO_LABEL, reduction="none"
+        )
+
+    def one_of(name: str, allowed: Tensor) -> Tensor:
+        """The negative logarithm of the probability given to the whole set of right labels."""
+        inside = functional.log_softmax(logits[name], -1).masked_fill(~allowed, -torch.inf)
+        taught = allowed.any(-1)
+        of_set = -torch.logsumexp(torch.where(taught[:, None], inside, 0.0), -1)
+        return torch.where(taught, of_set, 0.0)
+
+    def tokens(name: str, targets: Tensor) -> Tensor:
+        """Mean over a row's taught tokens."""
+        weights = torch.tensor([1.0, RARE_TOKEN, RARE_TOKEN], device=targets.device)
+        each = functional.cross_entropy(
+            logits[name].transpose(1, 2), targets, weights, ignore_index=NO_LABEL, reduction="none"
+        )
+        return each.sum(-1) / (targets != NO_LABEL).sum(-1).clamp(min=1)
+
+    each = {
+        "nli": one_of("nli", batch.nli),
+        "attribution": one_of("attribution", batch.attribution),
+        "complexity": one_label("complexity", batch.complexity),
+        "claim": one_label("claim", batch.claim),
+        "words": tokens("words", batch.words),
+        "statements": tokens("statements", batch.statements),
+    }
+    return {name: (loss * batch.weight).sum() for name, loss in each.items()}
 
 
 class Replicas:
@@ -61,8 +87,7 @@ class Replicas:
         model: The model in 32 bits; its parameters are the ones the optimiser changes.
         count: Number of replicas; each reads its own micro-batch of a step.
         device: ``cpu`` or ``cuda``.
-        smoothing: Label smoothing of the NLI head.
-        head_weights: Weights of the three heads' losses.
+        precision: What the replicas compute in; by default what is fast on the device.
     """
 
     def __init__(
@@ -71,14 +96,11 @@ class Replicas:
         *,
         count: int,
         device: str,
-        smoothing: float,
-        head_weights: tuple[float, float, float],
+        precision: torch.dtype | None = None,
     ) -> None:
         self.model = model.to(device)
         self._device = device
-        self._smoothing = smoothing
-        self._head_weights = head_weights
-        first = copy.deepcopy(model).bfloat16().train()
+        first = copy.deepcopy(model).to(precision or fast_precision(device)).train()
         self._replicas = [first, *(copy.deepcopy(first) for _ in range(count - 1))]
         for replica in self._replicas[1:]:
             for ours, shared in zip(replica.parameters(), first.parameters(), strict=True):
@@ -94,14 +116,14 @@ class Replicas:
         """Number of micro-batches a step takes."""
         return len(self._replicas)
 
-    def backward(self, batches: Sequence[Batch]) -> Losses:
+    def backward(self, batches: Sequence[Batch]) -> dict[str, float]:
         """Compute one step's gradients into the 32-bit model.
 
         Args:
             batches: At most one micro-batch per replica.
 
         Returns:
-            Mean losses per weighted row, for the log.
+            Mean losses per weighted row by head, for the log.
         """
         total = float(sum(batch.weight.sum() for batch in batches))
         used = self._replicas[: len(batches)]
@@ -116,7 +138,7 @@ class Replicas:
                     master.grad.add_(gradient)
             for p in copies:
                 p.grad = None
-        return Losses(*(torch.stack(head).sum() / total for head in zip(*sums, strict=True)))
+        return {name: sum(float(one[name]) for one in sums) / total for name in HEAD_WEIGHTS}
 
     @torch.no_grad()
     def refresh(self) -> None:
@@ -125,13 +147,25 @@ class Replicas:
         for master, low in zip(self.model.parameters(), shared, strict=True):
             low.copy_(master)
 
-    def _one(self, replica: CrossEncoder, batch: Batch, total: float) -> Losses:
+    def _one(self, replica: CrossEncoder, batch: Batch, total: float) -> dict[str, Tensor]:
         batch = Batch(*(tensor.to(self._device) for tensor in batch))
         outputs = replica(batch.input_ids, batch.attention_mask, batch.token_type_ids)
-        parts = losses(outputs, batch, self._smoothing)
-        weighted = sum(w * loss for w, loss in zip(self._head_weights, parts, strict=True))
-        (weighted / total).backward()  # type: ignore[union-attr]
-        return Losses(*(part.detach() for part in parts))
+        parts = losses(outputs, batch)
+        weighted = torch.stack([HEAD_WEIGHTS[name] * loss for name, loss in parts.items()])
+        (weighted.sum() / total).backward()  # type: ignore[no-untyped-call]
+        return {name: loss.detach() for name, loss in parts.items()}
+
+
+def fast_precision(device: str) -> torch.dtype:
+    """The precision that is fast: bfloat16 on a GPU and on processors that multiply it."""
+    if device != "cpu":
+        return torch.bfloat16
+    try:
+        flags = Path("/proc/cpuinfo").read_text("utf-8")
+    except OSError:
+        return torch.float32
+    native = "amx_bf16" in flags or "avx512_bf16" in flags
+    return torch.bfloat16 if native else torch.float32
 
 
 def _single_threaded() -> None:

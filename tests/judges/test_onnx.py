@@ -145,7 +145,7 @@ def test_a_missing_or_unreadable_model_is_named(tmp_path: Path, judge_folder: Pa
 def test_eight_bit_weights_stay_close_to_full_precision(tmp_path: Path) -> None:
     import onnxruntime
 
-    from judges.onnx import HEADS
+    from judges.heads import HEADS
     from judges.optimise import write_cross_encoder
     from tests.judges.tiny import random_state
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from judges.onnx import HEADS
+from judges.heads import HEADS
 from judges.optimise import write_cross_encoder
 
 HIDDEN, INNER, LAYERS = 32, 64, 2

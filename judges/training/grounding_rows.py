@@ -1,0 +1,227 @@
+"""Rows that teach grounding: statements, and sets of triples beside the texts that tell them."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from guardrail.types import Triple, Verdict
+from judges.heads import HEADS
+from judges.training.data import read_jsonl
+from judges.training.forms import mentions, near_miss, same_value
+from judges.training.relations import MIXED_UP, readable
+from judges.training.rows import NO_LABEL, Row, held_out
+from judges.training.statements import Statement
+
+__all__ = ["TripleSet", "dart_sets", "e2e_sets", "set_rows", "statement_rows"]
+
+_ENTAILED, _NEUTRAL, _CONTRADICTED = range(3)
+_SUPPORTIVE, _PARTIAL, _CONTRADICTORY, _IRRELEVANT = range(len(HEADS["attribution"]))
+_CLAIM, _NO_CLAIM = range(2)
+
+DISTRACTORS = 8
+"""Most triples of other subjects that are put beside a text's own."""
+
+
+def statement_rows(
+    statements: Iterable[Statement], source: str, *, seed: int | None = None
+) -> Iterator[Row]:
+    """Rows of statements, each with its question and what stands before it as context.
+
+    Args:
+        statements: The statements.
+        source: Name of the rows; ``_triples`` or ``_passages`` is added.
+        seed: Shuffles the triples of each row, which have no order, and leaves the question out
+            of the context of some; None keeps all as it is.
+    """
+    for number, one in enumerate(statements):
+        order = list(range(len(one.statements)))
+        context = " ".join(f"{one.question} {one.context}".split())
+        if seed is not None:
+            chooser = random.Random(f"{seed}/{number}")
+            if one.triples:
+                chooser.shuffle(order)
+            if chooser.random() < 0.3:
+                context = one.context
+        yield Row(
+            premise="",
+            hypothesis=one.sentence,
+            source=f"{source}_{'triples' if one.triples else 'passages'}",
+            nli=_NLI_OF[one.verdict],
+            attribution=_attribution(one),
+            claim=_NO_CLAIM if one.verdict is Verdict.NO_CLAIM else _CLAIM,
+            statements=tuple(one.statements[place] for place in order),
+            context=context,
+            span=None if one.verdict is Verdict.NO_CLAIM else one.span or (),
+            cited=frozenset(place for place, old in enumerate(order) if old in one.cited),
+        )
+
+
+_NLI_OF = {
+    Verdict.SUPPORTED: _ENTAILED,
+    Verdict.UNSUPPORTED: _NEUTRAL,
+    Verdict.CONTRADICTED: _CONTRADICTED,
+    Verdict.NO_CLAIM: NO_LABEL,
+}
+
+
+def _attribution(one: Statement) -> tuple[int, ...]:
+    match one.verdict:
+        case Verdict.SUPPORTED:
+            return (_SUPPORTIVE,)
+        case Verdict.CONTRADICTED:
+            return (_CONTRADICTORY,)
+        case Verdict.UNSUPPORTED:
+            return (_PARTIAL,) if one.cited else (_PARTIAL, _IRRELEVANT)
+    return ()
+
+
+class TripleSet(NamedTuple):
+    """Triples and texts by people that tell all of them and nothing else."""
+
+    triples: tuple[Triple, ...]
+    texts: tuple[str, ...]
+
+
+DART_SHARE = 0.2
+"""Share of DART's subjects held out, as in ``judges.training.sentence_pairs``."""
+
+
+def dart_sets(data: Path) -> tuple[list[TripleSet], list[TripleSet]]:
+    """DART's sets to train on and those held out; WebNLG's texts, not free, are in neither."""
+    parts: tuple[list[TripleSet], list[TripleSet]] = ([], [])
+    for raw in read_jsonl(data / "triples" / "dart_dev.jsonl.gz"):
+        triples = tuple(
+            Triple(subject=_plain(s), property=readable(p), value=_plain(o))
+            for s, p, o in raw["triples"]
+            if readable(p) and _plain(o)
+        )
+        if triples and "webnlg" not in raw["source"].casefold():
+            unseen = held_out(triples[0].subject, DART_SHARE, salt="dart")
+            parts[unseen].append(TripleSet(triples, tuple(raw["texts"][:4])))
+    return parts
+
+
+def e2e_sets(data: Path) -> list[TripleSet]:
+    """The sets of E2E whose triples a text states."""
+    found = []
+    for raw in read_jsonl(data / "triples" / "e2e_cleaned.jsonl.gz"):
+        triples = tuple(
+            Triple(subject=t["sub"], property=readable(t["rel"]), value=t["obj"])
+            for t in raw["triples"]
+        )
+        if triples:
+            found.append(TripleSet(triples, (raw["sent"],)))
+    return found
+
+
+def set_rows(sets: Sequence[TripleSet], source: str, *, seed: int) -> Iterator[Row]:
+    """Texts beside all their triples, and beside sets that are wrong in the ways that matter.
+
+    A statement is removed; a value is swapped for another of its property; another relation is
+    told of the same names; roles are turned. Triples of other subjects stand beside them.
+
+    Args:
+        sets: The sets.
+        source: Name of the rows.
+        seed: Seed of all choices.
+    """
+    chooser = random.Random(f"{seed}/{source}")
+    values: dict[str, list[str]] = defaultdict(list)
+    everything = []
+    for one in sets:
+        for triple in one.triples:
+            values[triple.property].append(triple.value)
+            everything.append(triple)
+    builder = _SetRows(source, values, everything, chooser)
+    for one in sets:
+        for text in one.texts:
+            yield from builder.rows(one.triples, " ".join(text.split()))
+
+
+class _SetRows(NamedTuple):
+    source: str
+    values: dict[str, list[str]]
+    everything: list[Triple]
+    chooser: random.Random
+
+    def rows(self, triples: tuple[Triple, ...], text: str) -> Iterator[Row]:
+        yield self._row(triples, text, _ENTAILED, (), triples)
+        told = [one for one in triples if mentions(text, one.value)]
+        if not told:
+            return
+        chosen = self.chooser.choice(told)
+        rest = tuple(one for one in triples if one is not chosen)
+        if not any(
+            same_value(one.value, chosen.value) or mentions(one.subject, chosen.value)
+            for one in rest
+        ):
+            yield self._row(rest, text, _NEUTRAL, _found(text, chosen.value), rest)
+        others = [one for one in triples if one.property == chosen.property]
+        value = near_miss(chosen.value, self.chooser) if self.chooser.random() < 0.5 else None
+        value = value or self.chooser.choice(self.values[chosen.property])
+        if len(others) == 1 and not same_value(value, chosen.value) and not mentions(text, value):
+            wrong = chosen.model_copy(update={"value": value})
+            changed = tuple(wrong if one is chosen else one for one in triples)
+            yield self._row(changed, text, _CONTRADICTED, _found(text, chosen.value), (wrong,))
+        turned = self._other_relation(chosen)
+        if turned is not None:
+            yield self._row((*rest, turned), text, _NEUTRAL, None, None)
+
+    def _other_relation(self, triple: Triple) -> Triple | None:
+        """Another relation of the same two names, or the same one the other way round."""
+        for one, other in (*MIXED_UP, *(pair[::-1] for pair in MIXED_UP)):
+            if triple.property == one:
+                return triple.model_copy(update={"property": other})
+        if self.chooser.random() < 0.3 and triple.value[:1].isupper():
+            turned = {"subject": triple.value, "value": triple.subject}
+            return triple.model_copy(update=turned)
+        return None
+
+    def _row(
+        self,
+        triples: Sequence[Triple],
+        text: str,
+        nli: int,
+        span: tuple[int, int] | tuple[()] | None,
+        cited: Sequence[Triple] | None,
+    ) -> Row:
+        subjects = {one.subject for one in triples}
+        beside = [
+            one
+            for one in self.chooser.sample(
+                self.everything, min(len(self.everything), self.chooser.randrange(DISTRACTORS + 1))
+            )
+            if one.subject not in subjects and not mentions(text, one.value)
+        ]
+        shown = [*triples, *beside]
+        self.chooser.shuffle(shown)
+        kept = None if cited is None else frozenset(
+            place for place, one in enumerate(shown) if any(one is other for other in cited)
+        )  # fmt: skip
+        category = (_SUPPORTIVE, _PARTIAL, _CONTRADICTORY)[nli]
+        return Row(
+            premise="",
+            hypothesis=text,
+            source=self.source,
+            nli=nli,
+            attribution=(category,) if cited or category != _PARTIAL else (_PARTIAL, _IRRELEVANT),
+            claim=_CLAIM,
+            statements=tuple(one.statement for one in shown) or ("Nothing is known.",),
+            span=span,
+            cited=kept,
+        )
+
+
+def _found(text: str, value: str) -> tuple[int, int] | None:
+    """Where a value stands in a text as it is written; None where it stands in other words."""
+    match = re.search(re.escape(value), text, re.IGNORECASE)
+    return None if match is None else match.span()
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.replace("_", " ").strip('"').split())

@@ -1,0 +1,120 @@
+"""Statements: sentences of chatbot answers beside the evidence they are held against.
+
+They come from ``DATA/statements`` and from this folder's own ``statements/*.jsonl``, which hold
+one evidence set a line: ``set``, ``domain``, ``voice``, ``evidence`` and its ``rows``.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from guardrail.types import Triple, Verdict
+from judges.selection import split_sentences
+
+__all__ = ["Statement", "own_statements", "shared_statements"]
+
+OWN = Path(__file__).parent / "statements"
+
+Evidence = list[dict[str, Any]]
+
+
+class Statement(NamedTuple):
+    """One sentence with its evidence and what is right of it.
+
+    Attributes:
+        group: Name of the evidence set; sets are never split between training and validation.
+        kind: The phenomenon, such as ``number_changed``.
+        triples: Whether the evidence is triples, not passages.
+        statements: The evidence as numbered statements.
+        question: What the user asked.
+        context: The sentences of the answer before this one, or nothing.
+        sentence: The sentence to judge.
+        verdict: The right verdict.
+        span: Offsets in the sentence of the words that carry the problem; None without one.
+        cited: Places of the statements that carry the sentence, or conflict with it.
+    """
+
+    group: str
+    kind: str
+    triples: bool
+    statements: tuple[str, ...]
+    question: str
+    context: str
+    sentence: str
+    verdict: Verdict
+    span: tuple[int, int] | None
+    cited: frozenset[int]
+
+
+def shared_statements(data: Path, part: str) -> Iterator[Statement]:
+    """The statements of the data folder.
+
+    Args:
+        data: Folder with the subfolder ``statements``.
+        part: ``train`` or ``valid``.
+    """
+    with gzip.open(data / "statements" / f"{part}.jsonl.gz", "rt", encoding="utf-8") as lines:
+        for line in lines:
+            row = json.loads(line)
+            yield _statement(row["set"], row["evidence"], row)
+
+
+def own_statements() -> Iterator[Statement]:
+    """The statements that the project wrote itself."""
+    for path in sorted(OWN.glob("*.jsonl")):
+        with path.open(encoding="utf-8") as lines:
+            for line in lines:
+                one = json.loads(line)
+                for row in one["rows"]:
+                    yield _statement(one["set"], one["evidence"], row)
+
+
+def _statement(group: str, evidence: Evidence, row: Mapping[str, Any]) -> Statement:
+    sentence = " ".join(row["sentence"].split())
+    span = " ".join(row["span"].split())
+    start = sentence.find(span) if span else -1
+    if "triple" in evidence[0]:
+        statements = [_triple(one["triple"]) for one in evidence if "triple" in one]
+        cited = {cite for cite in row["cites"] if isinstance(cite, int)}
+    else:
+        statements, cited = _passages(evidence, row["cites"])
+    return Statement(
+        group=group,
+        kind=row["kind"],
+        triples="triple" in evidence[0],
+        statements=tuple(statements),
+        question=row["question"],
+        context=row["context"],
+        sentence=sentence,
+        verdict=Verdict(row["label"]),
+        span=None if start < 0 else (start, start + len(span)),
+        cited=frozenset(cited),
+    )
+
+
+def _triple(parts: list[str]) -> str:
+    subject, name, value = (" ".join(part.split()) for part in parts)
+    return Triple(subject=subject, property=name, value=value).statement
+
+
+def _passages(evidence: Evidence, cites: list[str]) -> tuple[list[str], set[int]]:
+    """The sentences of passages, and the places of those that a cited stretch touches."""
+    statements: list[str] = []
+    cited: set[int] = set()
+    for one in evidence:
+        passage = one.get("passage", "")
+        stretches = [
+            (start, start + len(cite)) for cite in cites if (start := passage.find(cite)) >= 0
+        ]
+        end = 0
+        for text in split_sentences(passage):
+            start = passage.index(text, end)
+            end = start + len(text)
+            if any(first < end and start < last for first, last in stretches):
+                cited.add(len(statements))
+            statements.append(" ".join(text.split()))
+    return statements, cited
