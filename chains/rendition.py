@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from guardrail import marked_text
-from guardrail.citations import parse, render_marker
+from guardrail.markers.grammar import parse, render_marker
 from guardrail.types import Action, Citation, GuardedAnswer, LinkedEntity, Sentence, SpanKind
 
 __all__ = ["MarkerStyle", "PlacedCitation", "Rendition", "details", "render", "render_sentences"]

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from guardrail import Guardrail, GuardrailConfig
-from guardrail.records import Feedback, Record, SQLiteLog
+from guardrail.log.records import Feedback, Record, SQLiteLog
 from guardrail.report import report_html
 
 ANSWERS = {

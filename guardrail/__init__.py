@@ -16,6 +16,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from guardrail.config import GuardrailConfig
+    from guardrail.engine.loop import run_sync
+    from guardrail.engine.scoring import Scorer, ScoringRequest
+    from guardrail.engine.session import CheckSession
     from guardrail.errors import (
         ConfigError,
         DeadlineExceededError,
@@ -28,8 +31,10 @@ if TYPE_CHECKING:
         OverloadedError,
         RecordError,
     )
+    from guardrail.evidence.retrieval import Knowledge, inline_evidence
     from guardrail.guard import Guardrail
-    from guardrail.loop import run_sync
+    from guardrail.log.records import ScoreLog, open_log
+    from guardrail.markers.rendering import marked_text
     from guardrail.policy import (
         ANNOTATE,
         BEST_OF_N,
@@ -39,12 +44,7 @@ if TYPE_CHECKING:
         feedback,
         policy_named,
     )
-    from guardrail.records import ScoreLog, open_log
-    from guardrail.rendering import marked_text
     from guardrail.requests import AskRequest, CheckRequest, RankRequest
-    from guardrail.retrieval import Knowledge, inline_evidence
-    from guardrail.scoring import Scorer, ScoringRequest
-    from guardrail.session import CheckSession
     from guardrail.types import (
         Action,
         AttributedAnswer,
@@ -133,14 +133,14 @@ _HOMES = {
     "guardrail.errors": "ConfigError DeadlineExceededError GuardrailError InputError JudgeError "
     "KnowledgeGraphError MissingExtraError ModelError OverloadedError RecordError",
     "guardrail.guard": "Guardrail",
-    "guardrail.loop": "run_sync",
+    "guardrail.engine.loop": "run_sync",
     "guardrail.policy": "ANNOTATE BEST_OF_N STRICT Policy Unavailable feedback policy_named",
-    "guardrail.records": "ScoreLog open_log",
-    "guardrail.rendering": "marked_text",
+    "guardrail.log.records": "ScoreLog open_log",
+    "guardrail.markers.rendering": "marked_text",
     "guardrail.requests": "AskRequest CheckRequest RankRequest",
-    "guardrail.retrieval": "Knowledge inline_evidence",
-    "guardrail.scoring": "Scorer ScoringRequest",
-    "guardrail.session": "CheckSession",
+    "guardrail.evidence.retrieval": "Knowledge inline_evidence",
+    "guardrail.engine.scoring": "Scorer ScoringRequest",
+    "guardrail.engine.session": "CheckSession",
     "guardrail.types": "Action AttributedAnswer Candidate Category Citation Complexity Entity "
     "Evidence GuardedAnswer Judgement LinkedEntity Mention NLIScores Passage Problem Score "
     "ScoreCard Sentence Span SpanKind Subgraph Triple linearise",

@@ -16,8 +16,8 @@ from guardrail.leftovers import Leftover
 from guardrail.matching import Match
 from guardrail.phrases import PhraseKind
 from guardrail.syntax import COMPLEMENTS, SUBJECTS, possessors
-from guardrail.values import UNITS as NUMBER_WORDS
-from guardrail.values import tokenise
+from guardrail.text.values import UNITS as NUMBER_WORDS
+from guardrail.text.values import tokenise
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc

@@ -15,11 +15,11 @@ from guardrail.drafting import AttributionRequest, Draft, drafts_of
 from guardrail.errors import JudgeError
 from guardrail.frames import called_otherwise
 from guardrail.leftovers import leftovers, with_refused
+from guardrail.markers.rendering import marked_text
 from guardrail.matching import Match
 from guardrail.partial import PartialSupport, PassageReader, WholeSupport
 from guardrail.phrases import parse
 from guardrail.predicates import with_bare
-from guardrail.rendering import marked_text
 from guardrail.rivals import told_as_another
 from guardrail.senses import told_in_another_sense
 from guardrail.support import (

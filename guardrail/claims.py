@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from guardrail.sentences import Stretch
 from guardrail.syntax import CLAUSAL_SUBJECTS
-from guardrail.values import tokenise, word_set
+from guardrail.text.sentences import Stretch
+from guardrail.text.values import tokenise, word_set
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc

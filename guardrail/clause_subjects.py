@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from guardrail.coreference import Subject
 from guardrail.naming import Span
 from guardrail.syntax import SUBJECTS, end_of
-from guardrail.values import tokenise, word_set
+from guardrail.text.values import tokenise, word_set
 from guardrail.vocabulary import is_related
 
 if TYPE_CHECKING:

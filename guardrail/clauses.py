@@ -21,9 +21,9 @@ from guardrail.matching import Match
 from guardrail.naming import Span
 from guardrail.objects import POSTS
 from guardrail.syntax import MODIFIERS, RELATIVE, SUBJECTS
+from guardrail.text.values import fold, stem, tokenise
 from guardrail.truths import is_denied, told_truth, truth_value
 from guardrail.types import Triple
-from guardrail.values import fold, stem, tokenise
 from guardrail.vocabulary import (
     STOP_WORDS,
     cues,

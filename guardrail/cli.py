@@ -57,7 +57,7 @@ def _program(
 
 def main() -> None:
     """Run the program; errors a user can act on are one line on stderr and exit status 1."""
-    # Before numpy is loaded: on one thread its products serve the parser best (guardrail.tagging).
+    # Before numpy is loaded: one thread serves the parser best (guardrail.text.tagging).
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         app()

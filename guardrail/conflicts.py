@@ -15,9 +15,7 @@ from guardrail.naming import SentenceTokens, Span
 from guardrail.nations import nation
 from guardrail.phrases import Phrase, PhraseKind
 from guardrail.support import Thresholds, attached_dates, is_name, touches
-from guardrail.truths import denies_property, truth_value
-from guardrail.types import NLIScores, Triple
-from guardrail.values import (
+from guardrail.text.values import (
     MONTHS,
     Agreement,
     Date,
@@ -27,6 +25,8 @@ from guardrail.values import (
     tokenise,
     word_set,
 )
+from guardrail.truths import denies_property, truth_value
+from guardrail.types import NLIScores, Triple
 from guardrail.vocabulary import cues, describes_entity, is_functional, is_tie, property_words
 
 __all__ = ["Conflict", "conflicts"]

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from guardrail.clauses import in_clause
 from guardrail.coreference import Subject
+from guardrail.evidence.places import tells_place
 from guardrail.matching import Match
 from guardrail.naming import SentenceTokens, Span, name_of, runs
 from guardrail.occurrences import in_institution, within
-from guardrail.places import tells_place
-from guardrail.sentences import Stretch
 from guardrail.support import touches
+from guardrail.text.sentences import Stretch
 from guardrail.vocabulary import STOP_WORDS
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from guardrail.descriptions import Description, Kin, described, other_than_subject
 from guardrail.mentions import persons_of, unnamed_in
 from guardrail.naming import NO_NAMES, SentenceTokens, Span, named_in
-from guardrail.sentences import Stretch
+from guardrail.text.sentences import Stretch
+from guardrail.text.values import fold
 from guardrail.types import Triple
-from guardrail.values import fold
 from guardrail.vocabulary import STOP_WORDS, property_words
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from guardrail.naming import SentenceTokens, Span
+from guardrail.text.values import stem, tokenise, word_set
 from guardrail.types import Triple
-from guardrail.values import stem, tokenise, word_set
 from guardrail.vocabulary import cues, property_words
 
 __all__ = [

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from guardrail.qualifiers import is_mock, is_set_aside
 from guardrail.syntax import COMPLEMENTS, SUBJECTS
-from guardrail.values import fold, stem, word_set
+from guardrail.text.values import fold, stem, word_set
 from guardrail.vocabulary import cues, describes_entity, inverse_cues, is_personal, is_tie
 
 if TYPE_CHECKING:

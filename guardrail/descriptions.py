@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.naming import Span
 from guardrail.syntax import possessors
+from guardrail.text.values import word_set
 from guardrail.types import Triple
-from guardrail.values import word_set
 from guardrail.vocabulary import is_related, property_words
 from kg.relations import relation_words
 

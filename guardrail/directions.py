@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from guardrail.naming import PARTICLES, SentenceTokens, Span
-from guardrail.values import Token, word_set
+from guardrail.text.values import Token, word_set
 from guardrail.vocabulary import STOP_WORDS, property_words
 
 __all__ = ["end_of", "told_otherwise"]

@@ -8,21 +8,21 @@ from collections.abc import Mapping, Sequence, Set
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from guardrail.citations import ParsedText
 from guardrail.claims import is_claim, is_code
 from guardrail.clauses import in_clause
 from guardrail.containment import in_wider_places
 from guardrail.coreference import Subject, subjects_of
 from guardrail.directions import told_otherwise
 from guardrail.headings import is_heading
+from guardrail.markers.grammar import ParsedText
 from guardrail.matching import EvidenceIndex, Match
 from guardrail.naming import NO_NAMES, SentenceTokens
 from guardrail.passages import PassageIndex, PassageSupport
 from guardrail.phrases import Phrase, factual_phrases
-from guardrail.sentences import Stretch, code_blocks, split_sentences
 from guardrail.short_answers import as_asked, asked_for
+from guardrail.text.sentences import Stretch, code_blocks, split_sentences
+from guardrail.text.values import fold, tokenise
 from guardrail.types import Evidence, Passage, Triple
-from guardrail.values import fold, tokenise
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from guardrail.matching import Match
 from guardrail.property_nouns import names_other_property
 from guardrail.syntax import COMPLEMENTS, MODIFIERS, SUBJECTS, end_of, possessors
-from guardrail.values import fold, stem, word_set
+from guardrail.text.values import fold, stem, word_set
 from guardrail.vocabulary import cues, inverse_cues
 
 if TYPE_CHECKING:

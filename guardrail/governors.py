@@ -13,7 +13,7 @@ from guardrail.matching import Match
 from guardrail.objects import object_of_another
 from guardrail.qualifiers import is_outside
 from guardrail.syntax import possessors
-from guardrail.values import fold, stem, word_set
+from guardrail.text.values import fold, stem, word_set
 from guardrail.vocabulary import (
     can_word,
     cues,

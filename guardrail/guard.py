@@ -7,25 +7,25 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
-from guardrail.asking import ask
 from guardrail.config import GuardrailConfig
-from guardrail.engine import Engine
-from guardrail.loop import run_sync
-from guardrail.parts import Parts
-from guardrail.pipeline import Row
+from guardrail.engine.asking import ask
+from guardrail.engine.flow import Engine
+from guardrail.engine.loop import run_sync
+from guardrail.engine.parts import Parts
+from guardrail.engine.pipeline import Row
+from guardrail.engine.ranking import ranked
+from guardrail.engine.scoring import Scorer
+from guardrail.engine.session import CheckSession
+from guardrail.evidence.retrieval import Knowledge, as_evidence
+from guardrail.log.tracing import stage
 from guardrail.policy import Policy, chosen_policy
-from guardrail.ranking import ranked
 from guardrail.requests import AskRequest, CheckRequest, RankRequest, all_of, several
-from guardrail.retrieval import Knowledge, as_evidence
-from guardrail.scoring import Scorer
-from guardrail.session import CheckSession
-from guardrail.tracing import stage
 from guardrail.types import Evidence, GuardedAnswer
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from guardrail.records import ScoreLog
+    from guardrail.log.records import ScoreLog
     from judges.base import AttributionJudge, NLIJudge
     from kg.base import KnowledgeGraph
     from kg.linking import EntityLinker

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from guardrail.naming import NEGATIONS
-from guardrail.sentences import LIST_MARKER, Stretch
+from guardrail.text.sentences import LIST_MARKER, Stretch
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc

@@ -12,8 +12,7 @@ from guardrail.occurrences import find_value
 from guardrail.phrases import Phrase, PhraseKind
 from guardrail.roles import Role, displaced, governor, role, stem_of, swapped
 from guardrail.syntax import is_main_subject
-from guardrail.types import Triple
-from guardrail.values import (
+from guardrail.text.values import (
     SCALES,
     Agreement,
     Date,
@@ -25,6 +24,7 @@ from guardrail.values import (
     tokenise,
     word_set,
 )
+from guardrail.types import Triple
 from guardrail.vocabulary import STOP_WORDS
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from guardrail.matching import Match
 from guardrail.naming import SentenceTokens, names_in
 from guardrail.phrases import Phrase, PhraseKind
 from guardrail.support import Thresholds, touches
+from guardrail.text.values import tokenise
 from guardrail.types import Category, Judgement
-from guardrail.values import tokenise
 from guardrail.vocabulary import STOP_WORDS, cues, inverse_cues
 
 __all__ = ["Leftover", "leftovers", "unsupported", "with_refused"]

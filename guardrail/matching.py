@@ -21,8 +21,8 @@ from guardrail.occurrences import (
     names_value,
     within,
 )
+from guardrail.text.values import Date, stem, word_set
 from guardrail.types import Triple
-from guardrail.values import Date, stem, word_set
 from guardrail.vocabulary import (
     RECORDS,
     STOP_WORDS,

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from guardrail.nations import nation
-from guardrail.values import Date, Token, find_dates, number_of, parse_date, tokenise, word_set
+from guardrail.text.values import Date, Token, find_dates, number_of, parse_date, tokenise, word_set
 from guardrail.vocabulary import STOP_WORDS
 
 __all__ = [

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from guardrail.matching import Match
-from guardrail.values import fold, stem, tokenise, word_set
+from guardrail.text.values import fold, stem, tokenise, word_set
 from guardrail.vocabulary import cues, is_personal, is_role, property_words
 
 if TYPE_CHECKING:

@@ -22,9 +22,7 @@ from guardrail.naming import (
 )
 from guardrail.nations import PROPER, names_another
 from guardrail.quantities import Quantity, find_quantity, quantity_of
-from guardrail.truths import telling, truth_value
-from guardrail.types import Triple
-from guardrail.values import (
+from guardrail.text.values import (
     Agreement,
     Date,
     Token,
@@ -32,6 +30,8 @@ from guardrail.values import (
     find_dates,
     word_set,
 )
+from guardrail.truths import telling, truth_value
+from guardrail.types import Triple
 from guardrail.vocabulary import (
     STOP_WORDS,
     cues,

@@ -15,7 +15,7 @@ from guardrail.naming import NEGATIONS, SentenceTokens, Span
 from guardrail.roles import content_of, stem_of, subjects_of
 from guardrail.support import touches
 from guardrail.syntax import COMPLEMENTS, SUBJECTS, end_of
-from guardrail.values import stem, word_set
+from guardrail.text.values import stem, word_set
 
 if TYPE_CHECKING:
     from spacy.tokens import Token as ParsedToken

@@ -8,9 +8,9 @@ from collections.abc import Sequence, Set
 from typing import NamedTuple
 
 from guardrail.naming import SentenceTokens
-from guardrail.sentences import split_sentences
+from guardrail.text.sentences import split_sentences
+from guardrail.text.values import tokenise
 from guardrail.types import Citation, Passage
-from guardrail.values import tokenise
 from guardrail.vocabulary import STOP_WORDS
 
 __all__ = ["PassageIndex", "PassageSupport"]

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from guardrail.sentences import Stretch
-from guardrail.tagging import load_english, run_pipeline
-from guardrail.values import find_dates, tokenise, word_set
+from guardrail.text.sentences import Stretch
+from guardrail.text.tagging import load_english, run_pipeline
+from guardrail.text.values import find_dates, tokenise, word_set
 from guardrail.vocabulary import STOP_WORDS
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from typing import Annotated, Any, NamedTuple, Self
 from pydantic import AfterValidator, Field, FiniteFloat, ValidationError
 from pydantic_core import PydanticCustomError
 
+from guardrail.engine.scoring import CLAIM_SCORES
 from guardrail.errors import ConfigError
-from guardrail.prompts import FailedSentence
-from guardrail.rendering import without_sentences
-from guardrail.scoring import CLAIM_SCORES
+from guardrail.markers.rendering import without_sentences
+from guardrail.models.prompts import FailedSentence
 from guardrail.types import Action, AttributedAnswer, Category, ScoreCard, Sentence, SpanKind, Value
 
 __all__ = [
@@ -36,7 +36,7 @@ __all__ = [
 
 SCORES = (*CLAIM_SCORES, "citations", "sck", "conner")
 """Names by which policies know scores; those below ``sck`` and ``conner`` and of scorers of one's
-own come beside them (``guardrail.scoring``)."""
+own come beside them (``guardrail.engine.scoring``)."""
 
 
 class Unavailable(StrEnum):

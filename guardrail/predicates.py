@@ -13,8 +13,8 @@ from guardrail.leftovers import Leftover
 from guardrail.matching import Match
 from guardrail.naming import Span
 from guardrail.phrases import Phrase
-from guardrail.sentences import Stretch
 from guardrail.syntax import CLAUSAL_SUBJECTS, COMPLEMENTS
+from guardrail.text.sentences import Stretch
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc

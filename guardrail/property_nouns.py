@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from guardrail.cue_words import CUES
-from guardrail.values import stem, word_set
+from guardrail.text.values import stem, word_set
 from guardrail.vocabulary import property_words
 
 __all__ = ["names_other_property"]

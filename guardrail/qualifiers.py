@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from guardrail.syntax import COMPLEMENTS
-from guardrail.values import fold, word_set
+from guardrail.text.values import fold, word_set
 
 if TYPE_CHECKING:
     from spacy.tokens import Token as ParsedToken

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from guardrail.naming import SentenceTokens, Span
-from guardrail.values import SCALES, Token, number_of, same_number, tokenise, word_set, words
+from guardrail.text.values import SCALES, Token, number_of, same_number, tokenise, word_set, words
 
 __all__ = ["Quantity", "find_quantity", "quantity_of"]
 

@@ -16,10 +16,10 @@ from guardrail.naming import SentenceTokens, Span
 from guardrail.occurrences import NOT_THE_HEAD
 from guardrail.phrases import Phrase, PhraseKind
 from guardrail.roles import MODIFIERS, stem_of
-from guardrail.sentences import Stretch
 from guardrail.support import touches
 from guardrail.syntax import CLAUSAL_SUBJECTS, end_of, is_main_subject
-from guardrail.values import tokenise, word_set
+from guardrail.text.sentences import Stretch
+from guardrail.text.values import tokenise, word_set
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from guardrail.matching import NEAR, Match
 from guardrail.naming import SentenceTokens, Span
 from guardrail.support import touches
-from guardrail.values import Token, stem, word_set
+from guardrail.text.values import Token, stem, word_set
 from guardrail.vocabulary import STOP_WORDS, describes_entity, property_words
 
 __all__ = ["told_as_another"]

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.syntax import CLAUSAL_SUBJECTS, RELATIVE
-from guardrail.values import fold, stem, tokenise, word_set
+from guardrail.text.values import fold, stem, tokenise, word_set
 
 if TYPE_CHECKING:
     from spacy.tokens import Token as ParsedToken

@@ -18,7 +18,7 @@ from guardrail.naming import Span
 from guardrail.quantities import UNITS, quantity_of
 from guardrail.support import touches
 from guardrail.syntax import COMPLEMENTS, MODIFIERS, SUBJECTS, end_of
-from guardrail.values import fold, parse_date, stem, word_set, words
+from guardrail.text.values import fold, parse_date, stem, word_set, words
 from guardrail.vocabulary import property_words
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.matching import Match
-from guardrail.sentences import Stretch
+from guardrail.text.sentences import Stretch
+from guardrail.text.values import tokenise
 from guardrail.types import Triple
-from guardrail.values import tokenise
 from guardrail.vocabulary import cues, is_related
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from guardrail.degrees import attribute_of
 from guardrail.matching import NEAR, Match
 from guardrail.naming import SentenceTokens, Span
 from guardrail.quantities import quantity_of
+from guardrail.text.values import Date, parse_date
 from guardrail.truths import names_property, truth_value
 from guardrail.types import NLIScores, Triple
-from guardrail.values import Date, parse_date
 from guardrail.vocabulary import (
     describes_entity,
     is_functional,

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 from guardrail.cue_words import CUES
 from guardrail.denials import BUT, COORDINATED, Stance, stance_above
 from guardrail.syntax import COMPLEMENTS, SUBJECTS
+from guardrail.text.values import stem, tokenise, word_set
 from guardrail.types import Triple
-from guardrail.values import stem, tokenise, word_set
 from guardrail.vocabulary import STOP_WORDS, cues, property_words
 
 if TYPE_CHECKING:

@@ -6,17 +6,17 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from guardrail.citations import ParsedText
 from guardrail.conflicts import Conflict
 from guardrail.containment import wider_text
 from guardrail.drafting import Draft
 from guardrail.leftovers import Leftover, unsupported
+from guardrail.markers.grammar import ParsedText
 from guardrail.matching import Match
 from guardrail.partial import PartialSupport, WholeSupport, unaccounted
 from guardrail.phrases import PhraseKind
 from guardrail.support import Thresholds
+from guardrail.text.values import fold, tokenise
 from guardrail.types import Category, Citation, Judgement, Sentence, Span, SpanKind, Triple
-from guardrail.values import fold, tokenise
 from guardrail.vocabulary import cues
 
 __all__ = ["Verdict", "sentence_of", "wants_parts"]

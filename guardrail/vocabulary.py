@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from guardrail.cue_words import BORN, CUES, INVERSE_CUES
-from guardrail.values import fold, stem, tokenise, word_set
+from guardrail.text.values import fold, stem, tokenise, word_set
 
 __all__ = [
     "FUNCTIONAL",

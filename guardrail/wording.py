@@ -12,8 +12,8 @@ from guardrail.drafting import Draft
 from guardrail.matching import Match
 from guardrail.naming import Span, initials, name_of, runs
 from guardrail.quantities import quantity_of
+from guardrail.text.values import parse_date
 from guardrail.types import Triple
-from guardrail.values import parse_date
 from guardrail.vocabulary import property_words
 from judges.base import Pair
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from pydantic import Field
 
-from guardrail.types import Citation, Score, Value
-from guardrail.values import (
+from guardrail.text.values import (
     Agreement,
     agreement,
     find_dates,
@@ -22,6 +21,7 @@ from guardrail.values import (
     parse_date,
     tokenise,
 )
+from guardrail.types import Citation, Score, Value
 
 if TYPE_CHECKING:
     from judges.base import NLIJudge

@@ -1,4 +1,4 @@
-"""Where sentences end, by punctuation alone; ``guardrail.sentences`` does better with a parse."""
+"""Where sentences end, by punctuation alone; ``text.sentences`` does better with a parse."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from guardrail.errors import InputError
-from guardrail.tagging import run_pipeline
+from guardrail.text.tagging import run_pipeline
 from guardrail.types import Candidate, Entity, LinkedEntity, Mention
 from kg.base import KnowledgeGraph, MentionIndex
 from kg.hops import Asked, Neighbourhoods, Source, family_names, follow_relations

@@ -15,7 +15,7 @@ from chains.gateway.requests import RejectedError, admit, read_body
 from chains.gateway.settings import GatewaySettings
 from guardrail import GuardrailConfig
 from guardrail.errors import InputError, RecordError
-from guardrail.records import open_log
+from guardrail.log.records import open_log
 from guardrail.report import dashboard_html, store_feedback
 
 __all__ = ["Dashboard"]

@@ -22,8 +22,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from guardrail import ANNOTATE, CheckRequest, Guardrail, GuardrailConfig
+from guardrail.text.values import agreement, find_dates, parse_date, tokenise
 from guardrail.types import Category, GuardedAnswer, Sentence, Triple, Value
-from guardrail.values import agreement, find_dates, parse_date, tokenise
 
 __all__ = [
     "GapReport",

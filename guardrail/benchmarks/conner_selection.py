@@ -22,7 +22,7 @@ from pydantic import ValidationError
 from guardrail.benchmarks.conner_trials import Text, pieces
 from guardrail.errors import ConfigError
 from guardrail.models import LanguageModel, Message, Prompt, SampleRequest
-from guardrail.sentences import split_sentences
+from guardrail.text.sentences import split_sentences
 from guardrail.types import Value
 from judges.base import SentenceEncoder
 from judges.conner import (

@@ -34,11 +34,11 @@ from pyoxigraph import Literal, NamedNode, Quad, Store
 
 from guardrail import Guardrail, GuardrailConfig
 from guardrail.errors import InputError
-from guardrail.gaps import GapFinder
 from guardrail.guard import CheckRequest
-from guardrail.records import SQLiteLog, open_log
+from guardrail.log.records import SQLiteLog, open_log
+from guardrail.report.gaps import GapFinder
+from guardrail.text.values import fold, tokenise
 from guardrail.types import Action, GuardedAnswer, Score, ScoreCard, SpanKind, Triple, Value
-from guardrail.values import fold, tokenise
 from guardrail.vocabulary import STOP_WORDS, property_words
 from kg import OxigraphGraph
 
@@ -218,7 +218,7 @@ def _iri(kind: str, label: str) -> NamedNode:
 WRITER = """
 import sys
 from guardrail.benchmarks.records import small_answer
-from guardrail.records import Record, SQLiteLog
+from guardrail.log.records import Record, SQLiteLog
 log = SQLiteLog(sys.argv[1])
 for n in range(int(sys.argv[2])):
     record = Record(answer=small_answer(str(n)))

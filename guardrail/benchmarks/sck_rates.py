@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from guardrail.benchmarks.kept import kept_lines
 from guardrail.benchmarks.telling import teller
-from guardrail.sentences import split_sentences
+from guardrail.text.sentences import split_sentences
 from guardrail.types import Mention, Passage, Value
 from judges.sck import Intent, SCKInput, SCKReport, SCKScorer
 from judges.sck.language import Tagger

@@ -12,8 +12,8 @@ from guardrail.commands.figures import json_line
 from guardrail.commands.lines import LineJob, Row, run_lines
 from guardrail.commands.options import AsJson, Config, Graph, Input, JudgeName, Output, PolicyName
 from guardrail.commands.setup import build_config, build_guard, configured_graph
+from guardrail.evidence.retrieval import inline_evidence
 from guardrail.requests import AskRequest, CheckRequest, RankRequest
-from guardrail.retrieval import inline_evidence
 from guardrail.types import (
     Evidence,
     GuardedAnswer,

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from guardrail.commands.options import AsJson
-from guardrail.entries import Record, RecordFilter, ScoreBound, to_json
 from guardrail.errors import InputError, RecordError
-from guardrail.records import JSONLinesLog, SQLiteLog, open_log
+from guardrail.log.entries import Record, RecordFilter, ScoreBound, to_json
+from guardrail.log.records import JSONLinesLog, SQLiteLog, open_log
 from guardrail.types import Action, Category
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from guardrail.tuning import Tuning, WeightAdvice
+    from guardrail.log.tuning import Tuning, WeightAdvice
 
 __all__ = ["log", "report", "tune"]
 
@@ -93,7 +93,7 @@ def log(
     )
     held = _opened(path)
     if target is not None:
-        from guardrail.export import export
+        from guardrail.log.export import export
 
         typer.echo(f"{export(held, target, where):,} records written to {target}", err=True)
         return
@@ -156,8 +156,8 @@ def tune(
     alone. Prints the curve, the setting to copy, and, where SCK was scored, the weights that order
     right answers above wrong ones best.
     """
-    from guardrail.tuning import learn_sck_weights, read_labels
-    from guardrail.tuning import tune as choose
+    from guardrail.log.tuning import learn_sck_weights, read_labels
+    from guardrail.log.tuning import tune as choose
 
     labels = read_labels(_opened(path))
     found = choose(labels, score=score, false_pass=false_pass)

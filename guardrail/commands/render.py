@@ -10,8 +10,8 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from guardrail.citations import Marker, render_marker
-from guardrail.rendering import markers_of
+from guardrail.markers.grammar import Marker, render_marker
+from guardrail.markers.rendering import markers_of
 from guardrail.types import (
     Category,
     GuardedAnswer,

@@ -11,10 +11,10 @@ from guardrail.commands.answers import CheckRow
 from guardrail.commands.lines import LineJob, run_lines
 from guardrail.commands.options import Config, Graph, Input, ModelJudgeName, Output
 from guardrail.commands.setup import build_guard
+from guardrail.engine.scorers import conner_input, sck_input
+from guardrail.engine.scoring import ScoringRequest
 from guardrail.policy import ANNOTATE
 from guardrail.requests import CheckRequest
-from guardrail.scorers import conner_input, sck_input
-from guardrail.scoring import ScoringRequest
 from guardrail.types import AttributedAnswer, GuardedAnswer, Value
 from judges.conner import ConnerReport
 from judges.sck import SCKReport

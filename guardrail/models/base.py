@@ -6,7 +6,7 @@ from typing import Literal, Protocol, runtime_checkable
 
 from pydantic import Field, FiniteFloat
 
-from guardrail.constraints import CitationConstraint
+from guardrail.models.constraints import CitationConstraint
 from guardrail.types import Value
 
 __all__ = ["Completion", "LanguageModel", "Message", "Prompt", "SampleRequest"]

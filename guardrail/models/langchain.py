@@ -6,9 +6,9 @@ import asyncio
 import json
 from typing import Any
 
-from guardrail.constraints import CitationConstraint
 from guardrail.errors import ConfigError, ModelError
 from guardrail.models.base import Completion, SampleRequest
+from guardrail.models.constraints import CitationConstraint
 
 __all__ = ["LangChainModel"]
 

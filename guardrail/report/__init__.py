@@ -1,6 +1,6 @@
 """The score log as one self-contained HTML page, and as a live dashboard.
 
->>> from guardrail.records import open_log
+>>> from guardrail.log.records import open_log
 >>> from guardrail.report import report_html
 >>> html = report_html(open_log("scores.sqlite", read_only=True))  # doctest: +SKIP
 """
@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from pydantic import ValidationError
 
-from guardrail.entries import Feedback, RecordFilter
 from guardrail.errors import InputError
-from guardrail.records import JSONLinesLog, Readable, SQLiteLog
+from guardrail.log.entries import Feedback, RecordFilter
+from guardrail.log.records import JSONLinesLog, Readable, SQLiteLog
 from guardrail.report.page import page
 from guardrail.report.summary import Summary, summarise
 
@@ -55,7 +55,7 @@ def dashboard_html(
 
     Args:
         log: The score log.
-        feedback_url: Where the page posts feedback: the JSON of ``guardrail.records.Feedback``,
+        feedback_url: Where the page posts feedback: the JSON of ``guardrail.log.records.Feedback``,
             ``{record_id, sentence, thumb, correction}``, for ``log.write_feedback``.
         latest: Number of answers looked at.
         title: The page's heading.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from guardrail.entries import Feedback, Record
+from guardrail.log.entries import Feedback, Record
 from guardrail.report.charts import graph, number
 from guardrail.types import Action, Passage, Sentence, Span, SpanKind, Triple
 

@@ -7,7 +7,7 @@ from functools import cache
 from html import escape
 from importlib.resources import files
 
-from guardrail.entries import Record
+from guardrail.log.entries import Record
 from guardrail.report import charts
 from guardrail.report.answers import anchor, answer_view, quote
 from guardrail.report.charts import number

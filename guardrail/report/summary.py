@@ -11,8 +11,8 @@ from itertools import count
 
 from pydantic import FiniteFloat
 
-from guardrail.entries import Feedback, Record
-from guardrail.gaps import GapFinder, Gaps
+from guardrail.log.entries import Feedback, Record
+from guardrail.report.gaps import GapFinder, Gaps
 from guardrail.types import Category, Value
 
 __all__ = [

@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from guardrail.sentences import split_sentences
-from guardrail.values import word_set
+from guardrail.text.sentences import split_sentences
+from guardrail.text.values import word_set
 
 __all__ = ["refers_back", "stated"]
 

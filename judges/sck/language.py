@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from guardrail.english import in_english
 from guardrail.errors import ConfigError, JudgeError
-from guardrail.tagging import load_english, run_pipeline
+from guardrail.text.english import in_english
+from guardrail.text.tagging import load_english, run_pipeline
 from guardrail.types import Mention
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from guardrail.text.values import words
 from guardrail.types import Triple, linearise
-from guardrail.values import words
 from judges.training.data import read_jsonl
 from judges.training.relation_templates import KINDS, RELATIONS, UNRELATED, Relation
 from judges.training.rows import Row, held_out, nli_row

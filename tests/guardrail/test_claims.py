@@ -5,7 +5,7 @@ import pytest
 from guardrail import STRICT, Guardrail
 from guardrail.claims import is_claim
 from guardrail.phrases import parse
-from guardrail.sentences import Stretch
+from guardrail.text.sentences import Stretch
 from guardrail.types import Passage
 
 FALSE = "Mary Shelley was born on 4 May 1999"

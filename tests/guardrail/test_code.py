@@ -4,7 +4,7 @@ import pytest
 
 from guardrail import Guardrail
 from guardrail.claims import is_code
-from guardrail.sentences import code_blocks, split_sentences
+from guardrail.text.sentences import code_blocks, split_sentences
 from guardrail.types import Category
 
 CODE = '''Here is a function:

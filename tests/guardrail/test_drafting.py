@@ -5,8 +5,8 @@ import time
 import pytest
 
 from guardrail.attribution import AttributionRequest
-from guardrail.citations import parse
 from guardrail.drafting import Draft, drafts_of
+from guardrail.markers.grammar import parse
 from guardrail.phrases import parse as parsed
 from guardrail.types import Triple
 

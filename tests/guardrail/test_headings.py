@@ -2,8 +2,8 @@
 
 import pytest
 
-from guardrail.citations import parse as read
 from guardrail.drafting import AttributionRequest, drafts_of
+from guardrail.markers.grammar import parse as read
 from guardrail.phrases import parse
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from guardrail import STRICT, Guardrail, GuardrailConfig, JudgeError, Score, Triple
-from guardrail.scoring import ScoringRequest
+from guardrail.engine.scoring import ScoringRequest
 
 FACT = Triple(subject="Ada Lovelace", property="date of birth", value="1815-12-10")
 

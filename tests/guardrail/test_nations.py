@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from guardrail.attribution import AttributionRequest, Attributor
-from guardrail.citations import parse
+from guardrail.markers.grammar import parse
 from guardrail.nations import NATIONS, OTHERS, PROPER, nation
 from guardrail.types import NLIScores, Sentence, Triple
 from guardrail.vocabulary import property_words

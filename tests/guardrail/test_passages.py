@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import pytest
 
 from guardrail.attribution import AttributionRequest, Attributor
-from guardrail.citations import parse
 from guardrail.errors import JudgeError
+from guardrail.markers.grammar import parse
+from guardrail.text.values import tokenise
 from guardrail.types import (
     AttributedAnswer,
     Category,
@@ -18,7 +19,6 @@ from guardrail.types import (
     SpanKind,
     Triple,
 )
-from guardrail.values import tokenise
 from guardrail.vocabulary import STOP_WORDS
 from judges.base import NLIJudge, Pair
 

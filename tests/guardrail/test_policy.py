@@ -16,8 +16,8 @@ from guardrail import (
     Triple,
     policy_named,
 )
+from guardrail.markers.rendering import marked_text, without_sentences
 from guardrail.policy import decide, feedback
-from guardrail.rendering import marked_text, without_sentences
 
 BORN = Triple(subject="Ada", property="date of birth", value="1815-12-10")
 TEXT = "# Ada\n- Ada was born in 1800.\n- Ada wrote notes. She liked tea. \n1. She met Bob."

@@ -16,7 +16,7 @@ import pytest
 
 from guardrail import Guardrail, GuardrailConfig, Passage
 from guardrail.errors import InputError, RecordError
-from guardrail.records import Feedback, Record, SQLiteLog
+from guardrail.log.records import Feedback, Record, SQLiteLog
 from guardrail.report import dashboard_html, report_html, store_feedback, summarise
 from guardrail.types import (
     Action,

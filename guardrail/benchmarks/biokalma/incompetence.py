@@ -17,13 +17,13 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from guardrail.benchmarks.biokalma.templates import tell
-from guardrail.citations import parse
 from guardrail.config import GuardrailConfig
 from guardrail.errors import InputError
 from guardrail.guard import CheckRequest, Guardrail
+from guardrail.markers.grammar import parse
+from guardrail.models.prompts import is_housekeeping
 from guardrail.policy import ANNOTATE
-from guardrail.prompts import is_housekeeping
-from guardrail.sentences import split_sentences
+from guardrail.text.sentences import split_sentences
 from guardrail.types import Triple, Value
 
 __all__ = ["Incompetence", "KnownSentence", "KnownText", "measure", "people_texts", "read_dart"]

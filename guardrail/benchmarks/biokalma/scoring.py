@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from guardrail.citations import KnownFacts, parse
-from guardrail.sentences import split_sentences
+from guardrail.markers.grammar import KnownFacts, parse
+from guardrail.text.sentences import split_sentences
 from guardrail.types import Citation, Score, Triple
 from judges.kalma import CitedAnswer, CitedSentence, KalmaScores, kalma_scores
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from guardrail.citations import parse
-from guardrail.constraints import constraint_for
 from guardrail.errors import ConfigError, MissingExtraError, ModelError
+from guardrail.markers.grammar import parse
 from guardrail.models import LangChainModel, LocalModel, Prompt, SampleRequest, open_model
+from guardrail.models.constraints import constraint_for
 from guardrail.types import Triple
 
 PAINTER = Triple(subject="Ann", subject_id="Q1", property="occupation", value="painter, poet")

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from guardrail.constraints import constraint_for
 from guardrail.errors import ConfigError, ModelError
 from guardrail.models import OpenAIModel, Prompt, SampleRequest
+from guardrail.models.constraints import constraint_for
 from guardrail.types import Triple
 from tests.guardrail.models.endpoint import Endpoint, serve
 

@@ -1,0 +1,1 @@
+"""The flow of a request through the parts: batches, workers, deadlines, sessions."""

@@ -1,0 +1,388 @@
+"""The engine behind ``Guardrail``: rows through the pipeline, scores, policy."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from guardrail.config import GuardrailConfig
+from guardrail.engine.parts import Parts
+from guardrail.engine.pipeline import Checked, Pipeline, Row, clean_input
+from guardrail.engine.recording import Recorder
+from guardrail.engine.scoring import (
+    AheadScorer,
+    ScoringRequest,
+    read_ahead,
+    score_answers,
+    sentence_card,
+)
+from guardrail.engine.workers import Workers
+from guardrail.errors import (
+    DeadlineExceededError,
+    GuardrailError,
+    InputError,
+    JudgeError,
+    KnowledgeGraphError,
+    MissingExtraError,
+    ModelError,
+    OverloadedError,
+)
+from guardrail.evidence.retrieval import Knowledge, given, retrieve_passages
+from guardrail.log.tracing import stage
+from guardrail.markers.grammar import parse
+from guardrail.policy import Decision, Policy, Unavailable, decide
+from guardrail.text.english import in_english
+from guardrail.types import (
+    Action,
+    AttributedAnswer,
+    Evidence,
+    GuardedAnswer,
+    Problem,
+    Score,
+    ScoreCard,
+)
+
+if TYPE_CHECKING:
+    from guardrail.attribution import Attributor
+    from guardrail.log.records import ScoreLog
+
+__all__ = ["UNUSABLE", "Engine", "late", "problem_of"]
+
+ROWS_PER_PASS = 64
+"""Rows of a batch that go through the pipeline together: enough to fill the judge, few enough
+to keep memory flat."""
+
+ERRORS_OF_PARTS: dict[str, type[GuardrailError]] = {
+    "kg": KnowledgeGraphError,
+    "judge": JudgeError,
+    "model": ModelError,
+    "deadline": DeadlineExceededError,
+    "overload": OverloadedError,
+    "input": InputError,
+}
+
+UNUSABLE = (KnowledgeGraphError, JudgeError, ModelError, MissingExtraError, OverloadedError)
+"""Errors that say that a part cannot be used: the policy decides what follows from them."""
+
+
+class Engine:
+    """Does the work of one guardrail; everything here is a coroutine or cheap.
+
+    Args:
+        config: Settings.
+        parts: Graph, linker, judges, model and scorers.
+        retriever: Asked for evidence in place of the graph; None for the graph.
+        log: A score log handed in; None for the configured one.
+    """
+
+    def __init__(
+        self, config: GuardrailConfig, parts: Parts, retriever: Any, log: ScoreLog | None
+    ) -> None:
+        self.config = config
+        self.parts = parts
+        self._pipeline = Pipeline(config, parts)
+        self._retriever = retriever
+        self.workers = Workers(config.limits.concurrency, config.limits.stuck)
+        self.recorder = Recorder(config.log, log, self.workers)
+
+    def warm_up(self) -> None:
+        """Load what the first answer would load."""
+        from guardrail.phrases import parse
+
+        for judge in (self.parts.nli, self.parts.attribution):
+            if judge is not None:
+                judge.warm_up()
+        docs = parse(["Ada Lovelace was born in London in 1815."])
+        if self._retriever is None and self.parts.linker is not None:
+            self.parts.linker.link([doc.text for doc in docs], docs=docs)
+        for scorer in self.parts.scorers:
+            if isinstance(scorer, AheadScorer):
+                scorer.warm_up()
+        self.recorder.open()
+
+    def close(self) -> None:
+        """Release threads, parts and the log that were made here."""
+        self.workers.close()
+        self.parts.close()
+        self.recorder.close()
+
+    def row(
+        self,
+        row_id: str | None,
+        question: str,
+        answer: str,
+        evidence: Sequence[Evidence] | None,
+        place: int = 0,
+    ) -> Row:
+        """A caller's answer as a row of the pipeline."""
+        known = None if evidence is None else given(evidence, self.config.limits.evidence)
+        return Row(row_id or uuid4().hex, clean_input(question), clean_input(answer), known, place)
+
+    # --- check ---------------------------------------------------------------------------
+
+    async def guard(
+        self,
+        rows: Sequence[Row],
+        policy: Policy,
+        *,
+        answers: int | None = None,
+        attributor: Callable[[], Attributor] | None = None,
+        recall: dict[str, Knowledge] | None = None,
+        scored: bool = True,
+    ) -> list[GuardedAnswer]:
+        """Check, score and decide n rows, in order.
+
+        Args:
+            rows: The rows.
+            policy: What to do with each.
+            answers: Answers that the rows are for, each of which has the policy's time: the
+                candidates of one ranking share theirs. None where each row is an answer.
+            attributor: Gives what grounds them, in place of the configured one.
+            recall: What the retriever found, by question; asked first, and added to.
+            scored: Whether the further scorers are asked.
+
+        Raises:
+            GuardrailError: A part cannot be used and the policy says ``raise``.
+        """
+        share = 1.0 if answers is None else answers / max(1, len(rows))
+        guarded: list[GuardedAnswer] = []
+        for first in range(0, len(rows), ROWS_PER_PASS):
+            some = rows[first : first + ROWS_PER_PASS]
+            seconds = self._allowed(policy, max(1.0, len(some) * share))
+            guarded += await self._pass(some, policy, seconds, attributor, recall, scored)
+        return guarded
+
+    def _allowed(self, policy: Policy, answers: float) -> float | None:
+        """Seconds for answers that go through together; see ``limits.batch_s``."""
+        alone = policy.deadline_s
+        if alone is None:
+            return None
+        return min(alone * answers, max(alone, self.config.limits.batch_s))
+
+    async def _pass(
+        self,
+        rows: Sequence[Row],
+        policy: Policy,
+        seconds: float | None,
+        attributor: Callable[[], Attributor] | None,
+        recall: dict[str, Knowledge] | None,
+        scored: bool,
+    ) -> list[GuardedAnswer]:
+        begin = time.perf_counter()
+        faults = {place: fault for place, row in enumerate(rows) if (fault := self._fault(row))}
+        sound = [row for place, row in enumerate(rows) if place not in faults]
+        problems: list[Problem] = []
+        checked: list[Checked] = []
+        cards: list[ScoreCard] = []
+        try:
+            async with asyncio.timeout(seconds):
+                sound, told = await self._with_passages(sound, {} if recall is None else recall)
+                problems += told
+                scored = scored and self.parts.scoring
+                ahead = self._read_ahead if scored else None
+                if sound:
+                    checked = await self.workers.run(self._pipeline.run, sound, attributor, ahead)
+                requests = [
+                    ScoringRequest(
+                        one.row.question,
+                        one.answer,
+                        one.knowledge.evidence,
+                        one.knowledge.entities,
+                        one.docs,
+                    )
+                    for one in checked
+                ]
+                scorers = await self.workers.run(lambda: self.parts.scorers) if scored else ()
+                scoring = time.perf_counter()
+                with stage("score"):
+                    cards, told = await score_answers(requests, scorers)
+                problems += told
+                for one in checked:
+                    share = (time.perf_counter() - scoring) * 1000.0 / len(checked)
+                    one.timings_ms["score"] = share
+        except TimeoutError:
+            problem = late(policy, seconds)
+            # Where the verdicts stand already, only the further scorers came too late.
+            problems.append(problem.model_copy(update={"part": "scorers"}) if checked else problem)
+        except UNUSABLE as error:
+            problems.append(problem_of(error, "judge"))
+        if checked and not cards:
+            # A further scorer that is late or fails costs its scores, never the verdict.
+            cards = [sentence_card(one.answer.sentences) for one in checked]
+        spent = (time.perf_counter() - begin) * 1000.0 / len(rows)
+        done = iter(zip(checked, cards, strict=False))
+        results = []
+        for place, row in enumerate(rows):
+            fault = faults.get(place)
+            pair = None if fault else next(done, None)
+            if pair is None:
+                told = [fault] if fault else problems
+                results.append(self.unavailable(row, told, policy, spent))
+            else:
+                results.append(self._decided(*pair, problems, policy, spent))
+        return results
+
+    def _read_ahead(self, batch: Sequence[ScoringRequest]) -> None:
+        read_ahead(self.parts.made_scorers, batch)
+
+    def _fault(self, row: Row) -> Problem | None:
+        limits = self.config.limits
+        if not row.answer.strip() or ("[" in row.answer and not parse(row.answer).clean.strip()):
+            message = "the answer is empty, or nothing but markers; there is nothing to check"
+            return Problem(part="input", message=message)
+        for what, text, most in (
+            ("answer", row.answer, limits.answer_chars),
+            ("question", row.question, limits.question_chars),
+        ):
+            if len(text) > most:
+                message = (
+                    f"the {what} has {len(text)} characters, more than limits.{what}_chars = "
+                    f"{most}; shorten it or raise the limit"
+                )
+                return Problem(part="input", message=message)
+        return None
+
+    async def _with_passages(
+        self, rows: Sequence[Row], recall: dict[str, Knowledge]
+    ) -> tuple[list[Row], list[Problem]]:
+        """Fill in what the retriever finds for rows without evidence of their own."""
+        if self._retriever is None:
+            return list(rows), []
+        asked = dict.fromkeys(row.question for row in rows if row.knowledge is None)
+        new = [question for question in asked if question not in recall]
+        problems = []
+        if new:
+            try:
+                with stage("retrieve"):
+                    found = await retrieve_passages(
+                        self._retriever, new, self.config.limits.evidence, self.workers.run
+                    )
+                recall.update(zip(new, found, strict=True))
+            except KnowledgeGraphError as error:
+                problems = [Problem(part="kg", message=str(error))]
+        return [
+            row
+            if row.knowledge is not None
+            else row._replace(knowledge=recall.get(row.question, Knowledge()))
+            for row in rows
+        ], problems
+
+    def _decided(
+        self,
+        checked: Checked,
+        card: ScoreCard,
+        problems: Sequence[Problem],
+        policy: Policy,
+        spent: float,
+    ) -> GuardedAnswer:
+        told = [*checked.problems, *problems]
+        if any(problem.part in ERRORS_OF_PARTS for problem in told):
+            return self.unavailable(checked.row, told, policy, spent, checked, card)
+        return self._result(
+            checked.row, checked, card, decide(policy, checked.answer, card), told, policy, spent
+        )
+
+    def unavailable(
+        self,
+        row: Row,
+        problems: Sequence[Problem],
+        policy: Policy,
+        spent: float,
+        checked: Checked | None = None,
+        card: ScoreCard | None = None,
+    ) -> GuardedAnswer:
+        """What the policy says for an answer that could not be verified."""
+        reason = "; ".join(problem.message for problem in problems)
+        if policy.unavailable is Unavailable.RAISE:
+            part = next((one.part for one in problems if one.part in ERRORS_OF_PARTS), "judge")
+            raise ERRORS_OF_PARTS[part](reason)
+        if policy.unavailable is Unavailable.REFUSE:
+            refused = AttributedAnswer(text=policy.refusal, marked=policy.refusal)
+            decision = Decision(Action.REFUSE, (reason,), refused)
+        else:
+            bare = AttributedAnswer(text=row.answer, marked=row.answer)
+            answer = checked.answer if checked else bare
+            decision = Decision(Action.UNVERIFIED, (reason,), answer)
+        none = ScoreCard(overall=Score(reason=reason))
+        return self._result(row, checked, card or none, decision, problems, policy, spent)
+
+    def _result(
+        self,
+        row: Row,
+        checked: Checked | None,
+        card: ScoreCard,
+        decision: Decision,
+        problems: Sequence[Problem],
+        policy: Policy,
+        spent: float,
+    ) -> GuardedAnswer:
+        known = checked.knowledge if checked else row.knowledge or Knowledge()
+        told = list(problems)
+        if not row.question.strip():
+            message = "the question is empty; entities were linked in the answer alone"
+            told.append(Problem(part="question", message=message))
+        if checked and not in_english(f"{row.question} {row.answer}"):
+            message = (
+                "the text does not read like English, which is what parser, linker and judge read; "
+                "the verdicts may be wrong"
+            )
+            told.append(Problem(part="language", message=message))
+        if known.left_out:
+            message = (
+                f"{known.left_out} triples and passages were left out, beyond limits.evidence = "
+                f"{self.config.limits.evidence}; raise the limit, or hand in less evidence"
+            )
+            told.append(Problem(part="evidence", message=message))
+        return GuardedAnswer(
+            id=row.id,
+            index=row.place,
+            question=row.question,
+            text=decision.answer.text,
+            marked=decision.answer.marked,
+            action=decision.action,
+            reasons=decision.reasons,
+            sentences=decision.answer.sentences,
+            entities=known.entities,
+            evidence=known.evidence,
+            scorecard=card,
+            original=row.answer,
+            versions={**self.parts.versions(), "policy": policy.name},
+            timings_ms={**(checked.timings_ms if checked else {}), "total": spent},
+            errors=tuple(dict.fromkeys(told)),
+        )
+
+    # --- retrieve ------------------------------------------------------------------------
+
+    @property
+    def reads_answers(self) -> bool:
+        """Whether evidence is found by the names of an answer too; a retriever gets questions."""
+        return self._retriever is None
+
+    async def knowledge(self, question: str) -> Knowledge:
+        """What the graph, or the retriever, has on a question."""
+        with stage("retrieve"):
+            if self._retriever is not None:
+                limit = self.config.limits.evidence
+                found = await retrieve_passages(
+                    self._retriever, [question], limit, self.workers.run
+                )
+                return found[0]
+            return (await self.workers.run(self._pipeline.knowledge, [question]))[0]
+
+
+def problem_of(error: GuardrailError, otherwise: str) -> Problem:
+    """What is told of a part that could not be used; ``otherwise`` where the error names none."""
+    named = (part for part, kind in ERRORS_OF_PARTS.items() if isinstance(error, kind))
+    return Problem(part=next(named, otherwise), message=str(error))
+
+
+def late(policy: Policy, seconds: float | None) -> Problem:
+    """What is told where the time ran out."""
+    return Problem(
+        part="deadline",
+        message=f"the {seconds:g} s of policy {policy.name!r} ran out; raise deadline_s "
+        "or ask for less",
+    )

@@ -1,0 +1,149 @@
+"""Answers from a language model: prompt, n samples, citations held to what was retrieved."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from pydantic import Field, FiniteFloat
+
+from guardrail.markers.grammar import ParsedText, keep, parse
+from guardrail.models.base import Completion, LanguageModel, SampleRequest
+from guardrail.models.constraints import CitationConstraint, constraint_for
+from guardrail.models.prompts import FailedSentence, PromptBudget, answer_prompt, relevant_triples
+from guardrail.text.sentences import split_sentences
+from guardrail.types import Citation, Subgraph, Triple, Value
+
+__all__ = ["GeneratedAnswer", "GenerationSettings", "generate"]
+
+
+class GenerationSettings(Value):
+    """How answers are sampled.
+
+    Attributes:
+        temperature: Of sampling; 0.5 is KaLMA's.
+        top_p: Nucleus of sampling; CONNER samples knowledge with 0.9.
+        max_tokens: Limit of one answer.
+        seed: Makes runs reproducible where the back end supports it.
+        constrained: Hold citations to the retrieved triples; False prompts plainly.
+        anchored: Where a grammar constrains, allow a citation only right after the value it
+            cites; False allows it anywhere.
+        budget: How much knowledge the prompt may hold.
+        timeout_s: Seconds one model call may take.
+    """
+
+    temperature: FiniteFloat = Field(default=0.5, ge=0.0)
+    top_p: FiniteFloat = Field(default=0.95, gt=0.0, le=1.0)
+    max_tokens: int = Field(default=200, ge=1)
+    seed: int | None = None
+    constrained: bool = True
+    anchored: bool = True
+    budget: PromptBudget = PromptBudget()
+    timeout_s: FiniteFloat | None = Field(default=None, gt=0.0)
+
+
+class GeneratedAnswer(Value):
+    """One sampled answer.
+
+    Attributes:
+        text: The clean answer.
+        marked: The answer with markers.
+        shown: The triples that the prompt showed.
+        dropped: Citations taken out because no such triple was shown; always empty for a
+            plain prompt, whose answer is left as it is.
+        constrained: True when decoding itself was held to the triples.
+        truncated: True when the answer ran into the token limit; its last, unfinished
+            sentence is cut off.
+        mean_logprob: Mean natural-log likelihood of its tokens, where the server tells.
+    """
+
+    text: str
+    marked: str
+    shown: tuple[Triple, ...] = ()
+    dropped: tuple[Citation, ...] = ()
+    constrained: bool = False
+    truncated: bool = False
+    mean_logprob: FiniteFloat | None = None
+
+
+async def generate(
+    question: str,
+    subgraphs: Sequence[Subgraph],
+    model: LanguageModel,
+    n: int = 1,
+    *,
+    settings: GenerationSettings | None = None,
+    failed: Sequence[FailedSentence] = (),
+    logprobs: bool = False,
+) -> list[GeneratedAnswer]:
+    """Sample n answers with citations (KaLMA 3.3).
+
+    Args:
+        question: The user's question.
+        subgraphs: The retrieved knowledge, best first.
+        model: Any language model.
+        n: Number of answers.
+        settings: How to sample.
+        failed: Sentences of an earlier answer that did not hold, for regeneration.
+        logprobs: Ask the model for token likelihoods.
+
+    Returns:
+        n answers, in the order they were sampled; equal ones are kept.
+
+    Raises:
+        ModelError: The model could not be reached, refused, or its time ran out.
+    """
+    settings = settings or GenerationSettings()
+    shown = relevant_triples(question, subgraphs, settings.budget)
+    constraint = constraint_for(shown, anchored=settings.anchored)
+    request = SampleRequest(
+        prompt=answer_prompt(question, shown, failed=failed),
+        n=n,
+        temperature=settings.temperature,
+        top_p=settings.top_p,
+        max_tokens=settings.max_tokens,
+        seed=settings.seed,
+        constraint=constraint if settings.constrained else None,
+        logprobs=logprobs,
+        timeout_s=settings.timeout_s,
+    )
+    completions = await model.sample(request)
+    return [_answer(completion, constraint, settings) for completion in completions]
+
+
+def _answer(
+    completion: Completion, constraint: CitationConstraint, settings: GenerationSettings
+) -> GeneratedAnswer:
+    truncated = completion.finish_reason in ("length", "max_tokens")
+    text = _OPEN_MARKER.sub("", completion.text) if truncated else completion.text
+    marked = _tidied(parse(text, constraint.known), truncated=truncated).marked
+    dropped: tuple[Citation, ...] = ()
+    if settings.constrained:
+        enforced = constraint.enforce(marked)
+        marked, dropped = enforced.marked, enforced.dropped
+    likelihoods = completion.logprobs
+    return GeneratedAnswer(
+        text=parse(marked, constraint.known).clean,
+        marked=marked,
+        shown=constraint.triples,
+        dropped=dropped,
+        constrained=completion.constrained,
+        truncated=truncated,
+        mean_logprob=sum(likelihoods) / len(likelihoods) if likelihoods else None,
+    )
+
+
+_OPEN_MARKER = re.compile(r"\s*\[[^\[\]\n]*$")
+_SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*$")
+
+
+def _tidied(parsed: ParsedText, *, truncated: bool) -> ParsedText:
+    """Drop what small models add: sentences said before word for word, an unfinished last one."""
+    sentences = split_sentences(parsed.clean)
+    if truncated and len(sentences) > 1 and not _SENTENCE_END.search(sentences[-1].text):
+        sentences = sentences[:-1]
+    firsts = {" ".join(s.text.casefold().split()): s for s in reversed(sentences)}
+    kept = sorted((s.start, s.end) for s in firsts.values())
+    if len(kept) == len(sentences) and not truncated:
+        return parsed
+    return keep(parsed, kept)

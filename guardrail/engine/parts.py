@@ -1,0 +1,241 @@
+"""The parts a guardrail is made of: each is made when first needed, once, whatever thread asks."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from guardrail.config import GuardrailConfig
+
+if TYPE_CHECKING:
+    from guardrail.attribution import Attributor
+    from guardrail.engine.scoring import Scorer
+    from guardrail.models.base import LanguageModel
+    from guardrail.support import Thresholds
+    from judges.base import AttributionJudge, NLIJudge
+    from kg.base import KnowledgeGraph
+    from kg.linking import EntityLinker
+
+__all__ = ["Parts"]
+
+T = TypeVar("T")
+
+
+class Parts:
+    """The parts of one guardrail; those handed in are used, the others made from the config.
+
+    Args:
+        config: What to make.
+        given: Parts by name: ``graph``, ``linker``, ``nli``, ``attribution``, ``model``.
+        scorers: Scorers beside those named in the config.
+    """
+
+    def __init__(
+        self, config: GuardrailConfig, given: dict[str, Any], scorers: Sequence[Scorer]
+    ) -> None:
+        self._config = config
+        self._given_parts = {name: part for name, part in given.items() if part is not None}
+        # A model is handed in by name, as a LangChain model or ready; it is opened when asked for.
+        self._made = {name: part for name, part in self._given_parts.items() if name != "model"}
+        self._extra_scorers = tuple(scorers)
+        self._lock = threading.RLock()
+
+    def _part(self, name: str, make: Callable[[], T]) -> T:
+        with self._lock:
+            if name not in self._made:
+                self._made[name] = make()
+            part: T = self._made[name]
+            return part
+
+    @property
+    def graph(self) -> KnowledgeGraph | None:
+        """The knowledge graph; None where the config says ``none``.
+
+        Raises:
+            KnowledgeGraphError: It cannot be opened.
+        """
+        settings = self._config.graph
+        if settings.location == "none" and "graph" not in self._made:
+            return None
+
+        def make() -> KnowledgeGraph:
+            from kg import open_graph
+
+            return open_graph(settings.location, profile=settings.profile)
+
+        return self._part("graph", make)
+
+    @property
+    def linker(self) -> EntityLinker | None:
+        """Links texts to the graph."""
+        graph = self.graph
+        if graph is None:
+            return None
+
+        def make() -> EntityLinker:
+            from kg import EntityLinker
+
+            settings = self._config.graph
+            return EntityLinker(graph, relations=settings.relations, limit=settings.limit)
+
+        return self._part("linker", make)
+
+    @property
+    def nli(self) -> NLIJudge | None:
+        """Judges entailment; None where the config says ``none``."""
+        judge = self._nli_judge()
+        size = self._config.judge_cache
+        if judge is None or not size:
+            return judge
+
+        def share() -> NLIJudge:
+            from judges.service import JudgeService
+
+            return JudgeService(judge, cache_size=size)
+
+        return self._part("shared nli", share)
+
+    def _nli_judge(self) -> NLIJudge | None:
+        name = self._config.judge
+        if name == "none" and "nli" not in self._made:
+            return None
+
+        def make() -> NLIJudge:
+            from judges.registry import create_nli
+
+            return create_nli(name)
+
+        return self._part("nli", make)
+
+    @property
+    def attribution(self) -> AttributionJudge | None:
+        """Judges the four categories; the NLI judge itself where it can do both."""
+        judge = self._attribution_judge()
+        size = self._config.judge_cache
+        if judge is None or not size:
+            return judge
+
+        def share() -> AttributionJudge:
+            from judges.service import AttributionService
+
+            return AttributionService(judge, cache_size=size)
+
+        return self._part("shared attribution", share)
+
+    def _attribution_judge(self) -> AttributionJudge | None:
+        name = self._config.attribution_judge or self._config.judge
+        if name == "none" and "attribution" not in self._made:
+            return None
+
+        def make() -> AttributionJudge:
+            from judges.base import AttributionJudge
+            from judges.registry import create_attribution
+
+            nli = self._nli_judge()
+            if self._config.attribution_judge is None and isinstance(nli, AttributionJudge):
+                return nli
+            return create_attribution(name)
+
+        return self._part("attribution", make)
+
+    @property
+    def attributor(self) -> Attributor:
+        """Grounds answers."""
+
+        def make() -> Attributor:
+            return self._attributor(self.nli, self.attribution)
+
+        return self._part("attributor", make)
+
+    def remembering_attributor(self) -> Attributor:
+        """One that asks the judges nothing twice, for one answer that is looked at often."""
+        from guardrail.engine.memory import RememberedAttribution, RememberedNLI
+
+        nli, attribution = self.nli, self.attribution
+        return self._attributor(
+            nli and RememberedNLI(nli), attribution and RememberedAttribution(attribution)
+        )
+
+    def _attributor(self, nli: NLIJudge | None, attribution: AttributionJudge | None) -> Attributor:
+        from guardrail.attribution import Attributor
+
+        verbatim = self._config.citations == "verbatim"
+        return Attributor(nli, attribution, self._thresholds(), verbatim=verbatim)
+
+    def _thresholds(self) -> Thresholds:
+        from guardrail.support import Thresholds
+
+        changed = self._config.attribution.model_dump(exclude_none=True)
+        return Thresholds()._replace(**changed)
+
+    @property
+    def model(self) -> LanguageModel:
+        """The language model that answers.
+
+        Raises:
+            ModelError, ConfigError, MissingExtraError: It cannot be had.
+        """
+        handed_in = self._given_parts.get("model")
+
+        def make() -> LanguageModel:
+            import os
+
+            from guardrail.models import default_model, open_model
+
+            settings = self._config.model
+            if handed_in is not None:
+                return open_model(handed_in)
+            if settings.name is None and settings.base_url is None:
+                return default_model()
+            return open_model(
+                settings.name or "openai:default",
+                base_url=settings.base_url,
+                api_key=os.environ.get(settings.api_key_env),
+            )
+
+        return self._part("model", make)
+
+    @property
+    def scorers(self) -> tuple[Scorer, ...]:
+        """All scorers, those named in the config first."""
+
+        def make() -> tuple[Scorer, ...]:
+            from guardrail.engine.scoring import create_scorer
+
+            named = tuple(
+                create_scorer(name, config=self._config, graph=self.graph, nli=self.nli, parts=self)
+                for name in self._config.scorers
+            )
+            return named + self._extra_scorers
+
+        return self._part("scorers", make)
+
+    @property
+    def scoring(self) -> bool:
+        """Whether there are further scorers, made or not."""
+        return bool(self._config.scorers or self._extra_scorers)
+
+    @property
+    def made_scorers(self) -> tuple[Scorer, ...]:
+        """The scorers, once they have been made; before that none."""
+        made: tuple[Scorer, ...] = self._made.get("scorers", ())
+        return made
+
+    def versions(self) -> dict[str, str]:
+        """Names of the parts in use so far, for the score log."""
+        names = {}
+        for name in ("graph", "nli", "attribution", "model"):
+            part = self._made.get(name)
+            if part is not None:
+                names["judge" if name == "nli" else name] = str(part.name)
+        return names
+
+    def close(self) -> None:
+        """Release the parts that were made here; those handed in stay their owner's."""
+        with self._lock:
+            # Last made, first closed: services before the judges they share.
+            for name in [name for name in reversed(self._made) if name not in self._given_parts]:
+                close = getattr(self._made.pop(name), "close", None)
+                if callable(close):
+                    close()

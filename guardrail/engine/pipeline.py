@@ -1,0 +1,247 @@
+"""The pass of a batch through the parts: parse, retrieve, attribute.
+
+``Pipeline.run`` is synchronous; the engine runs it in a worker thread.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from guardrail.config import GuardrailConfig
+from guardrail.engine.parts import Parts
+from guardrail.engine.scoring import ScoringRequest
+from guardrail.errors import KnowledgeGraphError
+from guardrail.evidence.places import with_wider
+from guardrail.evidence.retrieval import GraphRetriever, Knowledge
+from guardrail.log.tracing import stage
+from guardrail.markers.grammar import ParsedText
+from guardrail.markers.grammar import parse as parse_markers
+from guardrail.types import AttributedAnswer, Problem, Triple
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
+
+    from guardrail.attribution import Attributor
+
+__all__ = ["Checked", "Pipeline", "Row", "clean_input"]
+
+UNWANTED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+"""Control characters and lone surrogates: no text, and no JSON either."""
+
+
+PROBES = 3
+"""Rows that fail alone, none having come through, before a part is taken to be down: enough to
+tell a bad row from a dead part, few enough not to keep callers of a dead one waiting."""
+
+UNPLACED = (
+    "which places lie in which is not known, so that a wider place than the graph's may be called "
+    "unsupported or contradicted"
+)
+
+
+class Row(NamedTuple):
+    """One answer to check.
+
+    Attributes:
+        id: Echoed in the result.
+        question: Without control characters.
+        answer: The same, with or without markers.
+        knowledge: Evidence that is known already; None to retrieve it.
+        place: Place among the candidates it is ranked with; 0 for an answer alone.
+    """
+
+    id: str
+    question: str
+    answer: str
+    knowledge: Knowledge | None = None
+    place: int = 0
+
+
+class Checked(NamedTuple):
+    """One answer after its pass; ``docs`` are its texts that were parsed, by text."""
+
+    row: Row
+    knowledge: Knowledge
+    answer: AttributedAnswer
+    problems: tuple[Problem, ...]
+    timings_ms: dict[str, float]
+    docs: Mapping[str, Doc]
+
+
+def clean_input(text: str) -> str:
+    """Remove what is no text, and unify line ends."""
+    return UNWANTED.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+class Pipeline:
+    """Takes batches of rows to attributed answers.
+
+    Args:
+        config: Bounds and how much of the graph is read.
+        parts: The parts.
+    """
+
+    def __init__(self, config: GuardrailConfig, parts: Parts) -> None:
+        self._config = config
+        self._parts = parts
+
+    def knowledge(self, questions: Sequence[str]) -> list[Knowledge]:
+        """Retrieve for n questions alone, before there is an answer.
+
+        Raises:
+            KnowledgeGraphError: The graph cannot answer.
+        """
+        retriever = self._retriever()
+        if retriever is None:
+            return [Knowledge() for _ in questions]
+        return retriever.retrieve([(question, "") for question in questions])
+
+    def run(
+        self,
+        rows: Sequence[Row],
+        attributor: Callable[[], Attributor] | None = None,
+        ahead: Callable[[Sequence[ScoringRequest]], None] | None = None,
+    ) -> list[Checked]:
+        """Check n rows in one pass; a part that fails is told in the rows' problems.
+
+        After a failure every row is checked alone, so that only the rows that cause it go
+        without that part. Where the first few fail alone too, the part is down for all.
+
+        Args:
+            rows: The rows.
+            attributor: Gives what grounds them; None for the one of the parts.
+            ahead: Told the answers before any work is done, and again with what was retrieved for
+                them. Questions are then parsed in any case: scorers read them.
+        """
+        chosen = attributor() if attributor else self._parts.attributor
+        checked = self._pass(rows, chosen, ahead)
+        if len(rows) < 2 or not any(one.problems for one in checked):
+            return checked
+        alone: list[Checked] = []
+        for row in rows:
+            alone += self._pass([row], chosen, ahead)
+            if len(alone) == PROBES and all(one.problems for one in alone):
+                return checked
+        return alone
+
+    def _pass(
+        self,
+        rows: Sequence[Row],
+        attributor: Attributor,
+        ahead: Callable[[Sequence[ScoringRequest]], None] | None,
+    ) -> list[Checked]:
+        from guardrail.attribution import AttributionRequest
+        from guardrail.phrases import parse
+
+        clock = _Clock(len(rows))
+        with stage("parse"):
+            answers = [_parse(row) for row in rows]
+            pairs = [(row.question, one.clean) for row, one in zip(rows, answers, strict=True)]
+            if ahead is not None:
+                ahead([_unchecked(pair, Knowledge()) for pair in pairs])
+            texts = dict.fromkeys(clean for _, clean in pairs)
+            texts |= dict.fromkeys(row.question for row in rows if ahead or row.knowledge is None)
+            docs = dict(zip(texts, parse(list(texts)), strict=True))
+        clock.lap("parse")
+        problems: list[Problem] = []
+        unplaced: list[Problem] = []
+        try:
+            with stage("retrieve"):
+                knowledge = self._retrieve(rows, answers, docs)
+        except KnowledgeGraphError as error:
+            problems.append(Problem(part="kg", message=str(error)))
+            knowledge = [row.knowledge or Knowledge() for row in rows]
+        try:
+            knowledge = self._locate(answers, knowledge)
+        except KnowledgeGraphError as error:
+            unplaced = [Problem(part="places", message=f"{error}; {UNPLACED}")]
+        if ahead is not None:
+            ahead([_unchecked(*each) for each in zip(pairs, knowledge, strict=True)])
+        clock.lap("retrieve")
+        with stage("attribute"):
+            attributed, failed = attributor.attribute(
+                [
+                    AttributionRequest(
+                        row.question,
+                        answer,
+                        known.evidence,
+                        known.asked,
+                        docs[answer.clean],
+                        known.other_names,
+                        known.wider,
+                    )
+                    for row, answer, known in zip(rows, answers, knowledge, strict=True)
+                ]
+            )
+        clock.lap("attribute")
+        return [
+            Checked(
+                row,
+                known,
+                answer,
+                (
+                    *(problems if row.knowledge is None else ()),
+                    *(unplaced if known.entities else ()),
+                    *failed,
+                ),
+                clock.shares(),
+                {text: docs[text] for text in pair if text in docs},
+            )
+            for row, known, answer, pair in zip(rows, knowledge, attributed, pairs, strict=True)
+        ]
+
+    def _retrieve(
+        self, rows: Sequence[Row], answers: Sequence[ParsedText], docs: dict[str, Any]
+    ) -> list[Knowledge]:
+        places = [place for place, row in enumerate(rows) if row.knowledge is None]
+        found = [row.knowledge or Knowledge() for row in rows]
+        retriever = self._retriever() if places else None
+        if retriever is not None:
+            pairs = [(rows[place].question, answers[place].clean) for place in places]
+            for place, known in zip(places, retriever.retrieve(pairs, docs), strict=True):
+                found[place] = known
+        return found
+
+    def _locate(self, answers: Sequence[ParsedText], knowledge: list[Knowledge]) -> list[Knowledge]:
+        """Ask the graph which wider places hold those of its facts that answers may tell."""
+        graph = self._parts.graph if any(known.entities for known in knowledge) else None
+        if graph is None:
+            return knowledge
+        return with_wider(graph, [one.clean for one in answers], knowledge)
+
+    def _retriever(self) -> GraphRetriever | None:
+        graph, linker = self._parts.graph, self._parts.linker
+        if graph is None or linker is None:
+            return None
+        return GraphRetriever(graph, linker, self._config.graph, self._config.limits.evidence)
+
+
+def _unchecked(pair: tuple[str, str], known: Knowledge) -> ScoringRequest:
+    question, clean = pair
+    answer = AttributedAnswer(text=clean, marked=clean)
+    return ScoringRequest(question, answer, known.evidence, known.entities)
+
+
+def _parse(row: Row) -> ParsedText:
+    known = row.knowledge.evidence if row.knowledge else ()
+    return parse_markers(row.answer, [item for item in known if isinstance(item, Triple)])
+
+
+class _Clock:
+    """Wall time by stage, shared evenly by the rows of a batch."""
+
+    def __init__(self, rows: int) -> None:
+        self._rows = rows
+        self._last = time.perf_counter()
+        self._laps: dict[str, float] = {}
+
+    def lap(self, stage: str) -> None:
+        now = time.perf_counter()
+        self._laps[stage] = (now - self._last) * 1000.0
+        self._last = now
+
+    def shares(self) -> dict[str, float]:
+        return {stage: spent / self._rows for stage, spent in self._laps.items()}

@@ -1,0 +1,86 @@
+"""Recording: every finished answer goes to the score log, which never fails an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from guardrail.config import LogConfig
+from guardrail.engine.workers import Workers
+from guardrail.errors import GuardrailError
+from guardrail.log.tracing import log_failed, record_answer, stage
+from guardrail.types import GuardedAnswer, Problem
+
+if TYPE_CHECKING:
+    from guardrail.log.records import ScoreLog
+
+__all__ = ["Recorder"]
+
+
+class Recorder:
+    """Writes answers to a score log that is opened when it is first needed.
+
+    Args:
+        settings: Which log to open; None for none.
+        log: A log handed in, in place of that; it stays its owner's.
+        workers: Threads to write in.
+    """
+
+    def __init__(self, settings: LogConfig | None, log: ScoreLog | None, workers: Workers) -> None:
+        self._settings = settings
+        self._log = log
+        self._owns_log = log is None
+        self._workers = workers
+
+    def open(self) -> ScoreLog | None:
+        """The log; None where there is none.
+
+        Raises:
+            RecordError: It cannot be opened.
+        """
+        if self._log is None and self._settings is not None:
+            from guardrail.log.records import open_log
+
+            self._log = open_log(
+                self._settings.path,
+                sample=self._settings.sample,
+                retention=self._settings.retention,
+                whole=self._settings.whole,
+            )
+        return self._log
+
+    async def record(self, answers: Sequence[GuardedAnswer]) -> list[GuardedAnswer]:
+        """Write n answers; what could not be written is told in their errors."""
+        finished = list(answers)
+        if self._log is not None or self._settings is not None:
+            with stage("record"):
+                try:
+                    finished = await self._workers.run(self._write_all, answers)
+                except GuardrailError as error:
+                    finished = [_unrecorded(one, error) for one in answers]
+        for answer in finished:
+            record_answer(answer)
+        return finished
+
+    def close(self) -> None:
+        """Release the log where it was opened here."""
+        if self._owns_log and self._log is not None:
+            self._log.close()
+
+    def _write_all(self, answers: Sequence[GuardedAnswer]) -> list[GuardedAnswer]:
+        return [self._write(one) for one in answers]
+
+    def _write(self, answer: GuardedAnswer) -> GuardedAnswer:
+        try:
+            log = self.open()
+            if log is not None:
+                log.write(answer)
+        except Exception as error:  # the log may be foreign code; an answer is worth more
+            return _unrecorded(answer, error)
+        return answer
+
+
+def _unrecorded(answer: GuardedAnswer, error: Exception) -> GuardedAnswer:
+    log_failed(type(error).__name__)
+    problem = Problem(part="records", message=f"not recorded: {error}")
+    return answer.model_copy(update={"errors": (*answer.errors, problem)})

@@ -1,0 +1,243 @@
+"""Score cards: what an answer's sentences say in numbers, joined by further scorers by name."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+
+from guardrail.errors import ConfigError, GuardrailError
+from guardrail.types import (
+    AttributedAnswer,
+    Category,
+    Evidence,
+    LinkedEntity,
+    Problem,
+    Score,
+    ScoreCard,
+    Sentence,
+    SpanKind,
+)
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
+
+__all__ = [
+    "CLAIM_SCORES",
+    "AheadScorer",
+    "Scorer",
+    "ScoringRequest",
+    "create_scorer",
+    "read_ahead",
+    "score_answers",
+    "sentence_card",
+    "sentence_scores",
+]
+
+SCORERS = {
+    "sck": "guardrail.engine.scorers:sck_scorer",
+    "conner": "guardrail.engine.scorers:conner_scorer",
+}
+"""Scorers by name, loaded when first named: ``module:factory``."""
+
+PARTIAL_CREDIT = 0.75
+"""A sentence that lacks support in part earns at most this share of a supported one."""
+
+CLAIM_SCORES = (
+    "overall",
+    "supported_share",
+    "na_share",
+    "contradicted_share",
+    "entailment",
+    "grounded",
+)
+"""Scores of the attribution that an answer without a claim lacks."""
+
+NO_CLAIM = "the answer makes no claim that could be checked"
+
+
+class ScoringRequest(NamedTuple):
+    """What a scorer reads of one answer.
+
+    Attributes:
+        question: The question.
+        answer: The answer with its verdicts.
+        evidence: What it was judged against.
+        entities: What was linked in question and answer.
+        docs: Question and answer, by text, as far as they are parsed.
+    """
+
+    question: str
+    answer: AttributedAnswer
+    evidence: tuple[Evidence, ...]
+    entities: tuple[LinkedEntity, ...]
+    docs: Mapping[str, Doc] = MappingProxyType({})
+
+
+@runtime_checkable
+class Scorer(Protocol):
+    """Adds scores of its own to the card, by names that start with its name."""
+
+    @property
+    def name(self) -> str:
+        """Prefix of its scores, such as ``sck``."""
+        ...
+
+    def score(
+        self, batch: Sequence[ScoringRequest]
+    ) -> Sequence[Mapping[str, Score]] | Awaitable[Sequence[Mapping[str, Score]]]:
+        """Score n answers, in order; may be a coroutine.
+
+        Raises:
+            GuardrailError: The scorer cannot be used; the answers go on without its scores.
+        """
+        ...
+
+
+@runtime_checkable
+class AheadScorer(Scorer, Protocol):
+    """A scorer that can begin while the answers are still being checked."""
+
+    def warm_up(self) -> None:
+        """Load what the first answer would load.
+
+        Raises:
+            GuardrailError: It cannot be loaded.
+        """
+        ...
+
+    def read_ahead(self, batch: Sequence[ScoringRequest]) -> None:
+        """Begin with n answers, on a thread of its own; returns at once.
+
+        Called before they are parsed, with question and clean text alone, and again when their
+        evidence and entities are known. What fails here fails again, and is told, in ``score``.
+        """
+        ...
+
+
+def create_scorer(name: str, **parts: Any) -> Scorer:
+    """Make a scorer by its registered name or as ``module:factory``.
+
+    Args:
+        name: ``sck``, ``conner``, or an import path.
+        parts: What the factory may ask for by keyword: ``graph``, ``nli``, ``attribution``.
+
+    Raises:
+        ConfigError: There is no such scorer; the message names the nearest.
+    """
+    target = SCORERS.get(name, name)
+    module, _, attribute = target.partition(":")
+    if not attribute:
+        near = get_close_matches(name, SCORERS, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(SCORERS)}"
+        raise ConfigError(f"there is no scorer {name!r}; {hint}")
+    try:
+        factory = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(f"the scorer {name!r} cannot be loaded: {error}") from error
+    wanted = inspect.signature(factory).parameters
+    scorer: Scorer = factory(**{key: part for key, part in parts.items() if key in wanted})
+    return scorer
+
+
+def read_ahead(scorers: Sequence[Scorer], batch: Sequence[ScoringRequest]) -> None:
+    """Let scorers that can begin with n answers that are not checked yet."""
+    for scorer in scorers:
+        if isinstance(scorer, AheadScorer):
+            scorer.read_ahead(batch)
+
+
+async def score_answers(
+    batch: Sequence[ScoringRequest], scorers: Sequence[Scorer]
+) -> tuple[list[ScoreCard], list[Problem]]:
+    """Score n answers; a scorer that fails is told and left out.
+
+    Returns:
+        n score cards in order, and what went wrong.
+    """
+    rows = [dict(sentence_scores(request.answer.sentences)) for request in batch]
+    problems: list[Problem] = []
+    for scorer in scorers:
+        try:
+            found = await _run(scorer, batch)
+        except GuardrailError as error:
+            problems.append(Problem(part=f"scorer {scorer.name}", message=str(error)))
+            continue
+        for row, scores in zip(rows, found, strict=True):
+            row.update(scores)
+    return [ScoreCard(overall=row.pop("overall"), scores=row) for row in rows], problems
+
+
+async def _run(scorer: Scorer, batch: Sequence[ScoringRequest]) -> Sequence[Mapping[str, Score]]:
+    score: Callable[..., Any] = scorer.score
+    if inspect.iscoroutinefunction(score):
+        result = score(batch)
+    else:
+        result = await asyncio.to_thread(score, batch)
+    if inspect.isawaitable(result):
+        result = await result
+    scores: Sequence[Mapping[str, Score]] = result
+    return scores
+
+
+def sentence_scores(sentences: Sequence[Sentence]) -> dict[str, Score]:
+    """The scores that follow from the sentences alone.
+
+    ``overall`` is the mean over claims of 1 for a supportive sentence, the supported share of
+    its phrases (at most 0.75) for a partly supported one, and 0 otherwise, less the share of
+    contradicted claims. ``supported_share``, ``na_share`` and ``contradicted_share`` are shares
+    of the claims; ``citations`` counts different citations; ``grounded`` is their number times
+    ``overall``, so that of two answers the one with more supported facts is better, unless more
+    of it lacks support.
+    """
+    claims = [sentence for sentence in sentences if sentence.category is not None]
+    cited = {citation for sentence in sentences for citation in sentence.citations}
+    count = Score(value=float(len(cited)))
+    if not claims:
+        none = Score(reason=NO_CLAIM)
+        return dict.fromkeys(CLAIM_SCORES, none) | {"citations": count}
+    total = len(claims)
+    supported = [one for one in claims if one.category is Category.SUPPORTIVE]
+    against = [one for one in claims if one.category is Category.CONTRADICTORY]
+    lacking = [one for one in claims if one.na]
+    mean = sum(map(_credit, claims)) / total
+    judged = [one.judgement.scores.get(Category.SUPPORTIVE, 0.0) for one in claims if one.judgement]
+    overall = max(0.0, mean - len(against) / total)
+    evidence = (
+        f"{len(supported)} of {total} claims supported",
+        f"{len(lacking)} lack support, {len(against)} contradicted",
+    )
+    return {
+        "overall": Score(value=overall, evidence=evidence),
+        "grounded": Score(
+            value=overall * len(cited), evidence=(f"facts cited: {len(cited)}", *evidence)
+        ),
+        "supported_share": Score(value=len(supported) / total),
+        "na_share": Score(value=len(lacking) / total, evidence=tuple(one.text for one in lacking)),
+        "contradicted_share": Score(
+            value=len(against) / total, evidence=tuple(one.text for one in against)
+        ),
+        "entailment": Score(value=sum(judged) / len(judged))
+        if judged
+        else Score(reason="no attribution judge was asked"),
+        "citations": count,
+    }
+
+
+def sentence_card(sentences: Sequence[Sentence]) -> ScoreCard:
+    """The score card that follows from the sentences alone."""
+    scores = sentence_scores(sentences)
+    return ScoreCard(overall=scores.pop("overall"), scores=scores)
+
+
+def _credit(sentence: Sentence) -> float:
+    if sentence.category is Category.SUPPORTIVE:
+        return 1.0
+    if sentence.category is not Category.PARTIALLY_SUPPORTIVE:
+        return 0.0
+    held = sum(span.kind is SpanKind.SUPPORTED for span in sentence.spans)
+    return PARTIAL_CREDIT * held / max(1, len(sentence.spans))

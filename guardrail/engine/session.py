@@ -1,0 +1,195 @@
+"""An answer that is judged while it grows, sentence by sentence, in linear time.
+
+Each sentence is judged once it is complete, beside what stands shortly before it, so that the
+work for one sentence does not grow with the answer; the judges are asked nothing twice. The
+verdict on the whole is that of one ``check``.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from guardrail.engine.loop import run_sync
+from guardrail.engine.pipeline import clean_input
+from guardrail.evidence.retrieval import Knowledge, given
+from guardrail.log.tracing import stage
+from guardrail.markers.brackets import open_bracket
+from guardrail.markers.grammar import parse
+from guardrail.markers.rendering import marked_text, shifted
+from guardrail.policy import ANNOTATE, Policy
+from guardrail.text.sentences import split_sentences
+from guardrail.types import Action, Evidence, GuardedAnswer, Sentence, Triple
+
+if TYPE_CHECKING:
+    from guardrail.attribution import Attributor
+    from guardrail.engine.flow import Engine
+
+__all__ = ["CheckSession"]
+
+CONTEXT_CHARS = 2_000
+"""Text before a sentence that it is judged beside: names and pronouns rarely reach back further,
+and it bounds the work for one sentence. One step of the stream is kept whole at least."""
+
+
+class CheckSession:
+    """Judges one answer while it grows; made by ``Guardrail.session``.
+
+    ``add`` and ``rest`` remove nothing: each gives the verdict on a new stretch of the answer,
+    whose text continues that of the stretches before. ``finish`` gives the verdict on the whole,
+    as the policy leaves it. A session is for one caller at a time.
+
+    Args:
+        engine: Does the work.
+        question: What the answer answers.
+        evidence: Replaces the graph; None to use the graph.
+        policy: Decides on the whole; its deadline and ``unavailable`` hold for each step.
+        id: Echoed in the results; made when None.
+
+    Example:
+        >>> session = guard.session(question="Who was Ada Lovelace?")    # doctest: +SKIP
+        >>> for piece in stream:                                         # doctest: +SKIP
+        ...     judged = session.add(piece)
+        >>> rest, answer = session.rest(), session.finish()              # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        question: str,
+        evidence: Sequence[Evidence] | None,
+        policy: Policy,
+        id: str | None,
+    ) -> None:
+        self._engine = engine
+        self._question = question
+        limit = engine.config.limits.evidence
+        self._knowledge = None if evidence is None else given(evidence, limit)
+        self._policy = policy
+        self._look = ANNOTATE.model_copy(
+            update={"unavailable": policy.unavailable, "deadline_s": policy.deadline_s}
+        )
+        self._id = id or uuid4().hex
+        self._raw = ""
+        self._cuts = [0]
+        self._seen = 0
+        self._recall: dict[str, Knowledge] = {}
+        self._attributor: Attributor | None = None
+
+    def add(self, text: str) -> GuardedAnswer | None:
+        """Take a piece of the answer; see ``aadd``."""
+        return run_sync(self.aadd(text))
+
+    async def aadd(self, text: str) -> GuardedAnswer | None:
+        """Take a piece of the answer, of any size.
+
+        Returns:
+            The verdict on the sentences that it completes, None where it completes none. A
+            sentence is complete when another has begun behind it. ``text`` is the new stretch
+            with the gap before it, and the offsets of ``sentences`` index it. With the action
+            ``unverified`` it is the text as it came; after ``refuse``, the stretch is judged
+            again with the next one.
+
+        Raises:
+            GuardrailError: A part cannot be used and the policy says ``raise``.
+        """
+        self._raw += text
+        end = _complete(self._raw, self._cuts[-1])
+        if end <= self._seen:
+            return None
+        self._seen = end
+        return await self._judged(end)
+
+    def rest(self) -> GuardedAnswer | None:
+        """Judge what is left at the end of the answer; see ``arest``."""
+        return run_sync(self.arest())
+
+    async def arest(self) -> GuardedAnswer | None:
+        """Judge what is left at the end of the answer; None where nothing is.
+
+        Raises:
+            GuardrailError: A part cannot be used and the policy says ``raise``.
+        """
+        if not self._raw[self._cuts[-1] :].strip():
+            return None
+        return await self._judged(len(self._raw))
+
+    def finish(self) -> GuardedAnswer:
+        """The verdict on the whole answer; see ``afinish``."""
+        return run_sync(self.afinish())
+
+    async def afinish(self) -> GuardedAnswer:
+        """The verdict on the whole answer, recorded: that of ``check`` on all of its text.
+
+        Raises:
+            GuardrailError: A part cannot be used and the policy says ``raise``.
+        """
+        with stage("check", rows=1):
+            answer = await self._checked(self._raw, self._policy, scored=True)
+            return (await self._engine.recorder.record([answer]))[0]
+
+    async def _judged(self, end: int) -> GuardedAnswer:
+        """Judge the raw text up to ``end`` and cut the verdict to what is new in it."""
+        last = self._cuts[-1]
+        begin = self._cuts[bisect_left(self._cuts, last - CONTEXT_CHARS)]
+        if begin == last and len(self._cuts) > 1:
+            begin = self._cuts[-2]
+        with stage("check", rows=1):
+            answer = await self._checked(self._raw[begin:end], self._look, scored=False)
+        if answer.action is Action.REFUSE:
+            return answer
+        self._cuts.append(end)
+        if answer.action is Action.UNVERIFIED:
+            raw = self._raw[last:end]
+            return answer.model_copy(
+                update={"text": raw, "marked": raw, "sentences": (), "original": raw}
+            )
+        start = len(self._clean(self._raw[begin:last]))
+        text = answer.text[start:]
+        new: tuple[Sentence, ...] = tuple(
+            shifted(sentence, start) for sentence in answer.sentences if sentence.end > start
+        )
+        return answer.model_copy(
+            update={
+                "text": text,
+                "marked": marked_text(text, new),
+                "sentences": new,
+                "original": self._raw[last:end],
+            }
+        )
+
+    async def _checked(self, raw: str, policy: Policy, *, scored: bool) -> GuardedAnswer:
+        row = self._engine.row(self._id, self._question, raw, None)
+        [answer] = await self._engine.guard(
+            [row._replace(knowledge=self._knowledge)],
+            policy,
+            attributor=self._remembering,
+            recall=self._recall,
+            scored=scored,
+        )
+        return answer
+
+    def _remembering(self) -> Attributor:
+        if self._attributor is None:
+            self._attributor = self._engine.parts.remembering_attributor()
+        return self._attributor
+
+    def _clean(self, raw: str) -> str:
+        found = self._knowledge or self._recall.get(clean_input(self._question), Knowledge())
+        known = [one for one in found.evidence if isinstance(one, Triple)]
+        return parse(clean_input(raw), known).clean
+
+
+def _complete(raw: str, start: int) -> int:
+    """Where the last complete sentence of a growing text ends, at or after ``start``.
+
+    A bracket that is still open may become a marker, which belongs to the sentence before it, so
+    nothing from there on counts.
+    """
+    tail = raw[start:]
+    opened = open_bracket(tail)
+    stretches = split_sentences(tail if opened is None else tail[:opened])
+    return start + stretches[-2].end if len(stretches) > 1 else start

@@ -1,0 +1,1 @@
+"""Evidence: what is retrieved, and which of it a sentence needs."""

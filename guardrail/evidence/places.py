@@ -1,0 +1,103 @@
+"""Places within places: which ones the graph is asked about, so that prose may name a wider one.
+
+A graph names one birthplace, *Somers Town*; whoever writes *born in London* tells the truth too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+
+from guardrail.evidence.retrieval import Knowledge
+from guardrail.log.tracing import stage
+from guardrail.text.sentences import split_sentences
+from guardrail.text.values import fold, tokenise, word_set
+from guardrail.types import Entity, Triple
+from guardrail.vocabulary import cues, is_place, property_words
+from kg.base import KnowledgeGraph, PlaceIndex
+
+__all__ = ["tells_place", "with_wider"]
+
+MAX_PLACES = 20
+"""Most places of one answer that the graph is asked about, those of its first entities first."""
+
+JOINTS = (", ", " in ", " of ", " (")
+"""What stands between a place and a wider one that is told behind it."""
+
+SEATS = word_set("headquarter headquarters hometown")
+PLACED = frozenset(
+    {
+        "born in", "died in", "buried in", "lived in", "lives in", "based in", "located in",
+        "located in the administrative territorial entity",
+    }
+)  # fmt: skip
+
+
+def tells_place(label: str) -> bool:
+    """Whether a property tells where something is or happened, and so in any wider place as well.
+
+    What lies beside a river or on a range of hills lies in no one country of those.
+    """
+    words = property_words(label)
+    return is_place(label) or words in PLACED or not SEATS.isdisjoint(words.split())
+
+
+def with_wider(
+    graph: KnowledgeGraph, answers: Sequence[str], knowledge: Sequence[Knowledge]
+) -> list[Knowledge]:
+    """Add the wider places of n answers' places to what they are judged against, in one call.
+
+    Args:
+        graph: The graph that the knowledge was read from; one that is no ``PlaceIndex`` is not
+            asked.
+        answers: The clean answers, which may be empty.
+        knowledge: What each is judged against.
+
+    Raises:
+        KnowledgeGraphError: The graph cannot answer.
+    """
+    if not isinstance(graph, PlaceIndex):
+        return list(knowledge)
+    asked = [
+        list(islice(dict.fromkeys(_open_places(answer, known)), MAX_PLACES))
+        for answer, known in zip(answers, knowledge, strict=True)
+    ]
+    ids = list(dict.fromkeys(id_ for row in asked for id_ in row))
+    if not ids:
+        return list(knowledge)
+    with stage("locate"):
+        found = dict(zip(ids, map(_names, graph.wider(ids)), strict=True))
+    return [
+        known._replace(wider={id_: found[id_] for id_ in row if found[id_]}) if row else known
+        for row, known in zip(asked, knowledge, strict=True)
+    ]
+
+
+def _names(places: Iterable[Entity]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for one in places for name in (one.label, *one.aliases)))
+
+
+def _open_places(answer: str, known: Knowledge) -> Iterator[str]:
+    """Yield ids of places that a sentence may tell by a wider one: it has their property's word.
+
+    A sentence that names the place itself does so only where another may follow: *Soho, London*.
+    What callers hand in has no entities of the graph, and its ids may be those of another one.
+    """
+    held = [
+        (one.value_id, fold(one.value), cues(one.property))
+        for one in (known.evidence if known.entities else ())
+        if isinstance(one, Triple) and one.value_id and tells_place(one.property)
+    ]
+    if not held:
+        return
+    sentences = [
+        (fold(one.text), {token.stem for token in tokenise(one.text)})
+        for one in split_sentences(answer)
+    ]
+    for value_id, name, words in held:
+        for text, stems in sentences:
+            if words.isdisjoint(stems):
+                continue
+            if name not in text or any(name + joint in text for joint in JOINTS):
+                yield value_id
+                break

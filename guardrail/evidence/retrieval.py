@@ -1,0 +1,282 @@
+"""From texts to evidence: link entities, fetch their subgraphs, or ask a retriever (KaLMA 3.1)."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from itertools import chain, islice, zip_longest
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from guardrail.config import GraphConfig
+from guardrail.errors import GuardrailError, InputError, KnowledgeGraphError
+from guardrail.models.prompts import flatten, relevant_triples
+from guardrail.naming import NO_NAMES
+from guardrail.types import Entity, Evidence, LinkedEntity, Passage, Subgraph, Triple
+from kg.base import KnowledgeGraph
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
+
+    from kg.linking import EntityLinker
+
+__all__ = [
+    "GraphRetriever",
+    "Knowledge",
+    "as_evidence",
+    "given",
+    "inline_evidence",
+    "retrieve_passages",
+]
+
+
+Item = TypeVar("Item", Triple, Evidence)
+
+REACHED = ("relation:", "value:", "family name:")
+"""How entities were found that a text does not name itself, see ``LinkedEntity.matched``."""
+
+
+class Knowledge(NamedTuple):
+    """What an answer is judged against.
+
+    Attributes:
+        entities: The linked entities, those of the question first.
+        evidence: Triples and passages, without repeats.
+        asked: Label of the first entity that the question names, none of those reached from it; or
+            the name, where the graph knows it only as a value of others' facts.
+        subgraphs: The neighbourhoods behind the evidence, for the prompt.
+        left_out: Number of triples and passages beyond the limit, which are not in ``evidence``.
+        wider: Names of the places that hold a triple's value, by its id, nearest first.
+    """
+
+    entities: tuple[LinkedEntity, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    asked: str | None = None
+    subgraphs: tuple[Subgraph, ...] = ()
+    left_out: int = 0
+    wider: Mapping[str, tuple[str, ...]] = NO_NAMES
+
+    @property
+    def other_names(self) -> dict[str, tuple[str, ...]]:
+        """Aliases of the linked entities by label."""
+        return {
+            link.entity.label: link.entity.aliases for link in self.entities if link.entity.aliases
+        }
+
+    def relevant_text(self, question: str) -> str:
+        """The facts that bear on a question as flat text, for a prompt (KaLMA 3.3)."""
+        return flatten(relevant_triples(question, self.subgraphs))
+
+
+class GraphRetriever:
+    """Links texts to a graph and reads the neighbourhood of what was linked.
+
+    Args:
+        graph: The graph.
+        linker: Its linker.
+        settings: How much is read.
+        limit: Most triples for one answer.
+    """
+
+    def __init__(
+        self, graph: KnowledgeGraph, linker: EntityLinker, settings: GraphConfig, limit: int
+    ) -> None:
+        self._graph = graph
+        self._linker = linker
+        self._settings = settings
+        self._limit = limit
+
+    def retrieve(
+        self, rows: Sequence[tuple[str, str]], docs: dict[str, Doc] | None = None
+    ) -> list[Knowledge]:
+        """Find the evidence for n pairs of question and answer (which may be empty).
+
+        Every different text is linked once, every different entity read once.
+
+        Args:
+            rows: Questions and clean answers.
+            docs: Texts that are parsed already.
+
+        Raises:
+            KnowledgeGraphError: The graph cannot answer.
+        """
+        texts = [text for text in dict.fromkeys(chain.from_iterable(rows)) if text.strip()]
+        parsed = [docs[text] for text in texts] if docs is not None else None
+        linked = dict(zip(texts, self._linker.link(texts, docs=parsed), strict=True))
+        found = [self._merge(linked.get(q, []), linked.get(a, [])) for q, a in rows]
+        ids = list(dict.fromkeys(one.entity.id for row in found for one in row))
+        around = dict(zip(ids, self._graph.subgraphs(ids, limit=self._settings.limit), strict=True))
+        knowledge = []
+        for (question, _), entities in zip(rows, found, strict=True):
+            asked = linked.get(question, [])
+            near = tuple(around[one.entity.id] for one in entities)
+            evidence, left_out = _shared(map(self._facts, near), self._limit)
+            knowledge.append(
+                Knowledge(
+                    tuple(entities),
+                    evidence,
+                    next((name for one in asked if (name := _asked(one))), None),
+                    near,
+                    left_out,
+                )
+            )
+        return knowledge
+
+    def _merge(
+        self, first: Sequence[LinkedEntity], second: Sequence[LinkedEntity]
+    ) -> list[LinkedEntity]:
+        seen: dict[str, LinkedEntity] = {}
+        for entity in chain(first, second):
+            seen.setdefault(entity.entity.id, entity)
+        return list(seen.values())
+
+    def _facts(self, subgraph: Subgraph) -> tuple[Triple, ...]:
+        return subgraph.triples + (subgraph.incoming if self._settings.incoming else ())
+
+
+def _asked(link: LinkedEntity) -> str | None:
+    """Whom a question names: an entity, or a name that is only a value of others' facts."""
+    if link.matched.startswith("value:"):
+        return link.mention.text
+    return None if link.matched.startswith(REACHED) else link.entity.label
+
+
+def given(evidence: Sequence[Evidence], limit: int) -> Knowledge:
+    """Evidence that the caller hands in, as knowledge to prompt with and to judge against.
+
+    Args:
+        evidence: Triples and passages.
+        limit: Most of them for one answer.
+    """
+    left_out = 0
+    if len(evidence) > limit:
+        owned: dict[str, list[Evidence]] = {}
+        for place, item in enumerate(evidence, start=1):
+            owned.setdefault(_owner(item, place), []).append(item)
+        evidence, left_out = _shared(owned.values(), limit)
+    around: dict[str, list[Triple]] = {}
+    for place, item in enumerate(evidence, start=1):
+        owner = _owner(item, place)
+        if isinstance(item, Passage):
+            item = Triple(subject=owner, property="passage", value=item.text)
+        around.setdefault(owner, []).append(item)
+    subgraphs = tuple(
+        Subgraph(entity=Entity(id=key, label=triples[0].subject), triples=tuple(triples))
+        for key, triples in around.items()
+    )
+    return Knowledge(evidence=tuple(evidence), subgraphs=subgraphs, left_out=left_out)
+
+
+def _owner(item: Evidence, place: int) -> str:
+    """The entity that a triple is about; a passage stands for itself."""
+    if isinstance(item, Passage):
+        return item.id or item.title or f"passage {place}"
+    return item.subject_id or item.subject
+
+
+def _shared(groups: Iterable[Sequence[Item]], limit: int) -> tuple[tuple[Item, ...], int]:
+    """Take at most ``limit`` different items, turn by turn one of each group.
+
+    Returns:
+        The items in the order of the groups, so that no large group starves those behind it,
+        and the number of different items left out.
+    """
+    held = [list(dict.fromkeys(group)) for group in groups]
+    items = list(dict.fromkeys(chain.from_iterable(held)))
+    if len(items) <= limit:
+        return tuple(items), 0
+    by_turn = (item for turn in zip_longest(*held) for item in turn if item is not None)
+    chosen = set(islice(dict.fromkeys(by_turn), limit))
+    return tuple(item for item in items if item in chosen), len(items) - limit
+
+
+def inline_evidence(
+    triples: Iterable[tuple[str, str, str]] | None, passages: Iterable[str] | None
+) -> tuple[Evidence, ...] | None:
+    """The evidence a caller writes into a request; None, to ask the graph, where both are None."""
+    if triples is None and passages is None:
+        return None
+    facts = (
+        Triple(subject=subject, property=name, value=value)
+        for subject, name, value in triples or ()
+    )
+    return (*facts, *(Passage(text=text) for text in passages or ()))
+
+
+def as_evidence(items: Iterable[object]) -> tuple[Evidence, ...]:
+    """Read evidence as users hand it in.
+
+    Args:
+        items: Triples, passages, texts, or LangChain documents.
+
+    Raises:
+        InputError: An item is none of these, or there is one item that is in no list.
+    """
+    if isinstance(items, (str, Triple, Passage)):
+        raise InputError(f"evidence must be a list, not one {type(items).__name__} alone")
+    return tuple(_one(item) for item in items)
+
+
+def _one(item: object) -> Evidence:
+    if isinstance(item, (Triple, Passage)):
+        return item
+    if isinstance(item, str):
+        return Passage(text=item)
+    content = getattr(item, "page_content", None)
+    if isinstance(content, str):
+        metadata: dict[str, Any] = getattr(item, "metadata", None) or {}
+        name = getattr(item, "id", None) or metadata.get("id")
+        return Passage(
+            text=content,
+            id=None if name is None else str(name),
+            title=_text(metadata.get("title")),
+            url=_text(metadata.get("source") or metadata.get("url")),
+        )
+    raise InputError(
+        f"evidence must be Triple, Passage, str or a LangChain document, not {type(item).__name__}"
+    )
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+async def retrieve_passages(
+    retriever: Callable[[str], Any] | Any,
+    questions: Sequence[str],
+    limit: int,
+    in_thread: Callable[..., Awaitable[Any]],
+) -> list[Knowledge]:
+    """Ask a retriever for the evidence of n questions.
+
+    Args:
+        retriever: A LangChain retriever (``ainvoke`` or ``invoke``), or a function, synchronous
+            or not, from a question to evidence.
+        questions: The questions; each different one is asked once.
+        limit: Most triples and passages for one answer.
+        in_thread: Runs a function that blocks.
+
+    Raises:
+        KnowledgeGraphError: The retriever failed.
+        InputError: It returned something that is no evidence.
+    """
+    call = getattr(retriever, "ainvoke", None) or getattr(retriever, "invoke", None) or retriever
+    unique = list(dict.fromkeys(questions))
+
+    async def ask(question: str) -> tuple[Evidence, ...]:
+        if inspect.iscoroutinefunction(call):
+            result = await call(question)
+        else:
+            result = await in_thread(call, question)
+            if inspect.isawaitable(result):
+                result = await result
+        return as_evidence(result)
+
+    try:
+        found = await asyncio.gather(*(ask(question) for question in unique))
+    except GuardrailError:
+        raise
+    except Exception as error:  # a retriever is foreign code and may raise anything
+        raise KnowledgeGraphError(f"the retriever failed: {error!r}") from error
+    by_question = dict(zip(unique, found, strict=True))
+    return [given(by_question[question], limit) for question in questions]

@@ -1,0 +1,1 @@
+"""The score log: records, files, export, tracing."""

@@ -1,0 +1,162 @@
+"""The score log as JSON lines: append only, rotated by size, readable with any tool."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections import deque
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from guardrail.errors import RecordError
+from guardrail.log.entries import (
+    Feedback,
+    Record,
+    RecordFilter,
+    Redact,
+    from_json,
+    prepare,
+    to_json,
+)
+from guardrail.types import GuardedAnswer
+
+__all__ = ["JSONLinesLog"]
+
+ROTATE_BYTES = 256 * 1024 * 1024
+"""A JSON lines file is rotated when it has grown to this size."""
+
+
+class JSONLinesLog:
+    """A score log as JSON lines, one record a line, rotated by size.
+
+    Each line is appended with one ``write`` call, so that lines of several processes do not mix.
+    Feedback goes to a file of its own beside it, ``<name>-feedback``.
+
+    Args:
+        path: The file; rotated files get the moment of rotation as suffix.
+        redact: Applied to every record before it is written.
+        sample: Share of responses to record, in [0, 1]; those with errors are always kept.
+        retention: Rotated files last written longer ago than this are deleted at rotation.
+        whole: Keep all evidence and all candidates of linking.
+        rotate_bytes: Size at which the file is rotated.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        redact: Redact | None = None,
+        sample: float = 1.0,
+        retention: timedelta | None = None,
+        whole: bool = False,
+        rotate_bytes: int = ROTATE_BYTES,
+    ) -> None:
+        self.path = Path(path)
+        self._redact = redact
+        self._sample = sample
+        self._retention = retention
+        self._whole = whole
+        self._rotate_bytes = rotate_bytes
+        self._lock = threading.Lock()
+
+    def write(self, answer: GuardedAnswer, *, tags: Mapping[str, str] | None = None) -> None:
+        """Record one response; it is with the operating system when this returns."""
+        record = prepare(answer, tags, self._redact, self._sample, self._whole)
+        if record is not None:
+            self.write_record(record)
+
+    def write_record(self, record: Record) -> None:
+        """Write a finished record."""
+        with self._lock:
+            if self._append(self.path, to_json(record)) >= self._rotate_bytes:
+                self._rotate()
+
+    def write_feedback(self, feedback: Feedback) -> None:
+        """Store a reader's verdict beside the log."""
+        with self._lock:
+            self._append(self._feedback_path, json.dumps(feedback.model_dump(mode="json")))
+
+    def records(self, where: RecordFilter | None = None) -> Iterator[Record]:
+        """Stream the records of the file and its rotated predecessors, oldest first.
+
+        A line cut short by the death of its writer is passed over.
+        """
+        where = where or RecordFilter()
+        for path in [*self._rotated(), self.path]:
+            for line in _lines(path):
+                try:
+                    record = from_json(line)
+                except RecordError:
+                    continue
+                if where.accepts(record):
+                    yield record
+
+    def latest(self, number: int, where: RecordFilter | None = None) -> list[Record]:
+        """The newest n records that meet the conditions, oldest first."""
+        return list(deque(self.records(where), maxlen=number))
+
+    def record(self, record_id: str) -> Record | None:
+        """The record with an id, or None."""
+        return next((one for one in self.records() if one.id == record_id), None)
+
+    def feedback(self) -> Iterator[Feedback]:
+        """Stream all feedback, oldest first."""
+        for line in _lines(self._feedback_path):
+            try:
+                yield Feedback.model_validate(json.loads(line))
+            except ValueError:
+                continue
+
+    def close(self) -> None:
+        """Nothing is held open between records."""
+
+    @property
+    def _feedback_path(self) -> Path:
+        return self.path.with_name(f"{self.path.name}-feedback")
+
+    def _rotated(self) -> list[Path]:
+        return sorted(self.path.parent.glob(f"{self.path.name}.*"))
+
+    def _append(self, path: Path, text: str) -> int:
+        """Append a line; returns the size of the file."""
+        line = f"{text}\n".encode()
+        try:
+            file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+            try:
+                size = os.fstat(file).st_size
+                if size and os.pread(file, 1, size - 1) not in (b"\n", b""):
+                    # A writer died or the disk was full: its half line must not swallow this one.
+                    line = b"\n" + line
+                if os.write(file, line) != len(line):
+                    raise OSError("no space left: a record was cut short")
+                return size + len(line)
+            finally:
+                os.close(file)
+        except OSError as error:
+            raise RecordError(f"cannot write the score log {path}: {error}") from error
+
+    def _rotate(self) -> None:
+        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
+        try:
+            self.path.rename(self.path.with_name(f"{self.path.name}.{stamp}"))
+            if self._retention is not None:
+                limit = (datetime.now(UTC) - self._retention).timestamp()
+                for path in self._rotated():
+                    if path.stat().st_mtime < limit:
+                        path.unlink()
+        except FileNotFoundError:
+            pass  # another process was quicker
+        except OSError as error:
+            raise RecordError(f"cannot rotate the score log {self.path}: {error}") from error
+
+
+def _lines(path: Path) -> Iterator[str]:
+    try:
+        with path.open(encoding="utf-8", errors="replace") as lines:
+            yield from lines
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise RecordError(f"cannot read the score log {path}: {error}") from error

@@ -1,0 +1,332 @@
+"""The score log: one record per response, in SQLite or JSON lines.
+
+A record is with the operating system before ``write`` returns, so that killing the process
+afterwards loses nothing, and several processes may write to one file.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Protocol, Self
+
+from guardrail.errors import RecordError
+from guardrail.log.entries import (
+    Feedback,
+    Record,
+    RecordFilter,
+    Redact,
+    from_json,
+    prepare,
+    tagged,
+    to_json,
+)
+from guardrail.log.line_log import JSONLinesLog
+from guardrail.log.schema import migrate
+from guardrail.types import GuardedAnswer
+
+__all__ = [
+    "Feedback",
+    "JSONLinesLog",
+    "Readable",
+    "Record",
+    "RecordFilter",
+    "SQLiteLog",
+    "ScoreLog",
+    "open_log",
+    "tagged",
+]
+
+BUSY_TIMEOUT_S = 30.0
+"""How long a writer waits for another process's transaction before it gives up."""
+PURGE_EVERY = 1000
+"""Old records are looked for after this many writes."""
+
+
+class ScoreLog(Protocol):
+    """Where responses are recorded."""
+
+    def write(self, answer: GuardedAnswer, *, tags: Mapping[str, str] | None = None) -> None:
+        """Record one response.
+
+        Raises:
+            RecordError: It could not be written.
+        """
+        ...
+
+    def close(self) -> None:
+        """Release the file."""
+        ...
+
+
+class Readable(Protocol):
+    """A score log that can be read: what reports, exports and tuning need."""
+
+    def records(self, where: RecordFilter | None = None) -> Iterator[Record]:
+        """Stream the records that meet the conditions, oldest first."""
+        ...
+
+    def feedback(self) -> Iterator[Feedback]:
+        """Stream all feedback, oldest first."""
+        ...
+
+
+class SQLiteLog:
+    """A score log in one SQLite file (WAL), safe for many writing processes and threads.
+
+    Args:
+        path: The file; made with its tables when it does not exist.
+        redact: Applied to every record before it is written.
+        sample: Share of responses to record, in [0, 1]; those with errors are always kept.
+        retention: Records older than this are deleted now and then.
+        whole: Keep all evidence and all candidates of linking, not only what the answer's
+            sentences rest on; records are then some fifty times as large.
+        read_only: Open an existing log for reading.
+
+    Raises:
+        RecordError: The file cannot be opened, or a newer version of this package made it.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        redact: Redact | None = None,
+        sample: float = 1.0,
+        retention: timedelta | None = None,
+        whole: bool = False,
+        read_only: bool = False,
+    ) -> None:
+        self.path = Path(path)
+        self._redact = redact
+        self._sample = sample
+        self._retention = retention
+        self._whole = whole
+        self._lock = threading.Lock()
+        self._writes = 0
+        with self._reported("open"):
+            if read_only:
+                self._db = self._reader()
+            else:
+                self._db = sqlite3.connect(
+                    self.path, timeout=BUSY_TIMEOUT_S, check_same_thread=False
+                )
+                self._db.execute("PRAGMA journal_mode = WAL")
+                # In WAL mode NORMAL survives the death of the process; only a power cut may
+                # lose the last commits.
+                self._db.execute("PRAGMA synchronous = NORMAL")
+                migrate(self._db, self.path)
+        if not read_only:
+            self.purge()
+
+    def write(self, answer: GuardedAnswer, *, tags: Mapping[str, str] | None = None) -> None:
+        """Record one response; it is committed when this returns."""
+        record = prepare(answer, tags, self._redact, self._sample, self._whole)
+        if record is not None:
+            self.write_record(record)
+
+    def write_record(self, record: Record) -> None:
+        """Write a finished record; one whose id is there already is left as it is."""
+        self.write_records([record])
+
+    def write_records(self, records: Iterable[Record]) -> None:
+        """Write n finished records in one transaction: all of them or none."""
+        rows = [
+            (
+                record.id,
+                record.created.astimezone(UTC).isoformat(),
+                record.answer.action.value,
+                record.answer.scorecard.overall.value,
+                to_json(record),
+            )
+            for record in records
+        ]
+        with self._lock, self._reported("write"), self._db:
+            self._db.execute("BEGIN IMMEDIATE")
+            self._db.executemany(
+                "INSERT OR IGNORE INTO responses (id, created, action, overall, payload)"
+                " VALUES (?, ?, ?, ?, ?)",
+                rows,
+            )
+            before = self._writes
+            self._writes += len(rows)
+        if self._retention and before // PURGE_EVERY != self._writes // PURGE_EVERY:
+            self.purge()
+
+    def write_feedback(self, feedback: Feedback) -> None:
+        """Store a reader's verdict beside its record.
+
+        Raises:
+            RecordError: There is no such record, or it cannot be written.
+        """
+        with self._lock, self._reported("write feedback to"), self._db:
+            known = self._db.execute(
+                "SELECT 1 FROM responses WHERE id = ?", (feedback.record_id,)
+            ).fetchone()
+            if known is None:
+                raise RecordError(f"there is no record {feedback.record_id} in {self.path}")
+            self._db.execute(
+                "INSERT INTO feedback (record_id, sentence, thumb, correction, created)"
+                " VALUES (?, ?, ?, ?, ?)",
+                (
+                    feedback.record_id,
+                    feedback.sentence,
+                    feedback.thumb,
+                    feedback.correction,
+                    feedback.created.isoformat(),
+                ),
+            )
+
+    def records(self, where: RecordFilter | None = None) -> Iterator[Record]:
+        """Stream the records that meet the conditions, oldest first.
+
+        A connection of its own reads the log as it was at the first record, whatever is written
+        meanwhile.
+        """
+        where = where or RecordFilter()
+        with self._reported("read"), closing(self._reader()) as db:
+            for (payload,) in db.execute(*_query("payload", where, "ORDER BY created, rowid")):
+                record = from_json(payload)
+                if where.accepts(record):
+                    yield record
+
+    def latest(self, number: int, where: RecordFilter | None = None) -> list[Record]:
+        """The newest n records that meet the conditions, oldest first."""
+        where = where or RecordFilter()
+        found: list[Record] = []
+        order = "ORDER BY created DESC, rowid DESC"
+        with self._reported("read"), closing(self._reader()) as db:
+            for (payload,) in db.execute(*_query("payload", where, order)):
+                record = from_json(payload)
+                if where.accepts(record):
+                    found.append(record)
+                if len(found) >= number:
+                    break
+        return found[::-1]
+
+    def record(self, record_id: str) -> Record | None:
+        """The record with an id, or None."""
+        with self._lock, self._reported("read"):
+            row = self._db.execute(
+                "SELECT payload FROM responses WHERE id = ?", (record_id,)
+            ).fetchone()
+        return None if row is None else from_json(row[0])
+
+    def feedback(self) -> Iterator[Feedback]:
+        """Stream all feedback, oldest first."""
+        with self._reported("read"), closing(self._reader()) as db:
+            for row in db.execute(
+                "SELECT record_id, sentence, thumb, correction, created FROM feedback"
+                " ORDER BY rowid"
+            ):
+                yield Feedback(
+                    record_id=row[0],
+                    sentence=row[1],
+                    thumb=row[2],
+                    correction=row[3],
+                    created=datetime.fromisoformat(row[4]),
+                )
+
+    def count(self) -> int:
+        """Number of records."""
+        with self._lock, self._reported("read"):
+            return int(self._db.execute("SELECT count(*) FROM responses").fetchone()[0])
+
+    def purge(self) -> int:
+        """Delete records older than the retention allows; returns how many."""
+        if self._retention is None:
+            return 0
+        limit = (datetime.now(UTC) - self._retention).isoformat()
+        with self._lock, self._reported("purge"), self._db:
+            self._db.execute(
+                "DELETE FROM feedback WHERE record_id IN"
+                " (SELECT id FROM responses WHERE created < ?)",
+                (limit,),
+            )
+            return self._db.execute("DELETE FROM responses WHERE created < ?", (limit,)).rowcount
+
+    def close(self) -> None:
+        """Release the file."""
+        with self._lock:
+            self._db.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _reader(self) -> sqlite3.Connection:
+        uri = f"{self.path.resolve().as_uri()}?mode=ro"
+        db = sqlite3.connect(uri, uri=True, timeout=BUSY_TIMEOUT_S, check_same_thread=False)
+        try:
+            db.execute("SELECT 1 FROM responses LIMIT 1")
+        except sqlite3.OperationalError:
+            # On a medium that cannot be written, SQLite reads a WAL file that is at rest only
+            # when told that nothing changes it.
+            db.close()
+            if self.path.with_name(f"{self.path.name}-wal").exists():
+                raise
+            db = sqlite3.connect(f"{uri}&immutable=1", uri=True, check_same_thread=False)
+        return db
+
+    @contextmanager
+    def _reported(self, what: str) -> Iterator[None]:
+        """Turn SQLite's errors into one that names the file and what was tried."""
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            raise RecordError(f"cannot {what} the score log {self.path}: {error}") from error
+
+
+def open_log(
+    location: str | Path,
+    *,
+    read_only: bool = False,
+    sample: float = 1.0,
+    retention: timedelta | None = None,
+    whole: bool = False,
+) -> SQLiteLog | JSONLinesLog:
+    """Open a score log by its file name: ``.jsonl`` is JSON lines, all else SQLite.
+
+    Args:
+        location: The file; made where there is none, unless ``read_only``.
+        read_only: Open an existing log for reading.
+        sample: Share of responses to record, in [0, 1]; those with errors are always kept.
+        retention: How long records are kept; None for ever.
+        whole: Keep all evidence and all candidates of linking.
+
+    Raises:
+        RecordError: It cannot be opened.
+    """
+    path = Path(location)
+    if read_only and not path.is_file():
+        raise RecordError(f"there is no score log {path}; set log = {str(path)!r} to record one")
+    if path.suffix in {".jsonl", ".ndjson"}:
+        return JSONLinesLog(path, sample=sample, retention=retention, whole=whole)
+    return SQLiteLog(path, sample=sample, retention=retention, whole=whole, read_only=read_only)
+
+
+def _query(what: str, where: RecordFilter, order: str) -> tuple[str, tuple[object, ...]]:
+    """The conditions that SQLite can test; those on the payload narrow down, no more."""
+    tests = ["1"]
+    bounds: list[object] = []
+    for test, bound in (
+        ("created >= ?", where.since and where.since.astimezone(UTC).isoformat()),
+        ("created < ?", where.until and where.until.astimezone(UTC).isoformat()),
+        ("action = ?", where.action),
+        ("overall <= ?", where.max_overall),
+        ("instr(payload, ?)", where.category and f'"{where.category.value}"'),
+    ):
+        if bound is not None:
+            tests.append(test)
+            bounds.append(bound)
+    if where.entity is not None:
+        tests.append("(instr(payload, ?) OR instr(payload, ?))")
+        bounds += [json.dumps(where.entity), json.dumps(where.entity, ensure_ascii=False)]
+    return f"SELECT {what} FROM responses WHERE {' AND '.join(tests)} {order}", tuple(bounds)

@@ -1,0 +1,1 @@
+"""The grammar of markers, and how they are rendered."""

@@ -1,0 +1,165 @@
+"""Attributed sentences to marked text, and answers without some of their sentences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import groupby, zip_longest
+
+from guardrail.markers.grammar import Marker, insert
+from guardrail.text.values import word_set
+from guardrail.types import AttributedAnswer, Citation, Sentence, Span, SpanKind
+
+__all__ = ["marked_text", "markers_of", "shifted", "without_sentences"]
+
+WITHIN_CLAIM = word_set(
+    "a an the his her its their of in on at to by for from with as into onto over under about "
+    "during between through within after before until since near"
+)
+"""Words that may stand between two phrases of one claim: articles, possessives, prepositions."""
+
+MARKS = re.compile(r"[`*_~]+")
+"""Marks of emphasis and code."""
+
+OUTSIDE = re.compile(
+    r"(?:\w|[\u0300-\u036f]|[-'’/](?=\w))*"
+    r"(?:[`*_~]+(?!\w)|\]\([^\s()]*\)|\](?![\[(]))*"
+)
+"""The rest of a word, the marks that close emphasis or code, and of a link its target: between a
+phrase and its marker. Marks before a word would open something."""
+
+ENDINGS = ".!?…:;,|*_`~ \t"
+"""Signs at the end of a sentence that its last marker goes before."""
+
+
+def marked_text(text: str, sentences: Sequence[Sentence]) -> str:
+    """Write the markers of all sentences into the clean text.
+
+    A citation stands behind the phrase it supports, that of a passage behind the last one, else
+    at the sentence's end where nothing lacks support; ``[NA]`` stands behind what lacks support or
+    is contradicted: once where several such phrases follow each other as one claim, as in *born
+    in Paris [NA]*.
+    """
+    return insert(text, [mark for sentence in sentences for mark in markers_of(sentence)]).marked
+
+
+def markers_of(sentence: Sentence) -> list[Marker]:
+    """The markers of one sentence, as ``marked_text`` writes them; offsets are the answer's."""
+    marks: list[Marker] = []
+    unplaced = dict.fromkeys(sentence.citations)
+    stop = sentence.start + len(sentence.text.rstrip(ENDINGS))
+    for span, following in zip_longest(sentence.spans, sentence.spans[1:]):
+        if span.kind is not SpanKind.SUPPORTED:
+            if following is not None and _one_claim(sentence, span, following):
+                continue
+            at = _outside(sentence, min(span.end, max(stop, span.start + 1)))
+            if not any(mark.na and mark.at == at for mark in marks[-1:]):
+                marks.append(Marker(na=True, at=at))
+        elif span.triple is not None and span.triple.citation in unplaced:
+            del unplaced[span.triple.citation]
+            marks.append(Marker(citations=(span.triple.citation,), at=_outside(sentence, span.end)))
+    for at, citations in groupby(unplaced, key=lambda one: _place(one, sentence, stop)):
+        marks.append(Marker(citations=tuple(citations), at=_outside(sentence, at)))
+    if sentence.na and not any(mark.na for mark in marks):
+        marks.append(Marker(na=True, at=stop))
+    return marks
+
+
+def _outside(sentence: Sentence, at: int) -> int:
+    """Past what belongs to a phrase without being part of it: ``**Paris** [NA]``."""
+    rest = OUTSIDE.match(sentence.text, at - sentence.start)
+    return at if rest is None else sentence.start + rest.end()
+
+
+def _place(citation: Citation, sentence: Sentence, stop: int) -> int:
+    """Where a citation stands that no span has for itself.
+
+    That is behind a phrase of its value, which another citation may have as well; else behind
+    what is supported where something lacks support, and at the sentence's end where nothing does.
+    """
+    supported = [span for span in sentence.spans if span.kind is SpanKind.SUPPORTED]
+    value = citation.value.casefold()
+    same = [one.end for one in supported if one.triple and one.text.casefold() in value]
+    by_passage = [one.end for one in supported if one.triple is None]
+    anywhere = [one.end for one in supported] if sentence.na else []
+    if by_passage and citation.property == "passage":
+        return max(by_passage)
+    return max(same or by_passage or anywhere, default=stop)
+
+
+def _one_claim(sentence: Sentence, span: Span, following: Span) -> bool:
+    between = sentence.text[span.end - sentence.start : following.start - sentence.start]
+    return following.kind is not SpanKind.SUPPORTED and WITHIN_CLAIM.issuperset(
+        MARKS.sub("", between).casefold().split()
+    )
+
+
+def without_sentences(answer: AttributedAnswer, remove: Sequence[Sentence]) -> AttributedAnswer:
+    """The answer without some of its sentences; all offsets are moved to the shorter text.
+
+    A list item or line that becomes empty goes with its sentence.
+    """
+    if not remove:
+        return answer
+    text = answer.text
+    cuts: list[tuple[int, int]] = []
+    for sentence in sorted(remove, key=lambda one: one.start):
+        start, end = sentence.start, sentence.end
+        line = text.rfind("\n", 0, start) + 1
+        stop = text.find("\n", end)
+        stop = len(text) if stop < 0 else stop
+        floor = max(line, cuts[-1][1] if cuts else 0)
+        alone = not any(sign.isalnum() for sign in text[floor:start]) or _is_number(
+            text[floor:start]
+        )
+        if alone and not text[end:stop].strip() and floor == line:
+            start, end = line, min(stop + 1, len(text))
+        else:
+            while end < stop and text[end] in " \t":
+                end += 1
+        cuts.append((max(start, cuts[-1][1] if cuts else 0), end))
+    kept_text, moves = _cut(text, cuts)
+    gone = {id(sentence) for sentence in remove}
+    sentences = tuple(
+        shifted(sentence, _shift(moves, sentence.start))
+        for sentence in answer.sentences
+        if id(sentence) not in gone
+    )
+    trimmed = kept_text.rstrip()
+    return AttributedAnswer(
+        text=trimmed, marked=marked_text(trimmed, sentences), sentences=sentences
+    )
+
+
+def _is_number(head: str) -> bool:
+    return head.strip().rstrip(".)").lstrip("(").isdigit()
+
+
+def _cut(text: str, cuts: Sequence[tuple[int, int]]) -> tuple[str, list[tuple[int, int]]]:
+    parts, moves, position, gone = [], [], 0, 0
+    for start, end in cuts:
+        parts.append(text[position:start])
+        gone += end - start
+        moves.append((end, gone))
+        position = end
+    parts.append(text[position:])
+    return "".join(parts), moves
+
+
+def _shift(moves: Sequence[tuple[int, int]], place: int) -> int:
+    shift = 0
+    for end, gone in moves:
+        if place >= end:
+            shift = gone
+    return shift
+
+
+def shifted(sentence: Sentence, by: int) -> Sentence:
+    """The sentence in a text that begins ``by`` characters later."""
+    spans = tuple(
+        span.model_copy(update={"start": span.start - by, "end": span.end - by})
+        for span in sentence.spans
+    )
+    return sentence.model_copy(
+        update={"start": sentence.start - by, "end": sentence.end - by, "spans": spans}
+    )

@@ -1,0 +1,1 @@
+"""Texts: sentences, tagging, names and values."""

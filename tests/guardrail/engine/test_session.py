@@ -1,0 +1,234 @@
+"""An answer that is judged while it grows: the same verdict as one check, in linear time."""
+
+import threading
+import time
+from collections.abc import Sequence
+from itertools import pairwise
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from guardrail import (
+    ANNOTATE,
+    STRICT,
+    Action,
+    Category,
+    CheckSession,
+    GuardedAnswer,
+    Guardrail,
+    GuardrailConfig,
+    NLIScores,
+    Triple,
+)
+from guardrail.text.values import tokenise
+from judges.base import Pair
+
+QUESTION = "Who was Mary Shelley?"
+FACTS = [
+    Triple(subject="Mary Shelley", subject_id="Q47152", property=name, value=value)
+    for name, value in (
+        ("occupation", "writer"),
+        ("date of birth", "1797-08-30"),
+        ("place of birth", "London"),
+        ("mother", "Mary Wollstonecraft"),
+    )
+]
+SENTENCES = [
+    "Mary Shelley was a writer.",
+    "She was born on 4 May 1999.",
+    "Her mother was Mary Wollstonecraft [Q47152, mother: Mary Wollstonecraft].",
+    "Her father was the philosopher William Godwin. [NA]",
+    "She was born in London [Q47152, place of birth: London]!",
+    "- She wrote to Dr. John Polidori [sic] (see [1])",
+    "Who knows?",
+    "```\ncode\n```",
+]
+
+
+class Lexical:
+    """A judge that finds entailed what shares words; counts what it is asked."""
+
+    name = "lexical"
+
+    def __init__(self) -> None:
+        self.asked: list[Pair] = []
+
+    def warm_up(self) -> None: ...
+
+    def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
+        self.asked += pairs
+        return [_shared(pair) for pair in pairs]
+
+
+def _shared(pair: Pair) -> NLIScores:
+    said = {token.stem for token in tokenise(pair.premise)}
+    asked = {token.stem for token in tokenise(pair.hypothesis)}
+    share = len(said & asked) / max(1, len(asked))
+    return NLIScores(entailment=share, neutral=1 - share, contradiction=0.0)
+
+
+def plain(answer: GuardedAnswer) -> dict[str, object]:
+    return answer.model_dump(exclude={"id", "timings_ms"})
+
+
+def stretches(session: CheckSession, pieces: Sequence[str]) -> list[GuardedAnswer]:
+    judged = [session.add(piece) for piece in pieces]
+    return [one for one in [*judged, session.rest()] if one is not None]
+
+
+texts = st.lists(st.sampled_from(SENTENCES), min_size=1, max_size=8).flatmap(
+    lambda chosen: st.lists(
+        st.sampled_from([" ", "\n", "\n\n"]), min_size=len(chosen), max_size=len(chosen)
+    ).map(lambda gaps: "".join(a + b for a, b in zip(chosen, gaps, strict=True)))
+)
+
+
+@given(texts, st.lists(st.integers(0, 600), max_size=12), st.sampled_from(["annotate", "strict"]))
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_a_session_ends_in_the_verdict_of_one_check(
+    exact_guard: Guardrail, text: str, places: list[int], policy: str
+) -> None:
+    cuts = [0, *sorted(min(place, len(text)) for place in places), len(text)]
+    pieces = [text[a:b] for a, b in pairwise(cuts)]
+    session = exact_guard.session(question=QUESTION, evidence=FACTS, policy=policy)
+    judged = stretches(session, pieces)
+    whole = exact_guard.check(question=QUESTION, answer=text, evidence=FACTS, policy=policy)
+    assert plain(session.finish()) == plain(whole)
+    noted = exact_guard.check(question=QUESTION, answer=text, evidence=FACTS)
+    assert "".join(one.text for one in judged).rstrip() == noted.text.rstrip()
+    found = [sentence for one in judged for sentence in one.sentences]
+    assert [one.text for one in found] == [one.text for one in noted.sentences]
+    assert [one.category for one in found] == [one.category for one in noted.sentences]
+    for one in judged:
+        for sentence in one.sentences:
+            assert one.text[sentence.start : sentence.end] == sentence.text
+
+
+def test_a_stretch_is_judged_once_and_the_judge_is_asked_nothing_twice(
+    exact_guard: Guardrail,
+) -> None:
+    sentences = [f"Mary Shelley was a writer of book {n}." for n in range(60)]
+    asked = {}
+    for way in ("check", "session"):
+        judge = Lexical()
+        config = GuardrailConfig(judge="none")
+        with Guardrail(config, nli=judge, retriever=lambda question: FACTS) as guard:
+            if way == "check":
+                guard.check(question=QUESTION, answer=" ".join(sentences))
+            else:
+                session = guard.session(question=QUESTION)
+                judged = stretches(session, [f"{one} " for one in sentences])
+                session.finish()
+                assert len(judged) == len(sentences)
+                assert all(one.sentences[0].category for one in judged)
+        asked[way] = len(judge.asked)
+    assert asked["check"] > 0
+    assert asked["session"] == asked["check"]
+
+
+def test_the_work_for_a_sentence_does_not_grow_with_the_answer(
+    exact_guard: Guardrail, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from guardrail import phrases
+
+    read: list[int] = []
+    parse = phrases.parse
+
+    def counted(texts: Sequence[str]) -> object:
+        read.append(sum(map(len, texts)))
+        return parse(texts)
+
+    monkeypatch.setattr(phrases, "parse", counted)
+    session = exact_guard.session(question=QUESTION, evidence=FACTS)
+    long = "Mary Shelley was a writer of " + "very " * 60 + "good books. "
+    stretches(session, [long] * 24)
+    assert len(read) == 24
+    assert max(read) < 2_000 + 2 * len(long) < 24 * len(long) / 2
+
+
+def test_an_open_bracket_holds_back_what_may_be_a_marker(exact_guard: Guardrail) -> None:
+    session = exact_guard.session(question=QUESTION, evidence=FACTS)
+    assert session.add("Mary Shelley was a writer [Q1, a: [b] c. She was") is None
+    judged = session.add(" born in Rome. And] she") or session.rest()
+    assert judged is not None
+    assert judged.text.startswith("Mary Shelley was a writer")
+
+
+def test_steps_that_cannot_be_judged_show_the_text_as_it_came() -> None:
+    text = "Mary Shelley was a writer [Q47152, occupation: writer]. She lived. "
+    config = GuardrailConfig(judge="none", graph={"location": "/no/such/graph"})
+    with Guardrail(config) as guard:
+        session = guard.session(question=QUESTION)
+        judged = stretches(session, [text, "She was born in London."])
+        assert {one.action for one in judged} == {Action.UNVERIFIED}
+        assert "".join(one.text for one in judged) == text + "She was born in London."
+        assert session.finish().action is Action.UNVERIFIED
+
+
+def test_text_that_was_refused_is_judged_with_what_follows() -> None:
+    down = [True]
+
+    def retriever(question: str) -> list[Triple]:
+        if down[0]:
+            raise ConnectionError("away")
+        return FACTS
+
+    with Guardrail(GuardrailConfig(judge="none"), retriever=retriever) as guard:
+        session = guard.session(question=QUESTION, policy=STRICT)
+        refused = session.add("Mary Shelley was a writer. She")
+        assert refused is not None
+        assert refused.action is Action.REFUSE
+        assert session.add(" was") is None  # no further sentence, no further look
+        down[0] = False
+        judged = session.add(" born in London. Then")
+    assert judged is not None
+    assert [one.category for one in judged.sentences] == [Category.SUPPORTIVE] * 2
+
+
+def test_a_hanging_retriever_costs_each_step_its_time_and_no_more() -> None:
+    wake = threading.Event()
+    hurry = ANNOTATE.model_copy(update={"deadline_s": 0.3})
+    with Guardrail(GuardrailConfig(judge="none"), retriever=lambda question: wake.wait()) as guard:
+        guard.warm_up()
+        session = guard.session(question=QUESTION, policy=hurry)
+        begin = time.perf_counter()
+        judged = session.add("Mary Shelley was a writer. She")
+        assert time.perf_counter() - begin < 5.0
+        assert judged is not None
+        assert [one.part for one in judged.errors] == ["deadline"]
+        wake.set()
+
+
+def test_a_retriever_is_asked_once_for_an_answer() -> None:
+    asked: list[str] = []
+
+    def retriever(question: str) -> list[Triple]:
+        asked.append(question)
+        return FACTS
+
+    with Guardrail(GuardrailConfig(judge="none"), retriever=retriever) as guard:
+        session = guard.session(question=QUESTION)
+        stretches(session, [f"{one} " for one in SENTENCES])
+        session.finish()
+    assert asked == [QUESTION]
+
+
+def test_a_session_is_recorded_once(exact_guard: Guardrail) -> None:
+    class Memory:
+        def __init__(self) -> None:
+            self.answers: list[GuardedAnswer] = []
+
+        def write(self, answer: GuardedAnswer, *, tags: object = None) -> None:
+            self.answers.append(answer)
+
+        def close(self) -> None: ...
+
+    log = Memory()
+    with Guardrail(GuardrailConfig(judge="none"), log=log) as guard:  # type: ignore[arg-type]
+        session = guard.session(question=QUESTION, evidence=FACTS, id="one")
+        stretches(session, SENTENCES)
+        session.finish()
+    assert [one.id for one in log.answers] == ["one"]

@@ -1,0 +1,172 @@
+"""Spans and metrics of the guardrail, seen by the OpenTelemetry SDK's in-memory exporters."""
+
+from collections.abc import Iterator
+from itertools import count
+from typing import NamedTuple
+
+import pytest
+from opentelemetry import metrics, trace
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import SpanKind, StatusCode
+
+from guardrail import Action, Guardrail, GuardrailConfig, Triple
+from guardrail.config import GraphConfig, ModelConfig
+from guardrail.log.records import SQLiteLog
+from guardrail.policy import BEST_OF_N
+from tests.guardrail.models.endpoint import serve
+
+QUESTION = "Who was Wolfgang Amadeus Mozart?"
+
+
+class Telemetry(NamedTuple):
+    exporter: InMemorySpanExporter
+    reader: InMemoryMetricReader
+
+    def tree(self) -> list[str]:
+        """The spans by start, each indented below its parent."""
+        spans = sorted(self.spans(), key=lambda span: span.start_time or 0)
+        depth: dict[int, int] = {}
+        lines = []
+        for span in spans:
+            above = depth[span.parent.span_id] + 1 if span.parent else 0
+            depth[span.context.span_id] = above
+            lines.append("  " * above + span.name)
+        return lines
+
+    def spans(self) -> tuple[ReadableSpan, ...]:
+        return self.exporter.get_finished_spans()
+
+    def named(self, name: str) -> list[ReadableSpan]:
+        return [span for span in self.spans() if span.name == name]
+
+    def points(self, name: str) -> dict[str, float]:
+        """Count or value of a metric by its one label."""
+        data = self.reader.get_metrics_data()
+        return {
+            "".join(str(value) for value in point.attributes.values()): getattr(
+                point, "value", getattr(point, "count", None)
+            )
+            for resource in (data.resource_metrics if data else ())
+            for scope in resource.scope_metrics
+            for metric in scope.metrics
+            if metric.name == name
+            for point in metric.data.data_points
+        }
+
+
+@pytest.fixture(scope="module")
+def provided() -> Telemetry:
+    """Providers can be set once in a process."""
+    exporter, reader = InMemorySpanExporter(), InMemoryMetricReader()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    trace.set_tracer_provider(provider)
+    metrics.set_meter_provider(MeterProvider([reader]))
+    return Telemetry(exporter, reader)
+
+
+@pytest.fixture
+def telemetry(provided: Telemetry) -> Iterator[Telemetry]:
+    provided.exporter.clear()
+    yield provided
+    provided.exporter.clear()
+
+
+def test_a_check(telemetry, tmp_path):
+    with (
+        SQLiteLog(tmp_path / "log.sqlite") as log,
+        Guardrail(GuardrailConfig(judge="none"), log=log) as guard,
+    ):
+        guard.check(question=QUESTION, answer="Mozart was born in Salzburg.", id="one")
+    assert telemetry.tree() == [
+        "guardrail.check",
+        "  guardrail.parse",
+        "  retrieval",
+        "  guardrail.attribute",
+        "  guardrail.score",
+        "  guardrail.record",
+    ]
+    (check,) = telemetry.named("guardrail.check")
+    assert check.status.status_code is StatusCode.UNSET
+    scores = {
+        event.attributes["gen_ai.evaluation.name"]: event.attributes
+        for event in check.events
+        if event.name == "gen_ai.evaluation.result"
+    }
+    assert scores["overall"]["gen_ai.evaluation.score.value"] == 1.0
+    assert scores["overall"]["gen_ai.evaluation.score.label"] == "pass"
+    assert scores["overall"]["guardrail.answer.id"] == "one"
+    (retrieval,) = telemetry.named("retrieval")
+    assert retrieval.attributes["gen_ai.operation.name"] == "retrieval"
+    assert telemetry.points("guardrail.sentences")["supportive"] >= 1
+    assert telemetry.points("guardrail.score")["overall"] >= 1
+    assert telemetry.points("guardrail.stage.duration")["attribute"] >= 1
+
+
+def test_an_ask_with_regeneration(telemetry, monkeypatch):
+    """The first answer has no support, so the model is asked again, with what was wrong."""
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    policy = BEST_OF_N.model_copy(update={"candidates": 1, "attempts": 2, "deadline_s": None})
+    replies = count()
+    facts = [Triple(subject="Mozart", property="place of birth", value="Salzburg")]
+    with serve() as endpoint:
+        reply = endpoint.reply
+
+        def scripted(path, request):
+            wrong = next(replies) == 0
+            endpoint.text = f"Mozart was born in {'Paris' if wrong else 'Salzburg'}."
+            return reply(path, request)
+
+        endpoint.reply = scripted
+        model = ModelConfig(name="openai:scripted", base_url=endpoint.url)
+        with Guardrail(GuardrailConfig(judge="none", model=model)) as guard:
+            answer = guard.ask(question=QUESTION, evidence=facts, policy=policy)
+    assert (answer.text, answer.attempts) == ("Mozart was born in Salzburg.", 2)
+    attempt = [
+        "  guardrail.attempt",
+        "    chat scripted",
+        "    guardrail.parse",
+        "    retrieval",
+        "    guardrail.attribute",
+        "    guardrail.score",
+    ]
+    assert telemetry.tree() == ["guardrail.ask", *attempt, *attempt]
+    chat = telemetry.named("chat scripted")[0]
+    assert chat.kind is SpanKind.CLIENT
+    assert chat.attributes == {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.request.model": "scripted",
+        "gen_ai.provider.name": "openai",
+        "gen_ai.request.choice.count": 1,
+    }
+    attempts = telemetry.named("guardrail.attempt")
+    assert [span.attributes["guardrail.number"] for span in attempts] == [1, 2]
+    assert telemetry.points("gen_ai.client.operation.duration")["chatscriptedopenai"] == 2
+
+
+def test_a_graph_that_fails(telemetry):
+    config = GuardrailConfig(judge="none", graph=GraphConfig(location="/no/such/graph"))
+    with Guardrail(config) as guard:
+        answer = guard.check(question=QUESTION, answer="Mozart was born in Salzburg.")
+    assert answer.action is Action.UNVERIFIED
+    (retrieval,) = telemetry.named("retrieval")
+    assert retrieval.status.status_code is StatusCode.ERROR
+    assert "no graph at" in (retrieval.status.description or "")
+    assert retrieval.attributes["error.type"] == "KnowledgeGraphError"
+    assert [event.name for event in retrieval.events] == ["exception"]
+    # The answer came back all the same, so the check itself did not fail.
+    assert telemetry.named("guardrail.check")[0].status.status_code is StatusCode.UNSET
+    assert telemetry.points("guardrail.problems")["kg"] >= 1
+
+
+def test_a_log_that_fails_is_counted(telemetry, tmp_path):
+    config = GuardrailConfig(judge="none", log=tmp_path / "missing" / "log.sqlite")
+    with Guardrail(config) as guard:
+        answer = guard.check(question=QUESTION, answer="Mozart was born in Salzburg.")
+    assert [problem.part for problem in answer.errors] == ["records"]
+    assert answer.action is Action.PASS
+    assert telemetry.points("guardrail.log.failures")["RecordError"] >= 1

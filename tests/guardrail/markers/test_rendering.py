@@ -1,0 +1,95 @@
+"""Where ``[NA]`` and citations stand in a marked text."""
+
+import pytest
+
+from guardrail.markers.rendering import marked_text
+from guardrail.types import Sentence, Span, SpanKind, Triple
+
+LONDON = Triple(subject="Ada", subject_id="Q7259", property="place of birth", value="London")
+
+
+def marked(text: str, lacking: list[str], supported: str = "") -> str:
+    """Mark a text of one sentence; ``supported`` is a phrase that LONDON stands behind."""
+    phrases = dict.fromkeys(lacking, SpanKind.NA)
+    if supported:
+        phrases[supported] = SpanKind.SUPPORTED
+    spans = []
+    for phrase, kind in sorted(phrases.items(), key=lambda item: text.index(item[0])):
+        start = text.index(phrase)
+        spans.append(
+            Span(
+                text=phrase,
+                start=start,
+                end=start + len(phrase),
+                kind=kind,
+                triple=LONDON if kind is SpanKind.SUPPORTED else None,
+            )
+        )
+    sentence = Sentence(
+        text=text,
+        start=0,
+        end=len(text),
+        spans=tuple(spans),
+        citations=(LONDON.citation,) if supported else (),
+        na=bool(lacking),
+    )
+    return marked_text(text, [sentence])
+
+
+@pytest.mark.parametrize(
+    ("text", "lacking", "expected"),
+    [
+        ("She was born in Paris.", ["born", "Paris"], "She was born in Paris [NA]."),
+        ("She loved her opera.", ["loved", "opera"], "She loved her opera [NA]."),
+        (
+            "She loved opera and hated ballet.",
+            ["loved", "opera", "hated", "ballet"],
+            "She loved opera [NA] and hated ballet [NA].",
+        ),
+        (
+            "She loved opera, ballet, horses.",
+            ["opera", "ballet", "horses"],
+            "She loved opera [NA], ballet [NA], horses [NA].",
+        ),
+        ("She was *born* in `Paris`.", ["born", "Paris"], "She was *born* in `Paris` [NA]."),
+        ("She saw **Rome**; **Bern**.", ["Rome", "Bern"], "She saw **Rome** [NA]; **Bern** [NA]."),
+        ("She met Irène Joliot-Curie.", ["Irène Joliot"], "She met Irène Joliot-Curie [NA]."),
+        ("Now Rome-on-Sea.", ["Rome", "Sea"], "Now Rome-on-Sea [NA]."),
+        ("It is Smith's house.", ["Smith"], "It is Smith's [NA] house."),
+        ("| She | Bonn |", ["Bonn"], "| She | Bonn [NA] |"),
+        ("In [Bonn](https://x.org/a).", ["Bonn"], "In [Bonn](https://x.org/a) [NA]."),
+        (
+            "She met Smith who left Leeds.",
+            ["Smith", "Leeds"],
+            "She met Smith [NA] who left Leeds [NA].",
+        ),
+    ],
+)
+def test_phrases_of_one_claim_share_a_marker(text: str, lacking: list[str], expected: str) -> None:
+    assert marked(text, lacking) == expected
+
+
+def test_a_supported_phrase_parts_two_claims() -> None:
+    text = "A doctor born in London in 1700."
+    assert marked(text, ["doctor", "born", "1700"], "London") == (
+        "A doctor born [NA] in London [Q7259, place of birth: London] in 1700 [NA]."
+    )
+
+
+def test_a_second_citation_of_a_phrase_stands_beside_the_first() -> None:
+    born = Triple(subject="Ada", subject_id="Q7259", property="birthplace", value="London")
+    sentence = Sentence(
+        text="Born in London to a banker.",
+        start=0,
+        end=27,
+        spans=(
+            Span(text="London", start=8, end=14, kind=SpanKind.SUPPORTED, triple=LONDON),
+            Span(text="banker", start=20, end=26, kind=SpanKind.NA),
+        ),
+        citations=(LONDON.citation, born.citation),
+        na=True,
+    )
+    assert marked_text(sentence.text, [sentence]) == (
+        "Born in London [Q7259, place of birth: London] [Q7259, birthplace: London] to "
+        "a banker [NA]."
+    )
