@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -19,7 +18,6 @@ from judges.folder import OnnxFolder
 from judges.grounding_pass import GroundingPasses, grounding_heads
 from judges.heads import HEADS, JudgeCard
 from judges.lifting import PHRASE_WORDS, sub_facts, supported_shares
-from judges.relation import POOLED, RelationHead
 from judges.selection import choose, split_sentences
 from judges.session import Running, Segments, softmax
 from judges.windows import pair_windows
@@ -73,34 +71,9 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
             JudgeError: The model cannot be loaded or gave no usable output.
         """
         wanted, inverse = distinct(pairs)
-        head = self._relation
-        rows = self._probabilities("nli", wanted, also=(POOLED,) if head else ())
+        rows = self._probabilities("nli", wanted)
         scores = [NOTHING_SAID if row is None else _nli_scores(row.main) for row in rows]
-        for i, row in enumerate(rows):
-            if head and row is not None:
-                # Row by row, so that no bit depends on what else is judged.
-                stated = float(head(row.also[POOLED][None])[0])
-                scores[i] = scores[i].model_copy(update={"stated": stated})
         return [scores[i] for i in inverse]
-
-    def warm_up(self) -> None:
-        """Load the model; later calls do nothing.
-
-        Raises:
-            JudgeError: A file is missing, cannot be read or fits no other one.
-        """
-        super().warm_up()
-        _ = self._relation
-
-    @cached_property
-    def _relation(self) -> RelationHead | None:
-        head = RelationHead.load(self._folder)
-        if head is not None and POOLED not in self._model.outputs:
-            raise JudgeError(
-                f"the model in {self._folder} does not give what its relation head reads; fit it "
-                "with python -m judges.training.relation_head, or delete relation.npz"
-            )
-        return head
 
     def attribute(self, items: Sequence[AttributionItem]) -> list[Judgement]:
         """Judge n items (CAQA 3.2, 3.3); the result has the order of the input.
@@ -215,7 +188,7 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
     def _probabilities(
         self, head: str, pairs: Sequence[Pair], also: Sequence[str] = ()
     ) -> list[_Row | None]:
-        """Calibrated probabilities of one head, and of others or what they read, at one window.
+        """Calibrated probabilities of one head, and of others at the same window.
 
         Pairs with a blank text give None.
         """
@@ -231,10 +204,8 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
             main = self._calibrated(head, outputs)
             others = {
                 name: self._calibrated(name, outputs)
-                if name != POOLED
-                else outputs[name].astype(float)
                 for name in also
-                if name in outputs and (name == POOLED or name in self.card.labels)
+                if name in outputs and name in self.card.labels
             }
             for pair, group in groupby(range(len(owners)), key=lambda k: owners[k].pair):
                 places = list(group)
@@ -277,10 +248,7 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
 
 
 class _Row(NamedTuple):
-    """What heads say of a pair's deciding window, one of several; in the order of ``HEADS``.
-
-    Where it is asked for, ``also`` holds what the heads read as well, under ``POOLED``.
-    """
+    """What heads say of a pair's deciding window, one of several; in the order of ``HEADS``."""
 
     main: NDArray[np.float64]
     also: Mapping[str, NDArray[np.float64]]

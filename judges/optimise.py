@@ -23,14 +23,12 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from judges.exactness import SAFE_WEIGHT
-from judges.relation import POOLED
 
 __all__ = [
     "LEVELS",
     "Sizes",
     "read_cross_encoder",
     "read_sizes",
-    "with_pooled",
     "write_cross_encoder",
 ]
 
@@ -58,7 +56,7 @@ def write_cross_encoder(
 
     The graph takes ``input_ids``, ``attention_mask`` and ``token_type_ids`` (int64 [n, l]) and
     gives the raw logits of each head under the head's name, [n, labels] or, of token heads,
-    [n, l, labels], and what the heads of whole pairs read.
+    [n, l, labels].
 
     Args:
         state: Parameters as 32-bit floats, by the names of
@@ -101,26 +99,7 @@ def write_cross_encoder(
         ir_version=10,
         producer_name="kg-guardrail",
     )
-    _expose_pooled(made)
     onnx.save(made, str(path))
-
-
-def with_pooled(path: Path) -> None:
-    """Let a file written by ``write_cross_encoder`` give what its heads read, where it does not.
-
-    Weights and the other outputs stay as they are.
-    """
-    model = onnx.load(str(path))
-    if POOLED not in {output.name for output in model.graph.output}:
-        _expose_pooled(model)
-        onnx.save(model, str(path))
-
-
-def _expose_pooled(model: onnx.ModelProto) -> None:
-    joined = [node for node in model.graph.node if node.op_type == "Concat"][-1].output[0]
-    model.graph.node.append(helper.make_node("Identity", [joined], [POOLED]))
-    output = helper.make_tensor_value_info(POOLED, TensorProto.FLOAT, ["n", "width"])
-    model.graph.output.append(output)
 
 
 def read_cross_encoder(

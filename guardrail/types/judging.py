@@ -31,15 +31,11 @@ class NLIScores(Value):
         entailment: Of ``entailment``.
         neutral: Of ``neutral``.
         contradiction: Of ``contradiction``.
-        stated: Where the judge tells it, and the hypothesis is a triple, the probability that the
-            premise states its relation of the two names, and no other one; without meaning for
-            other hypotheses, and never written out.
     """
 
     entailment: Probability
     neutral: Probability
     contradiction: Probability
-    stated: Probability | None = Field(default=None, exclude=True, repr=False)
 
     @property
     def label(self) -> str:

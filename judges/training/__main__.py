@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from judges.training.plan import PLANS, Plan, read_plan
+
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from judges.training.model import CrossEncoder
 
 __all__ = ["main"]
 
-STEPS = 6_400
-RATE = 2.5e-4
-HEAD_RATE = 2.0
-"""Learning rate of the heads as a multiple of the encoder's."""
-WARM_UP = 150
-"""Steps of rising learning rate, a tenth of all steps at most."""
-MAX_TRAINING_LENGTH = 160
-VERSION = "1.1"
-
 EXAMPLES = """\
-the recipe from the start, on the published encoder:
+go on from the shipped judge by the project's plan:
   python -m judges.training --data DATA --out OUT
-go on training the shipped judge on your own pairs, beside the recipe's:
-  python -m judges.training --judge judges/weights/judge --data DATA --rows FILE --out OUT
+continue after an interruption, on this machine or another:
+  python -m judges.training --data DATA --out OUT --resume
+go on training the shipped judge on your own pairs, beside the plan's:
+  python -m judges.training --data DATA --rows FILE --out OUT
 the same on your own pairs alone, which may cost accuracy on other text:
-  python -m judges.training --judge judges/weights/judge --rows FILE --steps 300 --out OUT
+  python -m judges.training --rows FILE --steps 300 --out OUT
 
 The judge is written to OUT/judge; use it as --judge onnx:OUT/judge."""
 
@@ -42,56 +39,47 @@ def main(arguments: Sequence[str] | None = None) -> None:
     from judges.training.batches import encode_rows, load_tokenizer
     from judges.training.data import Split
     from judges.training.evaluate import table
-    from judges.training.own_rows import curriculum_with, read_own_rows
-    from judges.training.recipe import CURRICULUM, WEIGHTS, load_rows, load_validation
-    from judges.training.trainer import Settings, Trainer
+    from judges.training.own_rows import read_own_rows, with_own
+    from judges.training.recipe import load_rows, load_statements, load_validation
+    from judges.training.trainer import Trainer
 
-    torch.manual_seed(options.seed)
+    plan = _plan(options)
+    torch.manual_seed(plan.seed)
     torch.set_flush_denormal(True)
     rows, validation = read_own_rows(options.rows) if options.rows else Split([], [])
     counts = f"{len(rows):,} rows trained on and {len(validation):,} held out"
-    start = _start(options.judge, options.encoder)
+    start = _start(options, plan)
     if options.data:
-        rows += load_rows(options.data, seed=options.seed)
-        validation += load_validation(options.data, seed=options.seed)
-    history = []
-    if options.judge:
-        history.append(f"Training went on from {start.name}, {options.steps:,} steps.")
+        rows += load_rows(options.data, seed=plan.seed)
+    plan = with_own(plan, rows)
+    read = {source for stage in plan.stages for source, share in stage.shares.items() if share}
+    options.out.mkdir(parents=True, exist_ok=True)
+    encoded = encode_rows(
+        load_tokenizer(start.tokenizer),
+        [row for row in rows if row.source in read],
+        min(plan.longest, start.model.config.positions),
+    )
+    first = {name: values.detach().clone() for name, values in start.model.state_dict().items()}
+    trainer = Trainer(start.model, encoded, plan, options.out, device=options.device)
+    if options.resume:
+        trainer.resume(options.out / "last.pt")
+    final = trainer.run()
+    start.model.load_state_dict(_mixed(first, final, plan.keep))
+    history = [f"Training went on from {start.name}, {plan.steps:,} steps."]
     if options.rows:
         history.append(f"Own rows (`own`): {counts}; their licence is their owner's.")
     if not options.data:
         history.append("Of the rows above none were read again.")
-
-    options.out.mkdir(parents=True, exist_ok=True)
-    positions = start.model.config.positions
-    tokenizer = load_tokenizer(start.tokenizer, min(MAX_TRAINING_LENGTH, positions))
-    trainer = Trainer(
-        start.model,
-        encode_rows(tokenizer, rows),
-        curriculum_with(CURRICULUM, rows, going_on=options.judge is not None),
-        Settings(
-            steps=options.steps,
-            rate=options.rate,
-            head_rate=HEAD_RATE * options.rate,
-            warm_up=min(WARM_UP, max(1, options.steps // 10)),
-            decay=max(1, 3 * options.steps // 10),
-            replicas=1 if options.device == "cuda" else 2,
-            seed=options.seed,
-            device=options.device,
-        ),
-        options.out,
-        WEIGHTS,
-    )
-    if options.resume:
-        trainer.resume(options.out / "last.pt")
-    start.model.load_state_dict(dict(trainer.run()))
+    else:
+        validation += load_validation(options.data, seed=plan.seed)
     measured, compared = write_judge(
         start.model,
         options.out / "judge",
         options.out / "fp32",
         tokenizer=start.tokenizer,
         validation=validation,
-        version=options.version or start.version,
+        statements=load_statements(options.data)[1] if options.data else (),
+        version=options.version or start.version or plan.version,
         temperature=start.temperature,
         history=" ".join(history),
     )
@@ -105,7 +93,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--data", type=Path, help="the data folder of the recipe's rows")
+    parser.add_argument("--plan", type=Path, default=PLANS / "cpu.toml", help="a plan in TOML")
+    parser.add_argument("--data", type=Path, help="the data folder of the plan's rows")
     parser.add_argument(
         "--rows",
         type=Path,
@@ -117,17 +106,34 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     start.add_argument("--encoder", type=Path, help="folder of the encoder to start from")
     start.add_argument("--judge", type=Path, help="folder of a judge to go on training")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--seed", type=int, default=13)
-    parser.add_argument("--steps", type=int, default=STEPS, help="optimiser steps; %(default)s")
-    parser.add_argument(
-        "--rate", type=float, default=RATE, help="peak learning rate; %(default)s, heads twice that"
-    )
+    parser.add_argument("--seed", type=int, help="in place of the plan's")
+    parser.add_argument("--steps", type=int, help="optimiser steps, in place of the plan's")
+    parser.add_argument("--rate", type=float, help="peak learning rate, in place of the plan's")
     parser.add_argument("--version", help="version of the weights, for the score log")
     parser.add_argument("--resume", action="store_true", help="continue from OUT/last.pt")
     options = parser.parse_args(arguments)
     if options.data is None and options.rows is None:
         parser.error("nothing to train on: give --data, --rows or both")
     return options
+
+
+def _plan(options: argparse.Namespace) -> Plan:
+    """The plan with what the command line changes."""
+    plan = read_plan(options.plan)
+    changed: dict[str, object] = {}
+    if options.data is None:
+        alone = plan.stages[-1].model_copy(update={"shares": {}})
+        changed["stages"] = (alone,)
+    if options.steps is not None:
+        stages = changed.get("stages", plan.stages[-1:])
+        assert isinstance(stages, tuple)
+        changed["stages"] = (stages[-1].model_copy(update={"steps": options.steps}),)
+        changed["warm_up"] = min(plan.warm_up, max(1, options.steps // 10))
+        changed["decay"] = max(1, 3 * options.steps // 10)
+    for name in ("seed", "rate"):
+        if getattr(options, name) is not None:
+            changed[name] = getattr(options, name)
+    return plan.model_copy(update=changed)
 
 
 class _Start(NamedTuple):
@@ -140,20 +146,29 @@ class _Start(NamedTuple):
     temperature: dict[str, float]
 
 
-def _start(judge: Path | None, encoder: Path | None) -> _Start:
+def _start(options: argparse.Namespace, plan: Plan) -> _Start:
+    from judges.onnx import SHIPPED
     from judges.training.model import load_judge, load_pretrained
 
-    if judge is None:
-        folder = encoder or _published_encoder()
-        return _Start(load_pretrained(folder), folder / "tokenizer.json", folder.name, VERSION, {})
-    model, card = load_judge(judge)
+    if options.encoder or (plan.start == "encoder" and not options.judge):
+        folder = options.encoder or _published_encoder()
+        return _Start(load_pretrained(folder), folder / "tokenizer.json", folder.name, "", {})
+    folder = options.judge or SHIPPED
+    model, card = load_judge(folder)
     return _Start(
         model,
-        judge / "tokenizer.json",
+        folder / "tokenizer.json",
         f"{card.name}-{card.version}",
         f"{card.version}+",  # never the name of the judge it started from
         dict(card.temperature),
     )
+
+
+def _mixed(
+    first: Mapping[str, Tensor], final: Mapping[str, Tensor], keep: float
+) -> dict[str, Tensor]:
+    """The final weights, drawn towards the starting ones by a share."""
+    return {name: values.lerp(first[name].to(values), keep) for name, values in final.items()}
 
 
 def _published_encoder() -> Path:

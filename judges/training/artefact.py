@@ -10,20 +10,29 @@ from pathlib import Path
 import numpy as np
 from tokenizers import Tokenizer
 
-from judges.heads import HEADS, JudgeCard
+from judges.heads import HEADS, TOKEN_HEADS, Calibration, JudgeCard
 from judges.optimise import write_cross_encoder
-from judges.relation import RELATION_FILE
 from judges.training.calibrate import fit_temperature
 from judges.training.card import write_card
 from judges.training.evaluate import Measured, breakdown, logits, measure, table
+from judges.training.grounding import (
+    cross_fitted,
+    fit_calibrations,
+    ground,
+    kinds_table,
+    measure_grounding,
+    measured_table,
+    uncalibrated,
+)
 from judges.training.model import CrossEncoder
 from judges.training.rows import NO_LABEL, Row, held_out
+from judges.training.statements import Statement
 
 __all__ = ["calibration_rows", "write_judge", "write_model"]
 
 NAME = "minilm-l6-judge"
-MAX_LENGTH = 256
-"""Word pieces of a pair at run time; the encoder was pre-trained up to this length."""
+MAX_LENGTH = 384
+"""Word pieces of a sequence at run time, as in training."""
 CALIBRATION_SHARE = 0.3
 """Share of validation premises that temperatures are fitted on; error is measured on the rest."""
 LEAST_ROWS = 50
@@ -36,6 +45,7 @@ def write_model(model: CrossEncoder, path: Path, *, quantise: bool = True) -> No
         {k: v.detach().float().cpu().numpy() for k, v in model.state_dict().items()},
         path,
         heads=list(HEADS),
+        token_heads=list(TOKEN_HEADS),
         attention_heads=model.config.attention_heads,
         epsilon=model.config.layer_norm_eps,
         quantise=quantise,
@@ -49,6 +59,7 @@ def write_judge(
     *,
     tokenizer: Path,
     validation: Sequence[Row],
+    statements: Sequence[Statement] = (),
     version: str,
     temperature: Mapping[str, float] | None = None,
     history: str = "",
@@ -61,6 +72,7 @@ def write_judge(
         full: Where a copy in 32 bits goes, for the comparison.
         tokenizer: The ``tokenizer.json`` the judge was trained with.
         validation: Rows that were not trained on.
+        statements: Statements that were not trained on; verdicts are calibrated on them.
         version: Version of the weights.
         temperature: By head, for heads that too few rows of ``validation`` can tell.
         history: What the model card adds on how the judge came about.
@@ -70,22 +82,23 @@ def write_judge(
     """
     for place, quantise in ((folder, True), (full, False)):
         place.mkdir(parents=True, exist_ok=True)
-        (place / RELATION_FILE).unlink(missing_ok=True)  # it read another encoder
         write_model(model, place / "model.onnx", quantise=quantise)
         _write_tokenizer(tokenizer, place / "tokenizer.json")
     longest = min(MAX_LENGTH, model.config.positions)
-    _write_card_file(folder, version, longest, {}, [])
+    _write_card_file(folder, version, longest)
     shutil.copy(folder / "judge.json", full / "judge.json")
     scores = logits(folder, validation)
     temperature = {**dict.fromkeys(HEADS, 1.0), **(temperature or {})}
     temperature |= _temperatures(scores, validation)
     measured = measure(scores, validation, temperature, unseen=calibration_rows(validation))
     compared = measure(logits(full, validation), validation, temperature)
-    _write_card_file(folder, version, longest, temperature, measured)
+    verdicts, calibrations = _verdicts(folder, statements)
+    _write_card_file(folder, version, longest, temperature, calibrations, measured)
     shutil.copy(folder / "judge.json", full / "judge.json")
     write_card(
         folder / "README.md",
         version,
+        verdicts,
         table(measured, compared),
         breakdown(scores, validation),
         history=history,
@@ -121,7 +134,8 @@ def _temperatures(
 def _label(row: Row, head: str) -> int:
     if head == "attribution":
         return row.attribution[0] if len(row.attribution) == 1 else NO_LABEL
-    return row.nli if head == "nli" else row.complexity
+    label: int = getattr(row, head)
+    return max(label, NO_LABEL)
 
 
 def _write_tokenizer(source: Path, target: Path) -> None:
@@ -131,27 +145,42 @@ def _write_tokenizer(source: Path, target: Path) -> None:
     tokenizer.save(str(target), pretty=False)
 
 
+def _verdicts(folder: Path, statements: Sequence[Statement]) -> tuple[str, dict[str, Calibration]]:
+    """What the card says of verdicts, each half of the sets calibrated on the other; and what is
+    fitted on all of them.
+    """
+    if not statements:
+        return "", {}
+    bare = ground(uncalibrated(folder), statements)
+    crossed = cross_fitted(bare, statements)
+    measured = measured_table(measure_grounding(crossed, statements))
+    return f"{measured}\n\n{kinds_table(crossed, statements)}", fit_calibrations(bare, statements)
+
+
 def _write_card_file(
     folder: Path,
     version: str,
     longest: int,
-    temperature: Mapping[str, float],
-    measured: Sequence[Measured],
+    temperature: Mapping[str, float] | None = None,
+    grounding: Mapping[str, Calibration] | None = None,
+    measured: Sequence[Measured] = (),
 ) -> None:
-    metrics: dict[str, dict[str, float]] = {}
-    for one in measured:
-        metrics[f"{one.head}/{one.source}"] = {
+    metrics = {
+        f"{one.head}/{one.source}": {
             "rows": one.rows,
             "accuracy": round(one.accuracy, 4),
             "macro_f1": round(one.macro_f1, 4),
             "ece": round(one.ece, 4),
         }
+        for one in measured
+    }
     card = {
         "name": NAME,
         "version": version,
         "max_length": longest,
-        "labels": HEADS,
-        "temperature": temperature,
+        "labels": {**HEADS, **TOKEN_HEADS},
+        "temperature": temperature or {},
+        "grounding": {kind: one.model_dump() for kind, one in (grounding or {}).items()},
         "metrics": metrics,
     }
     JudgeCard.model_validate(card)

@@ -16,7 +16,14 @@ from torch import Tensor
 from judges.heads import HEADS, STATEMENT_MARK
 from judges.training.rows import NO_LABEL, Row, nli_targets
 
-__all__ = ["Batch", "EncodedRows", "batches_by_length", "encode_rows", "load_tokenizer"]
+__all__ = [
+    "Batch",
+    "EncodedRow",
+    "EncodedRows",
+    "batches_by_length",
+    "encode_rows",
+    "load_tokenizer",
+]
 
 CHUNK_TOKENS = 200_000
 """Rows are sorted by length within chunks of about this many tokens, so batches stay random."""

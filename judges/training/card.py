@@ -44,7 +44,7 @@ Wrong and missing facts are made: values swapped within a relation, dates and nu
 little, roles mixed up (father and son, born and died), facts dropped, other entities of the same
 name. The recipe is `python -m judges.training`, 6,400 steps of 6,144 word pieces, the last
 third with falling rate; the weights are a running average.
-{history}
+{history}{verdicts}
 ## Measured
 
 On rows that share no page, table, premise or entity with training. Accuracy of the attribution
@@ -74,18 +74,22 @@ The attribution head on CAQA rows: F1 by category, then micro-F1 by complexity.
 """
 
 
-def write_card(path: Path, version: str, table: str, breakdown: str, *, history: str = "") -> None:
+def write_card(
+    path: Path, version: str, verdicts: str, table: str, breakdown: str, *, history: str = ""
+) -> None:
     """Write the model card.
 
     Args:
         path: The file.
         version: Version of the weights.
+        verdicts: Measurements of verdicts on statements, in Markdown; empty without any.
         table: Measurements in Markdown.
         breakdown: The attribution head by category and complexity, in Markdown.
         history: How the judge came about where it is not by the recipe alone; a paragraph.
     """
     text = _CARD.format(
         version=version,
+        verdicts=f"\n## Verdicts on held-out statements\n\n{verdicts}\n" if verdicts else "",
         table=table,
         breakdown=breakdown,
         history=f"\n{history}\n" if history else "",

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from judges.heads import HEADS, JudgeCard
 from judges.session import OnnxTextModel, Segments
+from judges.training.batches import EncodedRow, encode_rows, load_tokenizer
 from judges.training.calibrate import expected_calibration_error, softmax
 from judges.training.rows import NO_LABEL, Row
 
@@ -44,24 +45,22 @@ class Measured(NamedTuple):
 
 
 def logits(folder: Path, rows: Sequence[Row]) -> dict[str, NDArray[np.float32]]:
-    """Run a judge's model over rows; logits by head, [n, labels].
+    """Run a judge's model over rows; logits by head of whole pairs, [n, labels].
 
     Args:
         folder: Holds ``model.onnx``, ``tokenizer.json`` and ``judge.json``.
-        rows: The rows; a pair too long for the model is cut, its longer text first.
+        rows: The rows; cut to what the model reads.
     """
-    model = OnnxTextModel(folder)
     card = JudgeCard.model_validate_json((folder / "judge.json").read_text("utf-8"))
-    firsts = model.tokenize([row.premise for row in rows])
-    seconds = model.tokenize([row.hypothesis for row in rows])
-    capacity = card.max_length - 3
-    return model.run([_cut(a, b, capacity) for a, b in zip(firsts, seconds, strict=True)])
+    tokenizer = load_tokenizer(folder / "tokenizer.json")
+    encoded = encode_rows(tokenizer, rows, card.max_length).encoded
+    return OnnxTextModel(folder).run([_segments(one) for one in encoded])
 
 
-def _cut(first: list[int], second: list[int], capacity: int) -> Segments:
-    """Cut the longer text until the pair fits."""
-    kept = min(len(second), max(capacity - len(first), capacity // 2))
-    return Segments(first[: capacity - kept], second[:kept])
+def _segments(row: EncodedRow) -> Segments:
+    """A row's segments without their special tokens."""
+    parts = [row.ids[row.types == number].tolist() for number in range(3)]
+    return Segments(parts[0][1:-1], parts[1][:-1], parts[2][:-1] or None)
 
 
 def measure(
@@ -82,7 +81,7 @@ def measure(
     """
     fitted = np.zeros(len(rows), bool) if unseen is None else np.array(unseen)
     results = []
-    for head in HEADS:
+    for head in scores:
         for source in dict.fromkeys(row.source for row in rows):
             picked = np.array(
                 [i for i, row in enumerate(rows) if row.source == source and _taught(row, head)],
@@ -101,10 +100,12 @@ def measure(
 def _taught(row: Row, head: str) -> bool:
     """Whether a row has one known label for a head; NLI rows do not measure attribution."""
     if head == "nli":
-        return row.nli != NO_LABEL
+        return row.nli >= 0
     if head == "complexity":
         return row.complexity != NO_LABEL
-    return len(row.attribution) == 1 and row.nli == NO_LABEL
+    if head == "claim":
+        return row.claim != NO_LABEL
+    return head == "attribution" and len(row.attribution) == 1 and row.nli == NO_LABEL
 
 
 def _measured(
@@ -115,8 +116,7 @@ def _measured(
     fitted: NDArray[np.bool_],
 ) -> Measured:
     labels = np.array(
-        [{"nli": r.nli, "complexity": r.complexity}.get(head, r.attribution[:1] or NO_LABEL)
-         for r in rows]
+        [r.attribution[0] if head == "attribution" else getattr(r, head) for r in rows]
     ).reshape(-1)  # fmt: skip
     guessed = probabilities.argmax(-1)
     scores = [_f1(guessed, labels, int(label)) for label in np.unique(labels)]

@@ -10,10 +10,10 @@ from pathlib import Path
 from guardrail.errors import InputError
 from judges.heads import HEADS
 from judges.training.data import Split
+from judges.training.plan import Plan
 from judges.training.rows import Row, held_out, nli_row
-from judges.training.trainer import Stage
 
-__all__ = ["SOURCE", "curriculum_with", "read_own_rows"]
+__all__ = ["SOURCE", "read_own_rows", "with_own"]
 
 SOURCE = "own"
 """Source of these rows in mixtures and tables."""
@@ -52,23 +52,19 @@ def read_own_rows(path: Path) -> Split:
     return split
 
 
-def curriculum_with(
-    curriculum: Sequence[Stage], rows: Sequence[Row], *, going_on: bool
-) -> list[Stage]:
-    """The mixtures of a training run that may have own rows among its rows.
+def with_own(plan: Plan, rows: Sequence[Row]) -> Plan:
+    """A plan whose stages read own rows beside their others, or those alone.
 
     Args:
-        curriculum: The recipe's mixtures.
+        plan: The plan.
         rows: All training rows.
-        going_on: The judge is trained already: only the last mixture is used.
     """
     counts = Counter(row.source for row in rows)
-    stages = [Stage(0, curriculum[-1].shares)] if going_on else list(curriculum)
     if not counts[SOURCE]:
-        return stages
-    mixed = []
-    for start, shares in stages:
-        drawn = sum(share * counts[source] for source, share in shares.items())
-        each = PART / (1 - PART) * drawn / counts[SOURCE] if drawn else 1.0
-        mixed.append(Stage(start, {**shares, SOURCE: min(MOST_REPEATS, each)}))
-    return mixed
+        return plan
+    stages = []
+    for stage in plan.stages:
+        drawn = sum(share * counts[source] for source, share in stage.shares.items())
+        each = min(MOST_REPEATS, PART / (1 - PART) * drawn / counts[SOURCE]) if drawn else 1.0
+        stages.append(stage.model_copy(update={"shares": {**stage.shares, SOURCE: each}}))
+    return plan.model_copy(update={"stages": tuple(stages)})

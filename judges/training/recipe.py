@@ -12,6 +12,7 @@ from judges.training.data import load_nli
 from judges.training.gathered import load_gathered
 from judges.training.graph_pairs import graph_rows
 from judges.training.grounding_rows import dart_sets, e2e_sets, set_rows, statement_rows
+from judges.training.relation_pairs import relation_rows
 from judges.training.rows import Row, held_out
 from judges.training.sentence_pairs import load_dart, load_tekgen
 from judges.training.statements import Statement, own_statements, shared_statements
@@ -22,6 +23,7 @@ SEED = 13
 GRAPH_ROWS = 30_000
 CAQA_ROWS = 48_000
 CLAIM_ROWS = 9_000
+RELATION_ROWS = 8_000
 TEST_ROWS = 2_000
 """Rows of each constructed validation set."""
 OWN_SHARE = 0.1
@@ -59,6 +61,7 @@ def load_rows(data: Path, *, seed: int) -> list[Row]:
         *load_dart(data, seed=seed).train,
         *graph_rows(graph, rows=GRAPH_ROWS, seed=seed, split="train"),
         *caqa_rows(graph, rows=CAQA_ROWS, seed=seed, split="train"),
+        *relation_rows(data, rows=RELATION_ROWS, seed=seed),
         *statement_rows(load_statements(data)[0], "statements", seed=seed),
         *chain(
             set_rows(dart_sets(data)[0], "dart_sets", seed=seed),

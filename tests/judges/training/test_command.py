@@ -13,9 +13,9 @@ from judges.base import Pair
 from judges.onnx import OnnxJudge
 from judges.training.__main__ import main
 from judges.training.model import HEADS, load_judge
-from judges.training.own_rows import curriculum_with, read_own_rows
+from judges.training.own_rows import read_own_rows, with_own
+from judges.training.plan import Plan, Stage
 from judges.training.rows import nli_row
-from judges.training.trainer import Stage
 from tests.judges.tiny import WORDS, write_judge
 
 VERBS = {"entailment": "was born in", "neutral": "who is", "contradiction": "place of a"}
@@ -63,11 +63,12 @@ def test_a_judge_read_back_says_the_same(judge_folder: Path) -> None:
     ids = [[2, 5, 6, 7, 3, 8, 9, 3]]
     types = [[0, 0, 0, 0, 0, 1, 1, 1]]
     with torch.no_grad():
-        nli, *_ = model.eval()(torch.tensor(ids), torch.ones(1, 8), torch.tensor(types))
+        outputs = model.eval()(torch.tensor(ids), torch.ones(1, 8), torch.tensor(types))
     from judges.session import OnnxTextModel, Segments
 
     written = OnnxTextModel(judge_folder).run([Segments([5, 6, 7], [8, 9])])["nli"]
-    np.testing.assert_allclose(nli.numpy(), written, atol=0.1 * np.ptp(written))
+    # Activations have eight bits in the file: a wide margin, since this random model has few units.
+    np.testing.assert_allclose(outputs["nli"].numpy(), written, atol=0.25 * np.ptp(written))
 
 
 def test_a_folder_of_another_kind_is_refused(tmp_path: Path) -> None:
@@ -92,11 +93,10 @@ def test_a_malformed_row_is_named(own: Path, line: str) -> None:
 
 def test_own_rows_make_up_a_quarter_of_what_is_read() -> None:
     rows = [nli_row("a", "b", "neutral", name) for name in ["x"] * 60 + ["y"] * 30 + ["own"] * 10]
-    curriculum = [Stage(0, {"x": 1.0}), Stage(5, {"x": 0.5, "y": 1.0})]
-    fresh = curriculum_with(curriculum, rows, going_on=False)
-    assert [stage.shares["own"] for stage in fresh] == [2.0, 2.0]
-    assert curriculum_with(curriculum, rows, going_on=True) == [Stage(0, fresh[1].shares)]
-    assert curriculum_with(curriculum, rows[:90], going_on=False) == curriculum
+    stages = (Stage(steps=5, shares={"x": 1.0}), Stage(steps=5, shares={"x": 0.5, "y": 1.0}))
+    plan = Plan(version="1", stages=stages)
+    assert [stage.shares["own"] for stage in with_own(plan, rows).stages] == [2.0, 2.0]
+    assert with_own(plan, rows[:90]) == plan
 
 
 def test_something_to_train_on_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
