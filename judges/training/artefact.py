@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from tokenizers import Tokenizer
 
+from guardrail.benchmarks.data import held_out
 from judges.heads import HEADS, TOKEN_HEADS, Calibration, JudgeCard
 from judges.optimise import write_cross_encoder
 from judges.training.calibrate import fit_temperature
@@ -25,7 +26,7 @@ from judges.training.grounding import (
     uncalibrated,
 )
 from judges.training.model import CrossEncoder
-from judges.training.rows import NO_LABEL, Row, held_out
+from judges.training.rows import NO_LABEL, Row
 from judges.training.statements import Statement
 
 __all__ = ["calibration_rows", "write_judge", "write_model"]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from guardrail.benchmarks.data import held_out, read_jsonl
 from guardrail.types import Triple, linearise
-from judges.training.rows import Row, held_out, nli_row, without_overlap
+from judges.training.rows import Row, nli_row, without_overlap
 
-__all__ = ["Split", "clean", "load_nli", "read_jsonl"]
+__all__ = ["Split", "clean", "load_nli"]
 
 VITAMINC_SHARE = 0.12
 """Share of VitaminC's pages held out."""
@@ -22,13 +20,6 @@ class Split(NamedTuple):
 
     train: list[Row]
     validation: list[Row]
-
-
-def read_jsonl(path: Path) -> Iterator[dict[str, Any]]:
-    """Read a gzipped JSON-lines file."""
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            yield json.loads(line)
 
 
 def load_nli(data: Path) -> Split:

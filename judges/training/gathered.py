@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from guardrail.benchmarks.data import measures, read_jsonl
 from guardrail.types import Triple
 from judges.heads import HEADS
 from judges.selection import split_sentences
-from judges.training.data import Split, clean, read_jsonl
+from judges.training.data import Split, clean
 from judges.training.relations import readable
-from judges.training.rows import NOT_ENTAILMENT, Row, held_out, nli_row
+from judges.training.rows import NOT_ENTAILMENT, Row, nli_row
 
 __all__ = ["load_gathered"]
 
@@ -33,10 +34,8 @@ NLI_SETS = (
 )
 
 PASSAGE_SETS = ("wiki_split", "squad2", "mcqa_oanc", "condaqa", "summedits", "bump")
-
-HELD_OUT = {"tabfact": 0.1, "summedits": 0.3, "rel2text": 0.2, "redocred_sentences": 0.2}
-"""Share of the groups of a set that stay unseen. FM2, ContractNLI, the parts of SummaC, WiCE,
-Factcheck-GPT and AttributionBench are not read here at all: they measure."""
+"""FM2, ContractNLI, the parts of SummaC, WiCE, Factcheck-GPT and AttributionBench are not read:
+they measure. So do some groups of other sets, see ``guardrail.benchmarks.data``."""
 
 MARKED_SHARE = 0.5
 """Share of passages that are read as numbered statements; the others as one premise."""
@@ -74,8 +73,7 @@ def load_gathered(data: Path, *, seed: int) -> Split:
 
 
 def _put(split: Split, name: str, raw: Mapping[str, Any], row: Row) -> None:
-    unseen = held_out(str(raw["group"]), HELD_OUT.get(name, 0.0), salt=name)
-    (split.validation if unseen else split.train).append(row)
+    (split.validation if measures(name, str(raw["group"])) else split.train).append(row)
 
 
 def _passage_row(raw: Mapping[str, Any], source: str, chooser: random.Random) -> Row:

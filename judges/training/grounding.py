@@ -12,11 +12,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from guardrail.benchmarks.classification import area
+from guardrail.benchmarks.data import held_out
 from guardrail.types import Grounding, Verdict
 from judges.base import GroundingItem
 from judges.heads import HEADS, Calibration
 from judges.onnx import OnnxJudge
-from judges.training.rows import held_out
 from judges.training.statements import Statement
 
 __all__ = ["Grounded", "fit_calibrations", "ground", "kinds_table", "measure_grounding"]
@@ -223,21 +224,6 @@ def _f1(pairs: Sequence[tuple[bool, bool]]) -> float:
     hits = sum(called and right for called, right in pairs)
     total = sum(called for called, _ in pairs) + sum(right for _, right in pairs)
     return 2 * hits / total if total else 0.0
-
-
-def area(scores: NDArray[np.floating], truth: NDArray[np.bool_]) -> float:
-    """Area under the curve: how often a true row scores above a false one, ties half."""
-    order = np.argsort(scores, kind="stable")
-    ranks = np.empty(len(scores))
-    ranks[order] = np.arange(1, len(scores) + 1)
-    for value in np.unique(scores):
-        same = scores == value
-        ranks[same] = ranks[same].mean()
-    positives = int(truth.sum())
-    negatives = len(truth) - positives
-    if not positives or not negatives:
-        return 0.5
-    return float((ranks[truth].sum() - positives * (positives + 1) / 2) / positives / negatives)
 
 
 def measured_table(measured: Mapping[str, Grounded]) -> str:

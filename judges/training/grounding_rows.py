@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from guardrail.benchmarks.data import held_out, read_jsonl
 from guardrail.types import Triple, Verdict
 from judges.heads import HEADS
-from judges.training.data import read_jsonl
 from judges.training.forms import mentions, near_miss, same_value
 from judges.training.relations import MIXED_UP, readable
-from judges.training.rows import NO_LABEL, Row, held_out
+from judges.training.rows import NO_LABEL, Row
 from judges.training.statements import Statement
 
 __all__ = ["TripleSet", "dart_sets", "e2e_sets", "set_rows", "statement_rows"]

@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from guardrail.benchmarks.data import held_out
 from guardrail.errors import InputError
 from judges.heads import HEADS
 from judges.training.data import Split
 from judges.training.plan import Plan
-from judges.training.rows import Row, held_out, nli_row
+from judges.training.rows import Row, nli_row
 
 __all__ = ["SOURCE", "read_own_rows", "with_own"]
 

@@ -6,6 +6,7 @@ from itertools import chain
 from pathlib import Path
 
 from guardrail.benchmarks.caqa.sources import assemble
+from guardrail.benchmarks.data import held_out
 from judges.training.caqa_rows import caqa_rows
 from judges.training.claim_pairs import claim_rows
 from judges.training.data import load_nli
@@ -13,7 +14,7 @@ from judges.training.gathered import load_gathered
 from judges.training.graph_pairs import graph_rows
 from judges.training.grounding_rows import dart_sets, e2e_sets, set_rows, statement_rows
 from judges.training.relation_pairs import relation_rows
-from judges.training.rows import Row, held_out
+from judges.training.rows import Row
 from judges.training.sentence_pairs import load_dart, load_tekgen
 from judges.training.statements import Statement, own_statements, shared_statements
 

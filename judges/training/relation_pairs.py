@@ -14,11 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from guardrail.benchmarks.data import held_out, read_jsonl
 from guardrail.text.values import words
 from guardrail.types import Triple, linearise
-from judges.training.data import read_jsonl
 from judges.training.relation_templates import KINDS, RELATIONS, UNRELATED, Relation
-from judges.training.rows import Row, held_out, nli_row
+from judges.training.rows import Row, nli_row
 
 __all__ = ["relation_rows"]
 

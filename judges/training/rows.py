@@ -7,7 +7,6 @@ of the probability that the head gives to the whole set.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
@@ -18,7 +17,6 @@ __all__ = [
     "NOT_ENTAILMENT",
     "NO_LABEL",
     "Row",
-    "held_out",
     "nli_row",
     "nli_targets",
     "without_overlap",
@@ -105,18 +103,6 @@ def nli_targets(row: Row) -> tuple[int, ...]:
     if row.nli == NOT_CONTRADICTION:
         return (0, 1)
     return () if row.nli == NO_LABEL else (row.nli,)
-
-
-def held_out(group: str, share: float, *, salt: str = "") -> bool:
-    """Tell whether a group (page, table, entity) belongs to validation; stable across runs.
-
-    Args:
-        group: Name of the group; all its rows share one side.
-        share: Share of groups held out, in [0, 1].
-        salt: Makes independent splits of the same names.
-    """
-    digest = hashlib.blake2b(f"{salt}\x1f{group}".encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "big") < share * 2**64
 
 
 def without_overlap(

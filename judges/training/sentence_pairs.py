@@ -8,11 +8,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from guardrail.benchmarks.data import held_out, read_jsonl
 from guardrail.types import Triple, linearise
-from judges.training.data import Split, read_jsonl
+from judges.training.data import Split
 from judges.training.forms import mentions, near_miss, same_value
 from judges.training.relations import readable, single_valued
-from judges.training.rows import Row, held_out, nli_row, without_overlap
+from judges.training.rows import Row, nli_row, without_overlap
 
 __all__ = ["load_dart", "load_tekgen", "statement"]
 

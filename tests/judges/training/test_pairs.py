@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guardrail.benchmarks.caqa.graph import FactGraph
+from guardrail.benchmarks.data import held_out
 from guardrail.types import Triple
 from judges.training.forms import mentions, near_miss, same_value
 from judges.training.graph_pairs import GraphPairs
@@ -22,7 +23,7 @@ from judges.training.relations import (
     readable,
     single_valued,
 )
-from judges.training.rows import Row, held_out, nli_row, without_overlap
+from judges.training.rows import Row, nli_row, without_overlap
 from kg.verbalise import surface
 
 NAMES = ["Ada Bryn", "Carl Bryn", "Dora Eck", "Emil Fahr", "Greta Holm", "Ida Holm"]
