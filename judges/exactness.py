@@ -2,7 +2,8 @@
 
 onnxruntime's kernels for x86 processors without VNNI multiply unsigned activations by signed
 weights two at a time and add the two products in 16 bits. Weights beyond ±63 can then saturate:
-the same pair gets other probabilities than on other processors. Weights within ±63 cannot.
+the same pair gets other probabilities than on other processors. Weights within ±63 cannot. The
+shipped encoder keeps ±127: its weights become 32-bit floats before they are multiplied.
 """
 
 from __future__ import annotations
@@ -27,6 +28,14 @@ _X86 = frozenset({"x86_64", "amd64", "i386", "i686", "x86"})
 _INT8 = 3
 """``TensorProto.DataType.INT8``."""
 
+_GRAPH, _NODE, _CONSTANT = 7, 1, 5
+_NODE_INPUT, _NODE_OPERATOR = 1, 4
+_TENSOR_TYPE, _TENSOR_NAME, _TENSOR_DATA = 2, 8, 9
+"""Numbers of the fields read of ``ModelProto``, ``GraphProto``, ``NodeProto``, ``TensorProto``."""
+
+_NO_PRODUCT = frozenset({b"Gather", b"Cast", b"DequantizeLinear"})
+"""Operators that read a table without multiplying it as integers."""
+
 
 @lru_cache(maxsize=1)
 def has_exact_kernel() -> bool:
@@ -42,21 +51,32 @@ def has_exact_kernel() -> bool:
 
 
 def largest_weight(path: Path) -> int:
-    """The largest magnitude among the signed 8-bit constants of an ONNX file; 0 without any.
+    """The largest magnitude of a signed 8-bit weight that an ONNX file multiplies as an integer.
 
-    Reads the file's protocol buffer itself, since the package ``onnx`` is no dependency.
+    Tables that are only looked up, or become floats first, do not count. Reads the file's protocol
+    buffer itself, since the package ``onnx`` is no dependency.
+
+    Returns:
+        The magnitude; 0 where no integers are multiplied.
 
     Raises:
         OSError: The file cannot be read.
         ValueError: It is no ONNX file.
     """
     most = 0
-    model = memoryview(path.read_bytes())
-    for graph in _field(model, 7):
-        for tensor in _field(graph, 5):
-            if next(_numbers(tensor, 2), 0) != _INT8:
+    for graph in _field(memoryview(path.read_bytes()), _GRAPH):
+        multiplied = {
+            bytes(name)
+            for node in _field(graph, _NODE)
+            if bytes(next(_field(node, _NODE_OPERATOR), b"")) not in _NO_PRODUCT
+            for name in _field(node, _NODE_INPUT)
+        }
+        for tensor in _field(graph, _CONSTANT):
+            if next(_numbers(tensor, _TENSOR_TYPE), 0) != _INT8:
                 continue
-            for raw in _field(tensor, 9):
+            if bytes(next(_field(tensor, _TENSOR_NAME), b"")) not in multiplied:
+                continue
+            for raw in _field(tensor, _TENSOR_DATA):
                 values = np.frombuffer(raw, np.int8)
                 if values.size:
                     most = max(most, -int(values.min()), int(values.max()))

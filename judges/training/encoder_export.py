@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from torch import nn
 
-from judges.optimise import LEVELS
 from judges.training.encoder_data import INTENTS
 from judges.training.encoder_fit import NEVER
 from judges.training.encoder_model import (
@@ -152,7 +151,7 @@ class _Graph:
         """
         out, width = weight.shape
         blocks = weight.T.reshape(width // BLOCK, BLOCK, out)
-        scales = np.maximum(np.abs(blocks).max(1, keepdims=True) / LEVELS, 1e-12)
+        scales = np.maximum(np.abs(blocks).max(1, keepdims=True) / 127, 1e-12)
         table = self.constant(np.round(blocks / scales).astype(np.int8))
         numbers = self.add("Cast", [table], to=TensorProto.FLOAT)
         scaled = self.add("Mul", [numbers, self.constant(scales.astype(np.float32))])
@@ -234,7 +233,7 @@ class _Pooling:
 def _embed(graph: _Graph, embeddings: Any) -> str:
     """Token, position and segment embeddings, summed and normalised: [n, l, 384]."""
     words = _numbers(embeddings.word_embeddings.weight)
-    scales = np.maximum(np.abs(words).max(-1, keepdims=True) / LEVELS, 1e-12)
+    scales = np.maximum(np.abs(words).max(-1, keepdims=True) / 127, 1e-12)
     table = graph.constant(np.round(words / scales).astype(np.int8))
     rows = graph.add("Gather", [table, "input_ids"])
     rows = graph.add("Cast", [rows], to=TensorProto.FLOAT)

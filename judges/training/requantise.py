@@ -1,6 +1,6 @@
 """Brings 8-bit weights within ±63: ``python -m judges.training.requantise FILE``.
 
-A file written before version 1.4, or with other tools, may hold weights up to ±127. Where the
+A judge of an older version, or written with other tools, may hold weights up to ±127. Where the
 processor multiplies bytes in pairs and adds the two products in 16 bits, those can saturate, so
 that ``judges.session`` asks for a slower exact kernel. A file mended here needs none.
 """
@@ -21,7 +21,7 @@ __all__ = ["main", "requantise", "scaled_tables"]
 
 
 def requantise(path: Path) -> int:
-    """Rescale every 8-bit table of a file that ``judges.optimise`` or the encoder's export wrote.
+    """Rescale every 8-bit table of a file whose products are over integers.
 
     A table's scales lie in one constant that broadcasts over it; each group of weights that
     shares a scale keeps its largest magnitude.

@@ -76,7 +76,10 @@ class Trainer:
         state = torch.load(path, map_location=self._device, weights_only=True)
         self.model.load_state_dict(state["model"])
         self._average = state["average"]
+        peaks = [group["peak"] for group in self._optimizer.param_groups]
         self._optimizer.load_state_dict(state["optimizer"])
+        for group, peak in zip(self._optimizer.param_groups, peaks, strict=True):
+            group["peak"] = peak  # the plan's, which may have changed
         self._step, self._round, self._met = state["step"], state["round"], state["met"]
         self._replicas.refresh()
 
