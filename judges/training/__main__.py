@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
+MEASURED_ROWS = 2_000
+"""Most validation rows of a source that the card measures."""
+
 EXAMPLES = """\
 go on from the shipped judge by the project's plan:
   python -m judges.training --data DATA --out OUT
@@ -71,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if not options.data:
         history.append("Of the rows above none were read again.")
     else:
-        validation += load_validation(options.data, seed=plan.seed)
+        validation += load_validation(options.data, seed=plan.seed, most=MEASURED_ROWS)
     measured, compared = write_judge(
         start.model,
         options.out / "judge",

@@ -13,11 +13,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from guardrail.benchmarks.classification import area
 from judges.heads import HEADS, JudgeCard
 from judges.session import OnnxTextModel, Segments
 from judges.training.batches import EncodedRow, encode_rows, load_tokenizer
 from judges.training.calibrate import expected_calibration_error, softmax
-from judges.training.rows import NO_LABEL, Row
+from judges.training.rows import NO_LABEL, NOT_ENTAILMENT, Row
 
 __all__ = ["Measured", "breakdown", "logits", "main", "measure", "table"]
 
@@ -34,6 +35,7 @@ class Measured(NamedTuple):
         accuracy: Share judged right; with one label a row this is micro-F1 too.
         macro_f1: Mean F1 over the labels that occur.
         ece: Expected calibration error, on rows that no temperature was fitted on.
+        auc: Of the NLI head, area under the curve of entailment against the other labels.
     """
 
     head: str
@@ -42,6 +44,7 @@ class Measured(NamedTuple):
     accuracy: float
     macro_f1: float
     ece: float
+    auc: float | None = None
 
 
 def logits(folder: Path, rows: Sequence[Row]) -> dict[str, NDArray[np.float32]]:
@@ -100,7 +103,7 @@ def measure(
 def _taught(row: Row, head: str) -> bool:
     """Whether a row has one known label for a head; NLI rows do not measure attribution."""
     if head == "nli":
-        return row.nli >= 0
+        return row.nli >= 0 or row.nli == NOT_ENTAILMENT
     if head == "complexity":
         return row.complexity != NO_LABEL
     if head == "claim":
@@ -119,27 +122,34 @@ def _measured(
         [r.attribution[0] if head == "attribution" else getattr(r, head) for r in rows]
     ).reshape(-1)  # fmt: skip
     guessed = probabilities.argmax(-1)
-    scores = [_f1(guessed, labels, int(label)) for label in np.unique(labels)]
-    rest = ~fitted if (~fitted).any() else fitted
+    right = np.where(labels == NOT_ENTAILMENT, guessed != 0, guessed == labels)
+    known = labels >= 0
+    scores = [_f1(guessed[known], labels[known], int(one)) for one in np.unique(labels[known])]
+    rest = ~fitted & known if (~fitted & known).any() else known
     return Measured(
         head,
         source,
         len(rows),
-        float((guessed == labels).mean()),
-        float(np.mean(scores)),
-        expected_calibration_error(probabilities[rest], labels[rest]),
+        float(right.mean()),
+        float(np.mean(scores)) if scores else 0.0,
+        expected_calibration_error(probabilities[rest], labels[rest]) if rest.any() else 0.0,
+        area(probabilities[:, 0], labels == 0) if head == "nli" else None,
     )
 
 
 def table(measured: Sequence[Measured], compared: Sequence[Measured] = ()) -> str:
     """The measurements as a Markdown table; the comparison's accuracy in the last column."""
     other = {(one.head, one.source): one.accuracy for one in compared}
-    lines = ["| head | rows from | rows | accuracy | macro-F1 | ECE |", "|---|---|--:|--:|--:|--:|"]
+    lines = [
+        "| head | rows from | rows | accuracy | macro-F1 | ECE | AUC |",
+        "|---|---|--:|--:|--:|--:|--:|",
+    ]
     if other:
         lines = [lines[0] + " accuracy fp32 |", lines[1] + "--:|"]
     for one in measured:
         cells = [one.head, one.source, f"{one.rows:,}", f"{one.accuracy:.4f}"]
         cells += [f"{one.macro_f1:.4f}", f"{one.ece:.4f}"]
+        cells.append("–" if one.auc is None else f"{one.auc:.4f}")
         if other:
             cells.append(f"{other[one.head, one.source]:.4f}")
         lines.append("| " + " | ".join(cells) + " |")
@@ -187,9 +197,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--data", type=Path, required=True, help="the data folder")
     parser.add_argument("--judge", type=Path, default=Path(__file__).parents[1] / "weights/judge")
     parser.add_argument("--compare", type=Path, help="the same judge in 32 bits")
+    parser.add_argument("--most", type=int, help="most rows of a source, evenly spaced")
     parser.add_argument("--seed", type=int, default=SEED, help="seed of the constructed rows")
     options = parser.parse_args(arguments)
-    rows = load_validation(options.data, seed=options.seed)
+    rows = load_validation(options.data, seed=options.seed, most=options.most)
     card = JudgeCard.model_validate_json((options.judge / "judge.json").read_text("utf-8"))
     scores = logits(options.judge, rows)
     measured = measure(scores, rows, card.temperature, unseen=calibration_rows(rows))

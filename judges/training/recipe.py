@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -21,8 +23,8 @@ from judges.training.statements import Statement, own_statements, shared_stateme
 __all__ = ["SEED", "load_rows", "load_statements", "load_validation"]
 
 SEED = 13
-GRAPH_ROWS = 30_000
-CAQA_ROWS = 48_000
+GRAPH_ROWS = 10_000
+CAQA_ROWS = 16_000
 CLAIM_ROWS = 9_000
 RELATION_ROWS = 8_000
 TEST_ROWS = 2_000
@@ -71,7 +73,7 @@ def load_rows(data: Path, *, seed: int) -> list[Row]:
     ]
 
 
-def load_validation(data: Path, *, seed: int = SEED) -> list[Row]:
+def load_validation(data: Path, *, seed: int = SEED, most: int | None = None) -> list[Row]:
     """Load and construct every validation row; none shares page, table or entity with training.
 
     ``caqa_test_relations`` asks about relations that no training row has.
@@ -79,9 +81,10 @@ def load_validation(data: Path, *, seed: int = SEED) -> list[Row]:
     Args:
         data: The data folder, with ``nli/``, ``triples/`` and ``kg/``.
         seed: Seed of all constructions.
+        most: Most rows of a source, evenly spaced; all by default.
     """
     graph = assemble(data)
-    return [
+    rows = [
         *load_nli(data).validation,
         *load_tekgen(data, seed=seed).validation,
         *load_dart(data, seed=seed).validation,
@@ -89,5 +92,19 @@ def load_validation(data: Path, *, seed: int = SEED) -> list[Row]:
         *caqa_rows(graph, rows=TEST_ROWS, seed=seed, split="test"),
         *caqa_rows(graph, rows=TEST_ROWS, seed=seed, split="test_relations"),
         *load_gathered(data, seed=seed).validation,
+        *relation_rows(data, rows=TEST_ROWS, seed=seed, unseen=True),
         *set_rows(dart_sets(data)[1], "dart_sets", seed=seed),
+    ]
+    return rows if most is None else _thinned(rows, most)
+
+
+def _thinned(rows: Sequence[Row], most: int) -> list[Row]:
+    """At most some rows of each source, evenly spaced."""
+    by_source: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        by_source[row.source].append(row)
+    return [
+        some[place * len(some) // min(most, len(some))]
+        for some in by_source.values()
+        for place in range(min(most, len(some)))
     ]
