@@ -35,7 +35,7 @@ from guardrail.policy import ANNOTATE, Policy, policy_named
 from guardrail.types import Probability
 
 __all__ = [
-    "AttributionConfig",
+    "ChecksConfig",
     "GraphConfig",
     "GuardrailConfig",
     "LimitsConfig",
@@ -88,26 +88,30 @@ class ModelConfig(_Section):
     generation: GenerationSettings = GenerationSettings()
 
 
-class AttributionConfig(_Section):
-    """Probabilities at which the judges' word counts; see ``guardrail.support.Thresholds``.
+class ChecksConfig(_Section):
+    """Which checks speak beside the judge; see ``guardrail.verdict.checks``.
 
-    Fields left out keep the values that were fitted for the shipped judge.
+    Attributes:
+        layout: Headings and code claim nothing.
+        small_talk: Questions, greetings, offers and refusals claim nothing.
+        truth_values: A property that is *true* or *false* against a sentence that affirms or
+            denies it.
+        typed_values: Numbers, money, units, dates, times and versions are compared.
+        unknown_names: A name that stands in no evidence lacks support.
+        exact_match: A triple is cited where value, subject and property stand in the sentence.
     """
 
-    entailment: Probability | None = None
-    entailment_alone: Probability | None = None
-    entailment_veto: Probability | None = None
-    contradiction: Probability | None = None
-    contradiction_alone: Probability | None = None
-    stated: Probability | None = None
-    lack_hard: Probability | None = None
-    lack_number: Probability | None = None
-    lack_soft: Probability | None = None
-    lack_relation: Probability | None = None
-    lack_bare: Probability | None = None
-    lack_kind: Probability | None = None
-    lack_degree: Probability | None = None
-    lack_alone: Probability | None = None
+    layout: bool = True
+    small_talk: bool = True
+    truth_values: bool = True
+    typed_values: bool = True
+    unknown_names: bool = True
+    exact_match: bool = True
+
+    @property
+    def off(self) -> frozenset[str]:
+        """Names of the checks that are switched off."""
+        return frozenset(name for name, on in self.model_dump().items() if not on)
 
 
 class LogConfig(_Section):
@@ -172,7 +176,7 @@ class GuardrailConfig(_Section):
         judge_cache: Number of the judges' verdicts to remember. Concurrent callers then share
             them, and their pairs go to the judge together, after a wait of 2 ms for company; 0 to
             ask the judge directly. The gateway remembers 65,536 unless told.
-        attribution: Thresholds.
+        checks: Which checks speak beside the judge.
         citations: ``stated`` cites every triple that a sentence states, in whatever words;
             ``verbatim`` only those whose value stands in it as the graph writes it, case apart,
             so that a reader finds it there. What is stated otherwise counts as supported either
@@ -188,7 +192,7 @@ class GuardrailConfig(_Section):
     policy: Policy = ANNOTATE
     log: LogConfig | None = None
     judge_cache: int = Field(default=0, ge=0)
-    attribution: AttributionConfig = AttributionConfig()
+    checks: ChecksConfig = ChecksConfig()
     citations: Literal["stated", "verbatim"] = "stated"
     limits: LimitsConfig = LimitsConfig()
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from guardrail.log.records import ScoreLog
-    from judges.base import AttributionJudge, NLIJudge
+    from judges.base import AttributionJudge, GroundingJudge, NLIJudge
     from kg.base import KnowledgeGraph
     from kg.linking import EntityLinker
 
@@ -44,7 +44,8 @@ class Guardrail:
         graph: A knowledge graph, in place of the configured one.
         linker: An entity linker over that graph.
         nli: An NLI judge.
-        attribution: An attribution judge.
+        attribution: An attribution judge, for scores.
+        grounding: A grounding judge, in place of the NLI judge for verdicts.
         model: A language model: anything ``guardrail.models.open_model`` takes.
         scorers: Further scorers, beside those named in the config.
         log: A score log; one that fails never fails an answer.
@@ -66,6 +67,7 @@ class Guardrail:
         linker: EntityLinker | None = None,
         nli: NLIJudge | None = None,
         attribution: AttributionJudge | None = None,
+        grounding: GroundingJudge | None = None,
         model: Any = None,
         scorers: Sequence[Scorer] = (),
         log: ScoreLog | None = None,
@@ -77,6 +79,7 @@ class Guardrail:
             "linker": linker,
             "nli": nli,
             "attribution": attribution,
+            "grounding": grounding,
             "model": model,
         }
         self._engine = Engine(self.config, Parts(self.config, given, scorers), retriever, log)

@@ -12,15 +12,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from pydantic import Field
 
-from guardrail.text.values import (
-    Agreement,
-    agreement,
-    find_dates,
-    fold,
-    number_of,
-    parse_date,
-    tokenise,
-)
+from guardrail.text.dates import Agreement, agreement, find_dates, parse_date
+from guardrail.text.words import fold, number_of, tokenise
 from guardrail.types import Citation, Score, Value
 
 if TYPE_CHECKING:

@@ -6,8 +6,15 @@ from abc import abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from typing import Generic, TypeVar
 
-from guardrail.types import Judgement, NLIScores
-from judges.base import AttributionItem, AttributionJudge, NLIJudge, Pair
+from guardrail.types import Grounding, Judgement, NLIScores
+from judges.base import (
+    AttributionItem,
+    AttributionJudge,
+    GroundingItem,
+    GroundingJudge,
+    NLIJudge,
+    Pair,
+)
 from judges.microbatcher import (
     CACHE_SIZE,
     MAX_BATCH,
@@ -16,15 +23,15 @@ from judges.microbatcher import (
     MicroBatcher,
 )
 
-__all__ = ["AttributionService", "JudgeService"]
+__all__ = ["AttributionService", "GroundingService", "JudgeService"]
 
-Judge = TypeVar("Judge", NLIJudge, AttributionJudge)
+Judge = TypeVar("Judge", NLIJudge, AttributionJudge, GroundingJudge)
 Item = TypeVar("Item", bound=Hashable)
 Result = TypeVar("Result")
 
 
 class _Service(MicroBatcher[Item, Result], Generic[Judge, Item, Result]):
-    """What both services share.
+    """What all services share.
 
     Args:
         judge: Does the work.
@@ -128,6 +135,41 @@ class AttributionService(_Service[AttributionJudge, AttributionItem, Judgement])
         return self.call(items, timeout_s=timeout_s)
 
     async def aattribute(self, items: Sequence[AttributionItem]) -> list[Judgement]:
+        """Judge n items from a coroutine; cancelling it withdraws the request.
+
+        Raises:
+            JudgeError: The judge failed on one of these items, or is closed.
+        """
+        return await self.acall(items)
+
+
+class GroundingService(_Service[GroundingJudge, GroundingItem, Grounding]):
+    """A grounding judge shared by threads and coroutines; itself a ``GroundingJudge``.
+
+    Args:
+        judge: Does the work.
+        max_wait_ms: Longest wait for company, milliseconds.
+        max_batch: Most items of a batch.
+        cache_size: Items to remember; 0 for none.
+        max_queue: Most items that wait to be judged; further callers wait outside.
+    """
+
+    @staticmethod
+    def _work_of(judge: GroundingJudge) -> Callable[[Sequence[GroundingItem]], list[Grounding]]:
+        return judge.ground
+
+    def ground(
+        self, items: Sequence[GroundingItem], *, timeout_s: float | None = None
+    ) -> list[Grounding]:
+        """Judge n items from any thread; the result has the order of the input.
+
+        Raises:
+            DeadlineExceededError: ``timeout_s`` ran out.
+            JudgeError: The judge failed on one of these items, or is closed.
+        """
+        return self.call(items, timeout_s=timeout_s)
+
+    async def aground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
         """Judge n items from a coroutine; cancelling it withdraws the request.
 
         Raises:

@@ -37,9 +37,9 @@ from guardrail.errors import InputError
 from guardrail.guard import CheckRequest
 from guardrail.log.records import SQLiteLog, open_log
 from guardrail.report.gaps import GapFinder
-from guardrail.text.values import fold, tokenise
+from guardrail.text.lexicon import lexicon_set
+from guardrail.text.words import fold, property_words, tokenise
 from guardrail.types import Action, GuardedAnswer, Score, ScoreCard, SpanKind, Triple, Value
-from guardrail.vocabulary import STOP_WORDS, property_words
 from kg import OxigraphGraph
 
 __all__ = ["GapReport", "Stated", "measure_gaps", "read_texts"]
@@ -194,7 +194,7 @@ def _pair(fact: Triple) -> tuple[str, str]:
 
 def _shares(phrase: str, value: str) -> bool:
     """Whether a marked phrase shows part of a value."""
-    words = {token.stem for token in tokenise(value)} - STOP_WORDS
+    words = {token.stem for token in tokenise(value)} - lexicon_set("function_words", "stop_words")
     return bool(words & {token.stem for token in tokenise(phrase)})
 
 

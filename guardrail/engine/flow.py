@@ -46,8 +46,8 @@ from guardrail.types import (
 )
 
 if TYPE_CHECKING:
-    from guardrail.attribution import Attributor
     from guardrail.log.records import ScoreLog
+    from guardrail.verdict.grounder import Grounder
 
 __all__ = ["UNUSABLE", "Engine", "late", "problem_of"]
 
@@ -90,14 +90,10 @@ class Engine:
 
     def warm_up(self) -> None:
         """Load what the first answer would load."""
-        from guardrail.phrases import parse
-
-        for judge in (self.parts.nli, self.parts.attribution):
-            if judge is not None:
-                judge.warm_up()
-        docs = parse(["Ada Lovelace was born in London in 1815."])
+        if self.parts.grounding is not None:
+            self.parts.grounding.warm_up()
         if self._retriever is None and self.parts.linker is not None:
-            self.parts.linker.link([doc.text for doc in docs], docs=docs)
+            self.parts.linker.link(["Ada Lovelace was born in London in 1815."])
         for scorer in self.parts.scorers:
             if isinstance(scorer, AheadScorer):
                 scorer.warm_up()
@@ -129,7 +125,7 @@ class Engine:
         policy: Policy,
         *,
         answers: int | None = None,
-        attributor: Callable[[], Attributor] | None = None,
+        grounder: Callable[[], Grounder] | None = None,
         recall: dict[str, Knowledge] | None = None,
         scored: bool = True,
     ) -> list[GuardedAnswer]:
@@ -140,7 +136,7 @@ class Engine:
             policy: What to do with each.
             answers: Answers that the rows are for, each of which has the policy's time: the
                 candidates of one ranking share theirs. None where each row is an answer.
-            attributor: Gives what grounds them, in place of the configured one.
+            grounder: Gives what grounds them, in place of the configured one.
             recall: What the retriever found, by question; asked first, and added to.
             scored: Whether the further scorers are asked.
 
@@ -152,7 +148,7 @@ class Engine:
         for first in range(0, len(rows), ROWS_PER_PASS):
             some = rows[first : first + ROWS_PER_PASS]
             seconds = self._allowed(policy, max(1.0, len(some) * share))
-            guarded += await self._pass(some, policy, seconds, attributor, recall, scored)
+            guarded += await self._pass(some, policy, seconds, grounder, recall, scored)
         return guarded
 
     def _allowed(self, policy: Policy, answers: float) -> float | None:
@@ -167,7 +163,7 @@ class Engine:
         rows: Sequence[Row],
         policy: Policy,
         seconds: float | None,
-        attributor: Callable[[], Attributor] | None,
+        grounder: Callable[[], Grounder] | None,
         recall: dict[str, Knowledge] | None,
         scored: bool,
     ) -> list[GuardedAnswer]:
@@ -184,7 +180,7 @@ class Engine:
                 scored = scored and self.parts.scoring
                 ahead = self._read_ahead if scored else None
                 if sound:
-                    checked = await self.workers.run(self._pipeline.run, sound, attributor, ahead)
+                    checked = await self.workers.run(self._pipeline.run, sound, grounder, ahead)
                 requests = [
                     ScoringRequest(
                         one.row.question,

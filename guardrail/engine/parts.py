@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from guardrail.config import GuardrailConfig
 
 if TYPE_CHECKING:
-    from guardrail.attribution import Attributor
     from guardrail.engine.scoring import Scorer
     from guardrail.models.base import LanguageModel
-    from guardrail.support import Thresholds
-    from judges.base import AttributionJudge, NLIJudge
+    from guardrail.verdict.grounder import Grounder
+    from judges.base import AttributionJudge, GroundingJudge, NLIJudge
     from kg.base import KnowledgeGraph
     from kg.linking import EntityLinker
 
@@ -27,7 +26,8 @@ class Parts:
 
     Args:
         config: What to make.
-        given: Parts by name: ``graph``, ``linker``, ``nli``, ``attribution``, ``model``.
+        given: Parts by name: ``graph``, ``linker``, ``nli``, ``attribution``, ``grounding``,
+            ``model``.
         scorers: Scorers beside those named in the config.
     """
 
@@ -140,34 +140,43 @@ class Parts:
         return self._part("attribution", make)
 
     @property
-    def attributor(self) -> Attributor:
+    def grounding(self) -> GroundingJudge | None:
+        """Judges sentences in one pass: the NLI judge itself where it can, else by its pairs."""
+        if self._config.judge == "none" and not {"nli", "grounding"} & set(self._made):
+            return None
+
+        def make() -> GroundingJudge:
+            from judges.base import GroundingJudge
+            from judges.grounding import NLIGrounding
+            from judges.service import GroundingService
+
+            given = self._given_parts.get("grounding") or self._nli_judge()
+            size = self._config.judge_cache
+            if isinstance(given, GroundingJudge):
+                return GroundingService(given, cache_size=size) if size else given
+            nli = self.nli
+            assert nli is not None
+            return NLIGrounding(nli)
+
+        return self._part("shared grounding", make)
+
+    @property
+    def grounder(self) -> Grounder:
         """Grounds answers."""
+        return self._part("grounder", lambda: self._grounder(self.grounding))
 
-        def make() -> Attributor:
-            return self._attributor(self.nli, self.attribution)
+    def remembering_grounder(self) -> Grounder:
+        """One that asks the judge nothing twice, for one answer that is looked at often."""
+        from guardrail.engine.memory import RememberedGrounding
 
-        return self._part("attributor", make)
+        judge = self.grounding
+        return self._grounder(judge and RememberedGrounding(judge))
 
-    def remembering_attributor(self) -> Attributor:
-        """One that asks the judges nothing twice, for one answer that is looked at often."""
-        from guardrail.engine.memory import RememberedAttribution, RememberedNLI
-
-        nli, attribution = self.nli, self.attribution
-        return self._attributor(
-            nli and RememberedNLI(nli), attribution and RememberedAttribution(attribution)
-        )
-
-    def _attributor(self, nli: NLIJudge | None, attribution: AttributionJudge | None) -> Attributor:
-        from guardrail.attribution import Attributor
+    def _grounder(self, judge: GroundingJudge | None) -> Grounder:
+        from guardrail.verdict.grounder import Grounder
 
         verbatim = self._config.citations == "verbatim"
-        return Attributor(nli, attribution, self._thresholds(), verbatim=verbatim)
-
-    def _thresholds(self) -> Thresholds:
-        from guardrail.support import Thresholds
-
-        changed = self._config.attribution.model_dump(exclude_none=True)
-        return Thresholds()._replace(**changed)
+        return Grounder(judge, off=self._config.checks.off, verbatim=verbatim)
 
     @property
     def model(self) -> LanguageModel:
@@ -225,10 +234,10 @@ class Parts:
     def versions(self) -> dict[str, str]:
         """Names of the parts in use so far, for the score log."""
         names = {}
-        for name in ("graph", "nli", "attribution", "model"):
+        for name in ("graph", "nli", "grounding", "attribution", "model"):
             part = self._made.get(name)
             if part is not None:
-                names["judge" if name == "nli" else name] = str(part.name)
+                names["judge" if name in ("nli", "grounding") else name] = str(part.name)
         return names
 
     def close(self) -> None:

@@ -24,7 +24,7 @@ from guardrail.types import AttributedAnswer, Problem, Triple
 if TYPE_CHECKING:
     from spacy.tokens import Doc
 
-    from guardrail.attribution import Attributor
+    from guardrail.verdict.grounder import Grounder
 
 __all__ = ["Checked", "Pipeline", "Row", "clean_input"]
 
@@ -102,7 +102,7 @@ class Pipeline:
     def run(
         self,
         rows: Sequence[Row],
-        attributor: Callable[[], Attributor] | None = None,
+        grounder: Callable[[], Grounder] | None = None,
         ahead: Callable[[Sequence[ScoringRequest]], None] | None = None,
     ) -> list[Checked]:
         """Check n rows in one pass; a part that fails is told in the rows' problems.
@@ -112,11 +112,11 @@ class Pipeline:
 
         Args:
             rows: The rows.
-            attributor: Gives what grounds them; None for the one of the parts.
+            grounder: Gives what grounds them; None for the one of the parts.
             ahead: Told the answers before any work is done, and again with what was retrieved for
                 them. Questions are then parsed in any case: scorers read them.
         """
-        chosen = attributor() if attributor else self._parts.attributor
+        chosen = grounder() if grounder else self._parts.grounder
         checked = self._pass(rows, chosen, ahead)
         if len(rows) < 2 or not any(one.problems for one in checked):
             return checked
@@ -130,11 +130,11 @@ class Pipeline:
     def _pass(
         self,
         rows: Sequence[Row],
-        attributor: Attributor,
+        grounder: Grounder,
         ahead: Callable[[Sequence[ScoringRequest]], None] | None,
     ) -> list[Checked]:
-        from guardrail.attribution import AttributionRequest
-        from guardrail.phrases import parse
+        from guardrail.text.tagging import parse
+        from guardrail.verdict.grounder import GroundingRequest
 
         clock = _Clock(len(rows))
         with stage("parse"):
@@ -142,15 +142,15 @@ class Pipeline:
             pairs = [(row.question, one.clean) for row, one in zip(rows, answers, strict=True)]
             if ahead is not None:
                 ahead([_unchecked(pair, Knowledge()) for pair in pairs])
-            texts = dict.fromkeys(clean for _, clean in pairs)
-            texts |= dict.fromkeys(row.question for row in rows if ahead or row.knowledge is None)
+            # Scorers read parsed texts; else the linker alone tags those it links.
+            texts = dict.fromkeys(text for pair in pairs for text in pair) if ahead else {}
             docs = dict(zip(texts, parse(list(texts)), strict=True))
         clock.lap("parse")
         problems: list[Problem] = []
         unplaced: list[Problem] = []
         try:
             with stage("retrieve"):
-                knowledge = self._retrieve(rows, answers, docs)
+                knowledge = self._retrieve(rows, answers, docs or None)
         except KnowledgeGraphError as error:
             problems.append(Problem(part="kg", message=str(error)))
             knowledge = [row.knowledge or Knowledge() for row in rows]
@@ -162,14 +162,13 @@ class Pipeline:
             ahead([_unchecked(*each) for each in zip(pairs, knowledge, strict=True)])
         clock.lap("retrieve")
         with stage("attribute"):
-            attributed, failed = attributor.attribute(
+            attributed, failed = grounder.ground(
                 [
-                    AttributionRequest(
+                    GroundingRequest(
                         row.question,
                         answer,
                         known.evidence,
                         known.asked,
-                        docs[answer.clean],
                         known.other_names,
                         known.wider,
                     )
@@ -194,7 +193,7 @@ class Pipeline:
         ]
 
     def _retrieve(
-        self, rows: Sequence[Row], answers: Sequence[ParsedText], docs: dict[str, Any]
+        self, rows: Sequence[Row], answers: Sequence[ParsedText], docs: dict[str, Any] | None
     ) -> list[Knowledge]:
         places = [place for place, row in enumerate(rows) if row.knowledge is None]
         found = [row.knowledge or Knowledge() for row in rows]

@@ -24,8 +24,8 @@ from guardrail.text.sentences import split_sentences
 from guardrail.types import Action, Evidence, GuardedAnswer, Sentence, Triple
 
 if TYPE_CHECKING:
-    from guardrail.attribution import Attributor
     from guardrail.engine.flow import Engine
+    from guardrail.verdict.grounder import Grounder
 
 __all__ = ["CheckSession"]
 
@@ -77,7 +77,7 @@ class CheckSession:
         self._cuts = [0]
         self._seen = 0
         self._recall: dict[str, Knowledge] = {}
-        self._attributor: Attributor | None = None
+        self._grounder: Grounder | None = None
 
     def add(self, text: str) -> GuardedAnswer | None:
         """Take a piece of the answer; see ``aadd``."""
@@ -166,16 +166,16 @@ class CheckSession:
         [answer] = await self._engine.guard(
             [row._replace(knowledge=self._knowledge)],
             policy,
-            attributor=self._remembering,
+            grounder=self._remembering,
             recall=self._recall,
             scored=scored,
         )
         return answer
 
-    def _remembering(self) -> Attributor:
-        if self._attributor is None:
-            self._attributor = self._engine.parts.remembering_attributor()
-        return self._attributor
+    def _remembering(self) -> Grounder:
+        if self._grounder is None:
+            self._grounder = self._engine.parts.remembering_grounder()
+        return self._grounder
 
     def _clean(self, raw: str) -> str:
         found = self._knowledge or self._recall.get(clean_input(self._question), Knowledge())

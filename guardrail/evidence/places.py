@@ -10,36 +10,19 @@ from itertools import islice
 
 from guardrail.evidence.retrieval import Knowledge
 from guardrail.log.tracing import stage
+from guardrail.text.properties import cues, tells_place
 from guardrail.text.sentences import split_sentences
-from guardrail.text.values import fold, tokenise, word_set
+from guardrail.text.words import fold, tokenise
 from guardrail.types import Entity, Triple
-from guardrail.vocabulary import cues, is_place, property_words
 from kg.base import KnowledgeGraph, PlaceIndex
 
-__all__ = ["tells_place", "with_wider"]
+__all__ = ["with_wider"]
 
 MAX_PLACES = 20
 """Most places of one answer that the graph is asked about, those of its first entities first."""
 
 JOINTS = (", ", " in ", " of ", " (")
 """What stands between a place and a wider one that is told behind it."""
-
-SEATS = word_set("headquarter headquarters hometown")
-PLACED = frozenset(
-    {
-        "born in", "died in", "buried in", "lived in", "lives in", "based in", "located in",
-        "located in the administrative territorial entity",
-    }
-)  # fmt: skip
-
-
-def tells_place(label: str) -> bool:
-    """Whether a property tells where something is or happened, and so in any wider place as well.
-
-    What lies beside a river or on a range of hills lies in no one country of those.
-    """
-    words = property_words(label)
-    return is_place(label) or words in PLACED or not SEATS.isdisjoint(words.split())
 
 
 def with_wider(

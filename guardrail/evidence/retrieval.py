@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from guardrail.config import GraphConfig
 from guardrail.errors import GuardrailError, InputError, KnowledgeGraphError
 from guardrail.models.prompts import flatten, relevant_triples
-from guardrail.naming import NO_NAMES
+from guardrail.text.names import NO_NAMES
 from guardrail.types import Entity, Evidence, LinkedEntity, Passage, Subgraph, Triple
 from kg.base import KnowledgeGraph
 

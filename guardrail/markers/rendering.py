@@ -7,16 +7,10 @@ from collections.abc import Sequence
 from itertools import groupby, zip_longest
 
 from guardrail.markers.grammar import Marker, insert
-from guardrail.text.values import word_set
+from guardrail.text.lexicon import lexicon_set
 from guardrail.types import AttributedAnswer, Citation, Sentence, Span, SpanKind
 
 __all__ = ["marked_text", "markers_of", "shifted", "without_sentences"]
-
-WITHIN_CLAIM = word_set(
-    "a an the his her its their of in on at to by for from with as into onto over under about "
-    "during between through within after before until since near"
-)
-"""Words that may stand between two phrases of one claim: articles, possessives, prepositions."""
 
 MARKS = re.compile(r"[`*_~]+")
 """Marks of emphasis and code."""
@@ -89,9 +83,9 @@ def _place(citation: Citation, sentence: Sentence, stop: int) -> int:
 
 def _one_claim(sentence: Sentence, span: Span, following: Span) -> bool:
     between = sentence.text[span.end - sentence.start : following.start - sentence.start]
-    return following.kind is not SpanKind.SUPPORTED and WITHIN_CLAIM.issuperset(
-        MARKS.sub("", between).casefold().split()
-    )
+    return following.kind is not SpanKind.SUPPORTED and lexicon_set(
+        "function_words", "within_claim"
+    ).issuperset(MARKS.sub("", between).casefold().split())
 
 
 def without_sentences(answer: AttributedAnswer, remove: Sequence[Sentence]) -> AttributedAnswer:

@@ -14,11 +14,12 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from guardrail.cue_words import CUES
 from guardrail.log.entries import Record
-from guardrail.text.values import Token, find_dates, fold, tokenise
+from guardrail.text.dates import find_dates
+from guardrail.text.lexicon import lexicon, lexicon_set
+from guardrail.text.properties import cues, is_single_valued
+from guardrail.text.words import Token, fold, property_words, tokenise
 from guardrail.types import LinkedEntity, Sentence, Span, SpanKind, Triple, Value
-from guardrail.vocabulary import STOP_WORDS, cues, is_functional, property_words
 
 __all__ = ["Gap", "GapFinder", "Gaps"]
 
@@ -39,19 +40,7 @@ FOREIGN = 0.4
 LEAST = 0.25
 """Below this the guess is worth less than the answer's own word for the relation."""
 
-DATE_WORDS = frozenset({"date", "year", "time", "inception", "birthday"})
-PLACE_WORDS = frozenset({"place", "location", "country", "residence", "city", "headquarters"})
-NUMBER_WORDS = frozenset({"number", "population", "length", "height", "area", "elevation", "count"})
-TERM_PROPERTIES = frozenset(
-    {
-        "occupation", "genre", "sex or gender", "position played on team", "field of work",
-        "voice type", "instrument", "instrumentation", "cause of death", "manner of death",
-        "military rank", "noble title", "eat type", "price range", "customer rating",
-    }
-)  # fmt: skip
-"""Properties whose values are kinds of things, written in lower case."""
 NAME_RUN = re.compile(r"[A-Z][\w'’.-]*(?:\s+(?:(?:of|the|de|van|von|da|di)\s+)*[A-Z][\w'’.-]*)*")
-PLACE_LEAD = frozenset({"in", "at", "near", "from", "to"})
 
 
 class Gap(Value):
@@ -231,7 +220,7 @@ def _leading_name(sentence: str, phrase: str) -> str | None:
     """The first name of a sentence that is not the phrase itself."""
     for match in NAME_RUN.finditer(sentence):
         name = match.group().strip(".'’")
-        if fold(name) in STOP_WORDS or (name in phrase and len(phrase) < len(sentence)):
+        if fold(name) in _stop_words() or (name in phrase and len(phrase) < len(sentence)):
             continue
         return name
     return None
@@ -251,9 +240,9 @@ class _PropertyNamer:
         self._values = values
         self._by_stem: dict[str, list[str]] = defaultdict(list)
         self._label: dict[str, frozenset[str]] = {}
-        for name in sorted({*seen, *CUES} - {""}):
+        for name in sorted({*seen, *lexicon("properties")["wording"]} - {""}):
             self._label[name] = _stems(name.split())
-            for stem in (cues(name) | self._label[name]) - STOP_WORDS:
+            for stem in (cues(name) | self._label[name]) - _stop_words():
                 self._by_stem[stem].append(name)
 
     def name(self, phrase: _Phrase) -> tuple[str, float]:
@@ -312,7 +301,7 @@ class _PropertyNamer:
     def _relation(self, tokens: Sequence[Token], low: int, kind: str) -> str:
         """The last word of content before the phrase."""
         for token in reversed(tokens[:low]):
-            if token.folded not in STOP_WORDS and token.text[:1].islower():
+            if token.folded not in _stop_words() and token.text[:1].islower():
                 return f"“{token.folded}”"
         return {"date": "date", "number": "number"}.get(kind, "“related to”")
 
@@ -324,29 +313,33 @@ def _kind(text: str, before: str) -> str:
         return "number"
     if text[:1].islower():
         return "term"
-    return "place" if before in PLACE_LEAD else "name"
+    return "place" if before in lexicon_set("properties", "place_leads") else "name"
 
 
 def _fit(name: str, kind: str) -> float:
     """How well values of a property are such phrases: 0 rules it out."""
     words = set(name.split())
-    if name in TERM_PROPERTIES:
+    if name in lexicon_set("properties", "terms"):
         return 1.2 if kind == "term" else 0.3
-    dated = bool(words & DATE_WORDS)
+    dated = bool(words & lexicon_set("properties", "date_words"))
     if kind == "date":
         return 2.0 if dated else 0.2
     if dated:
         return 0.0 if kind in ("name", "term", "place") else 0.5
     if kind == "number":
-        return 1.5 if words & NUMBER_WORDS else 0.7
-    if words & NUMBER_WORDS:
+        return 1.5 if words & lexicon_set("properties", "number_words") else 0.7
+    if words & lexicon_set("properties", "number_words"):
         return 0.2
-    if words & PLACE_WORDS:
+    if words & lexicon_set("properties", "place_words"):
         return {"place": 1.5, "name": 0.7}.get(kind, 0.3)
-    return 1.2 if kind == "name" and not is_functional(name) else 1.0
+    return 1.2 if kind == "name" and not is_single_valued(name) else 1.0
 
 
 def _stems(words: Iterable[str]) -> frozenset[str]:
     return frozenset(
-        token.stem for word in words if word not in STOP_WORDS for token in tokenise(word)
+        token.stem for word in words if word not in _stop_words() for token in tokenise(word)
     )
+
+
+def _stop_words() -> frozenset[str]:
+    return lexicon_set("function_words", "stop_words")

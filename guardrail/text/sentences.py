@@ -11,35 +11,13 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from guardrail.text.values import word_set
+from guardrail.text.lexicon import lexicon_set
 
 __all__ = ["Stretch", "code_blocks", "split_sentences"]
 
 MAX_SENTENCE_CHARS = 2_000
 """Longer stretches without a full stop are cut at white space, so that one sentence is always
 small enough for a judge."""
-
-TITLES = word_set(
-    "dr mr mrs ms mx prof st ste sr sra gen col maj cpt capt lt sgt cpl cmdr adm rev hon gov sen "
-    "rep pres fr br mgr msgr messrs mme mlle no nos vol vols fig figs ch sec art op cf ca c b d "
-    "fl r vs v e.g i.e viz approx dept univ est pp p ed eds trans mt ft ave blvd rd ser nr"
-)
-"""Abbreviations that a sentence practically never ends with."""
-
-CLOSERS = word_set(
-    "etc inc ltd co corp jr bros assn al esq jan feb mar apr jun jul aug sep sept oct nov dec mon "
-    "tue wed thu fri sat sun a.m p.m u.s u.k u.n e.u b.c a.d b.c.e c.e ph.d m.d b.a m.a d.c u.s.a "
-    "u.s.s.r min max avg"
-)
-"""Abbreviations that may end a sentence; only a typical opener after them makes a boundary."""
-
-OPENERS = word_set(
-    "the he she it they we i you his her its their this that these those a an in on at by from "
-    "after before during while when although though however moreover furthermore later then there "
-    "as but and for with both some many most one two another according born since until despite "
-    "additionally also finally today her among between under upon who what"
-)
-"""Words that, capitalised, typically open a sentence."""
 
 LIST_MARKER = re.compile(
     r"[ \t]*(?:>[ \t]?)*(?:[-*+•‣◦–—][ \t]+|\(?\d{1,3}[.)][ \t]+|#{1,6}[ \t]+)?"
@@ -142,7 +120,10 @@ def _ends_sentence(text: str, first: int, match: re.Match[str], end: int) -> boo
     if following is None:
         return True
     word = following.group(1)
-    opener = word.strip(".,;:!?\"'”’)*_").lower() in OPENERS and word[0].isupper()
+    opener = (
+        word.strip(".,;:!?\"'”’)*_").lower() in lexicon_set("abbreviations", "openers")
+        and word[0].isupper()
+    )
     if not text[match.end()].isspace():
         return opener
     if word[0].islower():
@@ -151,10 +132,14 @@ def _ends_sentence(text: str, first: int, match: re.Match[str], end: int) -> boo
         return True
     before = LAST_WORD.search(text, max(first, match.start() - 24), match.start())
     last = before.group().lower() if before else ""
-    if last in TITLES:
+    if last in lexicon_set("abbreviations", "titles"):
         return False
     initial = len(last) == 1 and last.isalpha()
-    if initial or last in CLOSERS or re.fullmatch(r"(?:\w\.)+\w", last):
+    if (
+        initial
+        or last in lexicon_set("abbreviations", "closers")
+        or re.fullmatch(r"(?:\w\.)+\w", last)
+    ):
         return opener
     return not (last.isdigit() and match.start() - len(last) == first)
 

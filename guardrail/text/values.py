@@ -1,356 +1,205 @@
-"""Exact evidence: the tokens, dates and numbers of a text, in any written form.
+"""Typed values of a text, and whether two of them agree.
 
-Everything here is free of models. Tokens keep their place in the text, so that a value found in
-a sentence can be marked there; their folded form and stem make "Gérard" meet "Gerard" and
-"painters" meet "painter".
+A value has a kind: a date, a time of day, a version, or a quantity of what its unit measures. Two
+values compare only where their kinds do. A rounding, *about* and a converted unit agree; a bound
+agrees with what keeps to it.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Sequence
 from enum import StrEnum
-from functools import lru_cache
 from typing import NamedTuple
 
-__all__ = [
-    "Agreement",
-    "Date",
-    "Token",
-    "agreement",
-    "find_dates",
-    "fold",
-    "number_of",
-    "parse_date",
-    "same_number",
-    "stem",
-    "tokenise",
-    "word_set",
-    "words",
-]
+from guardrail.text import dates
+from guardrail.text.clock_times import ClockTime, find_times
+from guardrail.text.dates import Date, find_dates
+from guardrail.text.quantities import Bound, Quantity, find_quantities
+from guardrail.text.units import Unit
+from guardrail.text.words import plain
 
+__all__ = ["Agreement", "TypedValue", "Version", "compare", "find_values"]
 
-def words(text: str) -> list[str]:
-    """A word list written as one string."""
-    return text.split()
-
-
-def word_set(text: str) -> frozenset[str]:
-    """A set of words written as one string."""
-    return frozenset(text.split())
-
-
-GLUED_UNITS = "km|cm|mm|ft|mi|kg|g|lbs?|ha|mph|hrs?|min"
-"""Units that stand right behind a number."""
-
-GLUED_METRES = (
-    r"m(?=\s*(?:$|[.,;:)]|(?:long|tall|high|deep|wide|above|below|away|from|and|or|to)\b|a\.))"
+VERSION = re.compile(
+    r"(?<![\w.,])v?\d+\.\d+\.\d+(?:[.-]\w+)*(?![\w.]*\d)|(?<![\w.,])v\d+(?:\.\d+)*\b"
 )
-"""Metres; before another noun, and with a currency, *5m* are five million."""
+VERSION_WORD = re.compile(r"\b(?:version|release|v)\s?(\d+(?:\.\d+)+)", re.IGNORECASE)
 
-TOKEN = re.compile(
-    rf"(?<![$€£¥\w.,])(?<![$€£¥] )\d+(?:[.,]\d+)*(?=(?:{GLUED_UNITS})\b|{GLUED_METRES})"
-    r"|\d+(?:[.,]\d+)*(?:st|nd|rd|th)?(?![\w])"
-    r"|(?:[^\W\d_]\. ?){2,}|[^\W_]+(?:['’][^\W\d_]+)*"
-)
+CONVERTED = 0.012
+"""Share by which a quantity in another unit may differ: 330 metres are 1,083 feet."""
 
-SUFFIXES = (
-    "ships", "ship", "ments", "ment", "ities", "ity", "ians", "ian", "ists", "ist", "ances",
-    "ence", "ance", "ings", "ing", "ions", "ion", "ers", "ors", "er", "or", "ies", "ied", "ish",
-    "ese", "ren", "als", "al", "ics", "ic", "ans", "an", "es", "ed", "ly", "s", "e", "y", "a",
-)  # fmt: skip
-MIN_STEM = 4
+CALENDAR = 0.025
+"""The same between units of time, as months and years differ in length."""
 
-UNITS = {
-    word: value
-    for value, word in enumerate(
-        words(
-            "zero one two three four five six seven eight nine ten eleven twelve thirteen "
-            "fourteen fifteen sixteen seventeen eighteen nineteen twenty"
-        )
-    )
-} | {"thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90}
-ORDINALS = {
-    word: value
-    for value, word in enumerate(
-        words(
-            "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth "
-            "thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth "
-            "twentieth"
-        ),
-        start=1,
-    )
-}
-SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
-
-MONTHS = words(
-    "january february march april may june july august september october november december"
-)
-MONTH = "|".join(f"{month}|{month[:3]}\\.?" for month in MONTHS) + "|sept\\.?"
-DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
-YEAR = r"(?P<year>\d{3,4})(?!\d)(?![.,]\d)"
-PART = r"(?:\b(?P<part>early|mid|late)[\s-]+)?"
-ERA = r"(?:\s*(?P<era>BCE?|B\.C\.|CE|AD|A\.D\.))?"
-DATE_FORMS = tuple(
-    re.compile(form, re.IGNORECASE)
-    for form in (
-        r"(?<![\d-])(?P<sign>-?)(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)(?!\d)(?:T[\d:.]+Z?)?",
-        rf"(?<!\d){DAY}\s+(?:of\s+)?(?P<name>{MONTH})\b,?\s+(?:of\s+)?{YEAR}{ERA}",
-        rf"\b(?P<name>{MONTH})\s+{DAY}\s*,?\s+{YEAR}{ERA}",
-        r"(?<![\d/.])(?P<a>[0-3]?\d)[/.](?P<b>[0-3]?\d)[/.](?P<year>\d{4})(?![\d/])",
-        rf"\b(?P<name>{MONTH})\b,?\s+(?:of\s+)?{YEAR}{ERA}",
-        rf"{PART}(?<!\d)(?P<decade>\d{{3}}0)['’]?s\b",
-        rf"{PART}(?P<century>\d{{1,2}})(?:st|nd|rd|th)[\s-]+century\b(?:\s*(?P<era>BCE?))?",
-        r"(?<!\d)(?P<year>\d{1,4})\s*(?P<era>BCE?|B\.C\.)",
-        r"(?<![\d.,/:$£€#-])(?P<year>1[0-9]\d\d|20\d\d)(?![\d/:%]|[.,-]\d|\s*(?:km|m|people|m²)\b)",
-    )
-)
+BLURRED = 0.1
+"""Share by which *about* may be off, beyond the rounding of its digits."""
 
 
-PARTS = {"early": (0.0, 0.5), "mid": (0.3, 0.5), "late": (0.5, 0.5)}
-"""Where in a decade or century a part of it begins, and its length, as shares of the whole."""
+class Agreement(StrEnum):
+    """How a value that is told relates to one that is held."""
+
+    SAME = "same"
+    OPEN = "open"
+    CONFLICT = "conflict"
 
 
-class Token(NamedTuple):
-    """A word or number of a text, with its place in it.
+class Version(NamedTuple):
+    """A version number, its parts as written."""
 
-    Attributes:
-        text: As written.
-        folded: Without case and accents.
-        stem: The folded form without derivational endings, for soft comparison; a number's
-            value, so that ``5``, ``5.0`` and ``five`` are equal.
-        start: Offset of the first character.
-        end: Offset past the last character.
-    """
-
-    text: str
-    folded: str
-    stem: str
+    parts: tuple[str, ...]
     start: int
     end: int
 
 
-class Date(NamedTuple):
-    """A point or period in time; ``month`` and ``day`` are None where they are not told.
+class TypedValue(NamedTuple):
+    """A value with its kind and its place in the text.
 
     Attributes:
-        year: Astronomical year; 1 BC is 0.
-        month: 1 to 12.
-        day: 1 to 31.
-        span: Years covered, 1 for a year, 10 for a decade, 100 for a century.
-        start: Offset in the text it was found in.
-        end: Offset past its end.
-        swapped: The other reading of a date such as 07/08/1593, as (month, day).
+        kind: ``date``, ``time of day``, ``version``, ``number``, or what its unit measures.
+        text: As written.
+        start: Offset of its first character.
+        end: Offset past its last.
+        value: What it is.
     """
 
-    year: int
-    month: int | None = None
-    day: int | None = None
-    span: int = 1
-    start: int = 0
-    end: int = 0
-    swapped: tuple[int, int] | None = None
+    kind: str
+    text: str
+    start: int
+    end: int
+    value: Date | ClockTime | Version | Quantity
 
 
-class Agreement(StrEnum):
-    """How a date told in a text relates to a date held as evidence."""
-
-    SAME = "same"
-    FINER = "finer"
-    CONFLICT = "conflict"
-
-
-def fold(text: str) -> str:
-    """Casefold and drop accents, so that ``Gérard`` equals ``gerard``."""
-    if text.isascii():
-        return text.lower()
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
-    return "".join(sign for sign in decomposed if not unicodedata.combining(sign))
-
-
-@lru_cache(maxsize=65_536)
-def stem(folded: str) -> str:
-    """Strip derivational endings while at least four letters stay: painters, painting → paint."""
-    word = folded.removesuffix("'s")
-    stripped = True
-    while stripped and not word[-1:].isdigit():
-        stripped = False
-        for suffix in SUFFIXES:
-            if word.endswith(suffix) and len(word) - len(suffix) >= MIN_STEM:
-                word, stripped = word[: -len(suffix)], True
-                break
-    return word
-
-
-def tokenise(text: str, offset: int = 0) -> list[Token]:
-    """Split a text into words and numbers; punctuation is dropped, hyphenated words come apart.
+def find_values(text: str, unit: Unit | None = None) -> list[TypedValue]:
+    """All typed values of a text, in order, not overlapping.
 
     Args:
         text: Any text.
-        offset: Added to every token's place.
+        unit: That of numbers without one; the label of a property may tell it.
     """
-    tokens = []
-    for match in TOKEN.finditer(text):
-        word = match.group().rstrip()
-        end = match.start() + len(word)
-        if word[-2:] in ("'s", "’s"):
-            word, end = word[:-2], end - 2
-        folded = fold(word).replace("’", "'")
-        if word[-1] == ".":
-            folded = folded.replace(".", "").replace(" ", "")  # U.S., F.C., T. S.
-        tokens.append(Token(word, folded, _key(folded), offset + match.start(), offset + end))
-    return tokens
+    if not any(sign.isalnum() for sign in text):
+        return []
+    text = plain(text)
+    found: list[TypedValue] = []
+
+    def add(kind: str, value: Date | ClockTime | Version | Quantity) -> None:
+        start, end = value.start, value.end
+        if not any(start < one.end and one.start < end for one in found):
+            found.append(TypedValue(kind, text[start:end], start, end, value))
+
+    for match in VERSION.finditer(text):
+        add("version", Version(tuple(match.group().lstrip("v").split(".")), *match.span()))
+    for match in VERSION_WORD.finditer(text):
+        add("version", Version(tuple(match[1].split(".")), *match.span(1)))
+    for date in find_dates(text, yearless=True):
+        add("date", date)
+    for time in find_times(text):
+        add("time of day", time)
+    taken = [(one.start, one.end) for one in found]
+    for one in find_quantities(text, taken):
+        if one.unit is None and unit is not None:
+            one = one._replace(unit=unit)
+        add(one.unit.measure if one.unit else "number", one)
+    return sorted(found, key=lambda one: one.start)
 
 
-@lru_cache(maxsize=65_536)
-def _key(folded: str) -> str:
-    """The stem of a word; numbers in figures and words share one key: 5, 5.0, 5th, five."""
-    value = _digits(folded)
-    if value is None:
-        value = UNITS.get(folded, ORDINALS.get(folded))
-    return stem(folded) if value is None or folded == "second" else f"{value:.10g}"
-
-
-def number_of(tokens: Sequence[Token]) -> float | None:
-    """The number that a run of tokens writes: ``5,457,831``, ``twenty one``, ``half a million``."""
-    total: float | None = None
-    figures = False
-    if len(tokens) == 3 and [one.folded for one in tokens[:2]] == ["half", "a"]:
-        scale = SCALES.get(tokens[2].folded)
-        return None if scale is None else scale / 2
-    for token in tokens:
-        word = token.folded
-        value = _digits(word)
-        if value is not None:
-            if total is not None:
-                return None  # "20-25" is a range, not a sum
-            total, figures = value, True
-        elif word in SCALES:
-            total = (1.0 if total is None else total) * SCALES[word]
-        elif (value := UNITS.get(word, ORDINALS.get(word))) is not None and not figures:
-            total = value if total is None else total + value
-        elif word != "and":
-            return None
-    return total
-
-
-def _digits(word: str) -> float | None:
-    if not word[:1].isdigit():
-        return None
-    if word[-2:] in ("st", "nd", "rd", "th"):
-        word = word[:-2]
-    groups = word.split(",")
-    if len(groups) > 1 and not all(len(group.split(".")[0]) == 3 for group in groups[1:]):
-        return None
-    try:
-        return float("".join(groups))
-    except ValueError:
-        return None
-
-
-def same_number(told: float, held: float, *, about: bool = False) -> bool:
-    """Whether two numbers agree: equal, or within 5 % where the text says "about"."""
-    if told == held:
-        return True
-    tolerance = 0.05 if about else 1e-9
-    return abs(told - held) <= tolerance * max(abs(told), abs(held))
-
-
-def find_dates(text: str, offset: int = 0) -> list[Date]:
-    """All dates of a text, in order, not overlapping; the fullest reading of each.
-
-    Args:
-        text: Any text.
-        offset: Added to every date's place.
-    """
-    found: list[Date] = []
-    for form in DATE_FORMS:
-        for match in form.finditer(text):
-            if any(match.start() < one.end and one.start < match.end() for one in found):
-                continue
-            date = _read(match)
-            if date is not None:
-                found.append(date)
-    return [
-        date._replace(start=date.start + offset, end=date.end + offset)
-        for date in sorted(found, key=lambda one: one.start)
-    ]
-
-
-def parse_date(value: str) -> Date | None:
-    """The date that a value consists of, None where it is more or something else.
-
-    A first of January counts as its year alone: Wikidata writes dates known to the year so.
-    """
-    text = value.strip()
-    dates = find_dates(text)
-    if len(dates) != 1 or dates[0].start != 0 or dates[0].end != len(text):
-        return None
-    date = dates[0]
-    if (date.month, date.day) == (1, 1) and text[:1].isdigit() and "-" in text:
-        return date._replace(month=None, day=None)
-    return date
-
-
-def _read(match: re.Match[str]) -> Date | None:
-    parts = match.groupdict()
-    start, end = match.span()
-    before_christ = (parts.get("era") or "").upper().startswith("B")
-    first, length = PARTS.get((parts.get("part") or "").lower(), (0.0, 1.0))
-    if parts.get("decade"):
-        year = int(parts["decade"]) + int(first * 10)
-        return Date(year, span=int(length * 10), start=start, end=end)
-    if parts.get("century"):
-        century = int(parts["century"])
-        year = 1 - century * 100 if before_christ else (century - 1) * 100 + 1
-        return Date(year + int(first * 100), span=int(length * 100), start=start, end=end)
-    year = int(parts["year"])
-    if before_christ:
-        year = 1 - year
-    elif parts.get("sign") == "-":
-        year = -year
-    month, day, swapped = None, None, None
-    if parts.get("name"):
-        month = next(n for n, name in enumerate(MONTHS, 1) if name[:3] == parts["name"].lower()[:3])
-    elif parts.get("month"):
-        month = int(parts["month"])
-    if parts.get("day"):
-        day = int(parts["day"])
-    if parts.get("a"):
-        day, month = int(parts["a"]), int(parts["b"])
-        if month > 12:
-            day, month = month, day
-        elif day <= 12:
-            swapped = (day, month)
-    if (month is not None and not 1 <= month <= 12) or (day is not None and not 1 <= day <= 31):
-        return None if year == 0 else Date(year, start=start, end=end)
-    return Date(year, month, day, swapped=swapped, start=start, end=end)
-
-
-def agreement(told: Date, held: Date) -> Agreement:
-    """Compare a date told in a text with a date held as evidence.
+def compare(told: TypedValue, held: TypedValue) -> Agreement:
+    """Whether a value that is told agrees with one that is held.
 
     Returns:
-        ``SAME`` where the text tells no more than the evidence holds, ``FINER`` where it tells
-        more (a day where only the year is held), ``CONFLICT`` where both cannot be true.
+        ``SAME``, ``CONFLICT``, or ``OPEN`` where they do not compare: other kinds, one a bound
+        that leaves room, or told more finely than held.
     """
-    if told.span > 1 or held.span > 1:
-        inside = told.year < held.year + held.span and held.year < told.year + told.span
-        if not inside:
-            return Agreement.CONFLICT
-        return Agreement.SAME if told.span >= held.span else Agreement.FINER
-    # Before Christ, vocabularies disagree on whether there is a year 0.
-    shift = abs(told.year - held.year)
-    if shift > 1 or (shift == 1 and max(told.year, held.year) > 0):
-        return Agreement.CONFLICT
-    if told.swapped and (held.month, held.day) == told.swapped:
-        return Agreement.SAME
-    for mine, theirs in ((told.month, held.month), (told.day, held.day)):
-        if mine is None:
-            return Agreement.SAME
-        if theirs is None:
-            return Agreement.FINER
-        if mine != theirs:
-            return Agreement.CONFLICT
-    return Agreement.SAME
+    if isinstance(told.value, Date) and isinstance(held.value, Date):
+        word = dates.agreement(told.value, held.value)
+        return {
+            dates.Agreement.SAME: Agreement.SAME,
+            dates.Agreement.FINER: Agreement.OPEN,
+            dates.Agreement.CONFLICT: Agreement.CONFLICT,
+        }[word]
+    if isinstance(told.value, ClockTime) and isinstance(held.value, ClockTime):
+        return Agreement.SAME if told.value.same(held.value) else Agreement.CONFLICT
+    if isinstance(told.value, Version) and isinstance(held.value, Version):
+        return _same(_begins(told.value.parts, held.value.parts))
+    if isinstance(told.value, Quantity) and isinstance(held.value, Quantity):
+        return _compare_quantities(told.value, held.value)
+    return _across(told, held)
+
+
+def _same(agrees: bool) -> Agreement:
+    return Agreement.SAME if agrees else Agreement.CONFLICT
+
+
+def _begins(told: tuple[str, ...], held: tuple[str, ...]) -> bool:
+    size = min(len(told), len(held))
+    return told[:size] == held[:size]
+
+
+def _across(told: TypedValue, held: TypedValue) -> Agreement:
+    """Values of two kinds: equal figures agree, such as a year and a number; else open."""
+    figures = [re.sub(r"[^\d.]", "", one.text).strip(".") for one in (told, held)]
+    return Agreement.SAME if figures[0] and figures[0] == figures[1] else Agreement.OPEN
+
+
+def _compare_quantities(told: Quantity, held: Quantity) -> Agreement:
+    measures = {one.unit.measure if one.unit else "" for one in (told, held)}
+    if len(measures) > 1:
+        # A number without a unit may be of any measure.
+        same = "" in measures and (told.low, told.high) == (held.low, held.high)
+        return Agreement.SAME if same else Agreement.OPEN
+    low, high = held.base(held.low), held.base(held.high)
+    mine = told.base(told.low), told.base(told.high)
+    slack = _slack(told, held)
+    if told.low != told.high:
+        close = abs(mine[0] - low) <= slack and abs(mine[1] - high) <= slack
+        if held.low == held.high:
+            inside = mine[0] - slack <= low <= mine[1] + slack
+            return Agreement.SAME if inside else Agreement.CONFLICT
+        return _same(close)
+    value = mine[0]
+    if told.bound in (Bound.AT_LEAST, Bound.ABOVE):
+        if held.bound in (Bound.AT_MOST, Bound.BELOW):
+            return Agreement.OPEN
+        kept = high >= value - slack if told.bound is Bound.AT_LEAST else high > value
+        return (
+            Agreement.SAME
+            if kept and high <= 3 * max(value, 1e-9)
+            else (Agreement.OPEN if kept else Agreement.CONFLICT)
+        )
+    if told.bound in (Bound.AT_MOST, Bound.BELOW):
+        if held.bound in (Bound.AT_LEAST, Bound.ABOVE):
+            return Agreement.OPEN
+        kept = low <= value + slack if told.bound is Bound.AT_MOST else low < value
+        return (
+            Agreement.SAME
+            if kept and low >= value / 3
+            else (Agreement.OPEN if kept else Agreement.CONFLICT)
+        )
+    if low - slack <= value <= high + slack:
+        return Agreement.SAME if low == high or value in (low, high) else Agreement.OPEN
+    if held.bound not in (Bound.EXACT, Bound.ABOUT):
+        above = held.bound in (Bound.AT_LEAST, Bound.ABOVE)
+        kept = value >= low if above else value <= high
+        return Agreement.OPEN if kept else Agreement.CONFLICT
+    return Agreement.CONFLICT
+
+
+def _slack(told: Quantity, held: Quantity) -> float:
+    """By how much two numbers may differ, in the first unit of their measure.
+
+    A number is as precise as its last written digit; 285,000 is 284,316 in round figures, while
+    284,317 is not.
+    """
+    factor = told.unit.factor if told.unit else 1.0
+    held_factor = held.unit.factor if held.unit else 1.0
+    size = max(abs(told.high * factor), abs(held.high * held_factor))
+    digits = len(f"{abs(told.high):.10g}".replace(".", "").strip("0"))
+    rounded = 0.5 * told.step * factor if digits >= 2 or told.step < 1.0 else 0.0
+    slack = rounded if told.step * factor > held.step * held_factor else 1e-9 * size
+    if told.unit != held.unit and told.unit and held.unit:
+        calendar = told.unit.measure == "time"
+        slack = max(slack, (CALENDAR if calendar else CONVERTED) * size)
+        if told.unit.offset or held.unit.offset:
+            slack = max(slack, 0.6 * max(told.step * factor, held.step * held_factor))
+    if Bound.ABOUT in (told.bound, held.bound):
+        slack = max(slack, BLURRED * size, rounded)
+    return slack

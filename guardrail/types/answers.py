@@ -14,6 +14,8 @@ from guardrail.types.value import Value
 __all__ = [
     "Action",
     "AttributedAnswer",
+    "Effect",
+    "Finding",
     "GuardedAnswer",
     "Problem",
     "Sentence",
@@ -43,6 +45,35 @@ class Span(Value):
     triple: Triple | None = None
 
 
+class Effect(StrEnum):
+    """What a check says of a sentence."""
+
+    CARRIES = "carries"
+    MISSING = "missing"
+    CONTRADICTS = "contradicts"
+    NO_CLAIM = "no_claim"
+
+
+class Finding(Value):
+    """What one check found in a sentence, and why.
+
+    Attributes:
+        check: Name of the check, as the configuration switches it.
+        effect: What it says of the sentence.
+        start: Offset of the words it speaks of, in the clean answer.
+        end: Offset past them.
+        because: What it rests on, for a person to read.
+        statements: Numbers of the statements of evidence that it rests on; never written out.
+    """
+
+    check: str
+    effect: Effect
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+    because: str
+    statements: tuple[int, ...] = Field(default=(), exclude=True, repr=False)
+
+
 class Sentence(Value):
     """A sentence of the answer and what the evidence says of it.
 
@@ -54,7 +85,8 @@ class Sentence(Value):
         na: True when a claim in it lacks support (KaLMA 2.1, conscious incompetence).
         citations: The cited triples, in the order of the phrases they support.
         spans: Phrases by support, in order, not overlapping.
-        judgement: The attribution judge's verdict behind ``category``.
+        judgement: The judge's verdict behind ``category``, in the four categories.
+        findings: What the checks beside the judge found.
         note: What a reader should know, such as a citation dropped and why.
     """
 
@@ -66,6 +98,7 @@ class Sentence(Value):
     citations: tuple[Citation, ...] = ()
     spans: tuple[Span, ...] = ()
     judgement: Judgement | None = None
+    findings: tuple[Finding, ...] = ()
     note: str | None = None
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from guardrail.text.sentences import split_sentences
-from guardrail.text.values import word_set
+from guardrail.text.words import word_set
 
 __all__ = ["refers_back", "stated"]
 

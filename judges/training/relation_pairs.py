@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from guardrail.benchmarks.data import held_out, read_jsonl
-from guardrail.text.values import words
+from guardrail.text.words import words
 from guardrail.types import Triple, linearise
 from judges.training.relation_templates import KINDS, RELATIONS, UNRELATED, Relation
 from judges.training.rows import Row, nli_row

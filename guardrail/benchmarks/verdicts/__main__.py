@@ -1,0 +1,127 @@
+"""The command; see the package."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from guardrail import GuardrailConfig
+from guardrail.benchmarks.verdicts.cases import Case
+from guardrail.benchmarks.verdicts.measure import Judged, Row, judged, summed
+from guardrail.benchmarks.verdicts.sets import SETS, read_set
+from guardrail.engine.memory import RememberedGrounding
+from guardrail.engine.parts import Parts
+from guardrail.markers.grammar import ParsedText
+from guardrail.verdict.checks import all_checks
+from guardrail.verdict.grounder import Grounder, GroundingRequest
+from judges.base import GroundingJudge
+
+__all__ = ["judge_cases", "main"]
+
+SHIPPED = "engine"
+BARE = "bare judge"
+TIMED = 200
+"""Cases that are timed, one after the other, before any verdict is remembered."""
+
+TOGETHER = 32
+"""Cases that go to the judge together."""
+
+COLUMNS = {
+    "cases": "cases", "true_passed": "true", "false_passed": "false", "balanced": "balanced",
+    "contradictions_found": "contr. found", "contradictions_right": "right",
+    "small_talk": "talk", "citation_precision": "cited P", "citation_recall": "cited R",
+    "told_recall": "told R", "span_f1": "span F1", "milliseconds": "ms",
+}  # fmt: skip
+
+
+def judge_cases(grounder: Grounder, cases: Sequence[Case]) -> list[Judged]:
+    """Judge n cases, each as an answer of its own with the sentences before it."""
+    found: list[Judged] = []
+    for first in range(0, len(cases), TOGETHER):
+        some = cases[first : first + TOGETHER]
+        answers, problems = grounder.ground([_request(case) for case in some])
+        if problems:
+            raise SystemExit(problems[0].message)
+        found += [judged(case, answer) for case, answer in zip(some, answers, strict=True)]
+    return found
+
+
+def _request(case: Case) -> GroundingRequest:
+    text = f"{case.before} {case.text}" if case.before else case.text
+    return GroundingRequest(case.question, ParsedText(clean=text, marked=text), case.evidence)
+
+
+def _rows(
+    judge: GroundingJudge, cases: Sequence[Case], checks: Sequence[str], *, ablate: bool
+) -> dict[str, Row]:
+    """Rows by name: the engine, the bare judge, and the engine without each check."""
+    begin = time.perf_counter()
+    timed = cases[:TIMED]
+    for case in timed:
+        Grounder(judge).ground([_request(case)])
+    spent = (time.perf_counter() - begin) * 1000.0 / max(1, len(timed))
+    remembered = RememberedGrounding(judge)
+    rows = {SHIPPED: summed(cases, judge_cases(Grounder(remembered), cases), spent)}
+    rows[BARE] = summed(cases, judge_cases(Grounder(remembered, off=checks), cases))
+    for name in checks if ablate else ():
+        off = judge_cases(Grounder(remembered, off=(name,)), cases)
+        rows[f"without {name}"] = summed(cases, off)
+    return rows
+
+
+def _cell(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return (
+        str(value) if isinstance(value, int) else f"{value:.3f}" if value <= 1 else f"{value:.1f}"
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description="How good verdicts are, over every set.")
+    parser.add_argument("--data", type=Path, required=True, help="the folder of public data")
+    parser.add_argument("--sets", default="", help=f"of {', '.join(SETS)}; all but train")
+    parser.add_argument("--limit", type=int, default=400, help="most cases of a set; 0 for all")
+    parser.add_argument("--judge", default="onnx")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--json", action="store_true", help="one JSON object in place of tables")
+    parser.add_argument("--no-checks", action="store_true", help="leave the ablation out")
+    options = parser.parse_args(arguments)
+    names = [one for one in options.sets.split(",") if one] or [
+        name for name in SETS if not name.startswith("train")
+    ]
+    judge = Parts(GuardrailConfig(judge=options.judge), {}, ()).grounding
+    if judge is None:
+        raise SystemExit("a judge is needed: --judge")
+    judge.warm_up()
+    checks = [check.name for check in all_checks()]
+    table: dict[str, dict[str, Row]] = {}
+    for name in names:
+        cases = read_set(name, options.data, options.limit or None, seed=options.seed)
+        table[name] = _rows(judge, cases, checks, ablate=not options.no_checks)
+        if not options.json:
+            _print(name, table[name])
+    if options.json:
+        plain = {
+            name: {row: one.model_dump() for row, one in rows.items()}
+            for name, rows in table.items()
+        }
+        print(json.dumps({"judge": judge.name, "sets": plain}))
+    return 0
+
+
+def _print(name: str, rows: dict[str, Row]) -> None:
+    print(f"\n| {name} | {' | '.join(COLUMNS.values())} |")
+    print("|---|" + "--:|" * len(COLUMNS))
+    for row, one in rows.items():
+        cells = [_cell(getattr(one, column)) for column in COLUMNS]
+        print(f"| {row} | {' | '.join(cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,108 @@
+"""Selection of statements: an inverted index with BM25 weights over stems.
+
+Where all of the evidence fits what a judge reads at once, all of it is given, in its order; the
+ranking then only says what is most important.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from guardrail.evidence.statements import Statement
+from guardrail.text.words import content_stems
+
+__all__ = ["Selection", "StatementIndex"]
+
+K1 = 1.2
+"""BM25: how soon repeated words stop counting (Robertson and Zaragoza 2009)."""
+
+B = 0.75
+"""BM25: how much longer statements are held back."""
+
+CONTEXT_WEIGHT = 0.3
+"""Of a word of the question or of earlier sentences, beside one of the sentence."""
+
+NEIGHBOUR = 0.4
+"""Share of its score that a passage's sentence lends to the next one and the one before."""
+
+
+class Selection(NamedTuple):
+    """The statements for one sentence.
+
+    Attributes:
+        places: Of the chosen statements in the index, in the order of the evidence.
+        priority: Places within ``places``, most important first.
+    """
+
+    places: tuple[int, ...]
+    priority: tuple[int, ...]
+
+
+class StatementIndex:
+    """Ranks the statements of one answer's evidence for its sentences.
+
+    Args:
+        statements: All of them.
+        budget: Most characters of statements for one sentence.
+    """
+
+    def __init__(self, statements: Sequence[Statement], budget: int) -> None:
+        self.statements = tuple(statements)
+        self._budget = budget
+        self._all = sum(len(one.text) + 1 for one in statements) <= budget
+        self._postings: dict[str, list[int]] = defaultdict(list)
+        for place, statement in enumerate(statements):
+            for stem in statement.stems:
+                self._postings[stem].append(place)
+        sizes = [len(one.stems) for one in statements]
+        mean = sum(sizes) / len(sizes) if sizes else 1.0
+        self._length = [K1 * (1 - B + B * size / max(1.0, mean)) for size in sizes]
+
+    def select(self, sentence: str, context: str = "") -> Selection:
+        """Choose what one sentence is held against.
+
+        Args:
+            sentence: The sentence.
+            context: The question and the sentences before.
+        """
+        scores = self.scores(sentence, context)
+        order = sorted(range(len(scores)), key=lambda place: (-scores[place], place))
+        if self._all:
+            return Selection(tuple(range(len(order))), tuple(order))
+        chosen: list[int] = []
+        room = self._budget
+        for place in order:
+            size = len(self.statements[place].text) + 1
+            if chosen and (size > room or scores[place] <= 0.0):
+                continue
+            chosen.append(place)
+            room -= size
+        places = sorted(chosen)
+        where = {place: number for number, place in enumerate(places)}
+        return Selection(tuple(places), tuple(where[place] for place in chosen))
+
+    def scores(self, sentence: str, context: str = "") -> list[float]:
+        """How much each statement has to do with a sentence, by shared words."""
+        own = content_stems(sentence)
+        wanted = dict.fromkeys(content_stems(context), CONTEXT_WEIGHT) | dict.fromkeys(own, 1.0)
+        total = len(self.statements)
+        scores = [0.0] * total
+        for stem, weight in wanted.items():
+            postings = self._postings.get(stem, ())
+            rarity = math.log(1 + (total - len(postings) + 0.5) / (len(postings) + 0.5))
+            for place in postings:
+                scores[place] += weight * rarity * (K1 + 1) / (1 + self._length[place])
+        return self._with_neighbours(scores)
+
+    def _with_neighbours(self, scores: list[float]) -> list[float]:
+        """A passage's sentence is read beside its neighbours: pronouns point there."""
+        near = list(scores)
+        for place in range(1, len(scores)):
+            first, second = self.statements[place - 1], self.statements[place]
+            if first.triple is None and second.triple is None and first.place == second.place:
+                near[place] += NEIGHBOUR * scores[place - 1]
+                near[place - 1] += NEIGHBOUR * scores[place]
+        return near

@@ -1,0 +1,138 @@
+"""Evidence as numbered statements, as the judge reads it: triples linearised, passages cut up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from guardrail.text.names import NO_NAMES
+from guardrail.text.sentences import split_sentences
+from guardrail.text.units import unit_of_label
+from guardrail.text.values import TypedValue, find_values
+from guardrail.text.words import content_stems, fold, property_words
+from guardrail.types import Citation, Evidence, Passage, Triple, linearise
+
+__all__ = ["Statement", "statements_of"]
+
+CITED_CHARS = 120
+"""A citation of a passage quotes at most this many characters."""
+
+
+class _Source(NamedTuple):
+    """Where a statement comes from; ``place`` is that of a passage among the evidence."""
+
+    triple: Triple | None
+    citation: Citation
+    place: int
+
+
+class Statement:
+    """One numbered statement of the evidence.
+
+    Attributes:
+        text: What the judge reads.
+        triple: The triple it is; None for a sentence of a passage.
+        citation: How it is cited.
+        subject: Whom it is about: a triple's subject, a passage's title; empty where unknown.
+        names: Other names of the subject.
+        place: Of its passage or triple among the evidence; neighbours share a passage's.
+    """
+
+    def __init__(self, text: str, source: _Source, subject: str, names: tuple[str, ...]) -> None:
+        self.text = text
+        self.triple = source.triple
+        self.citation = source.citation
+        self.place = source.place
+        self.subject = subject
+        self.names = names
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        """Stems of its content words."""
+        label = f" {property_words(self.triple.property)}" if self.triple else ""
+        return content_stems(self.text + label)
+
+    @cached_property
+    def values(self) -> tuple[TypedValue, ...]:
+        """Its typed values; offsets are those of ``value_text``."""
+        unit = unit_of_label(self.triple.property) if self.triple else None
+        return tuple(find_values(self.value_text, unit))
+
+    @property
+    def value_text(self) -> str:
+        """Where its values stand: a triple's value, or its text."""
+        return self.triple.value if self.triple else self.text
+
+    @cached_property
+    def label_values(self) -> tuple[TypedValue, ...]:
+        """Values that only tell its subject or property from others: *population (2011)*."""
+        if self.triple is None:
+            return ()
+        return tuple(find_values(f"{self.triple.subject} {self.triple.property}"))
+
+
+def statements_of(
+    evidence: Sequence[Evidence],
+    *,
+    names: Mapping[str, tuple[str, ...]] = NO_NAMES,
+    wider: Mapping[str, tuple[str, ...]] = NO_NAMES,
+    spoken: str = "",
+) -> list[Statement]:
+    """Write evidence as statements, in its order.
+
+    Args:
+        evidence: Triples and passages.
+        names: Other names of subjects by label.
+        wider: Names of the places that hold a triple's value, by its id, nearest first.
+        spoken: What the answer says, folded: only names and places that it says are added.
+    """
+    found: list[Statement] = []
+    for place, item in enumerate(evidence):
+        if isinstance(item, Triple):
+            found.append(_of_triple(item, place, names, wider, spoken))
+        else:
+            found += _of_passage(item, place)
+    return found
+
+
+def _of_triple(
+    triple: Triple,
+    place: int,
+    names: Mapping[str, tuple[str, ...]],
+    wider: Mapping[str, tuple[str, ...]],
+    spoken: str,
+) -> Statement:
+    others = names.get(triple.subject, ())
+    around = [one for one in wider.get(triple.value_id or "", ()) if fold(one) in spoken]
+    called = [one for one in others if fold(one) in spoken and fold(triple.subject) not in spoken]
+    shown = triple.model_copy(
+        update={
+            "subject": f"{triple.subject} ({called[0]})" if called else triple.subject,
+            "property": _as_words(triple.property),
+            "value": ", ".join([triple.value, *around[:1]]),
+        }
+    )
+    source = _Source(triple, triple.citation, place)
+    return Statement(linearise([shown]), source, triple.subject, others)
+
+
+def _as_words(label: str) -> str:
+    """A property's label as words where it is an identifier, else as it is written."""
+    return label if " " in label else property_words(label)
+
+
+def _of_passage(passage: Passage, place: int) -> list[Statement]:
+    name = passage.id or passage.title or f"passage {place + 1}"
+    title = passage.title or ""
+    found: list[Statement] = []
+    pieces = [" ".join(piece.text.split()) for piece in split_sentences(passage.text)]
+    for number, piece in enumerate(pieces):
+        citation = Citation(entity=name, property="passage", value=_quoted(piece))
+        text = f"{title}: {piece}" if title and number == 0 else piece
+        found.append(Statement(text, _Source(None, citation, place), title, ()))
+    return found
+
+
+def _quoted(text: str) -> str:
+    return text if len(text) <= CITED_CHARS else f"{text[: CITED_CHARS - 1].rstrip()}…"

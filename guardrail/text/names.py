@@ -1,0 +1,148 @@
+"""Names in a text: capitalised runs, and where the label of an entity or a value stands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from types import MappingProxyType
+
+from guardrail.text.dates import Agreement, agreement, find_dates, parse_date
+from guardrail.text.lexicon import lexicon, lexicon_set
+from guardrail.text.words import Token, fold, number_of, runs_of, tokenise
+
+__all__ = ["NO_NAMES", "find_names", "label_in", "other_words", "part_of_name_in"]
+
+NO_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+"""Where no entity has other names than its label."""
+
+QUALIFIER = re.compile(r"\s*\([^()]*\)\s*$")
+"""What tells namesakes apart in labels: *Paris (mythology)*; prose names Paris."""
+
+OPENS = re.compile(r"(?:^|[.!?:;]\s|\n)[\s\"'“‘(\[*_>#|-]*$")
+"""What stands before the first word of a clause, whose capital tells nothing."""
+
+Span = tuple[int, int]
+
+
+def find_names(text: str) -> list[Span]:
+    """The names of a text: offsets of its runs of capitalised words.
+
+    A single capitalised word that opens a sentence may be any word, and is left out.
+    """
+    return [span for span in _runs(text) if not _common(text, span)]
+
+
+def _runs(text: str) -> Iterator[Span]:
+    stop = lexicon_set("function_words", "stop_words")
+    run: list[Token] = []
+    for token in [*tokenise(text), None]:
+        if token is not None:
+            capital = token.text[:1].isupper() and not (token.folded in stop and not run)
+            joined = bool(run) and _joined(text, run[-1], token)
+            if capital and (joined or not run):
+                run.append(token)
+                continue
+        if run:
+            yield run[0].start, run[-1].end
+        run = (
+            [token]
+            if token is not None and token.text[:1].isupper() and (token.folded not in stop)
+            else []
+        )
+
+
+def _joined(text: str, first: Token, second: Token) -> bool:
+    """Whether two capitalised words may belong to one name."""
+    between = text[first.end : second.start]
+    short = len(first.text) == 1 or first.folded in lexicon_set("abbreviations", "titles")
+    return between in (" ", "-", " & ") or (between == ". " and short)
+
+
+def _common(text: str, span: Span) -> bool:
+    start, end = span
+    single = " " not in text[start:end] and not text[start + 1 : end].isupper()
+    if single and OPENS.search(text[max(0, start - 12) : start] if start > 12 else text[:start]):
+        return True
+    return all(fold(word) in _calendar() for word in re.split(r"\W+", text[start:end]))
+
+
+@cache
+def _calendar() -> frozenset[str]:
+    calendar = lexicon("calendar")
+    return frozenset([*calendar["months"], *calendar["weekdays"], *calendar["seasons"]])
+
+
+def label_in(text: str, tokens: Sequence[Token], label: str) -> list[Span]:
+    """Where a label or value stands in a text, in any written form that is the same.
+
+    Names stand by their words, dates and numbers by what they are, countries by their peoples.
+
+    Args:
+        text: The text.
+        tokens: Its words.
+        label: The label or value.
+    """
+    wanted = _folded(label)
+    if not wanted:
+        return []
+    found = runs_of(tokens, wanted)
+    if found:
+        return found
+    date = parse_date(label)
+    if date is not None:
+        return [
+            (one.start, one.end)
+            for one in find_dates(text)
+            if agreement(one, date) is Agreement.SAME
+        ]
+    number = _number(label)
+    if number is not None:
+        return [
+            (run[0].start, run[-1].end)
+            for place in range(len(tokens))
+            for length in (3, 2, 1)
+            if number_of(run := tokens[place : place + length]) == number and run
+        ][:1]
+    for other in other_words(label):
+        if found := runs_of(tokens, other.split()):
+            return found
+    return []
+
+
+@lru_cache(maxsize=65_536)
+def _folded(label: str) -> tuple[str, ...]:
+    bare = QUALIFIER.sub("", label)
+    return tuple(token.folded for token in tokenise(bare) or tokenise(label))
+
+
+@lru_cache(maxsize=65_536)
+def _number(label: str) -> float | None:
+    tokens = tokenise(label)
+    return number_of(tokens) if 0 < len(tokens) <= 4 else None
+
+
+def part_of_name_in(tokens: Sequence[Token], label: str) -> list[Span]:
+    """Where a capitalised word of a name stands for the whole: *Gentileschi*, *Mary*."""
+    stop = lexicon_set("function_words", "stop_words")
+    parts = {one for one in _folded(label) if one not in stop and len(one) > 2}
+    return [
+        (one.start, one.end) for one in tokens if one.text[:1].isupper() and one.folded in parts
+    ]
+
+
+def other_words(label: str) -> tuple[str, ...]:
+    """Other words for a country or people: ``France`` → ``french``, ``frenchman``."""
+    return _peoples().get(" ".join(_folded(label)), ())
+
+
+@cache
+def _peoples() -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for row in lexicon("nations")["nations"]:
+        peoples = row["peoples"]
+        forms = (*peoples, *(f"{one}s" for one in peoples))
+        for name in row["names"]:
+            short = (one for one in row["names"] if one != name and f" {one} " in f" {name} ")
+            found[name] = (*forms, *short)
+    return found

@@ -1,0 +1,207 @@
+"""Words of a text: tokens with their place, folded and stemmed for comparison.
+
+Everything here is free of models. The folded form and the stem make "Gérard" meet "Gerard" and
+"painters" meet "painter".
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from guardrail.text.lexicon import lexicon, lexicon_set
+
+__all__ = [
+    "Token",
+    "content_stems",
+    "fold",
+    "number_of",
+    "plain",
+    "property_words",
+    "runs_of",
+    "same_number",
+    "stem",
+    "tokenise",
+    "word_set",
+    "words",
+]
+
+TOKEN = re.compile(
+    r"\d+(?:[.,]\d+)*(?:(?:st|nd|rd|th)\b)?"
+    r"|(?:[^\W\d_]\. ?){2,}|[^\W_]+(?:['’][^\W\d_]+)*"
+)
+"""A number, which ends before letters; an abbreviation with full stops; a word."""
+
+PLAIN_SIGNS = str.maketrans(
+    {
+        **dict.fromkeys("’‘ʼ′`´", "'"),
+        **dict.fromkeys("“”„«»″", '"'),
+        **dict.fromkeys("–—−‐‑‒", "-"),
+        **dict.fromkeys("\u00a0\u2009\u202f\u2007\u200a\u2002\u2003", " "),
+    }
+)
+"""Typographic signs and the plain ones they stand for, each of one character."""
+
+MIN_STEM = 4
+
+
+def plain(text: str) -> str:
+    """Write typographic apostrophes, quotes, dashes and spaces plainly; offsets stay."""
+    return text if text.isascii() else text.translate(PLAIN_SIGNS)
+
+
+def words(text: str) -> list[str]:
+    """A word list written as one string."""
+    return text.split()
+
+
+def word_set(text: str) -> frozenset[str]:
+    """A set of words written as one string."""
+    return frozenset(text.split())
+
+
+class Token(NamedTuple):
+    """A word or number of a text, with its place in it.
+
+    Attributes:
+        text: As written.
+        folded: Without case and accents.
+        stem: The folded form without derivational endings, for soft comparison; a number's
+            value, so that ``5``, ``5.0`` and ``five`` are equal.
+        start: Offset of the first character.
+        end: Offset past the last character.
+    """
+
+    text: str
+    folded: str
+    stem: str
+    start: int
+    end: int
+
+
+def fold(text: str) -> str:
+    """Casefold and drop accents, so that ``Gérard`` equals ``gerard``."""
+    if text.isascii():
+        return text.lower()
+    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(sign for sign in decomposed if not unicodedata.combining(sign))
+
+
+@lru_cache(maxsize=65_536)
+def stem(folded: str) -> str:
+    """Strip derivational endings while at least four letters stay: painters, painting → paint."""
+    word = folded.removesuffix("'s")
+    stripped = True
+    while stripped and not word[-1:].isdigit():
+        stripped = False
+        for suffix in lexicon("stemming")["suffixes"]:
+            if word.endswith(suffix) and len(word) - len(suffix) >= MIN_STEM:
+                word, stripped = word[: -len(suffix)], True
+                break
+    return word
+
+
+def tokenise(text: str, offset: int = 0) -> list[Token]:
+    """Split a text into words and numbers; punctuation is dropped, hyphenated words come apart.
+
+    Args:
+        text: Any text.
+        offset: Added to every token's place.
+    """
+    tokens = []
+    for match in TOKEN.finditer(text):
+        word = match.group().rstrip()
+        end = match.start() + len(word)
+        if word[-2:] in ("'s", "’s"):
+            word, end = word[:-2], end - 2
+        folded = fold(word).replace("’", "'")
+        if word[-1] == ".":
+            folded = folded.replace(".", "").replace(" ", "")  # U.S., F.C., T. S.
+        tokens.append(Token(word, folded, _key(folded), offset + match.start(), offset + end))
+    return tokens
+
+
+@lru_cache(maxsize=65_536)
+def _key(folded: str) -> str:
+    """The stem of a word; numbers in figures and words share one key: 5, 5.0, 5th, five."""
+    value = _digits(folded)
+    if value is None:
+        numbers = lexicon("numbers")
+        value = numbers["units"].get(folded, numbers["ordinals"].get(folded))
+    return stem(folded) if value is None or folded == "second" else f"{value:.10g}"
+
+
+def number_of(tokens: Sequence[Token]) -> float | None:
+    """The number that a run of tokens writes: ``5,457,831``, ``twenty one``, ``half a million``."""
+    numbers = lexicon("numbers")
+    units, ordinals, scales = numbers["units"], numbers["ordinals"], numbers["scales"]
+    total: float | None = None
+    figures = False
+    if len(tokens) == 3 and [one.folded for one in tokens[:2]] == ["half", "a"]:
+        scale = scales.get(tokens[2].folded)
+        return None if scale is None else scale / 2
+    for token in tokens:
+        word = token.folded
+        value = _digits(word)
+        if value is not None:
+            if total is not None:
+                return None  # "20-25" is a range, not a sum
+            total, figures = value, True
+        elif word in scales:
+            total = (1.0 if total is None else total) * scales[word]
+        elif (value := units.get(word, ordinals.get(word))) is not None and not figures:
+            total = value if total is None else total + value
+        elif word != "and":
+            return None
+    return total
+
+
+def _digits(word: str) -> float | None:
+    if not word[:1].isdigit():
+        return None
+    if word[-2:] in ("st", "nd", "rd", "th"):
+        word = word[:-2]
+    groups = word.split(",")
+    if len(groups) > 1 and not all(len(group.split(".")[0]) == 3 for group in groups[1:]):
+        return None
+    try:
+        return float("".join(groups))
+    except ValueError:
+        return None
+
+
+def same_number(told: float, held: float, *, about: bool = False) -> bool:
+    """Whether two numbers agree: equal, or within 5 % where the text says "about"."""
+    if told == held:
+        return True
+    tolerance = 0.05 if about else 1e-9
+    return abs(told - held) <= tolerance * max(abs(told), abs(held))
+
+
+@lru_cache(maxsize=16_384)
+def property_words(label: str) -> str:
+    """A property label as plain words: ``birthPlace``, ``BIRTH_PLACE`` → ``birth place``."""
+    spaced = label if label.isupper() else re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", label)
+    return " ".join(re.sub(r"[\W_]+", " ", fold(spaced)).split())
+
+
+@lru_cache(maxsize=16_384)
+def content_stems(text: str) -> frozenset[str]:
+    """Stems of a text's words, function words left out."""
+    stop = lexicon_set("function_words", "stop_words")
+    return frozenset(one.stem for one in tokenise(text) if one.folded not in stop)
+
+
+def runs_of(tokens: Sequence[Token], wanted: Sequence[str]) -> list[tuple[int, int]]:
+    """Where folded words stand one after the other among tokens: offsets of each run."""
+    found = []
+    size = len(wanted)
+    for place in range(len(tokens) - size + 1):
+        if tokens[place].folded == wanted[0] and all(
+            tokens[place + step].folded == wanted[step] for step in range(1, size)
+        ):
+            found.append((tokens[place].start, tokens[place + size - 1].end))
+    return found

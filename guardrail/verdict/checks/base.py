@@ -1,0 +1,55 @@
+"""What a check is: it reads one sentence beside its evidence, and says at most one thing."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+from guardrail.types import Effect, Finding
+from guardrail.verdict.claims import Claim
+from guardrail.verdict.premises import Premises
+
+__all__ = ["Check", "Context", "finding"]
+
+
+class Context(NamedTuple):
+    """What is known beside the evidence.
+
+    Attributes:
+        text: The question and the sentences before.
+        stems: Stems of their content words.
+    """
+
+    text: str
+    stems: frozenset[str]
+
+
+class Check(Protocol):
+    """Reads one sentence beside its evidence and says at most one thing of it."""
+
+    name: str
+    """As the section ``[checks]`` of the configuration switches it, and as findings give it."""
+
+    def apply(self, claim: Claim, evidence: Premises, context: Context) -> Finding | None:
+        """What the check finds in a sentence; None where it has nothing to say.
+
+        Args:
+            claim: The sentence.
+            evidence: What it is held against, with the judge's word.
+            context: What is told before it.
+        """
+        ...
+
+
+def finding(
+    check: str,
+    effect: Effect,
+    claim: Claim,
+    span: tuple[int, int],
+    because: str,
+    statements: tuple[int, ...] = (),
+) -> Finding:
+    """A finding on a stretch of a sentence; ``span`` counts characters of the sentence."""
+    start, end = claim.span(*span)
+    return Finding(
+        check=check, effect=effect, start=start, end=end, because=because, statements=statements
+    )

@@ -1,0 +1,52 @@
+"""Citations of a sentence: of given triples and passages, and of nothing else."""
+
+from __future__ import annotations
+
+import re
+
+from guardrail.evidence.statements import Statement
+from guardrail.text.names import label_in
+from guardrail.text.words import plain
+from guardrail.types import Citation
+from guardrail.verdict.claims import Claim
+from guardrail.verdict.combination import Outcome
+from guardrail.verdict.premises import Premises
+
+__all__ = ["citations_of"]
+
+PASSAGES = 3
+"""Most sentences of passages that one sentence cites, those that carry it most first."""
+
+
+def citations_of(
+    claim: Claim, evidence: Premises, outcome: Outcome, *, verbatim: bool
+) -> tuple[Citation, ...]:
+    """What a sentence cites: triples in the order of its text, then passages.
+
+    Args:
+        claim: The sentence.
+        evidence: What it is held against.
+        outcome: The verdict on it.
+        verbatim: Cite only triples whose value stands in the sentence as the graph writes it.
+    """
+    carried = [evidence.holdings.statements[number] for number in outcome.carried]
+    triples = [
+        one
+        for one in carried
+        if one.triple is not None and (not verbatim or stands(one.triple.value, claim.stretch.text))
+    ]
+    triples.sort(key=lambda one: _place(claim, one))
+    passages = [one for one in carried if one.triple is None][:PASSAGES]
+    return tuple(dict.fromkeys(one.citation for one in [*triples, *passages]))
+
+
+def _place(claim: Claim, statement: Statement) -> int:
+    assert statement.triple is not None
+    spans = label_in(plain(claim.text), claim.tokens, statement.triple.value)
+    return spans[0][0] if spans else len(claim.text)
+
+
+def stands(value: str, text: str) -> bool:
+    """Whether a value stands in a text as it is written, case apart, and not within a word."""
+    written = re.escape(value.casefold())
+    return re.search(rf"(?<!\w){written}(?!\w)", text.casefold()) is not None

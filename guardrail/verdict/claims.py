@@ -1,0 +1,163 @@
+"""Claims: the sentences of an answer, each with what is told before it and whom it speaks of."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from operator import itemgetter
+from typing import NamedTuple
+
+from guardrail.markers.grammar import ParsedText
+from guardrail.markers.ruins import without_ruins
+from guardrail.text.names import NO_NAMES, find_names
+from guardrail.text.sentences import Stretch, code_blocks, split_sentences
+from guardrail.text.values import TypedValue, find_values
+from guardrail.text.words import Token, content_stems, plain, tokenise
+from guardrail.types import Evidence, Triple
+
+__all__ = ["Claim", "GroundingRequest", "claims_of"]
+
+BEFORE_CHARS = 400
+"""Characters of earlier sentences that are read beside a sentence: pronouns point no further."""
+
+EMPHASIS = re.compile(r"(?<!\w)[*_~`]{1,3}(?=\w)|(?<=\w)[*_~`]{1,3}(?!\w)")
+"""Marks before and behind emphasised words."""
+
+
+class GroundingRequest(NamedTuple):
+    """One answer to ground.
+
+    Attributes:
+        question: The question it answers.
+        answer: The answer with the markers that stood in it, parsed.
+        evidence: Triples and passages.
+        asked: Label of the entity that the question is about, where it is known.
+        names: Other names of entities by label.
+        wider: Names of the places that hold a triple's value, by its id.
+    """
+
+    question: str
+    answer: ParsedText
+    evidence: tuple[Evidence, ...]
+    asked: str | None = None
+    names: Mapping[str, tuple[str, ...]] = NO_NAMES
+    wider: Mapping[str, tuple[str, ...]] = NO_NAMES
+
+
+class Claim:
+    """A sentence of an answer on its way to a verdict.
+
+    Attributes:
+        stretch: The sentence as it stands in the clean answer; offsets index that.
+        text: What is judged: the sentence without marks of emphasis and broken markers, each
+            replaced by spaces, so that offsets stay.
+        question: The question.
+        before: The sentences shortly before it.
+        heading: Whether it stands as a heading.
+        code: Whether it stands in a block of code.
+    """
+
+    def __init__(
+        self, stretch: Stretch, text: str, question: str, before: str, *, heading: bool, code: bool
+    ) -> None:
+        self.stretch = stretch
+        self.text = text
+        self.question = question
+        self.before = before
+        self.heading = heading
+        self.code = code
+
+    @property
+    def context(self) -> str:
+        """The question and the sentences before, as the judge reads them."""
+        return " ".join(part for part in (self.question.strip(), self.before) if part)
+
+    @cached_property
+    def tokens(self) -> list[Token]:
+        """The words of ``text``; offsets are the sentence's own."""
+        return tokenise(plain(self.text))
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        """Stems of its content words."""
+        return content_stems(plain(self.text))
+
+    @cached_property
+    def values(self) -> list[TypedValue]:
+        """Its typed values; offsets are the sentence's own."""
+        return find_values(self.text)
+
+    @cached_property
+    def names(self) -> list[tuple[int, int]]:
+        """Its names; offsets are the sentence's own."""
+        return find_names(plain(self.text))
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Offsets of the sentence as offsets of the answer."""
+        return self.stretch.start + start, self.stretch.start + end
+
+
+def claims_of(request: GroundingRequest) -> list[Claim]:
+    """The sentences of one answer, in order."""
+    text = request.answer.clean
+    blocks = code_blocks(text)
+    entities = {
+        name
+        for one in request.evidence
+        if isinstance(one, Triple)
+        for name in (one.subject, one.subject_id)
+        if name
+    }
+    claims: list[Claim] = []
+    told: list[str] = []
+    for stretch in split_sentences(text):
+        judged = EMPHASIS.sub(_blank, without_ruins(stretch.text, entities))
+        claims.append(
+            Claim(
+                stretch,
+                judged,
+                request.question,
+                _last(told),
+                heading=_is_heading(text, stretch),
+                code=_within(stretch, blocks),
+            )
+        )
+        told.append(" ".join(judged.split()))
+    return claims
+
+
+def _blank(match: re.Match[str]) -> str:
+    return " " * len(match.group())
+
+
+def _last(told: Sequence[str]) -> str:
+    """The last sentences that fit ``BEFORE_CHARS``, one at least."""
+    kept: list[str] = []
+    room = BEFORE_CHARS
+    for sentence in reversed(told):
+        if kept and len(sentence) > room:
+            break
+        kept.append(sentence)
+        room -= len(sentence) + 1
+    return " ".join(reversed(kept))
+
+
+def _within(stretch: Stretch, blocks: Sequence[tuple[int, int]]) -> bool:
+    place = bisect_right(blocks, stretch.start, key=itemgetter(0)) - 1
+    return place >= 0 and stretch.start < blocks[place][1]
+
+
+def _is_heading(text: str, stretch: Stretch) -> bool:
+    """Whether a sentence stands alone on a line that is marked as a heading."""
+    line = text.rfind("\n", 0, stretch.start) + 1
+    stop = text.find("\n", stretch.end)
+    head = text[line : stretch.start].strip()
+    tail = text[stretch.end : len(text) if stop < 0 else stop].strip(" *_#")
+    if tail:
+        return False
+    marked = head.startswith("#") or (
+        stretch.text.startswith(("**", "__")) and stretch.text.rstrip(":").endswith(("**", "__"))
+    )
+    return marked or (stretch.text.rstrip("*_ ").endswith(":") and len(stretch.text.split()) <= 4)

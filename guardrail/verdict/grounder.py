@@ -1,0 +1,187 @@
+"""Grounding: an answer and its evidence to cited sentences, spans and verdicts, in one pass.
+
+For each sentence the statements that it needs, what is told before it, and itself go to the judge
+once. Checks compare what a judge reads badly. What both say makes the verdict.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from guardrail.errors import JudgeError
+from guardrail.evidence.index import Selection, StatementIndex
+from guardrail.evidence.statements import statements_of
+from guardrail.markers.rendering import marked_text
+from guardrail.text.words import content_stems, fold, plain
+from guardrail.types import (
+    AttributedAnswer,
+    Effect,
+    Finding,
+    Grounding,
+    Problem,
+    Sentence,
+    Verdict,
+)
+from guardrail.verdict.checks import Context, checks_without
+from guardrail.verdict.citations import citations_of
+from guardrail.verdict.claims import Claim, GroundingRequest, claims_of
+from guardrail.verdict.combination import combine, judgement_of
+from guardrail.verdict.premises import Holdings, Premises
+from guardrail.verdict.reasons import note_of
+from guardrail.verdict.spans import spans_of
+from guardrail.verdict.subjects import subjects_of
+from judges.base import GroundingItem, GroundingJudge
+
+__all__ = ["Grounder", "GroundingRequest"]
+
+BUDGET = 1_600
+"""Characters of statements put to the judge for one sentence, some 400 of its tokens."""
+
+
+class _Draft(NamedTuple):
+    """A sentence before the judge has spoken."""
+
+    request: int
+    claim: Claim
+    holdings: Holdings
+    selection: Selection
+    subjects: frozenset[str]
+    context: Context
+
+
+class Grounder:
+    """Grounds answers in evidence.
+
+    Args:
+        judge: Tells what statements say of a sentence; None for exact evidence alone.
+        off: Names of checks that are switched off.
+        verbatim: Cite only triples whose value stands in its sentence as the graph writes it.
+        budget: Characters of statements put to the judge for one sentence.
+    """
+
+    def __init__(
+        self,
+        judge: GroundingJudge | None,
+        *,
+        off: Collection[str] = (),
+        verbatim: bool = False,
+        budget: int = BUDGET,
+    ) -> None:
+        self._judge = judge
+        self._checks = checks_without(off)
+        self._verbatim = verbatim
+        self._budget = budget
+
+    def ground(
+        self, requests: Sequence[GroundingRequest]
+    ) -> tuple[list[AttributedAnswer], list[Problem]]:
+        """Ground n answers: all their sentences go to the judge in one call.
+
+        Returns:
+            n attributed answers in order, and what went wrong; a judge that fails leaves exact
+            evidence to decide.
+        """
+        problems: list[Problem] = []
+        drafts = [
+            draft
+            for number, request in enumerate(requests)
+            for draft in self._drafts(number, request)
+        ]
+        sentences: list[list[Sentence]] = [[] for _ in requests]
+        for draft, grounding in zip(drafts, self._ask(drafts, problems), strict=True):
+            sentence = self._sentence(draft, grounding, requests[draft.request])
+            sentences[draft.request].append(sentence)
+        return [
+            AttributedAnswer(
+                text=request.answer.clean,
+                marked=marked_text(request.answer.clean, found),
+                sentences=tuple(found),
+            )
+            for request, found in zip(requests, sentences, strict=True)
+        ], problems
+
+    def _drafts(self, number: int, request: GroundingRequest) -> list[_Draft]:
+        statements = statements_of(
+            request.evidence,
+            names=request.names,
+            wider=request.wider,
+            spoken=fold(plain(request.answer.clean)),
+        )
+        holdings = Holdings(statements)
+        index = StatementIndex(statements, self._budget)
+        claims = claims_of(request)
+        spoken = subjects_of(claims, holdings.labels, request.names, request.asked)
+        return [
+            _Draft(
+                number,
+                claim,
+                holdings,
+                index.select(plain(claim.text), f"{claim.context} {' '.join(subjects)}"),
+                subjects,
+                Context(claim.context, content_stems(plain(claim.context))),
+            )
+            for claim, subjects in zip(claims, spoken, strict=True)
+        ]
+
+    def _ask(self, drafts: Sequence[_Draft], problems: list[Problem]) -> list[Grounding | None]:
+        """The judge's word on every sentence; None without a judge, or where it fails."""
+        if self._judge is None or not drafts:
+            return [None] * len(drafts)
+        items = [
+            GroundingItem(
+                statements=tuple(
+                    draft.holdings.statements[place].text for place in draft.selection.places
+                ),
+                sentence=re.sub(r"\s", " ", draft.claim.text),
+                context=draft.claim.context,
+                priority=draft.selection.priority,
+            )
+            for draft in drafts
+        ]
+        try:
+            return list(self._judge.ground(items))
+        except JudgeError as error:
+            problems.append(Problem(part="judge", message=str(error)))
+            return [None] * len(drafts)
+
+    def _sentence(
+        self, draft: _Draft, grounding: Grounding | None, request: GroundingRequest
+    ) -> Sentence:
+        claim = draft.claim
+        evidence = Premises(draft.holdings, draft.selection, draft.subjects, grounding)
+        findings = self._findings(claim, evidence, draft.context)
+        outcome = combine(evidence, findings)
+        cited = citations_of(claim, evidence, outcome, verbatim=self._verbatim)
+        return Sentence(
+            text=claim.stretch.text,
+            start=claim.stretch.start,
+            end=claim.stretch.end,
+            category=outcome.category,
+            na=outcome.verdict is Verdict.UNSUPPORTED,
+            citations=cited,
+            spans=spans_of(claim, evidence, outcome, findings),
+            judgement=judgement_of(outcome, grounding),
+            findings=tuple(findings),
+            note=note_of(
+                claim,
+                evidence,
+                outcome,
+                request.answer,
+                cited,
+                request.wider,
+                verbatim=self._verbatim,
+            ),
+        )
+
+    def _findings(self, claim: Claim, evidence: Premises, context: Context) -> list[Finding]:
+        """What the checks find; after one that there is no claim the others are not asked."""
+        found: list[Finding] = []
+        for check in self._checks:
+            one = check.apply(claim, evidence, context)
+            if one is not None:
+                found.append(one)
+                if one.effect is Effect.NO_CLAIM:
+                    break
+        return found

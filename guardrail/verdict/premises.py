@@ -1,0 +1,96 @@
+"""The statements that a sentence is held against, with what the judge says of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from guardrail.evidence.index import Selection
+from guardrail.evidence.statements import Statement
+from guardrail.text.values import TypedValue
+from guardrail.types import Grounding
+
+__all__ = ["Holdings", "Premises"]
+
+
+class Holdings:
+    """All statements of one answer's evidence, and what they know together.
+
+    Attributes:
+        statements: In the order of the evidence.
+    """
+
+    def __init__(self, statements: Sequence[Statement]) -> None:
+        self.statements = tuple(statements)
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        """Stems of all their words, and of their subjects' other names."""
+        from guardrail.text.words import content_stems
+
+        found = {stem for one in self.statements for stem in one.stems}
+        others = {name for one in self.statements for name in (*one.names, one.subject)}
+        return frozenset(found.union(*(content_stems(name) for name in others)))
+
+    @cached_property
+    def values(self) -> dict[str, list[TypedValue]]:
+        """All their typed values by kind, those of subjects and properties as well."""
+        found: dict[str, list[TypedValue]] = {}
+        for one in self.statements:
+            for value in (*one.values, *one.label_values):
+                found.setdefault(value.kind, []).append(value)
+        return found
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The different subjects."""
+        return tuple(dict.fromkeys(one.subject for one in self.statements if one.subject))
+
+
+class Premises:
+    """What one sentence is held against.
+
+    Attributes:
+        holdings: All of the evidence.
+        selection: The statements that the judge read.
+        grounding: What the judge says; None without a judge.
+        subjects: The subjects that the sentence speaks of.
+    """
+
+    def __init__(
+        self,
+        holdings: Holdings,
+        selection: Selection,
+        subjects: frozenset[str],
+        grounding: Grounding | None = None,
+    ) -> None:
+        self.holdings = holdings
+        self.selection = selection
+        self.subjects = subjects
+        self.grounding = grounding
+
+    @property
+    def chosen(self) -> list[tuple[int, Statement]]:
+        """The statements that the judge read, each with its number among all."""
+        return [(place, self.holdings.statements[place]) for place in self.selection.places]
+
+    @cached_property
+    def _scores(self) -> dict[int, tuple[float, float]]:
+        scores = self.grounding.statements if self.grounding else ()
+        return {
+            place: (score.carries, score.conflicts)
+            for place, score in zip(self.selection.places, scores, strict=False)
+            if score is not None
+        }
+
+    def carries(self, number: int) -> float:
+        """Probability that a statement carries a part of the sentence; 0 where it was not read."""
+        return self._scores.get(number, (0.0, 0.0))[0]
+
+    def conflicts(self, number: int) -> float:
+        """Probability that a statement conflicts with the sentence; 0 where it was not read."""
+        return self._scores.get(number, (0.0, 0.0))[1]
+
+    def speaks_of(self, statement: Statement) -> bool:
+        """Whether the sentence speaks of a statement's subject; of one without any it may."""
+        return not statement.subject or statement.subject in self.subjects

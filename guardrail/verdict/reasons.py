@@ -1,0 +1,65 @@
+"""Notes on a sentence: what contradicts it, what lies where, and which citations were dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from guardrail.markers.grammar import ParsedText
+from guardrail.text.words import fold
+from guardrail.types import Citation, Verdict
+from guardrail.verdict.claims import Claim
+from guardrail.verdict.combination import Outcome
+from guardrail.verdict.premises import Premises
+
+__all__ = ["note_of"]
+
+
+def note_of(
+    claim: Claim,
+    evidence: Premises,
+    outcome: Outcome,
+    answer: ParsedText,
+    cited: Sequence[Citation],
+    wider: Mapping[str, tuple[str, ...]],
+    *,
+    verbatim: bool,
+) -> str | None:
+    """What a reader should know of a sentence; None where there is nothing.
+
+    Args:
+        claim: The sentence.
+        evidence: What it was held against.
+        outcome: The verdict on it.
+        answer: The answer with the markers that stood in it.
+        cited: What it cites.
+        wider: Names of the places that hold a triple's value, by its id.
+        verbatim: Whether only triples are cited whose value stands in the sentence.
+    """
+    lines: list[str] = []
+    if outcome.verdict is Verdict.CONTRADICTED and outcome.against is not None:
+        lines.append(f"contradicted by: {_told(evidence, outcome.against)}")
+    told = fold(claim.text)
+    for number in outcome.carried:
+        triple = evidence.holdings.statements[number].triple
+        around = wider.get(triple.value_id or "", ()) if triple else ()
+        place = next((one for one in around if fold(one) in told), None)
+        if triple is not None and place is not None and fold(triple.value) not in told:
+            lines.append(f"{triple.value} lies in {place}")
+    held = {(fold(one.property), fold(one.value)) for one in cited}
+    gone = [
+        f"[{one.entity}, {one.property}: {one.value}]"
+        for marker in answer.within(claim.stretch.start, claim.stretch.end)
+        for one in marker.citations
+        if (fold(one.property), fold(one.value)) not in held
+    ]
+    if gone:
+        lines.append(
+            "citation dropped, since no evidence holds it or the sentence does not state it"
+            f"{' word for word' if verbatim else ''}: " + " ".join(dict.fromkeys(gone))
+        )
+    return "; ".join(dict.fromkeys(lines)) or None
+
+
+def _told(evidence: Premises, number: int) -> str:
+    statement = evidence.holdings.statements[number]
+    return statement.triple.text if statement.triple else statement.text

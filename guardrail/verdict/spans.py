@@ -1,0 +1,124 @@
+"""Spans: which words of a sentence are carried, which are not, and which are contradicted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from guardrail.text.lexicon import lexicon_set
+from guardrail.text.names import label_in
+from guardrail.text.words import fold, plain
+from guardrail.types import Effect, Finding, Span, SpanKind, Triple, Verdict, WordScore
+from guardrail.verdict.claims import Claim
+from guardrail.verdict.combination import Outcome
+from guardrail.verdict.premises import Premises
+
+__all__ = ["spans_of"]
+
+SURE = 0.5
+"""Least probability at which a word counts as missing or contradicted."""
+
+
+class _Stretch(NamedTuple):
+    """Characters of a sentence, and what is said of them."""
+
+    start: int
+    end: int
+    kind: SpanKind
+    triple: Triple | None = None
+
+
+def spans_of(
+    claim: Claim, evidence: Premises, outcome: Outcome, findings: Sequence[Finding]
+) -> tuple[Span, ...]:
+    """Phrases by support, in order, not overlapping; offsets count the answer's characters.
+
+    What is contradicted goes before what is missing, and that before what is carried. A sentence
+    that lacks support always has a span that says so, its whole text where no word is known.
+    """
+    if outcome.verdict is Verdict.NO_CLAIM:
+        return ()
+    wanted = _refused(claim, evidence, outcome, findings) + _carried(claim, evidence, outcome)
+    chosen: list[_Stretch] = []
+    for one in wanted:
+        if one.start < one.end and not any(
+            one.start < other.end and other.start < one.end for other in chosen
+        ):
+            chosen.append(one)
+    offset = claim.stretch.start
+    return tuple(
+        Span(
+            text=claim.stretch.text[one.start : one.end],
+            start=offset + one.start,
+            end=offset + one.end,
+            kind=one.kind,
+            triple=one.triple,
+        )
+        for one in sorted(chosen)
+    )
+
+
+def _refused(
+    claim: Claim, evidence: Premises, outcome: Outcome, findings: Sequence[Finding]
+) -> list[_Stretch]:
+    if outcome.verdict is Verdict.SUPPORTED:
+        return []
+    against = outcome.verdict is Verdict.CONTRADICTED
+    kind = SpanKind.CONTRADICTED if against else SpanKind.NA
+    effect = Effect.CONTRADICTS if against else Effect.MISSING
+    number = outcome.against
+    triple = None if number is None else evidence.holdings.statements[number].triple
+    triple = triple if against else None
+    offset = claim.stretch.start
+    found = [
+        _Stretch(one.start - offset, one.end - offset, kind, triple)
+        for one in findings
+        if one.effect is effect
+    ]
+    words = evidence.grounding.words if evidence.grounding else ()
+    if not found or not against:
+        found += [_Stretch(start, end, kind, triple) for start, end in _runs(claim, words, against)]
+    if against:
+        missing = _runs(claim, words, False)
+        found += [_Stretch(start, end, SpanKind.NA) for start, end in missing if found]
+    if not found:
+        found = [_Stretch(0, len(claim.stretch.text), kind, triple)]
+    return found
+
+
+def _runs(claim: Claim, words: Sequence[WordScore], against: bool) -> list[tuple[int, int]]:
+    """Neighbouring words that are missing, or contradicted, as runs; function words join them."""
+    light = lexicon_set("function_words", "stop_words")
+    runs: list[tuple[int, int]] = []
+    held: list[WordScore] = []
+    for word in words:
+        hit = (word.contradicted if against else word.missing) >= SURE
+        empty = fold(claim.text[word.start : word.end]) in light
+        if hit or (held and empty):
+            held.append(word)
+            continue
+        if held:
+            runs += _trimmed(claim, held, light)
+        held = []
+    return runs + (_trimmed(claim, held, light) if held else [])
+
+
+def _trimmed(
+    claim: Claim, words: Sequence[WordScore], light: frozenset[str]
+) -> list[tuple[int, int]]:
+    """A run without the function words at its ends; nothing where it has no others."""
+    full = [one for one in words if fold(claim.text[one.start : one.end]) not in light]
+    return [(full[0].start, full[-1].end)] if full else []
+
+
+def _carried(claim: Claim, evidence: Premises, outcome: Outcome) -> list[_Stretch]:
+    """Where the values of the statements that carry the sentence stand in it."""
+    text = plain(claim.text)
+    found: list[_Stretch] = []
+    for number in outcome.carried:
+        triple = evidence.holdings.statements[number].triple
+        if triple is None:
+            continue
+        for start, end in label_in(text, claim.tokens, triple.value)[:1]:
+            found.append(_Stretch(start, end, SpanKind.SUPPORTED, triple))
+    return found

@@ -1,0 +1,181 @@
+"""Any NLI judge as a grounding judge: several pairs a sentence in place of one pass.
+
+The verdict is that of all statements together on the sentence. A triple carries a part of the
+sentence where the sentence entails it; a sentence of a passage where it entails the sentence or a
+part of it. Words are missing where the sentence is entailed without them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from guardrail.types import Grounding, NLIScores, StatementScore, WordScore
+from judges.base import GroundingItem, NLIJudge, Pair
+from judges.lifting import sub_facts
+
+__all__ = ["NLIGrounding"]
+
+ASKED = 8
+"""At most this many statements of an item are judged one by one, the most important first."""
+
+TRIPLE = re.compile(r"^[^.!?]{1,160}?, [^:.!?]{1,80}: .*\.$", re.DOTALL)
+"""A linearised triple: subject, property, value."""
+
+WORD = re.compile(r"\w+(?:['’.,-]\w+)*")
+
+PHRASES = 6
+"""At most this many stretches of a sentence are left out, one after the other."""
+
+NOTHING = Grounding(supported=0.0, unsupported=1.0, contradicted=0.0, no_claim=0.0)
+"""Where there is no evidence, or no sentence."""
+
+
+class _Plan(NamedTuple):
+    """The pairs of one item, by what they are asked for."""
+
+    whole: int
+    statements: dict[int, tuple[int, ...]]
+
+
+class NLIGrounding:
+    """Grounds sentences with an NLI judge.
+
+    Args:
+        nli: The judge.
+        words: Whether to tell which words lack support, for which further pairs are judged.
+    """
+
+    def __init__(self, nli: NLIJudge, *, words: bool = True) -> None:
+        self._nli = nli
+        self._words = words
+
+    @property
+    def name(self) -> str:
+        """Name and version of the judge, for the score log."""
+        return self._nli.name
+
+    def warm_up(self) -> None:
+        """Load the model; later calls do nothing."""
+        self._nli.warm_up()
+
+    def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
+        """Ground n sentences; the result has length n and the order of the input.
+
+        Raises:
+            JudgeError: The model cannot be loaded or gave no usable output.
+        """
+        pairs: list[Pair] = []
+        plans = [_plan(item, pairs) for item in items]
+        scores = self._nli.judge(pairs) if pairs else []
+        found = [
+            NOTHING if plan is None else _grounding(item, plan, scores)
+            for item, plan in zip(items, plans, strict=True)
+        ]
+        return self._with_words(items, found) if self._words else found
+
+    def _with_words(
+        self, items: Sequence[GroundingItem], found: Sequence[Grounding]
+    ) -> list[Grounding]:
+        """Tell the words without which a sentence that is not supported would be."""
+        pairs: list[Pair] = []
+        places: list[tuple[int, tuple[int, int]]] = []
+        for number, (item, grounding) in enumerate(zip(items, found, strict=True)):
+            if grounding.supported >= 0.5 or not item.statements:
+                continue
+            for start, end in _stretches(item.sentence):
+                rest = " ".join(f"{item.sentence[:start]} {item.sentence[end:]}".split())
+                pairs.append(Pair(_premise(item), rest))
+                places.append((number, (start, end)))
+        results = self._nli.judge(pairs) if pairs else []
+        gained: list[dict[tuple[int, int], float]] = [{} for _ in items]
+        for (number, span), result in zip(places, results, strict=True):
+            gained[number][span] = max(0.0, result.entailment - found[number].supported)
+        return [
+            grounding.model_copy(update={"words": _word_scores(item.sentence, gains, grounding)})
+            if gains
+            else grounding
+            for item, gains, grounding in zip(items, gained, found, strict=True)
+        ]
+
+
+def _premise(item: GroundingItem) -> str:
+    """All statements as one text; neighbouring triples of one subject share a sentence."""
+    parts: list[str] = []
+    last = ""
+    for text in item.statements:
+        subject = text.split(", ", 1)[0] if TRIPLE.match(text) else ""
+        if subject and subject == last:
+            parts[-1] = f"{parts[-1].rstrip('.')}, {text[len(subject) + 2 :]}"
+        else:
+            parts.append(text)
+        last = subject
+    return " ".join(parts)
+
+
+def _plan(item: GroundingItem, pairs: list[Pair]) -> _Plan | None:
+    if not item.statements or not item.sentence.strip():
+        return None
+    whole = len(pairs)
+    pairs.append(Pair(_premise(item), item.sentence))
+    order = item.priority or tuple(range(len(item.statements)))
+    statements: dict[int, tuple[int, ...]] = {}
+    for number in order[:ASKED]:
+        text = item.statements[number]
+        first = len(pairs)
+        if TRIPLE.match(text):
+            pairs.append(Pair(item.sentence, text))
+        parts = sub_facts(item.sentence)
+        pairs.append(Pair(text, item.sentence))
+        pairs += [Pair(text, part) for part in parts if len(parts) > 1]
+        statements[number] = tuple(range(first, len(pairs)))
+    return _Plan(whole, statements)
+
+
+def _grounding(item: GroundingItem, plan: _Plan, scores: Sequence[NLIScores]) -> Grounding:
+    whole = scores[plan.whole]
+    told = tuple(
+        StatementScore(
+            carries=max(scores[place].entailment for place in plan.statements[number]),
+            conflicts=max(scores[place].contradiction for place in plan.statements[number]),
+        )
+        if number in plan.statements
+        else None
+        for number in range(len(item.statements))
+    )
+    return Grounding(
+        supported=whole.entailment,
+        unsupported=whole.neutral,
+        contradicted=whole.contradiction,
+        no_claim=0.0,
+        statements=told,
+    )
+
+
+def _stretches(sentence: str) -> Iterator[tuple[int, int]]:
+    """Stretches of a sentence between commas and small words, the last ones first."""
+    words = list(WORD.finditer(sentence))
+    size = max(1, -(-len(words) // PHRASES))
+    for first in range(len(words) - size, 0, -size):
+        run = words[first : first + size]
+        yield run[0].start(), run[-1].end()
+
+
+def _word_scores(
+    sentence: str, gains: dict[tuple[int, int], float], grounding: Grounding
+) -> tuple[WordScore, ...]:
+    against = grounding.contradicted > grounding.unsupported
+    found: list[WordScore] = []
+    for match in WORD.finditer(sentence):
+        gain = max(
+            (one for (a, b), one in gains.items() if a <= match.start() and match.end() <= b),
+            default=0.0,
+        )
+        missing, contradicted = (0.0, gain) if against else (gain, 0.0)
+        found.append(
+            WordScore(
+                start=match.start(), end=match.end(), missing=missing, contradicted=contradicted
+            )
+        )
+    return tuple(found)
