@@ -22,7 +22,8 @@ from guardrail.evidence.index import StatementIndex
 from guardrail.evidence.statements import statements_of
 from guardrail.types import Grounding, Passage
 from judges.base import GroundingItem, GroundingJudge
-from judges.registry import create_grounding
+from judges.grounding import as_grounding
+from judges.registry import create_nli
 
 __all__ = ["Measured", "main", "measure"]
 
@@ -114,7 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sets |= {path.name: _some(list(read_own(path)), options.limit) for path in options.own}
     found = {}
     for judge in (options.judge, *options.compare):
-        made = create_grounding(judge)
+        made = as_grounding(create_nli(judge))
         made.warm_up()
         found[judge] = [measure(made, name, rows) for name, rows in sets.items()]
     if options.json:
