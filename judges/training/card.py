@@ -8,10 +8,7 @@ __all__ = ["write_card"]
 
 _CARD = Path(__file__).with_name("card.md")
 
-
 _VERDICTS = """\
-## Verdicts on held-out statements
-
 Threshold 0.5, in 8 bits. Each half of the evidence sets is calibrated on the other half. Balanced
 accuracy is of supported against not, over statements that claim something; then by phenomenon."""
 
