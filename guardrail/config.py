@@ -92,7 +92,6 @@ class ChecksConfig(_Section):
     """Which checks speak beside the judge; see ``guardrail.verdict.checks``.
 
     Attributes:
-        layout: Headings and code claim nothing.
         small_talk: Questions, greetings, offers and refusals claim nothing.
         truth_values: A property that is *true* or *false* against a sentence that affirms or
             denies it.
@@ -101,7 +100,6 @@ class ChecksConfig(_Section):
         exact_match: A triple is cited where value, subject and property stand in the sentence.
     """
 
-    layout: bool = True
     small_talk: bool = True
     truth_values: bool = True
     typed_values: bool = True

@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from guardrail.types import Grounding, NLIScores, StatementScore, WordScore
-from judges.base import GroundingItem, NLIJudge, Pair
+from judges.base import GroundingItem, GroundingJudge, NLIJudge, Pair
 from judges.lifting import sub_facts
 
-__all__ = ["NLIGrounding"]
+__all__ = ["NLIGrounding", "as_grounding"]
 
 ASKED = 8
 """At most this many statements of an item are judged one by one, the most important first."""
+
+PARTS = 2
+"""At most this many parts of a sentence are held against a sentence of a passage, beside it."""
 
 TRIPLE = re.compile(r"^[^.!?]{1,160}?, [^:.!?]{1,80}: .*\.$", re.DOTALL)
 """A linearised triple: subject, property, value."""
@@ -37,6 +40,17 @@ class _Plan(NamedTuple):
 
     whole: int
     statements: dict[int, tuple[int, ...]]
+
+
+def as_grounding(judge: NLIJudge | GroundingJudge) -> GroundingJudge:
+    """The judge itself where it grounds in one pass, else one that grounds by its pairs.
+
+    Raises:
+        JudgeError: The model that tells whether it can ground cannot be loaded.
+    """
+    if isinstance(judge, GroundingJudge) and getattr(judge, "grounds", True):
+        return judge
+    return NLIGrounding(cast("NLIJudge", judge))
 
 
 class NLIGrounding:
@@ -126,9 +140,10 @@ def _plan(item: GroundingItem, pairs: list[Pair]) -> _Plan | None:
         first = len(pairs)
         if TRIPLE.match(text):
             pairs.append(Pair(item.sentence, text))
-        parts = sub_facts(item.sentence)
-        pairs.append(Pair(text, item.sentence))
-        pairs += [Pair(text, part) for part in parts if len(parts) > 1]
+        else:
+            parts = sub_facts(item.sentence)
+            told = parts[:PARTS] if len(parts) > 1 else ()
+            pairs += [Pair(text, part) for part in (item.sentence, *told)]
         statements[number] = tuple(range(first, len(pairs)))
     return _Plan(whole, statements)
 

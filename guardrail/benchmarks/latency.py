@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from statistics import quantiles
 
 from guardrail import Guardrail, GuardrailConfig
-from guardrail.benchmarks.attribution import people_statements
+from guardrail.benchmarks.verdicts.people import biographies
 from guardrail.types import Value
 
 __all__ = ["LatencyReport", "measure_latency"]
@@ -59,14 +59,16 @@ def measure_latency(guard: Guardrail, *, rows: int, seed: int = 1) -> LatencyRep
         rows: Answers to time.
         seed: Chooses persons, facts and phrasings.
     """
-    statements = people_statements("report", seed=seed)
-    random.Random(seed).shuffle(statements)
+    rng = random.Random(seed)
+    told = biographies(rng)
+    rng.shuffle(told)
     guard.warm_up()
     wall, cpu = [], []
     stages: dict[str, list[float]] = {}
-    for number, statement in enumerate(statements[: rows + WARM_UP]):
+    for number, (text, facts) in enumerate(told[: rows + WARM_UP]):
         begin, used = time.perf_counter(), time.process_time()
-        answer = guard.check(question=statement.question, answer=statement.text + UNKNOWN)
+        question = f"Who was {facts[0].subject}?"
+        answer = guard.check(question=question, answer=text + UNKNOWN)
         if number < WARM_UP:
             continue
         wall.append((time.perf_counter() - begin) * 1000.0)

@@ -13,9 +13,9 @@ from statistics import fmean, median
 from typing import NamedTuple
 
 from guardrail import ANNOTATE, CheckRequest, Guardrail, GuardrailConfig
-from guardrail.benchmarks.attribution import people_statements
 from guardrail.benchmarks.latency import UNKNOWN
 from guardrail.benchmarks.sck_rates import Pair
+from guardrail.benchmarks.verdicts.people import biographies
 from guardrail.types import Passage
 
 __all__ = ["cost", "graph_answers", "passage_answers"]
@@ -36,10 +36,12 @@ SINGLE_CALLS = 100
 
 def graph_answers(count: int) -> list[CheckRequest]:
     """Five-sentence answers about persons of the shipped graph, all different."""
-    statements = people_statements("report", seed=SEED)
-    random.Random(SEED).shuffle(statements)
+    rng = random.Random(SEED)
+    told = biographies(rng)
+    rng.shuffle(told)
     return [
-        CheckRequest(question=one.question, answer=one.text + UNKNOWN) for one in statements[:count]
+        CheckRequest(question=f"Who was {facts[0].subject}?", answer=text + UNKNOWN)
+        for text, facts in told[:count]
     ]
 
 

@@ -146,17 +146,16 @@ class Parts:
             return None
 
         def make() -> GroundingJudge:
-            from judges.base import GroundingJudge
-            from judges.grounding import NLIGrounding
+            from judges.grounding import NLIGrounding, as_grounding
             from judges.service import GroundingService
 
-            given = self._given_parts.get("grounding") or self._nli_judge()
+            made = as_grounding(self._given_parts.get("grounding") or self._nli_judge())
             size = self._config.judge_cache
-            if isinstance(given, GroundingJudge):
-                return GroundingService(given, cache_size=size) if size else given
-            nli = self.nli
-            assert nli is not None
-            return NLIGrounding(nli)
+            if not size:
+                return made
+            if isinstance(made, NLIGrounding) and self.nli is not None:
+                return NLIGrounding(self.nli)  # its pairs are shared
+            return GroundingService(made, cache_size=size)
 
         return self._part("shared grounding", make)
 

@@ -51,6 +51,7 @@ class Row(NamedTuple):
         answer: The same, with or without markers.
         knowledge: Evidence that is known already; None to retrieve it.
         place: Place among the candidates it is ranked with; 0 for an answer alone.
+        since: Offset in the clean answer; what ends before it is context, and gets no verdict.
     """
 
     id: str
@@ -58,6 +59,7 @@ class Row(NamedTuple):
     answer: str
     knowledge: Knowledge | None = None
     place: int = 0
+    since: int = 0
 
 
 class Checked(NamedTuple):
@@ -171,6 +173,7 @@ class Pipeline:
                         known.asked,
                         known.other_names,
                         known.wider,
+                        row.since,
                     )
                     for row, answer, known in zip(rows, answers, knowledge, strict=True)
                 ]

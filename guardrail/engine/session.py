@@ -138,7 +138,10 @@ class CheckSession:
         if begin == last and len(self._cuts) > 1:
             begin = self._cuts[-2]
         with stage("check", rows=1):
-            answer = await self._checked(self._raw[begin:end], self._look, scored=False)
+            since = len(self._clean(self._raw[begin:last]))
+            answer = await self._checked(
+                self._raw[begin:end], self._look, scored=False, since=since
+            )
         if answer.action is Action.REFUSE:
             return answer
         self._cuts.append(end)
@@ -147,10 +150,9 @@ class CheckSession:
             return answer.model_copy(
                 update={"text": raw, "marked": raw, "sentences": (), "original": raw}
             )
-        start = len(self._clean(self._raw[begin:last]))
-        text = answer.text[start:]
+        text = answer.text[since:]
         new: tuple[Sentence, ...] = tuple(
-            shifted(sentence, start) for sentence in answer.sentences if sentence.end > start
+            shifted(sentence, since) for sentence in answer.sentences if sentence.end > since
         )
         return answer.model_copy(
             update={
@@ -161,10 +163,12 @@ class CheckSession:
             }
         )
 
-    async def _checked(self, raw: str, policy: Policy, *, scored: bool) -> GuardedAnswer:
+    async def _checked(
+        self, raw: str, policy: Policy, *, scored: bool, since: int = 0
+    ) -> GuardedAnswer:
         row = self._engine.row(self._id, self._question, raw, None)
         [answer] = await self._engine.guard(
-            [row._replace(knowledge=self._knowledge)],
+            [row._replace(knowledge=self._knowledge, since=since)],
             policy,
             grounder=self._remembering,
             recall=self._recall,

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from guardrail.text.names import NO_NAMES
+from guardrail.text.names import NO_NAMES, label_in
+from guardrail.text.properties import cues
 from guardrail.text.sentences import split_sentences
 from guardrail.text.units import unit_of_label
 from guardrail.text.values import TypedValue, find_values
-from guardrail.text.words import content_stems, fold, property_words
-from guardrail.types import Citation, Evidence, Passage, Triple, linearise
+from guardrail.text.words import Token, content_stems, fold
+from guardrail.types import Citation, Evidence, Passage, Triple
 
 __all__ = ["Statement", "statements_of"]
 
@@ -36,28 +37,69 @@ class Statement:
         citation: How it is cited.
         subject: Whom it is about: a triple's subject, a passage's title; empty where unknown.
         names: Other names of the subject.
+        others: Other names of the value: the wider places that hold it, as the answer tells them.
         place: Of its passage or triple among the evidence; neighbours share a passage's.
     """
 
-    def __init__(self, text: str, source: _Source, subject: str, names: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        text: str,
+        source: _Source,
+        subject: str,
+        names: tuple[str, ...] = (),
+        others: tuple[str, ...] = (),
+    ) -> None:
         self.text = text
         self.triple = source.triple
         self.citation = source.citation
         self.place = source.place
         self.subject = subject
         self.names = names
+        self.others = others
 
     @cached_property
     def stems(self) -> frozenset[str]:
-        """Stems of its content words."""
-        label = f" {property_words(self.triple.property)}" if self.triple else ""
-        return content_stems(self.text + label)
+        """Stems of its content words, and of those by which prose names its property."""
+        own = content_stems(self.text)
+        return own | cues(self.triple.property) if self.triple else own
 
     @cached_property
     def values(self) -> tuple[TypedValue, ...]:
         """Its typed values; offsets are those of ``value_text``."""
         unit = unit_of_label(self.triple.property) if self.triple else None
         return tuple(find_values(self.value_text, unit))
+
+    def stands_in(self, text: str, tokens: Sequence[Token]) -> list[tuple[int, int]]:
+        """Where a triple's value, or a place that holds it, stands in a text.
+
+        Args:
+            text: A text with plain signs.
+            tokens: Its words.
+        """
+        if self.triple is None:
+            return []
+        found = label_in(text, tokens, self.triple.value)
+        for name in () if found else self.others:
+            spans = [span for span in label_in(text, tokens, name) if text[slice(*span)] == name]
+            if spans:
+                return spans
+        return found or self._part_in(tokens)
+
+    def _part_in(self, tokens: Sequence[Token]) -> list[tuple[int, int]]:
+        """Where a word of a person's name stands for it: *Leopold*, for Leopold Mozart.
+
+        Words that the subject's name has as well stand for nobody.
+        """
+        assert self.triple is not None
+        words = self.triple.value.split()
+        if len(words) < 2 or not all(word[:1].isupper() for word in words):
+            return []
+        own = {fold(word) for word in self.subject.split()}
+        return [
+            (one.start, one.end)
+            for one in tokens
+            if one.text[:1].isupper() and one.text in words and one.folded not in own
+        ]
 
     @property
     def value_text(self) -> str:
@@ -109,17 +151,11 @@ def _of_triple(
     shown = triple.model_copy(
         update={
             "subject": f"{triple.subject} ({called[0]})" if called else triple.subject,
-            "property": _as_words(triple.property),
             "value": ", ".join([triple.value, *around[:1]]),
         }
     )
     source = _Source(triple, triple.citation, place)
-    return Statement(linearise([shown]), source, triple.subject, others)
-
-
-def _as_words(label: str) -> str:
-    """A property's label as words where it is an identifier, else as it is written."""
-    return label if " " in label else property_words(label)
+    return Statement(shown.statement, source, triple.subject, others, tuple(around))
 
 
 def _of_passage(passage: Passage, place: int) -> list[Statement]:
@@ -130,7 +166,7 @@ def _of_passage(passage: Passage, place: int) -> list[Statement]:
     for number, piece in enumerate(pieces):
         citation = Citation(entity=name, property="passage", value=_quoted(piece))
         text = f"{title}: {piece}" if title and number == 0 else piece
-        found.append(Statement(text, _Source(None, citation, place), title, ()))
+        found.append(Statement(text, _Source(None, citation, place), title))
     return found
 
 

@@ -15,7 +15,7 @@ __all__ = ["Agreement", "Date", "agreement", "find_dates", "parse_date"]
 
 DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
 YEAR = r"(?P<year>\d{3,4})(?!\d)(?![.,]\d)"
-ERA = r"(?:\s*(?P<era>BCE?|B\.C\.|CE|AD|A\.D\.))?"
+ERA = r"(?:\s*(?P<era>(?-i:BCE?|B\.C\.|CE|AD|A\.D\.)))?"
 
 
 class Date(NamedTuple):
@@ -65,8 +65,8 @@ def _forms(yearless: bool) -> tuple[re.Pattern[str], ...]:
         r"(?<![\d-])(?P<year>[12]\d{3})-(?P<month>0[1-9]|1[0-2])(?![\d-])",
         rf"\b(?P<season>{seasons})\s+(?:of\s+)?{YEAR}",
         rf"{part}(?<!\d)(?P<decade>\d{{3}}0)'?s\b",
-        rf"{part}(?P<century>\d{{1,2}})(?:st|nd|rd|th)[\s-]+century\b(?:\s*(?P<era>BCE?))?",
-        r"(?<!\d)(?P<year>\d{1,4})\s*(?P<era>BCE?|B\.C\.)",
+        rf"{part}(?P<century>\d{{1,2}})(?:st|nd|rd|th)[\s-]+century\b(?:\s*(?P<era>(?-i:BCE?)))?",
+        r"(?<!\d)(?P<year>\d{1,4})\s*(?P<era>(?-i:BCE?|B\.C\.))",
         r"(?<![\d.,/:$£€#-])(?P<year>1[0-9]\d\d|20\d\d)(?![\d/:%]|[.,-]\d|\s*(?:km|m|people|m²)\b)",
     )
     if yearless:

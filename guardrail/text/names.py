@@ -11,7 +11,7 @@ from guardrail.text.dates import Agreement, agreement, find_dates, parse_date
 from guardrail.text.lexicon import lexicon, lexicon_set
 from guardrail.text.words import Token, fold, number_of, runs_of, tokenise
 
-__all__ = ["NO_NAMES", "find_names", "label_in", "other_words", "part_of_name_in"]
+__all__ = ["NO_NAMES", "find_names", "label_in", "nation_words", "other_words", "part_of_name_in"]
 
 NO_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 """Where no entity has other names than its label."""
@@ -30,7 +30,15 @@ def find_names(text: str) -> list[Span]:
 
     A single capitalised word that opens a sentence may be any word, and is left out.
     """
-    return [span for span in _runs(text) if not _common(text, span)]
+    runs = [_without_opener(text, span) for span in _runs(text)]
+    return [span for span in runs if span[0] < span[1] and not _common(text, span)]
+
+
+def _without_opener(text: str, span: Span) -> Span:
+    """A run without a first word that only opens its sentence: *Since May*."""
+    first, _, rest = text[span[0] : span[1]].partition(" ")
+    openers = lexicon_set("abbreviations", "openers")
+    return (span[1] - len(rest), span[1]) if rest and fold(first) in openers else span
 
 
 def _runs(text: str) -> Iterator[Span]:
@@ -70,7 +78,10 @@ def _common(text: str, span: Span) -> bool:
 @cache
 def _calendar() -> frozenset[str]:
     calendar = lexicon("calendar")
-    return frozenset([*calendar["months"], *calendar["weekdays"], *calendar["seasons"]])
+    days = calendar["weekdays"]
+    return frozenset(
+        [*calendar["months"], *days, *(f"{day}s" for day in days), *calendar["seasons"]]
+    )
 
 
 def label_in(text: str, tokens: Sequence[Token], label: str) -> list[Span]:
@@ -146,3 +157,11 @@ def _peoples() -> dict[str, tuple[str, ...]]:
             short = (one for one in row["names"] if one != name and f" {one} " in f" {name} ")
             found[name] = (*forms, *short)
     return found
+
+
+@cache
+def nation_words() -> frozenset[str]:
+    """All words of names of countries and peoples, folded."""
+    rows = lexicon("nations")["nations"]
+    told = (one for row in rows for one in (*row["names"], *row["peoples"]))
+    return frozenset(form for one in told for word in one.split() for form in (word, f"{word}s"))

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from functools import cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from guardrail.text.lexicon import lexicon
@@ -119,7 +120,7 @@ def _run(text: str, tokens: Sequence[Token], place: int) -> _Number | None:
             continue
         if any(one.folded in numbers["ordinals"] for one in run):
             continue
-        if any(text[a.end : b.start] not in (" ", "-", "") for a, b in zip(run, run[1:])):
+        if any(text[a.end : b.start] not in (" ", "-", "") for a, b in pairwise(run)):
             continue
         value = number_of(run)
         if value is None or (length == 1 and run[0].folded in ("one", "hundred", "thousand")):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from guardrail.text.lexicon import lexicon
 from guardrail.text.words import property_words
 
-__all__ = ["Unit", "currency_before", "unit_behind", "unit_of_label"]
+__all__ = ["Unit", "currency_before", "is_unit_name", "unit_behind", "unit_of_label"]
 
 MONEY = "money "
 """Begins the measure of every currency; its code follows."""
@@ -123,3 +123,13 @@ def unit_of_label(label: str) -> Unit | None:
     if not last or not apart:
         return None
     return _labelled().get(last[0])
+
+
+def is_unit_name(word: str) -> bool:
+    """Whether a folded word names a unit or currency, or is a part of such a name."""
+    return word in _name_words()
+
+
+@cache
+def _name_words() -> frozenset[str]:
+    return frozenset(word for name in _names() for word in name.split())

@@ -148,6 +148,8 @@ def _compare_quantities(told: Quantity, held: Quantity) -> Agreement:
         return Agreement.SAME if same else Agreement.OPEN
     low, high = held.base(held.low), held.base(held.high)
     mine = told.base(told.low), told.base(told.high)
+    if low < 0 < mine[0] and low == high:
+        low = high = -low  # a loss of 2.4 million is -2.4 million
     slack = _slack(told, held)
     if told.low != told.high:
         close = abs(mine[0] - low) <= slack and abs(mine[1] - high) <= slack
@@ -177,9 +179,7 @@ def _compare_quantities(told: Quantity, held: Quantity) -> Agreement:
     if low - slack <= value <= high + slack:
         return Agreement.SAME if low == high or value in (low, high) else Agreement.OPEN
     if held.bound not in (Bound.EXACT, Bound.ABOUT):
-        above = held.bound in (Bound.AT_LEAST, Bound.ABOVE)
-        kept = value >= low if above else value <= high
-        return Agreement.OPEN if kept else Agreement.CONFLICT
+        return Agreement.OPEN
     return Agreement.CONFLICT
 
 
@@ -197,7 +197,8 @@ def _slack(told: Quantity, held: Quantity) -> float:
     slack = rounded if told.step * factor > held.step * held_factor else 1e-9 * size
     if told.unit != held.unit and told.unit and held.unit:
         calendar = told.unit.measure == "time"
-        slack = max(slack, (CALENDAR if calendar else CONVERTED) * size)
+        digit = 10.0 ** -len(f"{told.high:.10g}".partition(".")[2]) * factor
+        slack = max(slack, (CALENDAR if calendar else CONVERTED) * size, 0.5 * digit)
         if told.unit.offset or held.unit.offset:
             slack = max(slack, 0.6 * max(told.step * factor, held.step * held_factor))
     if Bound.ABOUT in (told.bound, held.bound):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from guardrail.evidence.statements import Statement
-from guardrail.text.names import label_in
 from guardrail.text.words import plain
 from guardrail.types import Citation
 from guardrail.verdict.claims import Claim
@@ -41,8 +40,7 @@ def citations_of(
 
 
 def _place(claim: Claim, statement: Statement) -> int:
-    assert statement.triple is not None
-    spans = label_in(plain(claim.text), claim.tokens, statement.triple.value)
+    spans = statement.stands_in(plain(claim.text), claim.tokens)
     return spans[0][0] if spans else len(claim.text)
 
 

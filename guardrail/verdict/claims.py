@@ -26,6 +26,13 @@ EMPHASIS = re.compile(r"(?<!\w)[*_~`]{1,3}(?=\w)|(?<=\w)[*_~`]{1,3}(?!\w)")
 """Marks before and behind emphasised words."""
 
 
+HEADING_WORDS = 4
+"""Most words of a line that opens a list and claims nothing: *Main facts:*."""
+
+PLAIN_WORDS = re.compile(r"\w[\w'’-]*+(?:,? \w[\w'’-]*+){3,}")
+"""Four or more words with nothing but spaces and commas between them, as prose has and code not."""
+
+
 class GroundingRequest(NamedTuple):
     """One answer to ground.
 
@@ -36,6 +43,7 @@ class GroundingRequest(NamedTuple):
         asked: Label of the entity that the question is about, where it is known.
         names: Other names of entities by label.
         wider: Names of the places that hold a triple's value, by its id.
+        since: Offset in the clean answer; sentences that end before it are read as context alone.
     """
 
     question: str
@@ -44,6 +52,7 @@ class GroundingRequest(NamedTuple):
     asked: str | None = None
     names: Mapping[str, tuple[str, ...]] = NO_NAMES
     wider: Mapping[str, tuple[str, ...]] = NO_NAMES
+    since: int = 0
 
 
 class Claim:
@@ -51,23 +60,23 @@ class Claim:
 
     Attributes:
         stretch: The sentence as it stands in the clean answer; offsets index that.
-        text: What is judged: the sentence without marks of emphasis and broken markers, each
-            replaced by spaces, so that offsets stay.
+        told: What the judge reads: the sentence on one line, broken markers replaced by spaces, so
+            that offsets stay.
+        text: The same without marks of emphasis, for comparison.
         question: The question.
         before: The sentences shortly before it.
-        heading: Whether it stands as a heading.
-        code: Whether it stands in a block of code.
+        prose: Whether it is prose, no heading and no code, which claim nothing.
     """
 
     def __init__(
-        self, stretch: Stretch, text: str, question: str, before: str, *, heading: bool, code: bool
+        self, stretch: Stretch, told: str, question: str, before: str, *, prose: bool
     ) -> None:
         self.stretch = stretch
-        self.text = text
+        self.told = re.sub(r"\s", " ", told)
+        self.text = EMPHASIS.sub(_blank, self.told)
         self.question = question
         self.before = before
-        self.heading = heading
-        self.code = code
+        self.prose = prose
 
     @property
     def context(self) -> str:
@@ -113,15 +122,15 @@ def claims_of(request: GroundingRequest) -> list[Claim]:
     claims: list[Claim] = []
     told: list[str] = []
     for stretch in split_sentences(text):
-        judged = EMPHASIS.sub(_blank, without_ruins(stretch.text, entities))
+        judged = without_ruins(stretch.text, entities)
         claims.append(
             Claim(
                 stretch,
                 judged,
                 request.question,
                 _last(told),
-                heading=_is_heading(text, stretch),
-                code=_within(stretch, blocks),
+                prose=not _is_heading(text, stretch)
+                and (PLAIN_WORDS.search(judged) is not None or not _within(stretch, blocks)),
             )
         )
         told.append(" ".join(judged.split()))
@@ -160,4 +169,5 @@ def _is_heading(text: str, stretch: Stretch) -> bool:
     marked = head.startswith("#") or (
         stretch.text.startswith(("**", "__")) and stretch.text.rstrip(":").endswith(("**", "__"))
     )
-    return marked or (stretch.text.rstrip("*_ ").endswith(":") and len(stretch.text.split()) <= 4)
+    short = stretch.text.rstrip("*_ ").endswith(":") and len(stretch.text.split()) <= HEADING_WORDS
+    return (marked or short) and not any(sign.isdigit() for sign in stretch.text)

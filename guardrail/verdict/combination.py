@@ -14,6 +14,11 @@ CITED = 0.5
 """Least probability that a statement carries a part of the sentence for it to be cited."""
 
 
+CONFIDENT = 0.9
+"""A judge this sure of support is believed against a value or name that is found nowhere: it may
+follow from others."""
+
+
 class Outcome(NamedTuple):
     """The verdict on a sentence, and what it rests on.
 
@@ -60,12 +65,16 @@ def combine(evidence: Premises, findings: Sequence[Finding]) -> Outcome:
         return Outcome(Verdict.CONTRADICTED, kept, against, clash)
     missing = by_effect.get(Effect.MISSING)
     word = _word(evidence, carried)
-    if word is Verdict.SUPPORTED and missing is not None:
+    if word is Verdict.SUPPORTED and missing is not None and not _confident(evidence):
         return Outcome(Verdict.UNSUPPORTED, carried, None, missing)
     if word is Verdict.CONTRADICTED:
         against = _most_conflicting(evidence)
         return Outcome(word, tuple(one for one in carried if one != against), against)
     return Outcome(word, () if word is Verdict.NO_CLAIM else carried)
+
+
+def _confident(evidence: Premises) -> bool:
+    return evidence.grounding is not None and evidence.grounding.supported >= CONFIDENT
 
 
 def _word(evidence: Premises, carried: Sequence[int]) -> Verdict:

@@ -6,13 +6,12 @@ once. Checks compare what a judge reads badly. What both say makes the verdict.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from guardrail.errors import JudgeError
 from guardrail.evidence.index import Selection, StatementIndex
-from guardrail.evidence.statements import statements_of
+from guardrail.evidence.statements import Statement, statements_of
 from guardrail.markers.rendering import marked_text
 from guardrail.text.words import content_stems, fold, plain
 from guardrail.types import (
@@ -27,7 +26,7 @@ from guardrail.types import (
 from guardrail.verdict.checks import Context, checks_without
 from guardrail.verdict.citations import citations_of
 from guardrail.verdict.claims import Claim, GroundingRequest, claims_of
-from guardrail.verdict.combination import combine, judgement_of
+from guardrail.verdict.combination import Outcome, combine, judgement_of
 from guardrail.verdict.premises import Holdings, Premises
 from guardrail.verdict.reasons import note_of
 from guardrail.verdict.spans import spans_of
@@ -123,28 +122,30 @@ class Grounder:
                 Context(claim.context, content_stems(plain(claim.context))),
             )
             for claim, subjects in zip(claims, spoken, strict=True)
+            if claim.stretch.end > request.since
         ]
 
     def _ask(self, drafts: Sequence[_Draft], problems: list[Problem]) -> list[Grounding | None]:
         """The judge's word on every sentence; None without a judge, or where it fails."""
-        if self._judge is None or not drafts:
+        if self._judge is None:
             return [None] * len(drafts)
+        asked = [draft for draft in drafts if draft.claim.prose]
         items = [
             GroundingItem(
-                statements=tuple(
-                    draft.holdings.statements[place].text for place in draft.selection.places
-                ),
-                sentence=re.sub(r"\s", " ", draft.claim.text),
+                statements=tuple(one.text for one in _chosen(draft)),
+                sentence=draft.claim.told,
                 context=draft.claim.context,
                 priority=draft.selection.priority,
+                structured=all(one.triple is not None for one in _chosen(draft)),
             )
-            for draft in drafts
+            for draft in asked
         ]
         try:
-            return list(self._judge.ground(items))
+            told = iter(self._judge.ground(items) if items else ())
         except JudgeError as error:
             problems.append(Problem(part="judge", message=str(error)))
             return [None] * len(drafts)
+        return [next(told) if draft.claim.prose else None for draft in drafts]
 
     def _sentence(
         self, draft: _Draft, grounding: Grounding | None, request: GroundingRequest
@@ -152,7 +153,7 @@ class Grounder:
         claim = draft.claim
         evidence = Premises(draft.holdings, draft.selection, draft.subjects, grounding)
         findings = self._findings(claim, evidence, draft.context)
-        outcome = combine(evidence, findings)
+        outcome = combine(evidence, findings) if claim.prose else Outcome(Verdict.NO_CLAIM)
         cited = citations_of(claim, evidence, outcome, verbatim=self._verbatim)
         return Sentence(
             text=claim.stretch.text,
@@ -163,14 +164,13 @@ class Grounder:
             citations=cited,
             spans=spans_of(claim, evidence, outcome, findings),
             judgement=judgement_of(outcome, grounding),
-            findings=tuple(findings),
+            findings=tuple(one.model_copy(update={"statements": ()}) for one in findings),
             note=note_of(
                 claim,
                 evidence,
                 outcome,
                 request.answer,
                 cited,
-                request.wider,
                 verbatim=self._verbatim,
             ),
         )
@@ -178,10 +178,14 @@ class Grounder:
     def _findings(self, claim: Claim, evidence: Premises, context: Context) -> list[Finding]:
         """What the checks find; after one that there is no claim the others are not asked."""
         found: list[Finding] = []
-        for check in self._checks:
+        for check in self._checks if claim.prose else ():
             one = check.apply(claim, evidence, context)
             if one is not None:
                 found.append(one)
                 if one.effect is Effect.NO_CLAIM:
                     break
         return found
+
+
+def _chosen(draft: _Draft) -> list[Statement]:
+    return [draft.holdings.statements[place] for place in draft.selection.places]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from guardrail.markers.grammar import ParsedText
 from guardrail.text.words import fold
@@ -20,7 +20,6 @@ def note_of(
     outcome: Outcome,
     answer: ParsedText,
     cited: Sequence[Citation],
-    wider: Mapping[str, tuple[str, ...]],
     *,
     verbatim: bool,
 ) -> str | None:
@@ -32,7 +31,6 @@ def note_of(
         outcome: The verdict on it.
         answer: The answer with the markers that stood in it.
         cited: What it cites.
-        wider: Names of the places that hold a triple's value, by its id.
         verbatim: Whether only triples are cited whose value stands in the sentence.
     """
     lines: list[str] = []
@@ -40,11 +38,10 @@ def note_of(
         lines.append(f"contradicted by: {_told(evidence, outcome.against)}")
     told = fold(claim.text)
     for number in outcome.carried:
-        triple = evidence.holdings.statements[number].triple
-        around = wider.get(triple.value_id or "", ()) if triple else ()
-        place = next((one for one in around if fold(one) in told), None)
-        if triple is not None and place is not None and fold(triple.value) not in told:
-            lines.append(f"{triple.value} lies in {place}")
+        statement = evidence.holdings.statements[number]
+        triple, around = statement.triple, statement.others
+        if triple is not None and around and fold(triple.value) not in told:
+            lines.append(f"{triple.value} lies in {', '.join(around)}")
     held = {(fold(one.property), fold(one.value)) for one in cited}
     gone = [
         f"[{one.entity}, {one.property}: {one.value}]"

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from guardrail.text.lexicon import lexicon_set
-from guardrail.text.names import label_in
 from guardrail.text.words import fold, plain
 from guardrail.types import Effect, Finding, Span, SpanKind, Triple, Verdict, WordScore
 from guardrail.verdict.claims import Claim
@@ -116,9 +115,15 @@ def _carried(claim: Claim, evidence: Premises, outcome: Outcome) -> list[_Stretc
     text = plain(claim.text)
     found: list[_Stretch] = []
     for number in outcome.carried:
-        triple = evidence.holdings.statements[number].triple
-        if triple is None:
-            continue
-        for start, end in label_in(text, claim.tokens, triple.value)[:1]:
-            found.append(_Stretch(start, end, SpanKind.SUPPORTED, triple))
+        statement = evidence.holdings.statements[number]
+        for start, end in statement.stands_in(text, claim.tokens)[:1]:
+            found.append(_Stretch(start, end, SpanKind.SUPPORTED, statement.triple))
+    prose = any(evidence.holdings.statements[number].triple is None for number in outcome.carried)
+    if prose and outcome.verdict is Verdict.UNSUPPORTED and evidence.grounding:
+        held = [
+            one.model_copy(update={"missing": 1.0 - one.missing})
+            for one in evidence.grounding.words
+        ]
+        runs = _runs(claim, held, False)
+        found += [_Stretch(start, end, SpanKind.SUPPORTED) for start, end in runs]
     return found

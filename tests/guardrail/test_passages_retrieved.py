@@ -6,6 +6,7 @@ from langchain_core.retrievers import BaseRetriever
 
 from guardrail import Guardrail, GuardrailConfig
 from guardrail.types import Category
+from tests.guardrail.scripted import Overlap
 
 OPENED = "The bridge was opened in 1932."
 
@@ -20,7 +21,7 @@ class Library(BaseRetriever):
 
 
 def test_a_retriever_of_langchain_supports_a_part_too() -> None:
-    with Guardrail(GuardrailConfig(), retriever=Library()) as guard:
+    with Guardrail(GuardrailConfig(), retriever=Library(), grounding=Overlap()) as guard:
         answer = guard.check(
             question="When was the bridge opened?",
             answer="The bridge was opened in 1932 by the king.",

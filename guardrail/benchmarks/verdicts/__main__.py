@@ -12,6 +12,7 @@ from pathlib import Path
 from guardrail import GuardrailConfig
 from guardrail.benchmarks.verdicts.cases import Case
 from guardrail.benchmarks.verdicts.measure import Judged, Row, judged, summed
+from guardrail.benchmarks.verdicts.scores import KeptScores
 from guardrail.benchmarks.verdicts.sets import SETS, read_set
 from guardrail.engine.memory import RememberedGrounding
 from guardrail.engine.parts import Parts
@@ -24,7 +25,7 @@ __all__ = ["judge_cases", "main"]
 
 SHIPPED = "engine"
 BARE = "bare judge"
-TIMED = 200
+TIMED = 20
 """Cases that are timed, one after the other, before any verdict is remembered."""
 
 TOGETHER = 32
@@ -56,15 +57,19 @@ def _request(case: Case) -> GroundingRequest:
 
 
 def _rows(
-    judge: GroundingJudge, cases: Sequence[Case], checks: Sequence[str], *, ablate: bool
+    judge: GroundingJudge,
+    remembered: GroundingJudge,
+    cases: Sequence[Case],
+    checks: Sequence[str],
+    *,
+    ablate: bool,
 ) -> dict[str, Row]:
     """Rows by name: the engine, the bare judge, and the engine without each check."""
-    begin = time.perf_counter()
     timed = cases[:TIMED]
+    begin = time.perf_counter()
     for case in timed:
         Grounder(judge).ground([_request(case)])
     spent = (time.perf_counter() - begin) * 1000.0 / max(1, len(timed))
-    remembered = RememberedGrounding(judge)
     rows = {SHIPPED: summed(cases, judge_cases(Grounder(remembered), cases), spent)}
     rows[BARE] = summed(cases, judge_cases(Grounder(remembered, off=checks), cases))
     for name in checks if ablate else ():
@@ -89,6 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--limit", type=int, default=400, help="most cases of a set; 0 for all")
     parser.add_argument("--judge", default="onnx")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--scores", type=Path, help="a file that keeps the judge's scores")
     parser.add_argument("--json", action="store_true", help="one JSON object in place of tables")
     parser.add_argument("--no-checks", action="store_true", help="leave the ablation out")
     options = parser.parse_args(arguments)
@@ -99,11 +105,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if judge is None:
         raise SystemExit("a judge is needed: --judge")
     judge.warm_up()
+    remembered = KeptScores(judge, options.scores) if options.scores else RememberedGrounding(judge)
     checks = [check.name for check in all_checks()]
     table: dict[str, dict[str, Row]] = {}
     for name in names:
         cases = read_set(name, options.data, options.limit or None, seed=options.seed)
-        table[name] = _rows(judge, cases, checks, ablate=not options.no_checks)
+        table[name] = _rows(judge, remembered, cases, checks, ablate=not options.no_checks)
         if not options.json:
             _print(name, table[name])
     if options.json:

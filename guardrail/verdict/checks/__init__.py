@@ -6,7 +6,6 @@ from collections.abc import Collection
 
 from guardrail.verdict.checks.base import Check, Context
 from guardrail.verdict.checks.exact import ExactMatch
-from guardrail.verdict.checks.layout import Layout
 from guardrail.verdict.checks.names import UnknownNames
 from guardrail.verdict.checks.small_talk import SmallTalk
 from guardrail.verdict.checks.truth_values import TruthValues
@@ -17,7 +16,7 @@ __all__ = ["Check", "Context", "all_checks", "checks_without"]
 
 def all_checks() -> tuple[Check, ...]:
     """All checks, in the order in which they speak."""
-    return (Layout(), SmallTalk(), TruthValues(), TypedValues(), UnknownNames(), ExactMatch())
+    return (SmallTalk(), TruthValues(), TypedValues(), UnknownNames(), ExactMatch())
 
 
 def checks_without(off: Collection[str]) -> tuple[Check, ...]:

@@ -1,22 +1,28 @@
-"""Exact evidence: a triple whose value and subject stand in the sentence, with its property's word."""
+"""Exact evidence: a triple whose value, subject and property stand in the sentence."""
 
 from __future__ import annotations
 
-from guardrail.evidence.statements import Statement
-from guardrail.text.names import label_in
-from guardrail.text.words import content_stems, plain, property_words
+from guardrail.text.properties import cues
+from guardrail.text.words import content_stems, fold, plain, property_words
 from guardrail.types import Effect, Finding
 from guardrail.verdict.checks.base import Context, finding
 from guardrail.verdict.claims import Claim
 from guardrail.verdict.premises import Premises
 
-__all__ = ["ExactMatch"]
+__all__ = ["ExactMatch", "named_share"]
+
+NAMED = 0.9
+"""Share of a property's words, or another wording of it, that names it."""
+
+
+Span = tuple[int, int]
 
 
 class ExactMatch:
     """Says that triples carry a part of the sentence which states them word for word.
 
-    Without a judge the value and the subject are enough.
+    Without a judge a value that is no name or number is enough beside its subject. Where several
+    triples have the same value, those are meant whose property the sentence names best.
     """
 
     name = "exact_match"
@@ -24,17 +30,23 @@ class ExactMatch:
     def apply(self, claim: Claim, evidence: Premises, context: Context) -> Finding | None:
         """Find the triples that the sentence states in their own words."""
         text = plain(claim.text)
-        found: list[int] = []
-        spans: list[tuple[int, int]] = []
+        stated: dict[int, tuple[Span, float]] = {}
         for number, statement in evidence.chosen:
             if statement.triple is None or not evidence.speaks_of(statement):
                 continue
-            if evidence.grounding is not None and not _worded(claim, statement):
+            share = named_share(claim, statement.triple.property)
+            if evidence.grounding is not None and share < NAMED:
                 continue
-            stands = label_in(text, claim.tokens, statement.triple.value)
-            if stands:
-                found.append(number)
-                spans.append(stands[0])
+            spans = statement.stands_in(text, claim.tokens)
+            if not spans or fold(statement.triple.value) in fold(statement.subject):
+                continue
+            if share > 0.0 or _describes(text[slice(*spans[0])], statement.triple.value):
+                stated[number] = (spans[0], share)
+        best: dict[Span, float] = {}
+        for span, share in stated.values():
+            best[span] = max(share, best.get(span, 0.0))
+        kept = {n: span for n, (span, share) in stated.items() if share >= best[span]}
+        found, spans = list(kept), list(kept.values())
         if not found:
             return None
         span = min(start for start, _ in spans), max(end for _, end in spans)
@@ -42,8 +54,14 @@ class ExactMatch:
         return finding(self.name, Effect.CARRIES, claim, span, f"stands in {told}", tuple(found))
 
 
-def _worded(claim: Claim, statement: Statement) -> bool:
-    """Whether all content words of a triple's property stand in the sentence."""
-    assert statement.triple is not None
-    words = content_stems(property_words(statement.triple.property))
-    return bool(words) and words <= claim.stems
+def _describes(told: str, value: str) -> bool:
+    """Whether a value tells its property by itself: a *painter*, an *Italian*, but no *London*."""
+    return fold(told) != fold(value) or not any(one.isupper() or one.isdigit() for one in value)
+
+
+def named_share(claim: Claim, label: str) -> float:
+    """Share of a property's content words that stand in a sentence; 0.9 for other wordings."""
+    words = content_stems(property_words(label))
+    share = len(words & claim.stems) / len(words) if words else 0.0
+    reworded = (cues(label) - words) & claim.stems
+    return max(share, NAMED) if reworded else share

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from guardrail.text.names import other_words
-from guardrail.text.words import fold, tokenise
+from guardrail.text.lexicon import lexicon_set
+from guardrail.text.names import nation_words
+from guardrail.text.units import is_unit_name
+from guardrail.text.words import Token, fold, tokenise
 from guardrail.types import Effect, Finding
 from guardrail.verdict.checks.base import Context, finding
 from guardrail.verdict.claims import Claim
@@ -23,9 +25,7 @@ class UnknownNames:
         for start, end in claim.names:
             name = claim.text[start:end]
             tokens = tokenise(name)
-            if any(token.stem in known or token.text.isupper() for token in tokens):
-                continue
-            if any(_people(token.folded, evidence.holdings) for token in tokens):
+            if any(token.stem in known or _says_nothing(token) for token in tokens):
                 continue
             if _inside(fold(name), evidence.holdings):
                 continue
@@ -34,11 +34,17 @@ class UnknownNames:
         return None
 
 
-def _people(word: str, holdings: Holdings) -> bool:
-    """Whether a word is the people of a country that a triple gives as value."""
-    return any(
-        one.triple is not None and word in other_words(one.triple.value)
-        for one in holdings.statements
+def _says_nothing(token: Token) -> bool:
+    """Whether a word proves nothing by standing in no evidence.
+
+    Abbreviations may stand for anything, a country or people for a place or a language; pronouns
+    and units are no names.
+    """
+    return (
+        token.text.isupper()
+        or token.folded in nation_words()
+        or is_unit_name(token.folded)
+        or token.folded.partition("'")[0] in lexicon_set("function_words", "speakers")
     )
 
 

@@ -2,21 +2,23 @@
 
 A value that agrees with some evidence, the question or what was told before is left to the judge.
 One that agrees with none contradicts the statement that tells the same thing; which one that is,
-alignment says. Where that is not sure, the value is missing, unless it may be reckoned from others.
+alignment says. In prose the judge has to say so as
+well. Where that is not sure, the value is missing, unless it may be reckoned from others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
 from guardrail.evidence.statements import Statement
-from guardrail.text.quantities import Quantity
+from guardrail.text.quantities import Bound, Quantity
 from guardrail.text.values import Agreement, TypedValue, compare, find_values
-from guardrail.text.words import content_stems, plain, property_words
+from guardrail.text.words import content_stems, plain
 from guardrail.types import Effect, Finding
 from guardrail.verdict.checks.base import Context, finding
+from guardrail.verdict.checks.exact import named_share
 from guardrail.verdict.claims import Claim
 from guardrail.verdict.premises import Premises
 
@@ -31,7 +33,13 @@ SURE = 0.5
 FEW = 20
 """Counts up to this may be counted from the evidence."""
 
-RECKONED = 40
+ROUGHLY = 0.05
+"""Share by which what is reckoned may differ where it is told in round figures."""
+
+EXACTLY = 0.002
+"""The same where it is not."""
+
+RECKONED = 24
 """At most this many values of one kind are reckoned with."""
 
 
@@ -55,13 +63,15 @@ class TypedValues:
         for told in claim.values:
             if _agrees(told, before) or _agrees(told, _all_values(evidence)):
                 continue
+            if _reckonable(told, claim, before, evidence):
+                continue
             span = told.start, told.end
             rival = _rival(told, claim, evidence)
             if rival is not None:
                 statement = evidence.holdings.statements[rival.number]
                 because = f"{told.text} is not {rival.held.text}: {statement.text}"
                 return finding(self.name, Effect.CONTRADICTS, claim, span, because, (rival.number,))
-            if missing is None and not _reckonable(told, evidence):
+            if missing is None:
                 because = f"no evidence tells {told.text}"
                 missing = finding(self.name, Effect.MISSING, claim, span, because)
         return missing
@@ -83,7 +93,7 @@ def _rival(told: TypedValue, claim: Claim, evidence: Premises) -> _Rival | None:
             continue
         for held in statement.values:
             verdict = compare(told, held)
-            if verdict is Agreement.CONFLICT:
+            if verdict is Agreement.CONFLICT and not _agrees(held, claim.values):
                 score = _alignment(told, held, claim, statement, evidence, number)
                 if score > 0.0:
                     rivals.append(_Rival(score, number, held))
@@ -110,16 +120,14 @@ def _alignment(
     """How sure it is that two values are told of the same thing; 0 where it is not."""
     word = max(evidence.carries(number), evidence.conflicts(number))
     if statement.triple is not None:
-        words = content_stems(property_words(statement.triple.property)) - _value_stems(told)
-        hits = len(words & claim.stems)
-        share = hits / len(words) if words else 0.0
+        share = named_share(claim, statement.triple.property)
         if share >= 0.5 or (evidence.conflicts(number) >= SURE and told.kind == held.kind):
             return share + word + 0.01
         return 0.0
     mine = _near(plain(claim.text), told) - _value_stems(told)
     theirs = _near(plain(statement.text), held)
     hits = len(mine & theirs)
-    if hits >= 2 or (hits and evidence.conflicts(number) >= SURE):
+    if hits and word >= SURE:
         return hits / max(1, len(mine)) + word
     return 0.0
 
@@ -135,39 +143,50 @@ def _value_stems(value: TypedValue) -> frozenset[str]:
     return content_stems(value.text)
 
 
-def _reckonable(told: TypedValue, evidence: Premises) -> bool:
-    """Whether a value may be reckoned from those of the evidence: a sum, a difference, a share.
+def _reckonable(
+    told: TypedValue, claim: Claim, before: Sequence[TypedValue], evidence: Premises
+) -> bool:
+    """Whether a value may be reckoned from others: a sum, a difference, a share, a product.
 
-    So may counts, and how long it was between two dates.
+    So may small counts, and how long it was between two dates.
     """
     if not isinstance(told.value, Quantity):
         return False
-    number = told.value.base(told.value.low)
-    if told.kind == "number" and number == int(number) and abs(number) <= FEW:
+    number = abs(told.value.base(told.value.low))
+    if told.kind == "number" and number == int(number) and number <= FEW:
         return True
     if told.kind == "time" and len(evidence.holdings.values.get("date", ())) > 1:
         return True
-    for kind, values in evidence.holdings.values.items():
-        held = [one.value for one in values if isinstance(one.value, Quantity)][:RECKONED]
-        numbers = [one.base(end) for one in held for end in {one.low, one.high}]
-        for results in (_results(numbers, kind == told.kind, told.kind),):
-            if any(_close(number, result) for result in results):
-                return True
-    return False
+    others = [one for one in claim.values if one is not told]
+    held = [
+        one for one in (*_all_values(evidence), *before, *others) if isinstance(one.value, Quantity)
+    ][:RECKONED]
+    slack = max(0.5 * told.value.step * (told.value.unit.factor if told.value.unit else 1.0), 0.0)
+    if told.value.bound is Bound.ABOUT:
+        slack = max(slack, ROUGHLY * number)
+    slack = max(min(slack, ROUGHLY * number), EXACTLY * number)
+    return any(
+        abs(number - result) <= slack
+        for first, second in combinations(held, 2)
+        for result in _results(first, second, told.kind)
+    )
 
 
-def _results(numbers: Sequence[float], same: bool, kind: str) -> Iterable[float]:
-    """What two numbers of one kind make: a sum or difference of their kind, a share of any."""
-    for first, second in combinations(numbers, 2):
-        if same:
-            yield first + second
-            yield abs(first - second)
-        if kind in ("number", "percent") and first and second:
-            scale = 100.0 if kind == "percent" else 1.0
-            for ratio in (first / second, second / first):
-                yield ratio * scale
-                yield abs(1.0 - ratio) * scale
-
-
-def _close(told: float, result: float) -> bool:
-    return abs(told - result) <= 0.03 * max(abs(told), abs(result))
+def _results(first: TypedValue, second: TypedValue, kind: str) -> Iterator[float]:
+    """What two values make of a kind: sums and differences of one kind, shares, products."""
+    assert isinstance(first.value, Quantity)
+    assert isinstance(second.value, Quantity)
+    a, b = (abs(one.value.base(one.value.low)) for one in (first, second))  # type: ignore[union-attr]
+    kinds = {first.kind, second.kind} - {"number"}
+    if kinds <= {kind}:
+        yield a + b
+        yield abs(a - b)
+    if kinds <= {kind} or len(kinds) == 2:
+        yield a * b
+    if a and b:
+        for ratio in (a / b, b / a):
+            if kind == "percent":
+                yield ratio * 100.0
+                yield abs(1.0 - ratio) * 100.0
+            else:
+                yield ratio

@@ -18,11 +18,9 @@ from guardrail import (
     GuardedAnswer,
     Guardrail,
     GuardrailConfig,
-    NLIScores,
     Triple,
 )
-from guardrail.text.values import tokenise
-from judges.base import Pair
+from tests.guardrail.scripted import Overlap
 
 QUESTION = "Who was Mary Shelley?"
 FACTS = [
@@ -44,28 +42,6 @@ SENTENCES = [
     "Who knows?",
     "```\ncode\n```",
 ]
-
-
-class Lexical:
-    """A judge that finds entailed what shares words; counts what it is asked."""
-
-    name = "lexical"
-
-    def __init__(self) -> None:
-        self.asked: list[Pair] = []
-
-    def warm_up(self) -> None: ...
-
-    def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
-        self.asked += pairs
-        return [_shared(pair) for pair in pairs]
-
-
-def _shared(pair: Pair) -> NLIScores:
-    said = {token.stem for token in tokenise(pair.premise)}
-    asked = {token.stem for token in tokenise(pair.hypothesis)}
-    share = len(said & asked) / max(1, len(asked))
-    return NLIScores(entailment=share, neutral=1 - share, contradiction=0.0)
 
 
 def plain(answer: GuardedAnswer) -> dict[str, object]:
@@ -113,9 +89,9 @@ def test_a_stretch_is_judged_once_and_the_judge_is_asked_nothing_twice(
     sentences = [f"Mary Shelley was a writer of book {n}." for n in range(60)]
     asked = {}
     for way in ("check", "session"):
-        judge = Lexical()
+        judge = Overlap()
         config = GuardrailConfig(judge="none")
-        with Guardrail(config, nli=judge, retriever=lambda question: FACTS) as guard:
+        with Guardrail(config, grounding=judge, retriever=lambda question: FACTS) as guard:
             if way == "check":
                 guard.check(question=QUESTION, answer=" ".join(sentences))
             else:
@@ -132,16 +108,16 @@ def test_a_stretch_is_judged_once_and_the_judge_is_asked_nothing_twice(
 def test_the_work_for_a_sentence_does_not_grow_with_the_answer(
     exact_guard: Guardrail, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from guardrail import phrases
+    from guardrail.verdict import grounder
 
     read: list[int] = []
-    parse = phrases.parse
+    claims_of = grounder.claims_of
 
-    def counted(texts: Sequence[str]) -> object:
-        read.append(sum(map(len, texts)))
-        return parse(texts)
+    def counted(request: grounder.GroundingRequest) -> object:
+        read.append(len(request.answer.clean))
+        return claims_of(request)
 
-    monkeypatch.setattr(phrases, "parse", counted)
+    monkeypatch.setattr(grounder, "claims_of", counted)
     session = exact_guard.session(question=QUESTION, evidence=FACTS)
     long = "Mary Shelley was a writer of " + "very " * 60 + "good books. "
     stretches(session, [long] * 24)

@@ -1,11 +1,8 @@
 import pytest
 
-from guardrail.text.values import (
-    Agreement,
-    agreement,
-    find_dates,
+from guardrail.text.dates import Agreement, agreement, find_dates, parse_date
+from guardrail.text.words import (
     number_of,
-    parse_date,
     same_number,
     stem,
     tokenise,
