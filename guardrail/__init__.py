@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from guardrail.config import GuardrailConfig
+    from guardrail.engine.decision import feedback
     from guardrail.engine.loop import run_sync
     from guardrail.engine.scoring import Scorer, ScoringRequest
     from guardrail.engine.session import CheckSession
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
         STRICT,
         Policy,
         Unavailable,
-        feedback,
         policy_named,
     )
     from guardrail.requests import AskRequest, CheckRequest, RankRequest
@@ -133,8 +133,9 @@ _HOMES = {
     "guardrail.errors": "ConfigError DeadlineExceededError GuardrailError InputError JudgeError "
     "KnowledgeGraphError MissingExtraError ModelError OverloadedError RecordError",
     "guardrail.guard": "Guardrail",
+    "guardrail.engine.decision": "feedback",
     "guardrail.engine.loop": "run_sync",
-    "guardrail.policy": "ANNOTATE BEST_OF_N STRICT Policy Unavailable feedback policy_named",
+    "guardrail.policy": "ANNOTATE BEST_OF_N STRICT Policy Unavailable policy_named",
     "guardrail.log.records": "ScoreLog open_log",
     "guardrail.markers.rendering": "marked_text",
     "guardrail.requests": "AskRequest CheckRequest RankRequest",

@@ -29,8 +29,8 @@ from typing import Any, Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from guardrail.engine.generation import GenerationSettings
 from guardrail.errors import ConfigError
+from guardrail.models.settings import GenerationSettings
 from guardrail.policy import ANNOTATE, Policy, policy_named
 from guardrail.types import Probability
 

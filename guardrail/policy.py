@@ -6,33 +6,39 @@ change what differs: ``STRICT.changed(deadline_s=5.0)``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from enum import StrEnum
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, Field, FiniteFloat, ValidationError
 from pydantic_core import PydanticCustomError
 
-from guardrail.engine.scoring import CLAIM_SCORES
 from guardrail.errors import ConfigError
-from guardrail.markers.rendering import without_sentences
-from guardrail.models.prompts import FailedSentence
-from guardrail.types import Action, AttributedAnswer, Category, ScoreCard, Sentence, SpanKind, Value
+from guardrail.types.answers import Action
+from guardrail.types.value import Value
 
 __all__ = [
     "ANNOTATE",
     "BEST_OF_N",
+    "CLAIM_SCORES",
     "STRICT",
-    "Decision",
     "Policy",
     "Unavailable",
     "chosen_policy",
-    "decide",
-    "feedback",
     "policy_named",
 ]
 
+
+CLAIM_SCORES = (
+    "overall",
+    "supported_share",
+    "na_share",
+    "contradicted_share",
+    "entailment",
+    "grounded",
+)
+"""Scores of the attribution that an answer without a claim lacks."""
 
 SCORES = (*CLAIM_SCORES, "citations", "sck", "conner")
 """Names by which policies know scores; those below ``sck`` and ``conner`` and of scorers of one's
@@ -171,20 +177,6 @@ BEST_OF_N = Policy(
 POLICIES = {policy.name: policy for policy in (ANNOTATE, STRICT, BEST_OF_N)}
 
 
-class Decision(NamedTuple):
-    """What the policy makes of one answer.
-
-    Attributes:
-        action: What was decided; ``regenerate`` asks the caller for another answer.
-        reasons: Why, one line each.
-        answer: The answer to show.
-    """
-
-    action: Action
-    reasons: tuple[str, ...]
-    answer: AttributedAnswer
-
-
 def policy_named(name: str) -> Policy:
     """Look a policy up by name.
 
@@ -213,99 +205,7 @@ def chosen_policy(policy: Policy | str | None, configured: Policy) -> Policy:
     )
 
 
-def decide(policy: Policy, answer: AttributedAnswer, card: ScoreCard) -> Decision:
-    """Apply a policy to one attributed and scored answer.
-
-    Args:
-        policy: The policy.
-        answer: The answer as attributed.
-        card: Its scores.
-    """
-    reasons: list[str] = []
-    wanted: list[Action] = []
-    remove: list[Sentence] = []
-    for sentence in answer.sentences:
-        action, reason = _on_sentence(policy, sentence)
-        if action is None:
-            continue
-        reasons.append(reason)
-        wanted.append(action)
-        if action is Action.FILTER:
-            remove.append(sentence)
-    below = _below(policy, card)
-    reasons += below
-    if below:
-        wanted.append(policy.below)
-    if Action.REFUSE in wanted:
-        return _refuse(policy, reasons)
-    if Action.REGENERATE in wanted:
-        return Decision(Action.REGENERATE, tuple(reasons), answer)
-    kept = without_sentences(answer, remove)
-    supported = any(
-        sentence.category in (Category.SUPPORTIVE, Category.PARTIALLY_SUPPORTIVE)
-        for sentence in kept.sentences
-    )
-    claims = any(sentence.category is not None for sentence in answer.sentences)
-    if (policy.needs_support and claims and not supported) or (remove and not kept.text.strip()):
-        return _refuse(policy, [*reasons, "no sentence is left that the evidence supports"])
-    if remove:
-        return Decision(Action.FILTER, tuple(reasons), kept)
-    return Decision(Action.ANNOTATE if reasons else Action.PASS, tuple(reasons), kept)
-
-
-def feedback(sentences: Sequence[Sentence]) -> list[FailedSentence]:
-    """What a model should be told before it tries again: the failed sentences, and why.
-
-    Args:
-        sentences: Those of an attributed or guarded answer.
-    """
-    failed = []
-    for sentence in sentences:
-        phrases = [f'"{span.text}"' for span in sentence.spans if span.kind is SpanKind.NA]
-        facts = [
-            span.triple.text
-            for span in sentence.spans
-            if span.kind is SpanKind.CONTRADICTED and span.triple is not None
-        ]
-        if facts:
-            failed.append(FailedSentence(text=sentence.text, reason="but " + " ".join(facts)))
-        elif sentence.na:
-            what = f" for {', '.join(phrases)}" if phrases else ""
-            failed.append(FailedSentence(text=sentence.text, reason=f"no support is given{what}"))
-    return failed
-
-
 def _nearest(name: str, known: Iterable[str]) -> str:
     """The end of a message on a name that is unknown."""
     near = get_close_matches(name, known, n=1)
     return f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(known)}"
-
-
-def _on_sentence(policy: Policy, sentence: Sentence) -> tuple[Action | None, str]:
-    shown = sentence.text if len(sentence.text) <= 80 else sentence.text[:79] + "…"
-    if sentence.category is Category.CONTRADICTORY:
-        facts = [
-            span.triple.text
-            for span in sentence.spans
-            if span.kind is SpanKind.CONTRADICTED and span.triple is not None
-        ]
-        return policy.contradicted, f'contradicted: "{shown}" against {" ".join(facts)}'.strip()
-    if sentence.na:
-        phrases = ", ".join(f'"{span.text}"' for span in sentence.spans if span.kind is SpanKind.NA)
-        place = f'{phrases} in "{shown}"' if phrases else f'"{shown}"'
-        return policy.unsupported, f"lacks support: {place}"
-    return None, ""
-
-
-def _below(policy: Policy, card: ScoreCard) -> list[str]:
-    reasons = []
-    for name, least in policy.thresholds.items():
-        score = card.overall if name == "overall" else card.scores.get(name)
-        if score is not None and score.value is not None and score.value < least:
-            reasons.append(f"{name} is {score.value:.2f}, below {least:.2f}")
-    return reasons
-
-
-def _refuse(policy: Policy, reasons: list[str]) -> Decision:
-    text = policy.refusal
-    return Decision(Action.REFUSE, tuple(reasons), AttributedAnswer(text=text, marked=text))

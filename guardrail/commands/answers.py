@@ -12,7 +12,6 @@ from guardrail.commands.figures import json_line
 from guardrail.commands.lines import LineJob, Row, run_lines
 from guardrail.commands.options import AsJson, Config, Graph, Input, JudgeName, Output, PolicyName
 from guardrail.commands.setup import build_config, build_guard, configured_graph
-from guardrail.evidence.retrieval import inline_evidence
 from guardrail.requests import AskRequest, CheckRequest, RankRequest
 from guardrail.types import (
     Evidence,
@@ -39,6 +38,8 @@ class EvidenceRow(Row):
 
     def evidence(self) -> tuple[Evidence, ...] | None:
         """The inline evidence, None where the graph is to be asked."""
+        from guardrail.evidence.retrieval import inline_evidence
+
         return inline_evidence(self.triples, self.passages)
 
 
@@ -152,8 +153,8 @@ def check(
 
     action is pass, annotate, filter, regenerate, refuse or unverified; reasons say why. sentences:
     [{text, start, end, category, na, citations: [{entity, property, value}], spans, judgement,
-    findings, note}]; spans: [{text, start, end, kind: supported, na or contradicted, triple}], where
-    triple is the fact that supports or contradicts; findings: [{check, effect, start, end,
+    findings, note}]; spans: [{text, start, end, kind: supported, na or contradicted, triple}],
+    where triple is the fact that supports or contradicts; findings: [{check, effect, start, end,
     because}]. entities: [{mention, entity, matched, candidates}].
     evidence: triples {subject, property, value, subject_id, property_id, value_id} and passages.
     marked writes [NA] after na and contradicted spans alike. scorecard: {overall: {value, reason,

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from guardrail.config import GuardrailConfig
 from guardrail.errors import ConfigError
-from guardrail.guard import Guardrail
 from guardrail.policy import policy_named
 
 if TYPE_CHECKING:
+    from guardrail.guard import Guardrail
     from kg import OxigraphGraph, SparqlGraph
 
 __all__ = ["build_config", "build_guard", "configured_graph"]
@@ -50,6 +50,8 @@ def build_guard(
     Raises:
         GuardrailError: A setting or a name is unknown, or a part cannot be loaded.
     """
+    from guardrail.guard import Guardrail
+
     guard = Guardrail(build_config(config, kg=kg, judge=judge, policy=policy))
     try:
         guard.warm_up()

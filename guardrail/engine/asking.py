@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from guardrail.engine.decision import decide, feedback
 from guardrail.engine.flow import UNUSABLE, Engine, late, problem_of
 from guardrail.engine.generation import generate
 from guardrail.engine.pipeline import Row
@@ -14,9 +15,15 @@ from guardrail.engine.ranking import ranked
 from guardrail.errors import InputError
 from guardrail.evidence.retrieval import Knowledge
 from guardrail.log.tracing import model_call, stage
-from guardrail.models.prompts import FailedSentence
-from guardrail.policy import Policy, decide, feedback
-from guardrail.types import Action, AttributedAnswer, Evidence, GuardedAnswer, Problem
+from guardrail.policy import Policy
+from guardrail.types import (
+    Action,
+    AttributedAnswer,
+    Evidence,
+    FailedSentence,
+    GuardedAnswer,
+    Problem,
+)
 
 __all__ = ["ask"]
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from guardrail.config import GuardrailConfig
+from guardrail.engine.decision import Decision, decide
 from guardrail.engine.parts import Parts
 from guardrail.engine.pipeline import Checked, Pipeline, Row, clean_input
 from guardrail.engine.recording import Recorder
@@ -33,7 +34,7 @@ from guardrail.errors import (
 from guardrail.evidence.retrieval import Knowledge, given, retrieve_passages
 from guardrail.log.tracing import stage
 from guardrail.markers.grammar import parse
-from guardrail.policy import Decision, Policy, Unavailable, decide
+from guardrail.policy import Policy, Unavailable
 from guardrail.text.english import in_english
 from guardrail.types import (
     Action,

@@ -5,41 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from pydantic import Field, FiniteFloat
+from pydantic import FiniteFloat
 
+from guardrail.evidence.relevance import relevant_triples
 from guardrail.markers.grammar import ParsedText, keep, parse
 from guardrail.models.base import Completion, LanguageModel, SampleRequest
 from guardrail.models.constraints import CitationConstraint, constraint_for
-from guardrail.models.prompts import FailedSentence, PromptBudget, answer_prompt, relevant_triples
+from guardrail.models.prompts import answer_prompt
+from guardrail.models.settings import GenerationSettings
 from guardrail.text.sentences import split_sentences
-from guardrail.types import Citation, Subgraph, Triple, Value
+from guardrail.types import Citation, FailedSentence, Subgraph, Triple, Value
 
-__all__ = ["GeneratedAnswer", "GenerationSettings", "generate"]
-
-
-class GenerationSettings(Value):
-    """How answers are sampled.
-
-    Attributes:
-        temperature: Of sampling; 0.5 is KaLMA's.
-        top_p: Nucleus of sampling; CONNER samples knowledge with 0.9.
-        max_tokens: Limit of one answer.
-        seed: Makes runs reproducible where the back end supports it.
-        constrained: Hold citations to the retrieved triples; False prompts plainly.
-        anchored: Where a grammar constrains, allow a citation only right after the value it
-            cites; False allows it anywhere.
-        budget: How much knowledge the prompt may hold.
-        timeout_s: Seconds one model call may take.
-    """
-
-    temperature: FiniteFloat = Field(default=0.5, ge=0.0)
-    top_p: FiniteFloat = Field(default=0.95, gt=0.0, le=1.0)
-    max_tokens: int = Field(default=200, ge=1)
-    seed: int | None = None
-    constrained: bool = True
-    anchored: bool = True
-    budget: PromptBudget = PromptBudget()
-    timeout_s: FiniteFloat | None = Field(default=None, gt=0.0)
+__all__ = ["GeneratedAnswer", "generate"]
 
 
 class GeneratedAnswer(Value):

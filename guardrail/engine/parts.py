@@ -149,7 +149,9 @@ class Parts:
             from judges.grounding import NLIGrounding, as_grounding
             from judges.service import GroundingService
 
-            made = as_grounding(self._given_parts.get("grounding") or self._nli_judge())
+            judge = self._given_parts.get("grounding") or self._nli_judge()
+            assert judge is not None
+            made = as_grounding(judge)
             size = self._config.judge_cache
             if not size:
                 return made

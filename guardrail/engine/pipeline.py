@@ -10,8 +10,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from guardrail.config import GuardrailConfig
-from guardrail.engine.parts import Parts
 from guardrail.engine.scoring import ScoringRequest
 from guardrail.errors import KnowledgeGraphError
 from guardrail.evidence.places import with_wider
@@ -24,6 +22,8 @@ from guardrail.types import AttributedAnswer, Problem, Triple
 if TYPE_CHECKING:
     from spacy.tokens import Doc
 
+    from guardrail.config import GuardrailConfig
+    from guardrail.engine.parts import Parts
     from guardrail.verdict.grounder import Grounder
 
 __all__ = ["Checked", "Pipeline", "Row", "clean_input"]

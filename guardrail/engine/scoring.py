@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from guardrail.errors import ConfigError, GuardrailError
+from guardrail.policy import CLAIM_SCORES
 from guardrail.types import (
     AttributedAnswer,
     Category,
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
 
 __all__ = [
-    "CLAIM_SCORES",
     "AheadScorer",
     "Scorer",
     "ScoringRequest",
@@ -46,16 +46,6 @@ SCORERS = {
 
 PARTIAL_CREDIT = 0.75
 """A sentence that lacks support in part earns at most this share of a supported one."""
-
-CLAIM_SCORES = (
-    "overall",
-    "supported_share",
-    "na_share",
-    "contradicted_share",
-    "entailment",
-    "grounded",
-)
-"""Scores of the attribution that an answer without a claim lacks."""
 
 NO_CLAIM = "the answer makes no claim that could be checked"
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from guardrail.evidence.statements import Statement
 from guardrail.text.words import content_stems
+
+if TYPE_CHECKING:
+    from guardrail.evidence.statements import Statement
 
 __all__ = ["Selection", "StatementIndex"]
 

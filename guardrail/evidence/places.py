@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from typing import TYPE_CHECKING
 
-from guardrail.evidence.retrieval import Knowledge
 from guardrail.log.tracing import stage
 from guardrail.text.properties import cues, tells_place
 from guardrail.text.sentences import split_sentences
 from guardrail.text.words import fold, tokenise
 from guardrail.types import Entity, Triple
 from kg.base import KnowledgeGraph, PlaceIndex
+
+if TYPE_CHECKING:
+    from guardrail.evidence.retrieval import Knowledge
 
 __all__ = ["with_wider"]
 

@@ -8,9 +8,8 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from guardrail.config import GraphConfig
 from guardrail.errors import GuardrailError, InputError, KnowledgeGraphError
-from guardrail.models.prompts import flatten, relevant_triples
+from guardrail.evidence.relevance import flatten, relevant_triples
 from guardrail.text.names import NO_NAMES
 from guardrail.types import Entity, Evidence, LinkedEntity, Passage, Subgraph, Triple
 from kg.base import KnowledgeGraph
@@ -18,6 +17,7 @@ from kg.base import KnowledgeGraph
 if TYPE_CHECKING:
     from spacy.tokens import Doc
 
+    from guardrail.config import GraphConfig
     from kg.linking import EntityLinker
 
 __all__ = [

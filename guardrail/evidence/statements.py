@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -127,7 +128,7 @@ def statements_of(
         evidence: Triples and passages.
         names: Other names of subjects by label.
         wider: Names of the places that hold a triple's value, by its id, nearest first.
-        spoken: What the answer says, folded: only names and places that it says are added.
+        spoken: What the answer says: only names and places that it says are added.
     """
     found: list[Statement] = []
     for place, item in enumerate(evidence):
@@ -146,8 +147,8 @@ def _of_triple(
     spoken: str,
 ) -> Statement:
     others = names.get(triple.subject, ())
-    around = [one for one in wider.get(triple.value_id or "", ()) if fold(one) in spoken]
-    called = [one for one in others if fold(one) in spoken and fold(triple.subject) not in spoken]
+    around = [one for one in wider.get(triple.value_id or "", ()) if _says(spoken, one)]
+    called = [one for one in others if _says(spoken, one) and not _says(spoken, triple.subject)]
     shown = triple.model_copy(
         update={
             "subject": f"{triple.subject} ({called[0]})" if called else triple.subject,
@@ -156,6 +157,10 @@ def _of_triple(
     )
     source = _Source(triple, triple.citation, place)
     return Statement(shown.statement, source, triple.subject, others, tuple(around))
+
+
+def _says(text: str, name: str) -> bool:
+    return name in text and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
 
 
 def _of_passage(passage: Passage, place: int) -> list[Statement]:

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Sequence
 from pydantic import Field
 
 from guardrail.markers.brackets import KnownFacts, bracket_pairs, read_bracket, write_bracket
-from guardrail.types import Citation, Triple, Value
+from guardrail.types.knowledge import Citation, Triple
+from guardrail.types.value import Value
 
 __all__ = [
     "KnownFacts",

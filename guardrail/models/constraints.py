@@ -18,7 +18,8 @@ from typing import Any
 from guardrail.errors import ModelError
 from guardrail.markers.brackets import write_entity, write_fact
 from guardrail.markers.grammar import KnownFacts, Marker, insert, parse, render_marker
-from guardrail.types import Citation, Triple, Value
+from guardrail.types.knowledge import Citation, Triple
+from guardrail.types.value import Value
 from kg.verbalise import surface
 
 __all__ = [

@@ -10,16 +10,18 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import Field
 
-from guardrail.log.entries import Record
 from guardrail.text.dates import find_dates
 from guardrail.text.lexicon import lexicon, lexicon_set
 from guardrail.text.properties import cues, is_single_valued
 from guardrail.text.words import Token, fold, property_words, tokenise
 from guardrail.types import LinkedEntity, Sentence, Span, SpanKind, Triple, Value
+
+if TYPE_CHECKING:
+    from guardrail.log.entries import Record
 
 __all__ = ["Gap", "GapFinder", "Gaps"]
 

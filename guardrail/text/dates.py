@@ -56,7 +56,7 @@ def _forms(yearless: bool) -> tuple[re.Pattern[str], ...]:
     months = "|".join(f"{month}|{month[:3]}\\.?" for month in calendar["months"]) + "|sept\\.?"
     seasons = "|".join(calendar["seasons"])
     part = rf"(?:\b(?P<part>{'|'.join(calendar['parts'])})[\s-]+)?"
-    forms = (
+    forms: tuple[str, ...] = (
         r"(?<![\d-])(?P<sign>-?)(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)(?!\d)(?:T[\d:.]+Z?)?",
         rf"(?<!\d){DAY}\s+(?:of\s+)?(?P<name>{months})\b,?\s+(?:of\s+)?{YEAR}{ERA}",
         rf"\b(?P<name>{months})\s+{DAY}\s*,?\s+{YEAR}{ERA}",
@@ -70,7 +70,7 @@ def _forms(yearless: bool) -> tuple[re.Pattern[str], ...]:
         r"(?<![\d.,/:$£€#-])(?P<year>1[0-9]\d\d|20\d\d)(?![\d/:%]|[.,-]\d|\s*(?:km|m|people|m²)\b)",
     )
     if yearless:
-        forms = (
+        forms: tuple[str, ...] = (
             *forms,
             rf"(?<!\d){DAY}\s+(?:of\s+)?(?P<name>{months})\b",
             rf"\b(?P<name>{months})\s+{DAY}(?![\d:.,]\d|\d)",

@@ -15,6 +15,7 @@ __all__ = [
     "Action",
     "AttributedAnswer",
     "Effect",
+    "FailedSentence",
     "Finding",
     "GuardedAnswer",
     "Problem",
@@ -100,6 +101,13 @@ class Sentence(Value):
     judgement: Judgement | None = None
     findings: tuple[Finding, ...] = ()
     note: str | None = None
+
+
+class FailedSentence(Value):
+    """A sentence of an earlier answer that did not hold, and why."""
+
+    text: str
+    reason: str
 
 
 class AttributedAnswer(Value):

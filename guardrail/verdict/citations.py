@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
-from guardrail.evidence.statements import Statement
 from guardrail.text.words import plain
-from guardrail.types import Citation
-from guardrail.verdict.claims import Claim
-from guardrail.verdict.combination import Outcome
-from guardrail.verdict.premises import Premises
+
+if TYPE_CHECKING:
+    from guardrail.evidence.statements import Statement
+    from guardrail.types import Citation
+    from guardrail.verdict.claims import Claim
+    from guardrail.verdict.combination import Outcome
+    from guardrail.verdict.premises import Premises
 
 __all__ = ["citations_of"]
 

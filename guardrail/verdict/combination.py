@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.types import Category, Effect, Finding, Grounding, Judgement, Verdict
-from guardrail.verdict.premises import Premises
+
+if TYPE_CHECKING:
+    from guardrail.verdict.premises import Premises
 
 __all__ = ["Outcome", "combine", "judgement_of"]
 

@@ -13,7 +13,7 @@ from guardrail.errors import JudgeError
 from guardrail.evidence.index import Selection, StatementIndex
 from guardrail.evidence.statements import Statement, statements_of
 from guardrail.markers.rendering import marked_text
-from guardrail.text.words import content_stems, fold, plain
+from guardrail.text.words import content_stems, plain
 from guardrail.types import (
     AttributedAnswer,
     Effect,
@@ -106,7 +106,7 @@ class Grounder:
             request.evidence,
             names=request.names,
             wider=request.wider,
-            spoken=fold(plain(request.answer.clean)),
+            spoken=plain(request.answer.clean),
         )
         holdings = Holdings(statements)
         index = StatementIndex(statements, self._budget)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from guardrail.evidence.index import Selection
-from guardrail.evidence.statements import Statement
-from guardrail.text.values import TypedValue
-from guardrail.types import Grounding
+if TYPE_CHECKING:
+    from guardrail.evidence.index import Selection
+    from guardrail.evidence.statements import Statement
+    from guardrail.text.values import TypedValue
+    from guardrail.types import Grounding
 
 __all__ = ["Holdings", "Premises"]
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from guardrail.markers.grammar import ParsedText
 from guardrail.text.words import fold
 from guardrail.types import Citation, Verdict
-from guardrail.verdict.claims import Claim
-from guardrail.verdict.combination import Outcome
-from guardrail.verdict.premises import Premises
+
+if TYPE_CHECKING:
+    from guardrail.markers.grammar import ParsedText
+    from guardrail.verdict.claims import Claim
+    from guardrail.verdict.combination import Outcome
+    from guardrail.verdict.premises import Premises
 
 __all__ = ["note_of"]
 

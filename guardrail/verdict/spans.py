@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.text.lexicon import lexicon_set
 from guardrail.text.words import fold, plain
 from guardrail.types import Effect, Finding, Span, SpanKind, Triple, Verdict, WordScore
-from guardrail.verdict.claims import Claim
-from guardrail.verdict.combination import Outcome
-from guardrail.verdict.premises import Premises
+
+if TYPE_CHECKING:
+    from guardrail.verdict.claims import Claim
+    from guardrail.verdict.combination import Outcome
+    from guardrail.verdict.premises import Premises
 
 __all__ = ["spans_of"]
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from guardrail.text.lexicon import lexicon_set
 from guardrail.text.names import label_in, part_of_name_in
 from guardrail.text.words import Token, fold, plain, tokenise
-from guardrail.verdict.claims import Claim
+
+if TYPE_CHECKING:
+    from guardrail.verdict.claims import Claim
 
 __all__ = ["named_in", "subjects_of"]
 

@@ -16,8 +16,8 @@ from guardrail import (
     Triple,
     policy_named,
 )
+from guardrail.engine.decision import decide, feedback
 from guardrail.markers.rendering import marked_text, without_sentences
-from guardrail.policy import decide, feedback
 
 BORN = Triple(subject="Ada", property="date of birth", value="1815-12-10")
 TEXT = "# Ada\n- Ada was born in 1800.\n- Ada wrote notes. She liked tea. \n1. She met Bob."

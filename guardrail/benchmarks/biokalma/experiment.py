@@ -27,11 +27,10 @@ from guardrail.benchmarks.biokalma.samples import SampleStore
 from guardrail.benchmarks.biokalma.scoring import cited_answer
 from guardrail.benchmarks.biokalma.tables import TableRow, markdown, na_markdown, table_row
 from guardrail.config import GuardrailConfig, ModelConfig
-from guardrail.engine.generation import GenerationSettings
 from guardrail.errors import InputError
 from guardrail.guard import Guardrail
 from guardrail.models import open_model
-from guardrail.models.prompts import PromptBudget
+from guardrail.models.settings import GenerationSettings, PromptBudget
 from guardrail.types import Value
 from judges.kalma import (
     ContainmentAligner,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from guardrail.types import Effect, Finding
-from guardrail.verdict.claims import Claim
-from guardrail.verdict.premises import Premises
+
+if TYPE_CHECKING:
+    from guardrail.verdict.claims import Claim
+    from guardrail.verdict.premises import Premises
 
 __all__ = ["Check", "Context", "finding"]
 

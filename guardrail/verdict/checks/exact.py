@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from guardrail.text.properties import cues
 from guardrail.text.words import content_stems, fold, plain, property_words
 from guardrail.types import Effect, Finding
 from guardrail.verdict.checks.base import Context, finding
-from guardrail.verdict.claims import Claim
-from guardrail.verdict.premises import Premises
+
+if TYPE_CHECKING:
+    from guardrail.verdict.claims import Claim
+    from guardrail.verdict.premises import Premises
 
 __all__ = ["ExactMatch", "named_share"]
 

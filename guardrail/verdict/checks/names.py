@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from guardrail.text.lexicon import lexicon_set
 from guardrail.text.names import nation_words
 from guardrail.text.units import is_unit_name
 from guardrail.text.words import Token, fold, tokenise
 from guardrail.types import Effect, Finding
 from guardrail.verdict.checks.base import Context, finding
-from guardrail.verdict.claims import Claim
-from guardrail.verdict.premises import Holdings, Premises
+
+if TYPE_CHECKING:
+    from guardrail.verdict.claims import Claim
+    from guardrail.verdict.premises import Holdings, Premises
 
 __all__ = ["UnknownNames"]
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING
 
 from guardrail.text.lexicon import lexicon, lexicon_set
 from guardrail.text.words import plain, stem
 from guardrail.types import Effect, Finding
 from guardrail.verdict.checks.base import Context, finding
-from guardrail.verdict.claims import Claim
-from guardrail.verdict.premises import Premises
+
+if TYPE_CHECKING:
+    from guardrail.verdict.claims import Claim
+    from guardrail.verdict.premises import Premises
 
 __all__ = ["SmallTalk"]
 

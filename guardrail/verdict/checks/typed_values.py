@@ -10,17 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from guardrail.evidence.statements import Statement
 from guardrail.text.quantities import Bound, Quantity
 from guardrail.text.values import Agreement, TypedValue, compare, find_values
 from guardrail.text.words import content_stems, plain
 from guardrail.types import Effect, Finding
 from guardrail.verdict.checks.base import Context, finding
 from guardrail.verdict.checks.exact import named_share
-from guardrail.verdict.claims import Claim
-from guardrail.verdict.premises import Premises
+
+if TYPE_CHECKING:
+    from guardrail.evidence.statements import Statement
+    from guardrail.verdict.claims import Claim
+    from guardrail.verdict.premises import Premises
 
 __all__ = ["TypedValues"]
 

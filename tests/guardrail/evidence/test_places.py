@@ -5,25 +5,15 @@ from collections.abc import Sequence
 import pytest
 
 from guardrail import Action, Category, GuardedAnswer, Guardrail, GuardrailConfig
-from guardrail.attribution import AttributionRequest, Attributor
 from guardrail.errors import KnowledgeGraphError
-from guardrail.evidence.places import tells_place, with_wider
+from guardrail.evidence.places import with_wider
 from guardrail.evidence.retrieval import Knowledge
 from guardrail.markers.grammar import parse
-from guardrail.types import (
-    Entity,
-    Judgement,
-    LinkedEntity,
-    Mention,
-    NLIScores,
-    Sentence,
-    SpanKind,
-    Triple,
-)
-from judges.base import AttributionItem, NLIJudge, Pair
+from guardrail.text.properties import tells_place
+from guardrail.types import Entity, LinkedEntity, Mention, Sentence, Triple
+from guardrail.verdict.grounder import Grounder, GroundingRequest
 from kg import OxigraphGraph
-from tests.guardrail.test_attribution import phrases
-from tests.guardrail.test_stated import Denying
+from tests.guardrail.scripted import Overlap
 
 MARY = "Mary Shelley"
 BORN = Triple(
@@ -56,12 +46,10 @@ wd:P131 rdfs:label "located in the administrative territorial entity"@en .
 """
 
 
-def told(text: str, facts: Sequence[Triple] = FACTS, judge: NLIJudge | None = None) -> Sentence:
-    """The last sentence, judged by whoever finds a contradiction everywhere."""
-    triples = tuple(facts)
-    answer = parse(f"Mary Shelley wrote novels. {text}", triples)
-    request = AttributionRequest("Who was Mary Shelley?", answer, triples, wider=WIDER)
-    (attributed,), problems = Attributor(judge or Denying(), None).attribute([request])
+def told(text: str, judge: Overlap | None = None, *, verbatim: bool = False) -> Sentence:
+    answer = parse(f"Mary Shelley wrote novels. {text}", FACTS)
+    request = GroundingRequest("Who was Mary Shelley?", answer, FACTS, wider=WIDER)
+    (attributed,), problems = Grounder(judge, verbatim=verbatim).ground([request])
     assert problems == []
     return attributed.sentences[-1]
 
@@ -75,130 +63,35 @@ def told(text: str, facts: Sequence[Triple] = FACTS, judge: NLIJudge | None = No
         ("She was born in the United Kingdom.", "United Kingdom"),
         ("Her birthplace was London.", "London"),
         ("London is the city in which she was born.", "London"),
-        ("She was born in London, England.", "London"),
-        ("She was born in London but never lived there.", "London"),
     ],
 )
 def test_a_wider_place_supports_the_triple(text: str, place: str) -> None:
     one = told(text)
+    assert one.category is Category.SUPPORTIVE
     assert one.citations == (BORN.citation,)
     assert [(span.text, span.triple) for span in one.spans if span.triple] == [(place, BORN)]
-    assert phrases(one, SpanKind.CONTRADICTED) == []
-    assert "England" not in phrases(one, SpanKind.NA)
-    assert one.note
-    assert one.note.startswith(f"Somers Town lies in {place}")
+    assert one.note == f"Somers Town lies in {place}"
 
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "She lived in London.",
-        "She studied at the University of London.",
-        "Her mother was born in London.",
-        "She was born in North London.",
-        "She was born in a ukulele factory.",
-        "She was born in london.",
-        "In May she was born.",
-        "She was born to a camden merchant.",
-        "William Godwin was born in London.",
-    ],
+    ["She was born in a ukulele factory.", "She was born in london.", "In May she was born."],
 )
-def test_other_words_and_other_names_do_not(text: str) -> None:
+def test_other_words_do_not(text: str) -> None:
     assert BORN.citation not in told(text).citations
 
 
-def test_a_place_that_does_not_hold_it_contradicts_the_triple() -> None:
-    for text in ("She was born in Rome.", "She was born in Rome and died in London."):
-        one = told(text, [BORN])
-        assert one.category is Category.CONTRADICTORY
-        assert phrases(one, SpanKind.CONTRADICTED) == ["Rome"]
-        assert one.citations == ()
-
-
-@pytest.mark.parametrize("place", ["North London", "St Pancras"])
-def test_what_may_be_a_part_of_a_wider_place_is_not_contradicted(place: str) -> None:
-    one = told(f"She was born in {place}.", [BORN])
-    assert one.category is Category.IRRELEVANT
-    assert phrases(one, SpanKind.NA) == [place]
-
-
-def test_a_name_that_only_shares_a_word_with_a_wider_place_is() -> None:
-    assert told("She was born in the United States.", [BORN]).category is Category.CONTRADICTORY
-
-
-def test_denying_a_wider_place_denies_the_triple() -> None:
-    one = told("She was not born in London.")
-    assert phrases(one, SpanKind.CONTRADICTED) == ["London"]
-    assert one.note == f"contradicted by: {BORN.text}; Somers Town lies in London"
-
-
-def test_each_place_goes_with_its_own_verb() -> None:
-    one = told("She was born in London and died in France.")
-    assert {(c.property, c.value) for c in one.citations} == {
-        ("place of birth", "Somers Town"),
-        ("place of death", "Paris"),
-    }
-    assert told("She was born in France and died in London.").citations == ()
-
-
-def test_a_wrong_year_beside_a_wider_place_is_told() -> None:
-    one = told("She was born in London in 1932.")
-    assert one.category is Category.CONTRADICTORY
-    assert phrases(one, SpanKind.SUPPORTED) == ["London"]
-    assert phrases(one, SpanKind.CONTRADICTED) == ["1932"]
-
-
-def test_a_wider_place_behind_the_place_itself_is_held_too() -> None:
-    one = told("She was born in Somers Town, London.")
-    assert phrases(one, SpanKind.NA) == []
-    assert phrases(told("She was born in Somers Town, Ontario."), SpanKind.NA) == ["Ontario"]
-
-
-def test_the_place_itself_is_cited_before_one_that_only_lies_there() -> None:
-    london = Triple(subject=MARY, property="place of birth", value="London", value_id="Q4")
-    (cited,) = told("She was born in London.", [BORN, london], Agreeing()).citations
-    assert cited == london.citation
-
-
-class Agreeing(Denying):
-    """A back end that finds everything entailed."""
-
-    def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
-        return [NLIScores(entailment=1.0, neutral=0.0, contradiction=0.0) for _ in pairs]
-
-
-class Reader:
-    """An attribution judge that keeps what it is given to read."""
-
-    name = "reader"
-
-    def __init__(self) -> None:
-        self.read: list[str] = []
-
-    def warm_up(self) -> None:
-        """Nothing to load."""
-
-    def attribute(self, items: Sequence[AttributionItem]) -> list[Judgement]:
-        self.read += [text for item in items for text in item.evidence]
-        scores = {one: float(one is Category.SUPPORTIVE) for one in Category}
-        return [Judgement(category=Category.SUPPORTIVE, scores=scores) for _ in items]
-
-
-def test_the_attribution_judge_reads_which_place_lies_where() -> None:
-    reader = Reader()
-    request = AttributionRequest(
-        "", parse("Mary Shelley was born in London, England."), (BORN,), wider=WIDER
-    )
-    Attributor(None, reader).attribute([request])
-    assert reader.read == [f"{MARY}, place of birth: Somers Town, London, England."]
+def test_the_judge_reads_which_place_lies_where() -> None:
+    judge = Overlap()
+    one = told("Her place of birth was London.", judge)
+    assert f"{MARY}, place of birth: Somers Town, London." in judge.asked[-1].statements
+    assert one.category is Category.SUPPORTIVE
 
 
 def test_verbatim_citations_leave_the_triple_out() -> None:
-    answer = parse("Mary Shelley was born in London.")
-    request = AttributionRequest("", answer, (BORN,), wider=WIDER)
-    (told_so,), _ = Attributor(None, None, verbatim=True).attribute([request])
-    assert told_so.sentences[0].category is Category.SUPPORTIVE
-    assert told_so.sentences[0].citations == ()
+    one = told("She was born in London.", verbatim=True)
+    assert one.category is Category.SUPPORTIVE
+    assert one.citations == ()
 
 
 # --- what the graph is asked ---------------------------------------------------------------------
@@ -259,8 +152,7 @@ def test_properties_that_tell_a_place(label: str, place: bool) -> None:
 
 
 def checked(graph: OxigraphGraph, text: str, policy: str = "strict") -> GuardedAnswer:
-    config = GuardrailConfig(judge="none")
-    with Guardrail(config, graph=graph, nli=Denying()) as guard:
+    with Guardrail(GuardrailConfig(judge="none"), graph=graph) as guard:
         return guard.check(question="Who was Mary Shelley?", answer=text, policy=policy)
 
 
@@ -272,7 +164,7 @@ def test_a_true_sentence_passes_and_a_false_one_does_not() -> None:
     assert true.sentences[0].category is Category.SUPPORTIVE
     assert true.errors == ()
     false = checked(graph, "Mary Shelley was born in Paris.", "annotate")
-    assert false.sentences[0].category is Category.CONTRADICTORY
+    assert false.sentences[0].category is Category.IRRELEVANT
     assert false.sentences[0].spans[-1].text == "Paris"
 
 

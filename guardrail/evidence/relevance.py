@@ -1,0 +1,93 @@
+"""Which facts bear on a question, and how they stand in a prompt (KaLMA 3.3)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from guardrail.models.settings import PromptBudget
+from guardrail.text.words import content_stems
+from guardrail.types import Subgraph, Triple
+
+__all__ = ["flatten", "is_housekeeping", "relevant_triples"]
+
+
+def flatten(triples: Iterable[Triple]) -> str:
+    """Write triples as flat text, a line for each entity: ``{Q…, name: …, property: value}``."""
+    lines = []
+    for (entity, name), group in groupby(triples, key=lambda t: (t.citation.entity, t.subject)):
+        facts = ", ".join(f"{triple.property}: {triple.value}" for triple in group)
+        named = f"name: {name}, " if name != entity else ""
+        lines.append(f"{{{entity}, {named}{facts}}}")
+    return "\n".join(lines)
+
+
+def relevant_triples(
+    question: str, subgraphs: Sequence[Subgraph], budget: PromptBudget | None = None
+) -> tuple[Triple, ...]:
+    """Choose the facts to show: most relevant first within the budget, then by entity.
+
+    A fact is the more relevant, the more of the question's words its property and value share.
+    Facts on the data base itself (categories, sources, given names) come last.
+
+    Args:
+        question: The user's question.
+        subgraphs: What was retrieved, in the order of linking.
+        budget: How much may be shown.
+
+    Returns:
+        The chosen triples, those of an entity together, in the order of relevance.
+    """
+    budget = budget or PromptBudget()
+    words = content_stems(question)
+    ranked: list[tuple[float, int, int, Triple]] = []
+    seen: set[Triple] = set()
+    for place, subgraph in enumerate(subgraphs):
+        outgoing = len(subgraph.triples)
+        for position, triple in enumerate((*subgraph.triples, *subgraph.incoming)):
+            if triple in seen:
+                continue
+            seen.add(triple)
+            # A fact of another entity that points here tells less of this one.
+            score = _relevance(triple, words) - (0.5 if position >= outgoing else 0.0)
+            ranked.append((-score, position, place, triple))
+    ranked.sort(key=lambda row: row[:3])
+    chosen: list[tuple[int, Triple]] = []
+    size = 0
+    for _, _, place, triple in ranked:
+        if len(chosen) == budget.triples:
+            break
+        length = len(triple.property) + len(triple.value) + 4
+        if size + length > budget.characters:
+            continue
+        size += length
+        chosen.append((place, triple))
+    # Stable sorts: by entity in the order of linking, by relevance within an entity.
+    chosen.sort(key=lambda row: row[0])
+    order: dict[str, int] = {}
+    for _, triple in chosen:
+        order.setdefault(triple.citation.entity, len(order))
+    chosen.sort(key=lambda row: order[row[1].citation.entity])
+    return tuple(triple for _, triple in chosen)
+
+
+def is_housekeeping(name: str) -> bool:
+    """True for properties on the data base itself, such as sources and categories."""
+    return bool(_HOUSEKEEPING.match(name))
+
+
+# Properties of Wikidata that describe its own pages or repeat the name.
+_HOUSEKEEPING = re.compile(
+    r"^(?:instance of|given name|family name|surname|described by source|topic's main .*|"
+    r"Commons .*|on focus list of .*|list of works|discography|filmography|archives at|"
+    r"present in work|depicted by|topic's .*|.* ID|category for .*|Wikimedia .*|different from)$"
+)
+
+
+def _relevance(triple: Triple, question: frozenset[str]) -> float:
+    if is_housekeeping(triple.property):
+        return -1.0
+    shared_property = len(content_stems(triple.property) & question)
+    shared_value = len(content_stems(triple.value) & question)
+    return 2.0 * min(shared_value, 2) + 1.5 * min(shared_property, 2)

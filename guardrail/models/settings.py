@@ -1,0 +1,46 @@
+"""How answers are sampled, and how much knowledge a prompt holds."""
+
+from __future__ import annotations
+
+from pydantic import Field, FiniteFloat
+
+from guardrail.types.value import Value
+
+__all__ = ["GenerationSettings", "PromptBudget"]
+
+
+class PromptBudget(Value):
+    """How much of the retrieved knowledge a prompt may hold.
+
+    Attributes:
+        triples: Most facts shown.
+        characters: Most characters of facts; about three make a token of names and dates.
+    """
+
+    triples: int = Field(default=40, ge=0)
+    characters: int = Field(default=3_000, ge=0)
+
+
+class GenerationSettings(Value):
+    """How answers are sampled.
+
+    Attributes:
+        temperature: Of sampling; 0.5 is KaLMA's.
+        top_p: Nucleus of sampling; CONNER samples knowledge with 0.9.
+        max_tokens: Limit of one answer.
+        seed: Makes runs reproducible where the back end supports it.
+        constrained: Hold citations to the retrieved triples; False prompts plainly.
+        anchored: Where a grammar constrains, allow a citation only right after the value it
+            cites; False allows it anywhere.
+        budget: How much knowledge the prompt may hold.
+        timeout_s: Seconds one model call may take.
+    """
+
+    temperature: FiniteFloat = Field(default=0.5, ge=0.0)
+    top_p: FiniteFloat = Field(default=0.95, gt=0.0, le=1.0)
+    max_tokens: int = Field(default=200, ge=1)
+    seed: int | None = None
+    constrained: bool = True
+    anchored: bool = True
+    budget: PromptBudget = PromptBudget()
+    timeout_s: FiniteFloat | None = Field(default=None, gt=0.0)
