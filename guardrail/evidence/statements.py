@@ -11,7 +11,7 @@ from guardrail.text.names import NO_NAMES, label_in
 from guardrail.text.properties import cues
 from guardrail.text.sentences import split_sentences
 from guardrail.text.units import unit_of_label
-from guardrail.text.values import TypedValue, find_values
+from guardrail.text.values import Agreement, TypedValue, compare, find_values
 from guardrail.text.words import Token, content_stems, fold
 from guardrail.types import Citation, Evidence, Passage, Triple
 
@@ -70,15 +70,22 @@ class Statement:
         unit = unit_of_label(self.triple.property) if self.triple else None
         return tuple(find_values(self.value_text, unit))
 
-    def stands_in(self, text: str, tokens: Sequence[Token]) -> list[tuple[int, int]]:
+    def stands_in(
+        self, text: str, tokens: Sequence[Token], values: Sequence[TypedValue]
+    ) -> list[tuple[int, int]]:
         """Where a triple's value, or a place that holds it, stands in a text.
 
         Args:
             text: A text with plain signs.
             tokens: Its words.
+            values: Its typed values.
         """
         if self.triple is None:
             return []
+        if len(self.values) == 1 and self.values[0].text == self.triple.value.strip():
+            held = self.values[0]
+            told = [one for one in values if compare(one, held) is Agreement.SAME]
+            return [(one.start, one.end) for one in told]
         found = label_in(text, tokens, self.triple.value)
         for name in () if found else self.others:
             spans = [span for span in label_in(text, tokens, name) if text[slice(*span)] == name]

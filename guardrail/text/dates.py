@@ -70,7 +70,7 @@ def _forms(yearless: bool) -> tuple[re.Pattern[str], ...]:
         r"(?<![\d.,/:$£€#-])(?P<year>1[0-9]\d\d|20\d\d)(?![\d/:%]|[.,-]\d|\s*(?:km|m|people|m²)\b)",
     )
     if yearless:
-        forms: tuple[str, ...] = (
+        forms = (
             *forms,
             rf"(?<!\d){DAY}\s+(?:of\s+)?(?P<name>{months})\b",
             rf"\b(?P<name>{months})\s+{DAY}(?![\d:.,]\d|\d)",

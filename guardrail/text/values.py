@@ -136,6 +136,10 @@ def _begins(told: tuple[str, ...], held: tuple[str, ...]) -> bool:
 
 def _across(told: TypedValue, held: TypedValue) -> Agreement:
     """Values of two kinds: equal figures agree, such as a year and a number; else open."""
+    version = next((one.value for one in (told, held) if isinstance(one.value, Version)), None)
+    if version is not None:
+        parts = [tuple(re.findall(r"\w+", one.text.lstrip("v"))) for one in (told, held)]
+        return Agreement.SAME if _begins(*parts) else Agreement.OPEN
     figures = [re.sub(r"[^\d.]", "", one.text).strip(".") for one in (told, held)]
     return Agreement.SAME if figures[0] and figures[0] == figures[1] else Agreement.OPEN
 

@@ -43,7 +43,7 @@ def citations_of(
 
 
 def _place(claim: Claim, statement: Statement) -> int:
-    spans = statement.stands_in(plain(claim.text), claim.tokens)
+    spans = statement.stands_in(plain(claim.text), claim.tokens, claim.values)
     return spans[0][0] if spans else len(claim.text)
 
 

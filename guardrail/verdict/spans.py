@@ -118,7 +118,7 @@ def _carried(claim: Claim, evidence: Premises, outcome: Outcome) -> list[_Stretc
     found: list[_Stretch] = []
     for number in outcome.carried:
         statement = evidence.holdings.statements[number]
-        for start, end in statement.stands_in(text, claim.tokens)[:1]:
+        for start, end in statement.stands_in(text, claim.tokens, claim.values)[:1]:
             found.append(_Stretch(start, end, SpanKind.SUPPORTED, statement.triple))
     prose = any(evidence.holdings.statements[number].triple is None for number in outcome.carried)
     if prose and outcome.verdict is Verdict.UNSUPPORTED and evidence.grounding:

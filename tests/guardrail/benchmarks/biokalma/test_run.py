@@ -106,8 +106,8 @@ def test_guardrails_that_cite_differently_are_compared_on_the_same_samples(
     one.write_text(questions.read_text().splitlines()[0] + "\n")
     said = json.loads(one.read_text())["rounds"][0]["draft"]["answer"]
     with serve() as endpoint:
-        sex = {"male": "man", "female": "woman"}[held["sex or gender"]]
-        endpoint.text = f"{subgraph.entity.label} was a {sex}. {said}"
+        year = held["date of birth"][:4]
+        endpoint.text = f"{subgraph.entity.label} was born in {year}. {said}"
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
         monkeypatch.setenv("OPENAI_API_KEY", "k")
         arguments = ["run", "--data", str(one), "-o", str(tmp_path / "run"), "--model", "openai:m"]
