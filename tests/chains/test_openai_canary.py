@@ -1,17 +1,15 @@
 """A thousand randomly chunked streams, each with a sentence that the judge must reject."""
 
 import random
-from functools import cache
 
 import httpx
 import pytest
 from openai import AsyncOpenAI
 
-import guardrail.phrases
 from chains import guard_openai
 from chains.gateway import GatewaySettings, create_app
-from guardrail import STRICT, Guardrail, GuardrailConfig
-from tests.chains.conftest import CANARY, FACTS, QUESTION
+from guardrail import STRICT, GuardrailConfig
+from tests.chains.conftest import CANARY, QUESTION, scripted_guard
 from tests.chains.fake_openai import FakeOpenAI
 
 STREAMS = 1000
@@ -19,18 +17,10 @@ STREAMS = 1000
 
 @pytest.fixture(scope="module")
 def guard():
-    config = GuardrailConfig(judge="none", policy=STRICT)
-    with Guardrail(config, retriever=lambda question: FACTS) as guard:
+    config = GuardrailConfig(policy=STRICT)
+    with scripted_guard(config=config) as guard:
         guard.warm_up()
         yield guard
-
-
-@pytest.fixture(autouse=True)
-def parsed_once(monkeypatch):
-    """A thousand streams of one answer: each of its beginnings is parsed once."""
-    real = guardrail.phrases.parse
-    once = cache(lambda text: real([text])[0])
-    monkeypatch.setattr(guardrail.phrases, "parse", lambda texts: [once(text) for text in texts])
 
 
 def _client(way, guard, fake):
