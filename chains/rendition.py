@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -28,10 +29,14 @@ __all__ = [
     "details",
     "render",
     "render_sentences",
+    "safe_reasons",
 ]
 
 PASSAGE = "passage"
 """The property that a citation of a passage has in place of a triple's."""
+
+QUOTED = re.compile(r'".*"', re.DOTALL)
+"""What a reason quotes: from the first quotation mark to the last, since the text may hold some."""
 
 PRIVATE_USE = 0xE000
 """Begins the characters that no text uses."""
@@ -171,7 +176,7 @@ def details(answer: GuardedAnswer, *, reasons: bool = True) -> dict[str, Any]:
 
     The reasons of a decision quote what they are about. Where the policy removed some of the
     text, they would carry it to the reader after all, so they stay in the score log. A refusal
-    says why.
+    says why, without what it quotes of the answer.
 
     Args:
         answer: The guarded answer.
@@ -186,10 +191,16 @@ def details(answer: GuardedAnswer, *, reasons: bool = True) -> dict[str, Any]:
         score.pop("evidence")
     kept["marked"] = answer.marked
     kept["evidence"] = {"from": list(answer.evidence_from), "count": len(answer.evidence)}
-    shown = (Action.PASS, Action.ANNOTATE, *([Action.REFUSE] if reasons else []))
-    if answer.action in shown:
+    if answer.action in (Action.PASS, Action.ANNOTATE):
         kept["reasons"] = list(answer.reasons)
+    elif answer.action is Action.REFUSE and reasons:
+        kept["reasons"] = safe_reasons(answer)
     return kept
+
+
+def safe_reasons(answer: GuardedAnswer) -> list[str]:
+    """Why an answer was decided on, without what the reasons quote of it."""
+    return list(dict.fromkeys(QUOTED.sub("…", reason) for reason in answer.reasons))
 
 
 class _Evidence:

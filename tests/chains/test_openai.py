@@ -134,7 +134,7 @@ def test_chat(way):
     first, second = choice.message.annotations
     cited = first.url_citation
     assert choice.message.content[cited.start_index : cited.end_index] == "writer"
-    assert second.url_citation.title == "Q47152, mother: Mary Wollstonecraft"
+    assert second.url_citation.title == "Mary Shelley, mother: Mary Wollstonecraft"
     assert choice.message.guardrail["action"] == "filter"
     assert completion.usage.model_dump(exclude_unset=True) == USAGE
     assert CANARY not in completion.model_dump_json()

@@ -34,7 +34,10 @@ def test_items_of_every_kind():
     [
         ({"evidense": []}, "no field 'evidense'; did you mean 'evidence'?"),
         ({"evidence": "text"}, "guardrail.evidence must be a list"),
-        ({"evidence": [{"texte": "a"}]}, r"evidence\[0\] has no field 'texte'; did you mean 'text'"),
+        (
+            {"evidence": [{"texte": "a"}]},
+            r"evidence\[0\] has no field 'texte'; did you mean 'text'",
+        ),
         ({"evidence": [{"triple": ["a", "b"]}]}, r"must be \[subject, property, value\]"),
         ({"evidence": [{"id": "a"}]}, r"evidence\[0\]\.text: Field required"),
         ({"evidence": [3]}, r"evidence\[0\] must be a text, an object"),
