@@ -12,6 +12,7 @@ from guardrail.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from chains.chat_model import GuardedChatModel
+    from chains.evidence import EvidenceMode, EvidenceSettings
     from chains.middleware import GuardrailMiddleware
     from chains.openai_client import guard_openai
     from chains.rendition import MarkerStyle
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from chains.streaming import StreamMode
 
 __all__ = [
+    "EvidenceMode",
+    "EvidenceSettings",
     "GuardedChatModel",
     "GuardrailMiddleware",
     "GuardrailRunnable",
@@ -29,6 +32,8 @@ __all__ = [
 ]
 
 _HOME = {
+    "EvidenceMode": "chains.evidence.base",
+    "EvidenceSettings": "chains.evidence.base",
     "GuardedChatModel": "chains.chat_model",
     "GuardrailMiddleware": "chains.middleware",
     "GuardrailRunnable": "chains.runnable",

@@ -14,6 +14,7 @@ from langchain_core.runnables import Runnable, RunnableBinding
 from langchain_core.tools import BaseTool
 from pydantic import PrivateAttr
 
+from chains.evidence.base import EvidenceMode
 from chains.rendition import MarkerStyle
 from chains.runnable import GuardrailRunnable
 from chains.streaming import StreamMode
@@ -34,12 +35,20 @@ class GuardedChatModel(BaseChatModel):
         policy: A policy; ``STRICT`` unless told.
         style: How markers look in the text.
         stream_mode: When judged text is released.
+        evidence_mode: Whether evidence in the messages stands in place of the graph or beside it.
+        tool_results: Whether tool messages count as evidence.
+        marks: Delimiters of a marked stretch in messages, ``("<context>", "</context>")``.
+        reasons: Whether a refusal carries its reasons.
     """
 
     bound: BaseChatModel
     policy: Policy = STRICT
     style: MarkerStyle = MarkerStyle.KALMA
     stream_mode: StreamMode = StreamMode.SENTENCE
+    evidence_mode: EvidenceMode = EvidenceMode.GIVEN
+    tool_results: bool = True
+    marks: tuple[str, str] | None = None
+    reasons: bool = True
     _guard: Guardrail = PrivateAttr()
     _guarded: GuardrailRunnable = PrivateAttr()
 
@@ -81,6 +90,10 @@ class GuardedChatModel(BaseChatModel):
             policy=self.policy,
             style=self.style,
             stream_mode=self.stream_mode,
+            evidence_mode=self.evidence_mode,
+            tool_results=self.tool_results,
+            marks=self.marks,
+            reasons=self.reasons,
         )
 
     def _generate(

@@ -10,10 +10,18 @@ from langchain_core.messages.content import create_citation, create_text_block
 from langchain_core.prompt_values import PromptValue
 
 from chains.conversation import Turn, standalone_question
+from chains.evidence.base import EvidenceSettings
+from chains.evidence.marks import without_marked
+from chains.evidence.parts import visible_parts
+from chains.openai_parts import text_of
 from chains.rendition import MarkerStyle, PlacedCitation, Rendition, details, render
-from guardrail.types import Action, GuardedAnswer
+from guardrail.errors import InputError
+from guardrail.types import Action, GuardedAnswer, Passage
 
 __all__ = [
+    "ANSWER_KEYS",
+    "annotation",
+    "answer_key",
     "calls_tools",
     "guarded_message",
     "guarded_output",
@@ -35,24 +43,27 @@ QUESTION_KEYS = ("question", "input", "query", "messages")
 """Keys of a chain's input that hold the question, the first one present counts."""
 
 
-def question_of(value: Any, key: str | None = None) -> str:
+ANSWER_KEYS = ("answer", "output", "response", "result", "text")
+"""Keys of a chain's output that hold the answer, the first one present counts."""
+
+
+def question_of(value: Any, key: str | None = None, places: EvidenceSettings | None = None) -> str:
     """The question in a chain's input.
 
     Args:
         value: A string, a prompt value, messages, or a mapping that holds one of these.
         key: Where in the mapping the question stands; the usual keys are tried when None.
+        places: Whose marked stretches of messages are evidence and no part of the question.
 
     Returns:
         The question, made to stand on its own where it is the end of a conversation; empty
-        where there is none.
+        where messages hold none.
+
+    Raises:
+        InputError: A mapping does not tell which of its texts is the question.
     """
     if isinstance(value, Mapping):
-        keys = QUESTION_KEYS if key is None else (key,)
-        found = next((name for name in keys if value.get(name)), None)
-        if found is not None:
-            return question_of(value[found])
-        only = [text for text in value.values() if isinstance(text, str)]
-        return only[0] if len(only) == 1 else ""
+        return _question_in(value, key, places)
     if isinstance(value, str):
         return value
     if isinstance(value, PromptValue):
@@ -60,9 +71,40 @@ def question_of(value: Any, key: str | None = None) -> str:
     if isinstance(value, BaseMessage):
         value = [value]
     if isinstance(value, Sequence) and value:
-        turns = [Turn(ROLES.get(one.type, "tool"), one.text) for one in convert_to_messages(value)]  # type: ignore[arg-type]
-        return standalone_question(turns)
+        return standalone_question([_turn(one, places) for one in convert_to_messages(value)])
     return ""
+
+
+def _turn(message: BaseMessage, places: EvidenceSettings | None) -> Turn:
+    role = ROLES.get(message.type, "tool")
+    text = str(message.text)
+    if role == "user":
+        text = text_of(visible_parts(message.content))
+        text = text if places is None else without_marked(text, places)
+    return Turn(role, text)  # type: ignore[arg-type]
+
+
+def answer_key(output: Any, keys: Sequence[str]) -> str | None:
+    """The key under which a mapping output holds its answer; None where it is no such mapping."""
+    if not isinstance(output, Mapping):
+        return None
+    return next((key for key in keys if isinstance(output.get(key), str | AIMessage)), None)
+
+
+def _question_in(value: Mapping[str, Any], key: str | None, places: EvidenceSettings | None) -> str:
+    keys = QUESTION_KEYS if key is None else (key,)
+    found = next((name for name in keys if value.get(name)), None)
+    if found is not None:
+        return question_of(value[found], None, places)
+    only = [text for text in value.values() if isinstance(text, str)]
+    if key is None and len(only) == 1:
+        return only[0]
+    known = ", ".join(map(repr, value)) or "none"
+    wanted = f"{key!r} holds nothing" if key else "which of them holds the question is not told"
+    raise InputError(
+        f"the question cannot be told in the chain's input: its keys are {known}, and {wanted}; "
+        "name the key of the question with the parameter 'question_key'"
+    )
 
 
 def calls_tools(output: Any) -> bool:
@@ -87,41 +129,57 @@ def output_text(output: Any) -> str:
     return output.text if isinstance(output, BaseMessage) else str(output)
 
 
-def guarded_output(output: Any, answer: GuardedAnswer, style: MarkerStyle) -> Any:
+def guarded_output(
+    output: Any, answer: GuardedAnswer, style: MarkerStyle, *, reasons: bool = True
+) -> Any:
     """The guarded answer in the type that the chain returned."""
     if isinstance(output, AIMessage):
-        return guarded_message(output, answer, style)
+        return guarded_message(output, answer, style, reasons=reasons)
     return render(answer, style).text
 
 
-def guarded_message(message: AIMessage, answer: GuardedAnswer, style: MarkerStyle) -> AIMessage:
+def guarded_message(
+    message: AIMessage, answer: GuardedAnswer, style: MarkerStyle, *, reasons: bool = True
+) -> AIMessage:
     """The message with its text replaced by the guarded one.
 
     The message keeps its id, so that it replaces the unguarded one in an agent's state, its
-    usage and its metadata; citations become annotations of the text block, and the verdict
-    stands in ``response_metadata["guardrail"]``. Reasoning and token probabilities are left out:
+    usage and its metadata. Content that was a string stays one; of content blocks the text's
+    carries the citations as annotations. The verdict with its citations stands in
+    ``response_metadata["guardrail"]``. Reasoning and token probabilities are left out:
     they are unjudged text as well. Of a message that calls tools only the text is replaced, or
     left out where it was refused: the rest goes back to the provider as it came, with the tools'
     results.
     """
     rendition = render(answer, style)
+    verdict = details(answer, reasons=reasons) | {
+        "citations": [annotation(citation) for citation in rendition.citations]
+    }
     if calls_tools(message):
         text = "" if answer.action is Action.REFUSE else rendition.text
-        metadata = judged_metadata(message) | {"guardrail": details(answer)}
+        metadata = judged_metadata(message) | {"guardrail": verdict}
         return message.model_copy(
             update={
                 "content": _with_text(message.content, text),
                 "response_metadata": metadata,
             }
         )
+    if isinstance(message.content, str):
+        return message.model_copy(
+            update={
+                "content": rendition.text,
+                "response_metadata": judged_metadata(message) | {"guardrail": verdict},
+                "additional_kwargs": {},
+            }
+        )
     other = [block for block in message.content_blocks if block["type"] not in UNJUDGED_BLOCKS]
     # The content below is written in the standard form; without this mark, the translator of
     # the provider that made the message would translate it a second time.
-    verdict = {"output_version": "v1", "guardrail": details(answer)}
     return message.model_copy(
         update={
             "content": [*other, text_block(rendition)],
-            "response_metadata": judged_metadata(message) | verdict,
+            "response_metadata": judged_metadata(message)
+            | {"output_version": "v1", "guardrail": verdict},
             # Providers keep the raw answer here (refusals, parsed output): it was not judged.
             "additional_kwargs": {},
         }
@@ -166,6 +224,13 @@ def annotation(citation: PlacedCitation) -> dict[str, Any]:
             start_index=citation.start,
             end_index=citation.end,
             cited_text=citation.title,
-            triple=citation.citation.model_dump(),
+            **_cited(citation),
         )
     )
+
+
+def _cited(citation: PlacedCitation) -> dict[str, Any]:
+    if isinstance(citation.evidence, Passage):
+        passage = {"id": citation.evidence.id, "title": citation.evidence.title}
+        return {"passage": passage} | ({"note": citation.note} if citation.note else {})
+    return {"triple": citation.citation.model_dump()}

@@ -16,6 +16,8 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 from langchain_core.runnables.config import RunnableConfig, ensure_config, set_config_context
 from langgraph.types import Command
 
+from chains.evidence.base import Case, EvidenceMode, EvidenceSettings, case_of
+from chains.evidence.langchain import EvidenceOf, chain_evidence, config_field
 from chains.messages import calls_tools, guarded_message, has_text, is_answer, question_of
 from chains.regeneration import retry_message
 from chains.rendition import MarkerStyle, details
@@ -47,6 +49,14 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
         policy: ``candidates`` is the number of calls per attempt, ``attempts`` bounds the rounds.
         style: How markers look in the message's text.
         ground: Whether the facts retrieved for the question are put into the system prompt.
+        evidence: A key or path of the agent's state that holds documents the model was shown, or
+            a function of the state. A run may hand over its own in
+            ``config["metadata"]["guardrail"]["evidence"]``.
+        evidence_mode: ``given`` takes what was handed over in place of the graph, ``both`` beside
+            it, ``graph`` the graph alone.
+        tool_results: Whether what tools returned counts as evidence, beside the graph.
+        marks: Delimiters of a marked stretch in messages, ``("<context>", "</context>")``.
+        reasons: Whether a refusal carries its reasons.
     """
 
     state_schema = GuardrailState
@@ -58,12 +68,22 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
         policy: Policy = STRICT,
         style: MarkerStyle | str = MarkerStyle.KALMA,
         ground: bool = False,
+        evidence: EvidenceOf | None = None,
+        evidence_mode: EvidenceMode | str = EvidenceMode.GIVEN,
+        tool_results: bool = True,
+        marks: tuple[str, str] | None = None,
+        reasons: bool = True,
     ) -> None:
         super().__init__()
         self._guard = guard
         self._policy = policy
         self._style = MarkerStyle(style)
         self._ground = ground
+        self._evidence = evidence
+        self._places = EvidenceSettings(
+            mode=EvidenceMode(evidence_mode), tools=tool_results, marks=marks
+        )
+        self._reasons = reasons
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: SyncHandler
@@ -95,66 +115,69 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
     async def _call(
         self, request: ModelRequest[Any], call: AsyncHandler
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
-        question = question_of(request.messages)
+        case = await self._case(request)
+        policy = case.policy or self._policy
         request = _without_streaming(request)
         if self._ground:
-            request = await self._grounded(request, question)
-        for attempt in range(self._policy.attempts):
+            request = await self._grounded(request, case.question)
+        for attempt in range(policy.attempts):
             responses = [await call(request)]
             if not _final(responses[0]):
-                return await self._beside_tools(question, responses[0])
+                return await self._beside_tools(case, responses[0])
             responses += await asyncio.gather(
-                *(call(request) for _ in range(self._policy.candidates - 1))
+                *(call(request) for _ in range(policy.candidates - 1))
             )
             responses = [response for response in responses if _final(response)]
-            best, answer = await self._best(question, responses)
-            if answer.action is not Action.REGENERATE or attempt + 1 == self._policy.attempts:
+            best, answer = await self._best(case, responses)
+            if answer.action is not Action.REGENERATE or attempt + 1 == policy.attempts:
                 break
             request = _with_feedback(request, best, answer)
         if answer.action is Action.REGENERATE:
             # No attempt is left: what the policy cannot have, it does without.
-            answer = await self._guard.acheck(
-                question=question,
-                answer=_last(best).text,
-                policy=self._policy.settled(),
-            )
+            answer = await case.check(self._guard, _last(best).text, policy.settled())
         return self._replaced(best, answer)
 
     async def _best(
-        self, question: str, responses: Sequence[ModelResponse[Any]]
+        self, case: Case, responses: Sequence[ModelResponse[Any]]
     ) -> tuple[ModelResponse[Any], GuardedAnswer]:
+        policy = case.policy or self._policy
         texts = [_last(response).text for response in responses]
         if len(texts) == 1:
-            answer = await self._guard.acheck(
-                question=question, answer=texts[0], policy=self._policy
-            )
-            return responses[0], answer
-        ranked = await self._guard.arank(question=question, answers=texts, policy=self._policy)
+            return responses[0], await case.check(self._guard, texts[0], policy)
+        ranked = await case.rank(self._guard, texts, policy)
         return responses[ranked[0].index], ranked[0]
 
-    async def _beside_tools(
-        self, question: str, response: ModelResponse[Any]
-    ) -> ModelResponse[Any]:
+    async def _beside_tools(self, case: Case, response: ModelResponse[Any]) -> ModelResponse[Any]:
         """Judge the words beside a tool call; the call itself and data stay as they are."""
         if response.structured_response is not None or not response.result:
             return response
         message = response.result[-1]
         if not (isinstance(message, AIMessage) and calls_tools(message) and has_text(message)):
             return response
-        answer = await self._guard.acheck(
-            question=question, answer=message.text, policy=self._policy.settled()
-        )
-        guarded = guarded_message(message, answer, self._style)
+        policy = (case.policy or self._policy).settled()
+        answer = await case.check(self._guard, message.text, policy)
+        guarded = guarded_message(message, answer, self._style, reasons=self._reasons)
         return ModelResponse(result=[*response.result[:-1], guarded])
 
     def _replaced(
         self, response: ModelResponse[Any], answer: GuardedAnswer
     ) -> ExtendedModelResponse[Any]:
-        messages = [*response.result[:-1], guarded_message(_last(response), answer, self._style)]
+        guarded = guarded_message(_last(response), answer, self._style, reasons=self._reasons)
+        messages = [*response.result[:-1], guarded]
         return ExtendedModelResponse(
             model_response=ModelResponse(result=messages),
-            command=Command(update={"guardrail": details(answer)}),
+            command=Command(update={"guardrail": details(answer, reasons=self._reasons)}),
         )
+
+    async def _case(self, request: ModelRequest[Any]) -> Case:
+        """What the agent's next answer is judged against."""
+        field = config_field(ensure_config())
+        # The messages come from the request: other middleware may have changed them.
+        state = {**request.state, "messages": request.messages}
+        found = chain_evidence(self._evidence, state, None, field, self._places)
+        policy = field.chosen_policy(self._policy) if field.policy else None
+        question = question_of(request.messages, None, self._places)
+        return await case_of(self._guard, question, found, self._places.mode, policy)
 
     async def _grounded(self, request: ModelRequest[Any], question: str) -> ModelRequest[Any]:
         known = await self._guard.aretrieve(question=question)

@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from chains.conversation import Turn, standalone_question
+from chains.evidence.base import Case
+from chains.openai_asked import Asked
 from chains.openai_sse import DONE, Event
 from chains.openai_text import (
     JSON,
     Guarding,
     StreamedText,
     UnreadableReplyError,
+    cited,
     guard_refusal,
     is_json_document,
     shown,
@@ -25,7 +27,7 @@ from chains.openai_text import (
 from chains.rendition import PlacedCitation, details, render
 from guardrail import GuardedAnswer, Policy
 
-__all__ = ["ChatStream", "Outcome", "chat_question", "completion_events", "guard_completions"]
+__all__ = ["ChatStream", "Outcome", "completion_events", "guard_completions"]
 
 # fmt: off
 COMPLETION_FIELDS = frozenset({
@@ -56,23 +58,8 @@ class Outcome(NamedTuple):
     raw: str
 
 
-def chat_question(request: JSON) -> str:
-    """The question that a request's messages end with."""
-    messages = request.get("messages")
-    if not isinstance(messages, list):
-        return ""
-    roles = {"user": "user", "assistant": "assistant"}
-    return standalone_question(
-        [
-            Turn(roles.get(message.get("role"), "system"), text_of(message.get("content")))  # type: ignore[arg-type]
-            for message in messages
-            if isinstance(message, dict)
-        ]
-    )
-
-
 async def guard_completions(
-    guarding: Guarding, request: JSON, bodies: Sequence[JSON], policy: Policy, count: int
+    asked: Asked, bodies: Sequence[JSON], policy: Policy, count: int
 ) -> Outcome:
     """Guard the choices of one request's replies.
 
@@ -80,8 +67,7 @@ async def guard_completions(
     for) come behind them as they are.
 
     Args:
-        guarding: How.
-        request: The request.
+        asked: The request.
         bodies: One reply, or several whose choices are put together.
         policy: What to do with each answer.
         count: Choices to return.
@@ -91,15 +77,16 @@ async def guard_completions(
         GuardrailError: A part cannot be used and the policy says ``raise``.
     """
     choices = [choice for body in bodies for choice in _choices(body)]
-    data = wants_json(request.get("response_format"))
+    guarding = asked.guarding
+    data = wants_json(asked.body.get("response_format"))
     texts = [text_of(choice["message"].get("content")) for choice in choices]
     places = [
         place
         for place, text in enumerate(texts)
         if text.strip() and not (data and is_json_document(text))
     ]
-    question = chat_question(request)
-    ranked = await _ranked(guarding, question, [texts[place] for place in places], policy)
+    case = await asked.case()
+    ranked = await _ranked(guarding, case, [texts[place] for place in places], policy)
     done = [
         _guarded_choice(guarding, choices[places[rank]], answer, texts[places[rank]])
         for rank, answer in ranked
@@ -112,7 +99,7 @@ async def guard_completions(
         choice["index"] = index
         refusal = choice["message"].get("refusal")
         if isinstance(refusal, str) and refusal.strip():
-            choice["message"]["refusal"] = await guard_refusal(guarding, question, refusal)
+            choice["message"]["refusal"] = await guard_refusal(guarding, case, refusal)
     body = {key: value for key, value in bodies[0].items() if key in COMPLETION_FIELDS}
     if len(bodies) > 1:
         body["usage"] = _summed([one.get("usage") for one in bodies])
@@ -121,15 +108,15 @@ async def guard_completions(
 
 
 async def _ranked(
-    guarding: Guarding, question: str, texts: Sequence[str], policy: Policy
+    guarding: Guarding, case: Case, texts: Sequence[str], policy: Policy
 ) -> list[tuple[int, GuardedAnswer]]:
     """The places of the texts with their verdicts, best first."""
     if len(texts) < 2:
         return [
-            (place, await guarding.guard.acheck(question=question, answer=text, policy=policy))
+            (place, await case.check(guarding.guard, text, policy))
             for place, text in enumerate(texts)
         ]
-    answers = await guarding.guard.arank(question=question, answers=texts, policy=policy)
+    answers = await case.rank(guarding.guard, texts, policy)
     return [(answer.index, answer) for answer in answers]
 
 
@@ -160,7 +147,7 @@ def _guarded_choice(guarding: Guarding, choice: JSON, answer: GuardedAnswer, raw
     kept["message"] |= {
         "content": shown(rendition.text, answer, calls_tools=calls),
         "annotations": [nested_annotation(citation) for citation in rendition.citations],
-        "guardrail": details(answer),
+        "guardrail": details(answer, reasons=guarding.reasons),
     }
     return kept
 
@@ -175,7 +162,7 @@ def nested_annotation(citation: PlacedCitation) -> JSON:
             "title": citation.title,
             "url": citation.url,
         },
-        "triple": citation.citation.model_dump(),
+        **cited(citation),
     }
 
 
@@ -194,9 +181,9 @@ def _summed(usages: Sequence[Any]) -> JSON | None:
 class _StreamedChoice:
     """What has come of one choice so far."""
 
-    def __init__(self, guarding: Guarding, question: str, index: int, *, data: bool) -> None:
+    def __init__(self, asked: Asked, index: int, *, data: bool) -> None:
         self.index = index
-        self.text = StreamedText(guarding, question, data=data)
+        self.text = StreamedText(asked.guarding, asked.case, data=data)
         self.refusal = ""
         self.calls_tools = False
         self.closed = False
@@ -207,18 +194,16 @@ class ChatStream:
     """Guards the events of one streamed chat completion, choice by choice.
 
     Args:
-        guarding: How.
-        request: The request.
+        asked: The request.
 
     Attributes:
         answers: The verdicts so far.
         released: Whether judged text has been released.
     """
 
-    def __init__(self, guarding: Guarding, request: JSON) -> None:
-        self._guarding = guarding
-        self._question = chat_question(request)
-        self._data = wants_json(request.get("response_format"))
+    def __init__(self, asked: Asked) -> None:
+        self._asked = asked
+        self._data = wants_json(asked.body.get("response_format"))
         self._choices: dict[int, _StreamedChoice] = {}
         self._head: JSON = {}
         self.answers: list[GuardedAnswer] = []
@@ -259,7 +244,7 @@ class ChatStream:
         state = self._choices.get(index)
         out: list[JSON] = []
         if state is None:
-            state = _StreamedChoice(self._guarding, self._question, index, data=self._data)
+            state = _StreamedChoice(self._asked, index, data=self._data)
             self._choices[index] = state
         delta = choice.get("delta")
         delta = delta if isinstance(delta, dict) else {}
@@ -294,7 +279,8 @@ class ChatStream:
             self.released = True
             out.append(self._chunk(state, {"content": text}))
         if state.refusal.strip():
-            refusal = await guard_refusal(self._guarding, self._question, state.refusal)
+            case = await self._asked.case()
+            refusal = await guard_refusal(self._asked.guarding, case, state.refusal)
             out.append(self._chunk(state, {"refusal": refusal}))
         last: JSON = {}
         if release.answer is not None:
@@ -303,7 +289,7 @@ class ChatStream:
             last = {
                 # All in one delta: clients that add deltas up cannot join such lists.
                 "annotations": [nested_annotation(citation) for citation in citations],
-                "guardrail": details(release.answer),
+                "guardrail": details(release.answer, reasons=self._asked.guarding.reasons),
             }
         if last or finish_reason:
             out.append(self._chunk(state, last, finish_reason))

@@ -13,6 +13,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
+from chains.evidence.base import EvidenceSettings
 from chains.openai_exchange import (
     Endpoint,
     Exchange,
@@ -26,7 +27,7 @@ from chains.openai_text import JSON, Guarding, UnreadableReplyError
 from chains.rendition import MarkerStyle
 from chains.streaming import StreamMode
 from guardrail import STRICT, Guardrail, Policy, run_sync
-from guardrail.errors import ConfigError, GuardrailError
+from guardrail.errors import ConfigError, GuardrailError, InputError
 
 __all__ = ["guard_openai"]
 
@@ -46,6 +47,8 @@ def guard_openai(
     policy: Policy = STRICT,
     style: MarkerStyle | str = MarkerStyle.KALMA,
     stream_mode: StreamMode | str = StreamMode.SENTENCE,
+    evidence: EvidenceSettings | None = None,
+    reasons: bool = True,
 ) -> Client:
     """Guard the answers of an OpenAI client.
 
@@ -63,6 +66,14 @@ def guard_openai(
         style: How markers look in the text: ``kalma``, ``footnotes`` or ``none``.
         stream_mode: ``sentence`` releases each sentence once it is judged, ``buffer`` waits for
             the whole answer.
+        evidence: Where evidence is looked for in requests, and whether it stands in place of the
+            graph; see ``EvidenceSettings``.
+        reasons: Whether a refusal carries its reasons.
+
+    A call hands its own evidence over with
+    ``extra_body={"guardrail": {"evidence": [...], "policy": "strict"}}``: texts,
+    ``{"text", "id", "title", "url"}`` or ``{"triple": [subject, property, value]}``. The field is
+    not sent on.
 
     Returns:
         A client of the same class that shares the connections of the one given.
@@ -79,7 +90,12 @@ def guard_openai(
     if not isinstance(client, OpenAI | AsyncOpenAI):
         raise ConfigError(f"{type(client).__name__} is not an OpenAI or AsyncOpenAI client")
     guarding = Guarding(
-        guard=guard, policy=policy, style=MarkerStyle(style), mode=StreamMode(stream_mode)
+        guard=guard,
+        policy=policy,
+        style=MarkerStyle(style),
+        mode=StreamMode(stream_mode),
+        evidence=evidence or EvidenceSettings(),
+        reasons=reasons,
     )
     inner: Any = client._client
     httpx = _library(inner)
@@ -134,6 +150,8 @@ class _Wire:
     def _failure(self, error: GuardrailError) -> Any:
         if isinstance(error, UnreadableReplyError):
             return self._error(502, str(error), "bad_upstream_reply")
+        if isinstance(error, InputError | ConfigError):
+            return self._error(400, str(error), "invalid_request")
         return self._error(503, str(error), "guardrail_unavailable")
 
     def _error(self, status: int, message: str, code: str) -> Any:
@@ -158,6 +176,10 @@ class _Wire:
             content=json.dumps(body).encode(),
             extensions=request.extensions,
         )
+
+    def _forwarded(self, request: Any, exchange: Exchange) -> Any:
+        """The request as the server gets it; a GET has no body."""
+        return request if request.method == "GET" else self._with_body(request, exchange.body)
 
     def _response(self, guarded: GuardedReply) -> Any:
         reply = guarded.reply
@@ -185,12 +207,14 @@ class _Transport(_Wire):
     """Carries requests over another HTTP client and judges what comes back."""
 
     def handle_request(self, request: Any) -> Any:
-        exchange = self._exchange(request, request.read())
-        if exchange is None:
-            return self._refusal(request) if is_unguarded(request.url.path) else self._open(request)
         try:
+            exchange = self._exchange(request, request.read())
+            if exchange is None:
+                if is_unguarded(request.url.path):
+                    return self._refusal(request)
+                return self._open(request)
             if request.method == "GET" or exchange.streams_through:
-                return self._once(request, exchange)
+                return self._once(self._forwarded(request, exchange), exchange)
 
             async def send(body: JSON) -> Reply:
                 # The call blocks: it must not run on the loop that all sync callers share.
@@ -237,14 +261,14 @@ class _AsyncTransport(_Wire):
     """The transport of asynchronous clients."""
 
     async def handle_async_request(self, request: Any) -> Any:
-        exchange = self._exchange(request, await request.aread())
-        if exchange is None:
-            if is_unguarded(request.url.path):
-                return self._refusal(request)
-            return await self._open(request)
         try:
+            exchange = self._exchange(request, await request.aread())
+            if exchange is None:
+                if is_unguarded(request.url.path):
+                    return self._refusal(request)
+                return await self._open(request)
             if request.method == "GET" or exchange.streams_through:
-                return await self._once(request, exchange)
+                return await self._once(self._forwarded(request, exchange), exchange)
 
             async def send(body: JSON) -> Reply:
                 sent = self._with_body(request, body)

@@ -13,15 +13,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
+from chains.openai_asked import Asked
 from chains.openai_chat import (
     ChatStream,
     Outcome,
-    chat_question,
     completion_events,
     guard_completions,
 )
 from chains.openai_response_stream import ResponseStream, response_events
-from chains.openai_responses import guard_responses, response_question
+from chains.openai_responses import guard_responses
 from chains.openai_sse import Event, EventDecoder
 from chains.openai_text import JSON, Guarding, UnreadableReplyError
 from chains.regeneration import retry_message
@@ -112,21 +112,28 @@ class Exchange:
     Args:
         guarding: How replies are guarded.
         endpoint: Chat completions or responses.
-        request: The request's body.
+        request: The request's body, as the caller sent it.
+
+    Attributes:
+        body: The body as the server gets it.
+
+    Raises:
+        InputError: Its ``guardrail`` field holds what is not known, or is no evidence.
+        ConfigError: That names a policy that there is not.
     """
 
     def __init__(self, guarding: Guarding, endpoint: Endpoint, request: JSON) -> None:
-        self._guarding = guarding
+        self._asked = Asked(guarding, request, responses=endpoint is Endpoint.RESPONSES)
+        self._guarding = self._asked.guarding
         self._endpoint = endpoint
-        self._request = request
+        self._request = self.body = self._asked.body
         asked = request.get("n")
         self._count = min(asked, MAX_CHOICES) if isinstance(asked, int) and asked > 0 else 1
 
     @property
     def question(self) -> str:
         """What the reply answers."""
-        find = chat_question if self._endpoint is Endpoint.CHAT else response_question
-        return find(self._request)
+        return self._asked.question
 
     @property
     def streams(self) -> bool:
@@ -141,7 +148,7 @@ class Exchange:
     def stream(self) -> StreamGuard:
         """A guard for the server's stream."""
         kind = ChatStream if self._endpoint is Endpoint.CHAT else ResponseStream
-        return StreamGuard(kind(self._guarding, self._request))
+        return StreamGuard(kind(self._asked))
 
     async def whole(self, send: Send) -> GuardedReply:
         """Ask, judge, rank; ask again where the policy says so and attempts are left.
@@ -194,8 +201,8 @@ class Exchange:
     async def _judged(self, replies: Sequence[Reply], policy: Policy) -> Outcome:
         bodies = [_body(reply) for reply in replies]
         if self._endpoint is Endpoint.RESPONSES:
-            return await guard_responses(self._guarding, self._request, bodies, policy)
-        return await guard_completions(self._guarding, self._request, bodies, policy, self._count)
+            return await guard_responses(self._asked, bodies, policy)
+        return await guard_completions(self._asked, bodies, policy, self._count)
 
     def _again(self, request: JSON, raw: str, told: str) -> JSON:
         turns = [{"role": "assistant", "content": raw}, {"role": "user", "content": told}]

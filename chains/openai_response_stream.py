@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from chains.openai_asked import Asked
 from chains.openai_responses import (
     clean_item,
     clean_response,
     flat_annotation,
     guard_response,
-    response_question,
+    searched,
     wants_data,
 )
 from chains.openai_sse import Event
-from chains.openai_text import JSON, Guarding, StreamedText, guard_refusal
+from chains.openai_text import JSON, StreamedText, guard_refusal
 from chains.rendition import PlacedCitation, details
 from guardrail import GuardedAnswer
 
@@ -41,9 +42,9 @@ Place = tuple[int, int]
 class _StreamedPart:
     """What has come of one part of a message so far."""
 
-    def __init__(self, guarding: Guarding, question: str, item_id: Any, *, data: bool) -> None:
+    def __init__(self, asked: Asked, item_id: Any, *, data: bool) -> None:
         self.item_id = item_id
-        self.text = StreamedText(guarding, question, data=data)
+        self.text = StreamedText(asked.guarding, asked.case, data=data)
         self.refusal = ""
         self.shown = ""
         self.citations: list[PlacedCitation] = []
@@ -57,19 +58,16 @@ class ResponseStream:
     known: it may hold the answer.
 
     Args:
-        guarding: How.
-        request: The request.
+        asked: The request.
 
     Attributes:
         answers: The verdicts so far.
         released: Whether judged text has been released.
     """
 
-    def __init__(self, guarding: Guarding, request: JSON) -> None:
-        self._guarding = guarding
-        self._request = request
-        self._question = response_question(request)
-        self._data = wants_data(request)
+    def __init__(self, asked: Asked) -> None:
+        self._asked = asked
+        self._data = wants_data(asked.body)
         self._parts: dict[Place, _StreamedPart] = {}
         self._number = 0
         self.answers: list[GuardedAnswer] = []
@@ -137,6 +135,7 @@ class ResponseStream:
         item = clean_item(data.get("item"))
         if item is None:
             return []
+        self._asked.add(searched(item))
         index = int(data.get("output_index") or 0)
         out: list[JSON] = []
         if item.get("type") == "message":
@@ -158,10 +157,9 @@ class ResponseStream:
                 item["content"] = self._contents(index)
             else:
                 alone, answers = await guard_response(
-                    self._guarding,
-                    self._request,
+                    self._asked,
                     {"output": [item]},
-                    self._guarding.policy.settled(),
+                    self._asked.guarding.policy.settled(),
                 )
                 kept["output"][index] = alone["output"][0]
                 self.answers += answers
@@ -183,7 +181,8 @@ class ResponseStream:
         if part is None or part.done is not None:
             return []
         if part.refusal.strip():
-            refusal = await guard_refusal(self._guarding, self._question, part.refusal)
+            case = await self._asked.case()
+            refusal = await guard_refusal(self._asked.guarding, case, part.refusal)
             part.done = {"type": "refusal", "refusal": refusal}
             return [
                 self._event("response.refusal.delta", place, delta=refusal),
@@ -201,7 +200,7 @@ class ResponseStream:
         }
         if release.answer is not None:
             self.answers.append(release.answer)
-            part.done["guardrail"] = details(release.answer)
+            part.done["guardrail"] = details(release.answer, reasons=self._asked.guarding.reasons)
         out += [
             self._event(
                 "response.output_text.annotation.added",
@@ -216,9 +215,7 @@ class ResponseStream:
 
     def _part(self, place: Place, data: JSON) -> _StreamedPart:
         if place not in self._parts:
-            self._parts[place] = _StreamedPart(
-                self._guarding, self._question, data.get("item_id"), data=self._data
-            )
+            self._parts[place] = _StreamedPart(self._asked, data.get("item_id"), data=self._data)
         return self._parts[place]
 
     def _delta(self, place: Place, text: str) -> list[JSON]:

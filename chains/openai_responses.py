@@ -8,16 +8,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from chains.conversation import Turn, standalone_question
+from chains.evidence.base import Found, Source
+from chains.evidence.openai import search_results
+from chains.openai_asked import Asked
 from chains.openai_chat import Outcome
 from chains.openai_text import (
     JSON,
-    Guarding,
     UnreadableReplyError,
+    cited,
     guard_refusal,
     is_json_document,
     shown,
-    text_of,
     wants_json,
 )
 from chains.rendition import PlacedCitation, details, render
@@ -29,7 +30,7 @@ __all__ = [
     "flat_annotation",
     "guard_response",
     "guard_responses",
-    "response_question",
+    "searched",
     "wants_data",
 ]
 
@@ -54,32 +55,13 @@ TOOL_ITEMS = (
 """Endings of the types of items that are a tool's business, not an answer."""
 
 
-def response_question(request: JSON) -> str:
-    """The question that a request's input ends with."""
-    given = request.get("input")
-    if isinstance(given, str):
-        return given
-    if not isinstance(given, list):
-        return ""
-    roles = {"user": "user", "assistant": "assistant"}
-    return standalone_question(
-        [
-            Turn(roles.get(item.get("role"), "system"), text_of(item.get("content")))  # type: ignore[arg-type]
-            for item in given
-            if isinstance(item, dict) and item.get("type", "message") == "message"
-        ]
-    )
-
-
 def wants_data(request: JSON) -> bool:
     """Whether a request asks for JSON."""
     text = request.get("text")
     return isinstance(text, dict) and wants_json(text.get("format"))
 
 
-async def guard_responses(
-    guarding: Guarding, request: JSON, bodies: Sequence[JSON], policy: Policy
-) -> Outcome:
+async def guard_responses(asked: Asked, bodies: Sequence[JSON], policy: Policy) -> Outcome:
     """Guard the best of one or several responses to one request.
 
     Raises:
@@ -93,21 +75,21 @@ async def guard_responses(
     texts = [_answer_text(body) for body in bodies]
     spoken = [place for place, text in enumerate(texts) if text.strip()]
     if len(spoken) > 1:
-        ranked = await guarding.guard.arank(
-            question=response_question(request),
-            answers=[texts[place] for place in spoken],
-            policy=policy,
-        )
+        case = await asked.case()
+        ranked = await case.rank(asked.guarding.guard, [texts[place] for place in spoken], policy)
         best = bodies[spoken[ranked[0].index]]
-    body, answers = await guard_response(guarding, request, best, policy)
+    body, answers = await guard_response(asked, best, policy)
     return Outcome(body, answers, _answer_text(best))
 
 
 async def guard_response(
-    guarding: Guarding, request: JSON, body: JSON, policy: Policy
+    asked: Asked, body: JSON, policy: Policy
 ) -> tuple[JSON, tuple[GuardedAnswer, ...]]:
     """Guard one response; returns it with the verdicts on its texts, in order."""
-    question, data = response_question(request), wants_data(request)
+    guarding, data = asked.guarding, wants_data(asked.body)
+    for item in body.get("output") or ():
+        asked.add(searched(item))
+    case = await asked.case()
     kept = clean_response(body)
     parts = [
         part for item in kept["output"] if item.get("type") == "message" for part in item["content"]
@@ -119,20 +101,31 @@ async def guard_response(
         and part["text"].strip()
         and not (data and is_json_document(part["text"]))
     ]
-    requests = [CheckRequest(question=question, answer=part["text"]) for part in judged]
+    requests = [
+        CheckRequest(question=case.question, answer=part["text"], evidence=case.evidence)
+        for part in judged
+    ]
     answers = await guarding.guard.acheck_batch(requests, policy=policy) if requests else []
     calls = any(str(item.get("type")).endswith("_call") for item in kept["output"])
+    answers = [case.told(answer) for answer in answers]
     for part, answer in zip(judged, answers, strict=True):
         rendition = render(answer, guarding.style)
         if rendition.text != part["text"]:
             part["logprobs"] = []
         part["text"] = shown(rendition.text, answer, calls_tools=calls) or ""
         part["annotations"] = [flat_annotation(one) for one in rendition.citations]
-        part["guardrail"] = details(answer)
+        part["guardrail"] = details(answer, reasons=guarding.reasons)
     for part in parts:
         if part["type"] == "refusal" and part["refusal"].strip():
-            part["refusal"] = await guard_refusal(guarding, question, part["refusal"])
+            part["refusal"] = await guard_refusal(guarding, case, part["refusal"])
     return kept, tuple(answers)
+
+
+def searched(item: Any) -> Found:
+    """What a file search of the reply's own found; nothing for any other item."""
+    if isinstance(item, dict) and item.get("type") == "file_search_call":
+        return Found.of(Source.TOOLS, search_results(item) or None)
+    return Found()
 
 
 def clean_response(body: JSON) -> JSON:
@@ -179,7 +172,7 @@ def flat_annotation(citation: PlacedCitation) -> JSON:
         "end_index": citation.end,
         "title": citation.title,
         "url": citation.url,
-        "triple": citation.citation.model_dump(),
+        **cited(citation),
     }
 
 

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from typing import Any
 
-from chains.rendition import MarkerStyle
+from chains.evidence.base import Case, EvidenceSettings
+from chains.openai_parts import text_of
+from chains.rendition import MarkerStyle, PlacedCitation
 from chains.streaming import Release, SentenceGate, StreamMode
 from guardrail import STRICT, Action, GuardedAnswer, Guardrail, Policy
 from guardrail.errors import ModelError
+from guardrail.types import Passage
 
 __all__ = [
     "JSON",
     "Guarding",
     "StreamedText",
     "UnreadableReplyError",
+    "cited",
     "guard_refusal",
     "is_json_document",
     "text_of",
@@ -40,12 +45,18 @@ class Guarding:
         policy: ``candidates`` are sampled and ranked, ``attempts`` bounds the rounds.
         style: How markers look in the returned text.
         mode: When streamed text is released.
+        evidence: Where evidence is looked for in requests.
+        reasons: Whether a refusal carries its reasons, in the ``guardrail`` field.
+        caller_policy: Whether a request may name a policy of its own.
     """
 
     guard: Guardrail
     policy: Policy = STRICT
     style: MarkerStyle = MarkerStyle.KALMA
     mode: StreamMode = StreamMode.SENTENCE
+    evidence: EvidenceSettings = field(default_factory=EvidenceSettings)
+    reasons: bool = True
+    caller_policy: bool = True
 
     @property
     def whole_only(self) -> bool:
@@ -60,17 +71,19 @@ class StreamedText:
 
     Args:
         guarding: How it is judged.
-        question: What it answers.
+        case: Gives what it answers and is judged against, once the first text is there.
         data: Whether a JSON document was asked for. One that is complete is data, not an
             answer, and leaves as it is; anything else that came in its place is judged.
     """
 
-    def __init__(self, guarding: Guarding, question: str, *, data: bool) -> None:
+    def __init__(
+        self, guarding: Guarding, case: Callable[[], Awaitable[Case]], *, data: bool
+    ) -> None:
         self._data = data
         self._raw = ""
         self._gate = SentenceGate(
             guarding.guard,
-            question,
+            case,
             policy=guarding.policy.settled(),
             mode=StreamMode.BUFFER if data else guarding.mode,
             style=guarding.style,
@@ -92,11 +105,9 @@ class StreamedText:
         return await self._gate.finish()
 
 
-async def guard_refusal(guarding: Guarding, question: str, text: str) -> str:
+async def guard_refusal(guarding: Guarding, case: Case, text: str) -> str:
     """A model's refusal, without what the policy removes from it."""
-    answer = await guarding.guard.acheck(
-        question=question, answer=text, policy=guarding.policy.settled(), record=False
-    )
+    answer = await case.check(guarding.guard, text, guarding.policy.settled(), record=False)
     return answer.text
 
 
@@ -113,20 +124,6 @@ def wants_json(response_format: Any) -> bool:
     return isinstance(response_format, dict) and response_format.get("type") in JSON_FORMATS
 
 
-def text_of(content: Any) -> str:
-    """The text of a message's content: a string, or parts of which those with text count."""
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, list):
-        return ""
-    texts = [
-        part if isinstance(part, str) else part.get("text")
-        for part in content
-        if isinstance(part, str | dict)
-    ]
-    return " ".join(text for text in texts if isinstance(text, str) and text)
-
-
 def shown(text: str, answer: GuardedAnswer | None, *, calls_tools: bool) -> str | None:
     """The text to return; None for words beside a tool call that were refused.
 
@@ -135,3 +132,11 @@ def shown(text: str, answer: GuardedAnswer | None, *, calls_tools: bool) -> str 
     if calls_tools and answer is not None and answer.action is Action.REFUSE:
         return None
     return text
+
+
+def cited(citation: PlacedCitation) -> JSON:
+    """What an annotation says beside the protocol's fields: the triple, or the passage's id."""
+    if isinstance(citation.evidence, Passage):
+        told: JSON = {"passage": {"id": citation.evidence.id, "title": citation.evidence.title}}
+        return told | ({"note": citation.note} if citation.note else {})
+    return {"triple": citation.citation.model_dump()}

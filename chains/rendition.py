@@ -2,24 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from guardrail import marked_text
 from guardrail.markers.grammar import parse, render_marker
-from guardrail.types import Action, Citation, GuardedAnswer, LinkedEntity, Sentence, SpanKind
+from guardrail.types import (
+    Action,
+    Citation,
+    Evidence,
+    GuardedAnswer,
+    Passage,
+    Sentence,
+    SpanKind,
+    Triple,
+)
 
-__all__ = ["MarkerStyle", "PlacedCitation", "Rendition", "details", "render", "render_sentences"]
+__all__ = [
+    "MarkerStyle",
+    "Notes",
+    "PlacedCitation",
+    "Rendition",
+    "details",
+    "render",
+    "render_sentences",
+    "safe_reasons",
+]
+
+PASSAGE = "passage"
+"""The property that a citation of a passage has in place of a triple's."""
+
+QUOTED = re.compile(r'".*"', re.DOTALL)
+"""What a reason quotes: from the first quotation mark to the last, since the text may hold some."""
+
+PRIVATE_USE = 0xE000
+"""Begins the characters that no text uses."""
+
+URN = "urn:kg-guardrail:"
+"""Begins the address of what has no page."""
 
 
 class MarkerStyle(StrEnum):
     """How citations stand in the text that a host receives.
 
-    ``kalma``: ``[Q212657, place of birth: Rome]`` and ``[NA]``; ``footnotes``: ``[1]`` and
-    ``[NA]``, the facts listed at the end; ``none``: clean text, citations in the host's own
-    fields only.
+    ``kalma``: triples as ``[Q212657, place of birth: Rome]``, passages as numbered notes, whose
+    list with title and address stands at the end, and ``[NA]``; ``footnotes``: all as numbered
+    notes; ``none``: clean text, citations in the host's own fields only.
     """
 
     KALMA = "kalma"
@@ -28,13 +59,25 @@ class MarkerStyle(StrEnum):
 
 
 class PlacedCitation(NamedTuple):
-    """A citation with the stretch of the returned text that it supports."""
+    """A citation with the stretch of the returned text that it supports.
+
+    Attributes:
+        start: Offset of the stretch in the returned text.
+        end: Offset past it.
+        citation: As it stands in a marker.
+        title: What is cited, for a person to read.
+        url: Page to open; a URN where there is none.
+        evidence: What is cited; None where the answer does not hold it.
+        note: Number of its note in the text; None where it has none.
+    """
 
     start: int
     end: int
     citation: Citation
     title: str
     url: str
+    evidence: Evidence | None = None
+    note: int | None = None
 
 
 class Rendition(NamedTuple):
@@ -44,33 +87,71 @@ class Rendition(NamedTuple):
     citations: tuple[PlacedCitation, ...]
 
 
+class _Cited(NamedTuple):
+    """What a citation stands for: its title and page, and the key that tells notes apart."""
+
+    key: object
+    title: str
+    url: str | None
+    evidence: Evidence | None
+
+    @property
+    def line(self) -> str:
+        """Its note, as a reader sees it."""
+        return f"{self.title} ({self.url})" if self.url else self.title
+
+
+class Notes:
+    """Numbered notes of one answer, in the order in which they are first cited."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[object, int] = {}
+        self._lines: list[str] = []
+
+    def number(self, cited: _Cited) -> int:
+        """The number of a note, a new one where it has none yet."""
+        if cited.key not in self._numbers:
+            self._numbers[cited.key] = len(self._lines) + 1
+            self._lines.append(cited.line)
+        return self._numbers[cited.key]
+
+    def known(self, cited: _Cited) -> int | None:
+        """The number of a note that has one."""
+        return self._numbers.get(cited.key)
+
+    def text(self) -> str:
+        """The list of notes, to stand behind the answer; nothing where there are none."""
+        lines = [f"[{number}] {line}" for number, line in enumerate(self._lines, start=1)]
+        return "\n\n" + "\n".join(lines) if lines else ""
+
+
 def render(answer: GuardedAnswer, style: MarkerStyle) -> Rendition:
-    """Render a whole answer, with its list of footnotes where the style asks for one."""
-    footnotes: dict[Citation, int] = {}
-    rendition = render_sentences(
-        answer.text, answer.sentences, answer.entities, style, footnotes=footnotes
-    )
-    return rendition._replace(text=rendition.text + footnote_list(footnotes))
+    """Render a whole answer, with its list of notes where it has any."""
+    notes = Notes()
+    rendition = render_sentences(answer.text, answer.sentences, answer, style, notes=notes)
+    return rendition._replace(text=rendition.text + notes.text())
 
 
 def render_sentences(
     text: str,
     sentences: Sequence[Sentence],
-    entities: Sequence[LinkedEntity],
+    answer: GuardedAnswer,
     style: MarkerStyle,
     *,
-    footnotes: dict[Citation, int],
+    notes: Notes,
 ) -> Rendition:
     """Render a stretch of an answer.
 
     Args:
         text: The clean stretch; the sentences' offsets index it.
         sentences: The sentences in it.
-        entities: Linked entities, for the pages that citations point to.
+        answer: Whose evidence and entities the citations stand for.
         style: How markers look.
-        footnotes: Numbers given so far; new ones are added.
+        notes: Numbers given so far; new ones are added.
     """
-    marked = marked_text(text, sentences)
+    cited = _Evidence(answer)
+    stand_ins, sentences_to_mark = _with_stand_ins(sentences, cited)
+    marked = marked_text(text, sentences_to_mark)
     # Only markers that the guardrail wrote are re-styled: the text itself may hold brackets.
     known = [span.triple for s in sentences for span in s.spans if span.triple is not None]
     parsed = parse(marked, known)
@@ -79,62 +160,136 @@ def render_sentences(
     position = length = 0
     for marker in parsed.markers:
         chunk = parsed.clean[position : marker.at]
-        written = _write(marker.citations, marker.na, style, footnotes)
+        meant = [stand_ins.get(one, one) for one in marker.citations]
+        written = _write(meant, marker.na, style, cited, notes)
         written = marker.lead + written + marker.trail if written else ""
         pieces += [chunk, written]
         length += len(chunk) + len(written)
         shifts.append((marker.at, length - marker.at))
         position = marker.at
     pieces.append(parsed.clean[position:])
-    return Rendition("".join(pieces), _place(sentences, entities, shifts))
+    return Rendition("".join(pieces), _place(sentences, cited, notes, shifts))
 
 
-def footnote_list(footnotes: Mapping[Citation, int], *, above: int = 0) -> str:
-    """The list of facts that footnote numbers beyond ``above`` stand for, or nothing."""
-    lines = [
-        f"[{number}] {citation.entity}, {citation.property}: {citation.value}"
-        for citation, number in footnotes.items()
-        if number > above
-    ]
-    return "\n\n" + "\n".join(lines) if lines else ""
-
-
-def details(answer: GuardedAnswer) -> dict[str, Any]:
+def details(answer: GuardedAnswer, *, reasons: bool = True) -> dict[str, Any]:
     """The ``guardrail`` field of a host's message: decision, sentences and scores, as JSON.
 
-    The reasons of a decision quote what they are about. Where the policy removed text, they
-    would carry it to the reader after all, so they stay in the score log.
+    The reasons of a decision quote what they are about. Where the policy removed some of the
+    text, they would carry it to the reader after all, so they stay in the score log. A refusal
+    says why, without what it quotes of the answer.
+
+    Args:
+        answer: The guarded answer.
+        reasons: Whether a refusal carries its reasons.
     """
     kept = answer.model_dump(
-        mode="json", include={"id", "action", "sentences", "scorecard", "errors", "timings_ms"}
+        mode="json",
+        include={"id", "action", "sentences", "scorecard", "errors", "timings_ms"},
     )
     # Scores rest on sentences that may have been removed, too.
     for score in (kept["scorecard"]["overall"], *kept["scorecard"]["scores"].values()):
         score.pop("evidence")
     kept["marked"] = answer.marked
+    kept["evidence"] = {"from": list(answer.evidence_from), "count": len(answer.evidence)}
     if answer.action in (Action.PASS, Action.ANNOTATE):
         kept["reasons"] = list(answer.reasons)
+    elif answer.action is Action.REFUSE and reasons:
+        kept["reasons"] = safe_reasons(answer)
     return kept
 
 
+def safe_reasons(answer: GuardedAnswer) -> list[str]:
+    """Why an answer was decided on, without what the reasons quote of it."""
+    return list(dict.fromkeys(QUOTED.sub("…", reason) for reason in answer.reasons))
+
+
+class _Evidence:
+    """Finds what a citation stands for among an answer's evidence."""
+
+    def __init__(self, answer: GuardedAnswer) -> None:
+        self._triples: dict[Citation, Triple] = {}
+        self._passages: dict[str, list[Passage]] = {}
+        for place, item in enumerate(answer.evidence, start=1):
+            if isinstance(item, Triple):
+                self._triples.setdefault(item.citation, item)
+            else:
+                name = item.id or item.title or f"{PASSAGE} {place}"
+                self._passages.setdefault(name, []).append(item)
+        self._entities = {link.entity.id: link.entity for link in answer.entities}
+
+    def cited(self, citation: Citation) -> _Cited:
+        """What a citation stands for; by itself where the evidence does not hold it."""
+        passage = self.passage(citation)
+        if passage is not None:
+            title = passage.title or passage.id or citation.entity
+            return _Cited((title, passage.url, passage.id), title, passage.url, passage)
+        triple = self._triples.get(citation)
+        entity = self._entities.get(citation.entity)
+        name = triple.subject if triple else entity.label if entity else citation.entity
+        title = f"{name}, {citation.property}: {citation.value}"
+        return _Cited(citation, title, entity.url if entity else None, triple)
+
+    def passage(self, citation: Citation) -> Passage | None:
+        """The passage that a citation quotes: of several with one name the one that holds it."""
+        if citation.property != PASSAGE:
+            return None
+        named = self._passages.get(citation.entity, [])
+        quoted = citation.value.removesuffix("…").rstrip()
+        return next(
+            (one for one in named if quoted in " ".join(one.text.split())),
+            named[0] if named else None,
+        )
+
+
+def _with_stand_ins(
+    sentences: Sequence[Sentence], evidence: _Evidence
+) -> tuple[dict[Citation, Citation], list[Sentence]]:
+    """The sentences with short citations in place of those that quote a passage.
+
+    What a passage says may hold anything, brackets and markers included, that could not be read
+    back out of marked text.
+    """
+    quoted = dict.fromkeys(
+        one for sentence in sentences for one in sentence.citations if evidence.passage(one)
+    )
+    short = {
+        one: Citation(entity="note", property=PASSAGE, value=chr(PRIVATE_USE + place))
+        for place, one in enumerate(quoted)
+    }
+    changed = [
+        sentence.model_copy(
+            update={"citations": tuple(short.get(one, one) for one in sentence.citations)}
+        )
+        for sentence in sentences
+    ]
+    return {stand_in: one for one, stand_in in short.items()}, changed
+
+
 def _write(
-    citations: Sequence[Citation], na: bool, style: MarkerStyle, footnotes: dict[Citation, int]
+    citations: Sequence[Citation], na: bool, style: MarkerStyle, evidence: _Evidence, notes: Notes
 ) -> str:
     if style is MarkerStyle.NONE:
         return ""
-    if style is MarkerStyle.KALMA:
-        return render_marker(citations, na=na)
-    numbers = [footnotes.setdefault(citation, len(footnotes) + 1) for citation in citations]
-    return "".join(f"[{number}]" for number in numbers) + ("[NA]" if na else "")
+    noted = [
+        one
+        for one in citations
+        if style is MarkerStyle.FOOTNOTES or evidence.passage(one) is not None
+    ]
+    numbers = dict.fromkeys(notes.number(evidence.cited(one)) for one in noted)
+    written = "".join(f"[{number}]" for number in numbers)
+    rest = [one for one in citations if one not in noted]
+    if style is MarkerStyle.KALMA and (rest or na):
+        return written + render_marker(rest, na=na)
+    return written + ("[NA]" if na else "")
 
 
 def _place(
     sentences: Sequence[Sentence],
-    entities: Sequence[LinkedEntity],
+    evidence: _Evidence,
+    notes: Notes,
     shifts: Sequence[tuple[int, int]],
 ) -> tuple[PlacedCitation, ...]:
-    pages = {link.entity.id: link.entity.url for link in entities}
-    placed = []
+    placed: dict[tuple[int, int, object], PlacedCitation] = {}
     for sentence in sentences:
         supported = {
             span.triple.citation: span
@@ -144,17 +299,19 @@ def _place(
         for citation in sentence.citations:
             span = supported.get(citation)
             start, end = (span.start, span.end) if span else (sentence.start, sentence.end)
-            placed.append(
-                PlacedCitation(
-                    start=_moved(start, shifts),
-                    end=_moved(end, shifts, closing=True),
-                    citation=citation,
-                    title=f"{citation.entity}, {citation.property}: {citation.value}",
-                    url=pages.get(citation.entity)
-                    or f"urn:kg-guardrail:{quote(citation.entity, safe='')}",
-                )
+            cited = evidence.cited(citation)
+            one = PlacedCitation(
+                start=_moved(start, shifts),
+                end=_moved(end, shifts, closing=True),
+                citation=citation,
+                title=cited.title,
+                url=cited.url or URN + quote(citation.entity, safe=""),
+                evidence=cited.evidence,
+                note=notes.known(cited),
             )
-    return tuple(placed)
+            # Several sentences of one passage are one citation to a reader.
+            placed.setdefault((one.start, one.end, cited.key), one)
+    return tuple(placed.values())
 
 
 def _moved(offset: int, shifts: Sequence[tuple[int, int]], *, closing: bool = False) -> int:

@@ -18,14 +18,19 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Tool
 from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableSerializable
 from langchain_core.runnables.config import patch_config
+from langchain_core.runnables.utils import AddableDict
 from langchain_core.tracers._streaming import (
     _StreamingCallbackHandler,
     _V2StreamingCallbackHandler,
 )
 from pydantic import ConfigDict, Field, PrivateAttr
 
+from chains.evidence.base import Case, EvidenceMode, EvidenceSettings, case_of
+from chains.evidence.langchain import EvidenceOf, chain_evidence, config_field, holds
 from chains.messages import (
+    ANSWER_KEYS,
     annotation,
+    answer_key,
     calls_tools,
     guarded_output,
     has_text,
@@ -75,6 +80,16 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
         stream_mode: ``sentence`` releases each sentence once it is judged, ``buffer`` waits for
             the whole answer.
         question_key: Where the question stands in a mapping input; found when None.
+        answer_key: Where the answer stands in a mapping output; found when None and ``evidence``
+            is named, else mappings pass as data.
+        evidence: Where the documents stand that the model was shown: a key or path of the chain's
+            input or output, or a function of its input. A run may hand over its own in
+            ``config["metadata"]["guardrail"]["evidence"]``.
+        evidence_mode: ``given`` takes what was handed over in place of the graph, ``both`` beside
+            it, ``graph`` the graph alone.
+        tool_results: Whether tool messages in the input count as evidence.
+        marks: Delimiters of a marked stretch in messages, ``("<context>", "</context>")``.
+        reasons: Whether a refusal carries its reasons.
 
     Example:
         >>> guarded = GuardrailRunnable(Guardrail(), prompt | model)    # doctest: +SKIP
@@ -89,6 +104,12 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
     style: MarkerStyle = MarkerStyle.KALMA
     stream_mode: StreamMode = StreamMode.SENTENCE
     question_key: str | None = Field(default=None)
+    answer_key: str | None = None
+    evidence: EvidenceOf | None = None
+    evidence_mode: EvidenceMode = EvidenceMode.GIVEN
+    tool_results: bool = True
+    marks: tuple[str, str] | None = None
+    reasons: bool = True
     _guard: Guardrail = PrivateAttr()
 
     def __init__(
@@ -122,6 +143,7 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
             "policy": self.policy.model_dump(mode="json"),
             "style": self.style.value,
             "stream_mode": self.stream_mode.value,
+            "evidence_mode": self.evidence_mode.value,
         }
 
     # --- single calls and batches --------------------------------------------------------
@@ -168,7 +190,7 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
         **kwargs: Any,
     ) -> Any:
         output = self.bound.invoke(value, hidden(config, run_manager.get_child()), **kwargs)
-        return run_sync(self._guarded([value], [output]))[0]
+        return run_sync(self._guarded([value], [output], [config]))[0]
 
     async def _ainvoke(
         self,
@@ -178,7 +200,7 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
         **kwargs: Any,
     ) -> Any:
         output = await self.bound.ainvoke(value, hidden(config, run_manager.get_child()), **kwargs)
-        return (await self._guarded([value], [output]))[0]
+        return (await self._guarded([value], [output], [config]))[0]
 
     def _batch(
         self,
@@ -189,7 +211,7 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
     ) -> list[Any]:
         inner = [hidden(one, run.get_child()) for one, run in zip(config, run_manager, strict=True)]
         outputs = self.bound.batch(values, inner, return_exceptions=True, **kwargs)
-        return run_sync(self._guarded(values, outputs))
+        return run_sync(self._guarded(values, outputs, config))
 
     async def _abatch(
         self,
@@ -200,24 +222,58 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
     ) -> list[Any]:
         inner = [hidden(one, run.get_child()) for one, run in zip(config, run_manager, strict=True)]
         outputs = await self.bound.abatch(values, inner, return_exceptions=True, **kwargs)
-        return await self._guarded(values, outputs)
+        return await self._guarded(values, outputs, config)
 
-    async def _guarded(self, values: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
+    async def _guarded(
+        self, values: Sequence[Any], outputs: Sequence[Any], configs: Sequence[RunnableConfig]
+    ) -> list[Any]:
         """Guard those outputs that have text, in one batch; the others stay as they are."""
-        places = [place for place, output in enumerate(outputs) if has_text(output)]
-        requests = [
-            CheckRequest(
-                question=question_of(values[place], self.question_key),
-                answer=output_text(outputs[place]),
-            )
-            for place in places
+        keys = [answer_key(output, self._answer_keys()) for output in outputs]
+        answers = [
+            output if key is None else output[key]
+            for output, key in zip(outputs, keys, strict=True)
         ]
-        policy = self.policy.settled()  # a Runnable's answer cannot be asked for again
-        checked = await self._guard.acheck_batch(requests, policy=policy) if requests else []
+        places = [place for place, answer in enumerate(answers) if has_text(answer)]
+        cases = [
+            await self._case(values[place], outputs[place], configs[place]) for place in places
+        ]
         result = list(outputs)
-        for place, answer in zip(places, checked, strict=True):
-            result[place] = guarded_output(outputs[place], answer, self.style)
+        for policy, named in _by_policy(cases):
+            requests = [
+                CheckRequest(
+                    question=cases[one].question,
+                    answer=output_text(answers[places[one]]),
+                    evidence=cases[one].evidence,
+                )
+                for one in named
+            ]
+            # A Runnable's answer cannot be asked for again.
+            chosen = (policy or self.policy).settled()
+            checked = await self._guard.acheck_batch(requests, policy=chosen)
+            for one, answer in zip(named, checked, strict=True):
+                place, key = places[one], keys[places[one]]
+                guarded = guarded_output(
+                    answers[place], cases[one].told(answer), self.style, reasons=self.reasons
+                )
+                result[place] = guarded if key is None else {**outputs[place], key: guarded}
         return result
+
+    async def _case(self, value: Any, output: Any, config: RunnableConfig) -> Case:
+        """What one run's answer is judged against."""
+        places = EvidenceSettings(
+            mode=self.evidence_mode, tools=self.tool_results, marks=self.marks
+        )
+        field = config_field(config)
+        found = chain_evidence(self.evidence, value, output, field, places)
+        policy = field.chosen_policy(self.policy) if field.policy else None
+        question = question_of(value, self.question_key, places)
+        return await case_of(self._guard, question, found, places.mode, policy)
+
+    def _answer_keys(self) -> tuple[str, ...]:
+        """Keys of a mapping output under which the answer may stand."""
+        if self.answer_key is not None:
+            return (self.answer_key,)
+        return ANSWER_KEYS if self.evidence is not None else ()
 
     # --- streams -------------------------------------------------------------------------
 
@@ -260,10 +316,10 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
         **kwargs: Any,
     ) -> Iterator[Any]:
         value = reduce(add, pieces)
-        chunks = _Chunks()
+        chunks = _Chunks(self._answer_keys(), reasons=self.reasons)
         source = self.bound.stream(value, hidden(config, run_manager.get_child()), **kwargs)
         texts = (chunks.take(chunk) for chunk in source)
-        for release in guard_stream_sync(self._gate(value), texts):
+        for release in guard_stream_sync(self._gate(value, config, chunks), texts):
             if (piece := chunks.piece(release)) is not None:
                 yield piece
         if (rest := chunks.rest()) is not None:
@@ -277,21 +333,23 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
         **kwargs: Any,
     ) -> AsyncIterator[Any]:
         value = reduce(add, [piece async for piece in pieces])
-        chunks = _Chunks()
+        chunks = _Chunks(self._answer_keys(), reasons=self.reasons)
         source = self.bound.astream(value, hidden(config, run_manager.get_child()), **kwargs)
         texts = (chunks.take(chunk) async for chunk in source)
-        async for release in guard_stream(self._gate(value), texts):
+        async for release in guard_stream(self._gate(value, config, chunks), texts):
             if (piece := chunks.piece(release)) is not None:
                 yield piece
         if (rest := chunks.rest()) is not None:
             yield rest
 
-    def _gate(self, value: Any) -> SentenceGate:
+    def _gate(self, value: Any, config: RunnableConfig, chunks: _Chunks) -> SentenceGate:
+        # Evidence that comes with the output is there for sure only at its end.
+        later = isinstance(self.evidence, str) and not holds(value, self.evidence)
         return SentenceGate(
             self._guard,
-            question_of(value, self.question_key),
+            lambda: self._case(value, chunks.whole, config),
             policy=self.policy,
-            mode=self.stream_mode,
+            mode=StreamMode.BUFFER if later else self.stream_mode,
             style=self.style,
         )
 
@@ -322,47 +380,86 @@ def streams_tokens(handler: BaseCallbackHandler) -> bool:
 
 
 class _Chunks:
-    """What has come through a stream: its text, and everything of it that is not text."""
+    """What has come through a stream: its text, and everything of it that is not text.
 
-    def __init__(self) -> None:
-        self._whole: Any = None
+    Args:
+        keys: Keys of a mapping under which the answer may stand.
+        reasons: Whether a refusal carries its reasons.
+    """
+
+    def __init__(self, keys: Sequence[str], *, reasons: bool) -> None:
+        self.whole: Any = None
+        self._keys = keys
+        self._key: str | None = None
+        self._reasons = reasons
         self._answer: GuardedAnswer | None = None
         self._citations: list[dict[str, Any]] = []
 
     def take(self, chunk: Any) -> str:
         """Remember a chunk and tell its text."""
-        self._whole = chunk if self._whole is None else self._whole + chunk
+        self.whole = chunk if self.whole is None else self.whole + chunk
+        self._key = self._key or answer_key(chunk, self._keys)
+        if self._key is not None:
+            chunk = chunk.get(self._key, "")
         if isinstance(chunk, BaseMessage):
             return chunk.text
         return chunk if isinstance(chunk, str) else ""
+
+    @property
+    def _said(self) -> Any:
+        return self.whole if self._key is None else self.whole[self._key]
+
+    def _placed(self, piece: Any) -> Any:
+        return piece if self._key is None else AddableDict({self._key: piece})
 
     def piece(self, release: Release) -> Any:
         """A release in the type of the stream; None where it has no text."""
         self._answer = release.answer
         self._citations += [annotation(citation) for citation in release.citations]
         refused = release.answer is not None and release.answer.action is Action.REFUSE
-        if not release.text or (refused and calls_tools(self._whole)):
+        if not release.text or (refused and calls_tools(self._said)):
             return None
-        if not isinstance(self._whole, BaseMessage):
-            return release.text
-        return AIMessageChunk(content=release.text, id=self._whole.id)
+        if not isinstance(self._said, BaseMessage):
+            return self._placed(release.text)
+        return self._placed(AIMessageChunk(content=release.text, id=self._said.id))
 
     def rest(self) -> Any:
         """All that is not text: tool calls, usage, metadata and the verdict; or other data."""
-        if not isinstance(self._whole, AIMessage):
-            return None if isinstance(self._whole, str | BaseMessage) else self._whole
-        message = self._whole
+        beside = None
+        if self._key is not None:
+            kept = {key: value for key, value in self.whole.items() if key != self._key}
+            beside = AddableDict(kept) if kept else None
+        said = self._said
+        if not isinstance(said, AIMessage):
+            if self._key is not None or isinstance(said, str | BaseMessage):
+                return beside
+            return said
         verdict = {}
         if self._answer is not None:
-            verdict = {"guardrail": details(self._answer) | {"citations": self._citations}}
-        return AIMessageChunk(
+            told = details(self._answer, reasons=self._reasons)
+            verdict = {"guardrail": told | {"citations": self._citations}}
+        last = AIMessageChunk(
             content="",
-            id=message.id,
-            tool_call_chunks=_tool_call_chunks(message),
-            usage_metadata=message.usage_metadata,
-            response_metadata={**judged_metadata(message), **verdict},
+            id=said.id,
+            tool_call_chunks=_tool_call_chunks(said),
+            usage_metadata=said.usage_metadata,
+            response_metadata={**judged_metadata(said), **verdict},
             chunk_position="last",
         )
+        placed = self._placed(last)
+        return placed if beside is None else beside + placed
+
+
+def _by_policy(cases: Sequence[Case]) -> list[tuple[Policy | None, list[int]]]:
+    """Places of the cases, together with those of the same policy."""
+    groups: list[tuple[Policy | None, list[int]]] = []
+    for place, case in enumerate(cases):
+        group = next((held for policy, held in groups if policy == case.policy), None)
+        if group is None:
+            groups.append((case.policy, [place]))
+        else:
+            group.append(place)
+    return groups
 
 
 def _tool_call_chunks(message: AIMessage) -> list[ToolCallChunk]:

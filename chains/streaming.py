@@ -7,20 +7,21 @@ the whole answer has been judged, as ranking and regeneration need.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
+from chains.evidence.base import Case
 from chains.rendition import (
     MarkerStyle,
+    Notes,
     PlacedCitation,
     Rendition,
-    footnote_list,
     render,
     render_sentences,
 )
-from guardrail import Guardrail, Policy, run_sync
-from guardrail.types import Action, Category, Citation, GuardedAnswer, Sentence
+from guardrail import CheckSession, Guardrail, Policy, run_sync
+from guardrail.types import Action, Category, GuardedAnswer, Sentence
 
 __all__ = ["Release", "SentenceGate", "StreamMode", "guard_stream", "guard_stream_sync"]
 
@@ -80,7 +81,8 @@ class SentenceGate:
 
     Args:
         guard: The guardrail.
-        question: What the answer answers.
+        case: What the answer answers and is judged against: a question, a case, or what gives
+            one once the first text is there.
         policy: Sentences it would remove are never released.
         mode: When judged text is released.
         style: How markers look in the released text.
@@ -89,7 +91,7 @@ class SentenceGate:
     def __init__(
         self,
         guard: Guardrail,
-        question: str,
+        case: str | Case | Callable[[], Awaitable[Case]],
         *,
         policy: Policy,
         mode: StreamMode = StreamMode.SENTENCE,
@@ -98,14 +100,15 @@ class SentenceGate:
         # Nothing can be asked for again behind a stream.
         self._policy = policy.settled()
         self._guard = guard
-        self._question = question
-        self._session = guard.session(question=question, policy=self._policy)
+        self._given = Case(case) if isinstance(case, str) else case
+        self._case: Case | None = None
+        self._session: CheckSession | None = None
         self._mode = mode
         self._style = style
         self._held: list[str] = []
         self._spoken = False
         self._sent = 0
-        self._footnotes: dict[Citation, int] = {}
+        self._notes = Notes()
 
     async def feed(self, piece: str) -> Release:
         """Take text; release the sentences it completes, or nothing.
@@ -117,7 +120,7 @@ class SentenceGate:
         if self._mode is StreamMode.BUFFER:
             self._held.append(piece)
             return Release("")
-        judged = await self._session.aadd(piece)
+        judged = await (await self._open()).aadd(piece)
         return Release("") if judged is None else self._released(judged)
 
     async def finish(self) -> Release:
@@ -128,16 +131,29 @@ class SentenceGate:
         if not self._spoken:
             return Release("")
         if self._mode is StreamMode.BUFFER:
-            answer = await self._guard.acheck(
-                question=self._question, answer="".join(self._held), policy=self._policy
-            )
+            case = await self._settled()
+            answer = await case.check(self._guard, "".join(self._held), self._policy)
             return Release(*render(answer, self._style), answer)
-        rest = await self._session.arest()
+        session = await self._open()
+        rest = await session.arest()
         last = Release("") if rest is None else self._released(rest, final=True)
-        answer = await self._session.afinish()
+        answer = (await self._settled()).told(await session.afinish())
         if not self._sent and answer.action is Action.REFUSE:
             return Release(answer.text, (), answer)
-        return Release(last.text + footnote_list(self._footnotes), last.citations, answer)
+        return Release(last.text + self._notes.text(), last.citations, answer)
+
+    async def _settled(self) -> Case:
+        """What the answer is judged against; settled once, when the first text is there."""
+        if self._case is None:
+            self._case = self._given if isinstance(self._given, Case) else await self._given()
+            if self._case.policy is not None:
+                self._policy = self._case.policy.settled()
+        return self._case
+
+    async def _open(self) -> CheckSession:
+        if self._session is None:
+            self._session = (await self._settled()).session(self._guard, self._policy)
+        return self._session
 
     def _released(self, judged: GuardedAnswer, *, final: bool = False) -> Release:
         """What may leave of a stretch that has been judged."""
@@ -181,9 +197,7 @@ class SentenceGate:
                 "spans": spans,
             }
         )
-        return render_sentences(
-            text, [moved], answer.entities, self._style, footnotes=self._footnotes
-        )
+        return render_sentences(text, [moved], answer, self._style, notes=self._notes)
 
 
 def _removed(sentence: Sentence, policy: Policy) -> bool:

@@ -134,6 +134,9 @@ class _Gateway:
             policy=self.guard.config.policy,
             style=settings.style,
             mode=settings.stream_mode,
+            evidence=settings.evidence,
+            reasons=settings.reasons,
+            caller_policy=settings.caller_policy,
         )
         self._upstream = Upstream(settings, client)
         self._ready: str | None = "the guardrail is loading"
@@ -183,7 +186,7 @@ class _Gateway:
         exchange = Exchange(self._guarding, JUDGED[path.strip("/")], body)
         await self._loaded()
         if exchange.streams_through:
-            return await self._stream(request, path, body, exchange, begin)
+            return await self._stream(request, path, exchange.body, exchange, begin)
 
         async def send(body: JSON) -> Reply:
             return await self._upstream.send(path, request.headers, body)

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, field_validator
 
+from chains.evidence.base import EvidenceMode, EvidenceSettings
 from chains.rendition import MarkerStyle
 from chains.streaming import StreamMode
 from guardrail import GuardrailConfig
@@ -44,6 +45,14 @@ class GatewaySettings(Value):
             passed on. Without, the caller's key is passed through to the upstream.
         style: How markers look in the text.
         stream_mode: When streamed text is released.
+        evidence_mode: Whether evidence in a request stands in place of the graph (``given``),
+            beside it (``both``), or does not count (``graph``).
+        tool_results: Whether results of tools in a conversation count as evidence.
+        evidence_marks: Delimiters of a marked stretch in system and user messages, two with a
+            space between them: ``<context> </context>``.
+        keep_parts: Whether content parts of other gateways are sent on as they are.
+        caller_policy: Whether a request may name a policy of its own.
+        reasons: Whether a refusal carries its reasons.
         max_body_bytes: Largest request that is read.
         max_reply_bytes: Largest reply that is read from the upstream as a whole.
         connect_timeout_s: Seconds to reach the upstream.
@@ -57,6 +66,12 @@ class GatewaySettings(Value):
     keys: tuple[SecretStr, ...] = ()
     style: MarkerStyle = MarkerStyle.KALMA
     stream_mode: StreamMode = StreamMode.SENTENCE
+    evidence_mode: EvidenceMode = EvidenceMode.GIVEN
+    tool_results: bool = True
+    evidence_marks: tuple[str, str] | None = None
+    keep_parts: bool = False
+    caller_policy: bool = True
+    reasons: bool = True
     max_body_bytes: int = Field(default=8 * 1024 * 1024, ge=1)
     max_reply_bytes: int = Field(default=32 * 1024 * 1024, ge=1)
     connect_timeout_s: float = Field(default=10.0, gt=0)
@@ -75,6 +90,21 @@ class GatewaySettings(Value):
         if parts.query or parts.fragment:
             raise ValueError("the upstream's address takes no query and no fragment")
         return address.rstrip("/")
+
+    @field_validator("evidence_marks", mode="before")
+    @classmethod
+    def _two(cls, value: object) -> object:
+        return tuple(value.split()) or None if isinstance(value, str) else value
+
+    @property
+    def evidence(self) -> EvidenceSettings:
+        """Where evidence is looked for in requests."""
+        return EvidenceSettings(
+            mode=self.evidence_mode,
+            tools=self.tool_results,
+            marks=self.evidence_marks,
+            keep_parts=self.keep_parts,
+        )
 
     @field_validator("keys", mode="before")
     @classmethod

@@ -22,6 +22,12 @@ OUTSIDE = re.compile(
 """The rest of a word, the marks that close emphasis or code, and of a link its target: between a
 phrase and its marker. Marks before a word would open something."""
 
+REST_OF_NAME = re.compile(
+    r"(?:\.(?=\w)\w*)*\.?(?:[ -](?:(?:de|of|the|van|von) )?[A-Z][\w'’-]*\.?)+"
+)
+"""The rest of a name or an abbreviation behind a phrase that is its beginning: *Mary* of *Mary W.
+Shelley*, *U.S* of *U.S. Navy*."""
+
 ENDINGS = ".!?…:;,|*_`~ \t"
 """Signs at the end of a sentence that its last marker goes before."""
 
@@ -61,8 +67,15 @@ def markers_of(sentence: Sentence) -> list[Marker]:
 
 def _outside(sentence: Sentence, at: int) -> int:
     """Past what belongs to a phrase without being part of it: ``**Paris** [NA]``."""
-    rest = OUTSIDE.match(sentence.text, at - sentence.start)
-    return at if rest is None else sentence.start + rest.end()
+    place = at - sentence.start
+    word = re.search(r"[\w.'’-]+$", sentence.text[:place])
+    if word is not None and word[0][:1].isupper():
+        # A sentence's own end is no part of a name.
+        last = len(sentence.text.rstrip(ENDINGS))
+        name = REST_OF_NAME.match(sentence.text, place, last)
+        place = place if name is None else name.end()
+    rest = OUTSIDE.match(sentence.text, place)
+    return sentence.start + (place if rest is None else rest.end())
 
 
 def _place(citation: Citation, sentence: Sentence, stop: int) -> int:

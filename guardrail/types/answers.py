@@ -162,6 +162,8 @@ class GuardedAnswer(Value):
         sentences: The sentences of ``text``.
         entities: The linked entities, each with how it was found.
         evidence: What the answer was judged against.
+        evidence_from: Where that came from, the most trusted first: ``caller``, ``content
+            parts``, ``tool results``, ``marked text``, ``graph``; told by the ways in.
         scorecard: All scores.
         original: The answer as it came in, before the policy changed anything.
         attempts: Number of model calls spent; 0 for an answer that was handed in.
@@ -180,6 +182,7 @@ class GuardedAnswer(Value):
     sentences: tuple[Sentence, ...] = ()
     entities: tuple[LinkedEntity, ...] = ()
     evidence: tuple[Evidence, ...] = ()
+    evidence_from: tuple[str, ...] = ()
     scorecard: ScoreCard
     original: str | None = None
     attempts: int = Field(default=0, ge=0)

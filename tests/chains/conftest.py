@@ -3,6 +3,7 @@
 import pytest
 
 from guardrail import Guardrail, GuardrailConfig, Triple
+from tests.chains.scripted import ScriptedJudge
 
 QUESTION = "Who was Mary Shelley?"
 TRUE_START = "Mary Shelley was a writer."
@@ -21,10 +22,15 @@ FACTS = [
 ]
 
 
+def scripted_guard(**options):
+    """A guardrail whose judge is scripted, so that no model has a say in these tests."""
+    config = options.pop("config", GuardrailConfig())
+    options.setdefault("retriever", lambda question: FACTS)
+    return Guardrail(config, grounding=ScriptedJudge(), **options)
+
+
 @pytest.fixture(scope="session")
 def guard():
-    """Exact evidence alone decides, so that no model has a say in these tests."""
-    config = GuardrailConfig(judge="none")
-    with Guardrail(config, retriever=lambda question: FACTS) as guardrail:
+    with scripted_guard() as guardrail:
         guardrail.warm_up()
         yield guardrail

@@ -10,7 +10,7 @@ import chains
 import guardrail
 
 PUBLIC_MODULES = {
-    f"guardrail.{name}" for name in ("markers.grammar", "errors", "log.records", "report", "types")
+    f"guardrail.{name}" for name in ("errors", "log.records", "markers.grammar", "report", "types")
 }
 FILES = sorted(Path(chains.__file__).parent.rglob("*.py"))
 

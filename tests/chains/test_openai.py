@@ -16,7 +16,7 @@ from chains import guard_openai
 from chains.gateway import GatewaySettings, create_app
 from guardrail import BEST_OF_N, STRICT, Action, Guardrail, GuardrailConfig
 from guardrail.errors import ConfigError
-from tests.chains.conftest import ANSWER, CANARY, FACTS, QUESTION
+from tests.chains.conftest import ANSWER, CANARY, QUESTION, scripted_guard
 from tests.chains.fake_openai import GOOD, JSON_ANSWER, MORE, USAGE, FakeOpenAI, served
 
 pytestmark = pytest.mark.timeout(300)
@@ -100,8 +100,8 @@ def gateway(upstream, strict_guard):
 
 @pytest.fixture(scope="module")
 def strict_guard():
-    config = GuardrailConfig(judge="none", policy=STRICT)
-    with Guardrail(config, retriever=lambda question: FACTS) as guard:
+    config = GuardrailConfig(policy=STRICT)
+    with scripted_guard(config=config) as guard:
         guard.warm_up()
         yield guard
 
@@ -134,7 +134,7 @@ def test_chat(way):
     first, second = choice.message.annotations
     cited = first.url_citation
     assert choice.message.content[cited.start_index : cited.end_index] == "writer"
-    assert second.url_citation.title == "Q47152, mother: Mary Wollstonecraft"
+    assert second.url_citation.title == "Mary Shelley, mother: Mary Wollstonecraft"
     assert choice.message.guardrail["action"] == "filter"
     assert completion.usage.model_dump(exclude_unset=True) == USAGE
     assert CANARY not in completion.model_dump_json()

@@ -8,8 +8,8 @@ from openai import AsyncOpenAI
 
 from chains import guard_openai
 from chains.gateway import GatewaySettings, create_app
-from guardrail import STRICT, Guardrail, GuardrailConfig
-from tests.chains.conftest import CANARY, FACTS, QUESTION
+from guardrail import STRICT, GuardrailConfig
+from tests.chains.conftest import CANARY, QUESTION, scripted_guard
 from tests.chains.fake_openai import FakeOpenAI
 
 STREAMS = 1000
@@ -17,8 +17,8 @@ STREAMS = 1000
 
 @pytest.fixture(scope="module")
 def guard():
-    config = GuardrailConfig(judge="none", policy=STRICT)
-    with Guardrail(config, retriever=lambda question: FACTS) as guard:
+    config = GuardrailConfig(policy=STRICT)
+    with scripted_guard(config=config) as guard:
         guard.warm_up()
         yield guard
 

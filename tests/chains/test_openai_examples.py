@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from chains.gateway import GatewaySettings, create_app
-from guardrail import STRICT, Guardrail, GuardrailConfig
-from tests.chains.conftest import CANARY, FACTS
+from guardrail import STRICT, GuardrailConfig
+from tests.chains.conftest import CANARY, scripted_guard
 from tests.chains.fake_openai import FakeOpenAI, served
 
 pytestmark = pytest.mark.timeout(300)
@@ -39,8 +39,8 @@ def test_openai_client(upstream, monkeypatch, capsys):
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 def test_gateway_curl(upstream):
-    config = GuardrailConfig(judge="none", policy=STRICT)
-    with Guardrail(config, retriever=lambda question: FACTS) as guard:
+    config = GuardrailConfig(policy=STRICT)
+    with scripted_guard(config=config) as guard:
         app = create_app(guard, GatewaySettings(upstream=upstream))
         with served(app) as url:
             environ = os.environ | {"GATEWAY": url, "OPENAI_MODEL": "plain"}

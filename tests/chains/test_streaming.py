@@ -80,7 +80,7 @@ def test_footnotes_are_listed_at_the_end(guard):
     gate = SentenceGate(guard, QUESTION, policy=STRICT, style=MarkerStyle.FOOTNOTES)
     seen = "".join(release.text for release in guard_stream_sync(gate, [ANSWER]))
     assert "a writer [1]." in seen
-    assert seen.endswith("[2] Q47152, mother: Mary Wollstonecraft")
+    assert seen.endswith("[2] Mary Shelley, mother: Mary Wollstonecraft")
 
 
 def test_a_stream_with_nothing_to_show_ends_in_the_refusal(guard):

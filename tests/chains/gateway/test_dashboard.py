@@ -6,15 +6,15 @@ import httpx
 import pytest
 
 from chains.gateway import GatewaySettings, create_app
-from guardrail import Guardrail, GuardrailConfig, open_log
-from tests.chains.conftest import FACTS, QUESTION, TRUE_START
+from guardrail import GuardrailConfig, open_log
+from tests.chains.conftest import QUESTION, TRUE_START, scripted_guard
 
 
 @pytest.fixture
 def logged(tmp_path):
     """A gateway with a key, over a guardrail that has recorded one answer."""
-    config = GuardrailConfig(judge="none", log=tmp_path / "scores.sqlite")
-    with Guardrail(config, retriever=lambda question: FACTS) as guard:
+    config = GuardrailConfig(log=tmp_path / "scores.sqlite")
+    with scripted_guard(config=config) as guard:
         guard.check(question=QUESTION, answer=TRUE_START)
         app = create_app(guard, GatewaySettings(keys=("secret",)))
         transport = httpx.ASGITransport(app)

@@ -16,9 +16,9 @@ import httpx
 import pytest
 
 from chains.gateway import GatewaySettings, create_app, serving
-from guardrail import STRICT, Guardrail, GuardrailConfig
+from guardrail import STRICT, GuardrailConfig
 from guardrail.errors import ConfigError
-from tests.chains.conftest import ANSWER, CANARY, FACTS, QUESTION, TRUE_START
+from tests.chains.conftest import ANSWER, CANARY, QUESTION, TRUE_START, scripted_guard
 from tests.chains.fake_openai import FakeOpenAI, served
 
 BODY = {"model": "plain", "messages": [{"role": "user", "content": QUESTION}]}
@@ -37,8 +37,8 @@ def upstream(fake):
 
 @pytest.fixture(scope="module")
 def strict_guard():
-    config = GuardrailConfig(judge="none", policy=STRICT)
-    with Guardrail(config, retriever=lambda question: FACTS) as guard:
+    config = GuardrailConfig(policy=STRICT)
+    with scripted_guard(config=config) as guard:
         guard.warm_up()
         yield guard
 

@@ -93,3 +93,25 @@ def test_a_second_citation_of_a_phrase_stands_beside_the_first() -> None:
         "Born in London [Q7259, place of birth: London] [Q7259, birthplace: London] to "
         "a banker [NA]."
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "phrase", "marked"),
+    [
+        ("Mary Shelley was a writer.", "Mary", "Mary Shelley [Q1, p: v] was a writer."),
+        ("She met Mary W. Shelley there.", "Mary", "She met Mary W. Shelley [Q1, p: v] there."),
+        ("The U.S. Navy paid.", "U.S", "The U.S. Navy [Q1, p: v] paid."),
+        ("He lived in Rome and Paris.", "Rome", "He lived in Rome [Q1, p: v] and Paris."),
+        ("He lived in Rome.", "Rome", "He lived in Rome [Q1, p: v]."),
+    ],
+)
+def test_a_marker_splits_no_name(text, phrase, marked):
+    triple = Triple(subject="S", subject_id="Q1", property="p", value="v")
+    start = text.index(phrase)
+    span = Span(
+        text=phrase, start=start, end=start + len(phrase), kind=SpanKind.SUPPORTED, triple=triple
+    )
+    sentence = Sentence(
+        text=text, start=0, end=len(text), citations=(triple.citation,), spans=(span,)
+    )
+    assert marked_text(text, [sentence]) == marked

@@ -1,0 +1,172 @@
+"""What was found as evidence, where, and what an answer is judged against in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from typing import NamedTuple, Self
+
+from pydantic import Field, field_validator
+
+from guardrail import CheckSession, GuardedAnswer, Guardrail, Policy
+from guardrail.types import Evidence, Value
+
+__all__ = ["Case", "EvidenceMode", "EvidenceSettings", "Found", "Source", "case_of"]
+
+
+class Source(StrEnum):
+    """Where evidence came from, the most trusted first."""
+
+    CALLER = "caller"
+    PARTS = "content parts"
+    TOOLS = "tool results"
+    MARKED = "marked text"
+    GRAPH = "graph"
+
+
+class EvidenceMode(StrEnum):
+    """What an answer is judged against.
+
+    ``given``: what the caller or content parts hand over, in place of the graph; tool results and
+    marked text count beside it. ``both``: all of it and the graph. ``graph``: the graph alone.
+    """
+
+    GIVEN = "given"
+    GRAPH = "graph"
+    BOTH = "both"
+
+
+class EvidenceSettings(Value):
+    """Which places are looked at, and how much is taken from them.
+
+    Attributes:
+        mode: Whether evidence that was found stands in place of the graph or beside it.
+        tools: Whether results of tools count.
+        tool_results: Most results of tools that are read, newest first.
+        tool_chars: Most characters of all of them together.
+        marks: Delimiters of a marked stretch in system and user messages, such as
+            ``("<context>", "</context>")``; None to look for none.
+        keep_parts: Whether content parts that only other gateways know are sent on as they are,
+            for an upstream that knows them; else it gets them as plain text.
+    """
+
+    mode: EvidenceMode = EvidenceMode.GIVEN
+    tools: bool = True
+    tool_results: int = Field(default=16, ge=1)
+    tool_chars: int = Field(default=100_000, ge=1)
+    marks: tuple[str, str] | None = None
+    keep_parts: bool = False
+
+    @field_validator("marks")
+    @classmethod
+    def _two_different(cls, marks: tuple[str, str] | None) -> tuple[str, str] | None:
+        if marks is not None and not all(mark.strip() for mark in marks):
+            raise ValueError("give two delimiters, such as '<context>' and '</context>'")
+        return marks
+
+
+class Found(NamedTuple):
+    """Evidence of one request.
+
+    Attributes:
+        evidence: In order of trust, without repeats.
+        sources: Where it came from, in the same order. A source may have held nothing: an empty
+            retrieval is evidence of nothing, and is not the same as none.
+        question: The question, where a content part names it.
+    """
+
+    evidence: tuple[Evidence, ...] = ()
+    sources: tuple[Source, ...] = ()
+    question: str | None = None
+
+    @classmethod
+    def of(cls, source: Source, evidence: Iterable[Evidence] | None) -> Self:
+        """What one place held; nothing where it is not there at all."""
+        return cls() if evidence is None else cls(tuple(evidence), (source,))
+
+    @property
+    def handed_over(self) -> bool:
+        """Whether somebody handed evidence over, so that nothing needs to be fetched."""
+        return Source.CALLER in self.sources or Source.PARTS in self.sources
+
+    def __or__(self, other: Found) -> Found:
+        return Found(
+            tuple(dict.fromkeys((*self.evidence, *other.evidence))),
+            tuple(dict.fromkeys((*self.sources, *other.sources))),
+            self.question or other.question,
+        )
+
+
+class Case(NamedTuple):
+    """A question, and what answers to it are judged against.
+
+    Attributes:
+        question: The question.
+        evidence: Replaces the graph; None to ask the graph.
+        sources: Where the evidence came from.
+        policy: Of this call, in place of the configured one.
+    """
+
+    question: str
+    evidence: tuple[Evidence, ...] | None = None
+    sources: tuple[Source, ...] = (Source.GRAPH,)
+    policy: Policy | None = None
+
+    def told(self, answer: GuardedAnswer) -> GuardedAnswer:
+        """The answer with the word where its evidence came from."""
+        return answer.model_copy(update={"evidence_from": self.sources})
+
+    async def check(
+        self, guard: Guardrail, answer: str, policy: Policy, *, record: bool = True
+    ) -> GuardedAnswer:
+        """Check one answer."""
+        checked = await guard.acheck(
+            question=self.question,
+            answer=answer,
+            evidence=self.evidence,
+            policy=policy,
+            record=record,
+        )
+        return self.told(checked)
+
+    async def rank(
+        self, guard: Guardrail, answers: Sequence[str], policy: Policy
+    ) -> list[GuardedAnswer]:
+        """Check several answers, best first."""
+        ranked = await guard.arank(
+            question=self.question, answers=answers, evidence=self.evidence, policy=policy
+        )
+        return [self.told(one) for one in ranked]
+
+    def session(self, guard: Guardrail, policy: Policy) -> CheckSession:
+        """A session for an answer that grows."""
+        return guard.session(question=self.question, evidence=self.evidence, policy=policy)
+
+
+async def case_of(
+    guard: Guardrail,
+    question: str,
+    found: Found,
+    mode: EvidenceMode,
+    policy: Policy | None = None,
+) -> Case:
+    """Settle what an answer is judged against.
+
+    Args:
+        guard: Its graph, or retriever, is asked where the mode wants it beside what was found.
+        question: The question; one that a content part names goes before it.
+        found: What was found in the request.
+        mode: In place of the graph, beside it, or the graph alone.
+        policy: Of this call.
+
+    Raises:
+        KnowledgeGraphError: The graph cannot be used.
+    """
+    question = found.question or question
+    if mode is EvidenceMode.GRAPH or not found.sources:
+        return Case(question, policy=policy)
+    if mode is EvidenceMode.GIVEN and found.handed_over:
+        return Case(question, found.evidence, found.sources, policy)
+    known = await guard.aretrieve(question=question)
+    together = dict.fromkeys((*found.evidence, *known.evidence))
+    return Case(question, tuple(together), (*found.sources, Source.GRAPH), policy)

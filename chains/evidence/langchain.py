@@ -1,0 +1,164 @@
+"""Evidence in a LangChain chain's input, output, messages and config."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from langchain_core.documents import Document
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.prompt_values import PromptValue
+
+from chains.evidence.base import EvidenceSettings, Found, Source
+from chains.evidence.items import (
+    FIELD,
+    RequestField,
+    evidence_item,
+    evidence_items,
+    request_field,
+)
+from chains.evidence.marks import marked_evidence
+from chains.evidence.parts import parts_of_messages
+from chains.evidence.tools import ToolResult, evidence_of_tools
+from guardrail.errors import InputError
+from guardrail.types import Evidence
+
+__all__ = [
+    "EvidenceOf",
+    "chain_evidence",
+    "config_field",
+    "holds",
+    "message_evidence",
+    "messages_of",
+]
+
+EvidenceOf = str | Callable[[Any], Any]
+"""Where a chain's evidence stands: a key or path (``context``, ``retrieved.documents``) of its
+input or output, or a function of its input."""
+
+MESSAGE_KEYS = ("messages", "chat_history", "history")
+"""Keys of a chain's input that hold messages."""
+
+
+def config_field(config: Mapping[str, Any] | None) -> RequestField:
+    """What ``config["metadata"]["guardrail"]`` of a run says.
+
+    Raises:
+        InputError: It holds a key that is not known, or an item that is no evidence.
+    """
+    return request_field(((config or {}).get("metadata") or {}).get(FIELD))
+
+
+def chain_evidence(
+    place: EvidenceOf | None,
+    value: Any,
+    output: Any,
+    field: RequestField,
+    settings: EvidenceSettings,
+) -> Found:
+    """The evidence of one run of a chain, the most trusted first.
+
+    Args:
+        place: Where the caller says that it stands.
+        value: The chain's input.
+        output: The chain's output, where there is one already.
+        field: What the run's config said.
+        settings: Which places are looked at.
+
+    Raises:
+        InputError: The place named holds nothing, or something that is no evidence.
+    """
+    handed = Found.of(Source.CALLER, field.evidence)
+    if place is not None:
+        handed |= Found.of(Source.CALLER, _handed_over(place, value, output))
+    return handed | message_evidence(messages_of(value), settings)
+
+
+def message_evidence(messages: Sequence[BaseMessage], settings: EvidenceSettings) -> Found:
+    """The evidence in messages: content parts, results of tools, marked stretches."""
+    names = {
+        call["id"]: call["name"]
+        for message in messages
+        if isinstance(message, AIMessage)
+        for call in message.tool_calls
+    }
+    results = [
+        ToolResult(
+            message.content,
+            message.name or names.get(message.tool_call_id),
+            _documents(message.artifact),
+        )
+        for message in messages
+        if isinstance(message, ToolMessage) and message.status != "error"
+    ]
+    told = [message for message in messages if message.type in ("system", "human")]
+    return (
+        parts_of_messages([{"content": message.content} for message in told])
+        | evidence_of_tools(results, settings)
+        | marked_evidence((message.text for message in told), settings)
+    )
+
+
+def messages_of(value: Any) -> list[BaseMessage]:
+    """The messages in a chain's input; none where it holds no messages."""
+    if isinstance(value, PromptValue):
+        return value.to_messages()
+    if isinstance(value, BaseMessage):
+        return [value]
+    if isinstance(value, Mapping):
+        return [
+            message for key in MESSAGE_KEYS if key in value for message in messages_of(value[key])
+        ]
+    if isinstance(value, list):
+        return [one for one in value if isinstance(one, BaseMessage)]
+    return []
+
+
+def holds(value: Any, path: str) -> bool:
+    """Whether something stands at a path of a chain's input."""
+    return _at(value, path)[1]
+
+
+def _handed_over(place: EvidenceOf, value: Any, output: Any) -> tuple[Evidence, ...]:
+    if callable(place):
+        return _items(place(value), "what the function of 'evidence' returns")
+    for held in (value, output):
+        found, there = _at(held, place)
+        if there:
+            return _items(found, f"evidence at {place!r}")
+    known = [sorted(map(str, one)) for one in (value, output) if isinstance(one, Mapping)]
+    raise InputError(
+        f"there is no {place!r} in the chain's input or output (their keys: {known or 'none'}); "
+        "name the place of the evidence with the parameter 'evidence'"
+    )
+
+
+def _at(held: Any, path: str) -> tuple[Any, bool]:
+    """What stands at a path of keys, and whether anything does."""
+    for key in path.split("."):
+        if not isinstance(held, Mapping) or key not in held:
+            return None, False
+        held = held[key]
+    return held, True
+
+
+def _items(found: Any, where: str) -> tuple[Evidence, ...]:
+    """Evidence in any form that chains keep it in: documents, texts, triples, or one of these."""
+    if found is None:
+        return ()
+    if isinstance(found, str | Document):
+        return (evidence_item(found, where),) if not _is_empty(found) else ()
+    return evidence_items(found, where)
+
+
+def _is_empty(found: object) -> bool:
+    return isinstance(found, str) and not found.strip()
+
+
+def _documents(artifact: object) -> tuple[Evidence, ...]:
+    """The documents that a tool returned beside its text."""
+    if isinstance(artifact, Document):
+        return (evidence_item(artifact),)
+    if isinstance(artifact, list | tuple):
+        return tuple(evidence_item(one) for one in artifact if isinstance(one, Document))
+    return ()

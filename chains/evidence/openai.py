@@ -1,0 +1,172 @@
+"""Evidence and question of a request of the OpenAI protocol: chat completions and responses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from chains.conversation import Turn, standalone_question
+from chains.evidence.base import EvidenceSettings, Found, Source
+from chains.evidence.items import RequestField
+from chains.evidence.marks import marked_evidence, without_marked
+from chains.evidence.parts import parts_of_messages, sources_of_body, visible_parts
+from chains.evidence.tools import ToolResult, evidence_of_tools
+from chains.openai_parts import text_of
+from guardrail.types import Evidence, Passage
+
+__all__ = [
+    "chat_evidence",
+    "chat_question",
+    "response_evidence",
+    "response_question",
+    "search_results",
+]
+
+JSON = dict[str, Any]
+ROLES = {"user": "user", "assistant": "assistant"}
+
+
+def chat_question(request: JSON, settings: EvidenceSettings) -> str:
+    """The question that a chat request's messages end with."""
+    return _question(_messages(request), settings)
+
+
+def chat_evidence(request: JSON, field: RequestField, settings: EvidenceSettings) -> Found:
+    """The evidence in a chat request, the most trusted first.
+
+    Args:
+        request: The body, without the ``guardrail`` field.
+        field: What that field said.
+        settings: Which places are looked at.
+    """
+    messages = _messages(request)
+    names = _called_tools(messages)
+    results = [result for message in messages for result in _tool_results(message, names)]
+    return (
+        Found.of(Source.CALLER, field.evidence)
+        | parts_of_messages(messages)
+        | sources_of_body(request)
+        | evidence_of_tools(results, settings)
+        | _marked(messages, settings)
+    )
+
+
+def response_question(request: JSON, settings: EvidenceSettings) -> str:
+    """The question that a responses request's input ends with."""
+    given = request.get("input")
+    if isinstance(given, str):
+        return without_marked(given, settings)
+    return _question(_message_items(request), settings)
+
+
+def response_evidence(request: JSON, field: RequestField, settings: EvidenceSettings) -> Found:
+    """The evidence in a responses request, the most trusted first; see ``chat_evidence``."""
+    given = request.get("input")
+    items = [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
+    messages = _message_items(request)
+    names = {
+        item.get("call_id"): str(item.get("name"))
+        for item in items
+        if item.get("type") == "function_call"
+    }
+    results: list[ToolResult] = []
+    for item in items:
+        kind = item.get("type")
+        if kind in ("function_call_output", "custom_tool_call_output", "mcp_call"):
+            results.append(ToolResult(item.get("output"), names.get(item.get("call_id"))))
+        elif kind == "file_search_call":
+            results.append(ToolResult(None, documents=search_results(item)))
+    texts = [given] if isinstance(given, str) else []
+    return (
+        Found.of(Source.CALLER, field.evidence)
+        | parts_of_messages(messages)
+        | sources_of_body(request)
+        | evidence_of_tools(results, settings)
+        | marked_evidence([*texts, str(request.get("instructions") or "")], settings)
+        | _marked(messages, settings)
+    )
+
+
+def search_results(item: Mapping[str, Any]) -> tuple[Evidence, ...]:
+    """The passages of a file search: of an item of the input, or of the reply's own output."""
+    results = item.get("results")
+    return tuple(
+        Passage(
+            text=one["text"],
+            id=_text(one.get("file_id")),
+            title=_text(one.get("filename")),
+            url=_text((one.get("attributes") or {}).get("url")),
+        )
+        for one in (results if isinstance(results, list) else [])
+        if isinstance(one, dict) and isinstance(one.get("text"), str) and one["text"].strip()
+    )
+
+
+def _question(messages: list[JSON], settings: EvidenceSettings) -> str:
+    turns = []
+    for message in messages:
+        text = text_of(visible_parts(message.get("content")))
+        if message.get("role") == "user":
+            text = without_marked(text, settings)
+        turns.append(Turn(ROLES.get(str(message.get("role")), "system"), text))  # type: ignore[arg-type]
+    return standalone_question(turns)
+
+
+def _marked(messages: list[JSON], settings: EvidenceSettings) -> Found:
+    return marked_evidence(
+        (
+            text_of(message.get("content"))
+            for message in messages
+            if message.get("role") in ("system", "developer", "user")
+        ),
+        settings,
+    )
+
+
+def _tool_results(message: JSON, names: Mapping[object, str]) -> list[ToolResult]:
+    """A message of a tool; or the results that a user message holds, as Anthropic writes them."""
+    content = message.get("content")
+    if message.get("role") in ("tool", "function"):
+        name = message.get("name") or names.get(message.get("tool_call_id"))
+        return [ToolResult(content, None if name is None else str(name))]
+    return [
+        ToolResult(part.get("content"), names.get(part.get("tool_use_id")))
+        for part in (content if isinstance(content, list) else [])
+        if isinstance(part, dict) and part.get("type") == "tool_result"
+    ]
+
+
+def _called_tools(messages: list[JSON]) -> dict[object, str]:
+    """Names of the tools by the id of their call."""
+    names: dict[object, str] = {}
+    for message in messages:
+        calls = message.get("tool_calls")
+        for call in calls if isinstance(calls, list) else []:
+            function = call.get("function") if isinstance(call, dict) else None
+            if isinstance(function, dict) and isinstance(function.get("name"), str):
+                names[call.get("id")] = function["name"]
+        content = message.get("content")
+        for part in content if isinstance(content, list) else []:
+            if isinstance(part, dict) and part.get("type") == "tool_use":
+                names[part.get("id")] = str(part.get("name"))
+    return names
+
+
+def _messages(request: JSON) -> list[JSON]:
+    messages = request.get("messages")
+    found = [one for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
+    system = request.get("system")  # where Anthropic's requests keep it
+    return [{"role": "system", "content": system}, *found] if system else found
+
+
+def _message_items(request: JSON) -> list[JSON]:
+    given = request.get("input")
+    return [
+        item
+        for item in (given if isinstance(given, list) else [])
+        if isinstance(item, dict) and item.get("type", "message") == "message"
+    ]
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None

@@ -1,0 +1,146 @@
+"""Content parts in which other gateways and models mark sources and questions.
+
+LiteLLM: ``{"type": "grounding_source", "text": …}`` and ``{"type": "query", "text": …}``.
+Bedrock: ``{"guardContent": {"text": {"text": …, "qualifiers": ["grounding_source"]}}}``.
+Azure: ``groundingSources`` beside the messages, or in a part.
+Anthropic: ``{"type": "document", "source": …, "title": …}`` and ``search_result``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from chains.evidence.base import Found, Source
+from guardrail.types import Passage
+
+__all__ = ["parts_of_messages", "plain_body", "sources_of_body", "visible_parts"]
+
+GROUNDING, QUERY = "grounding_source", "query"
+"""Roles of a part, in the words of LiteLLM and Bedrock."""
+
+
+def parts_of_messages(messages: object) -> Found:
+    """Sources and the question that the content parts of messages mark.
+
+    Args:
+        messages: Messages as objects, oldest first; anything else holds nothing.
+    """
+    passages: list[Passage] = []
+    questions: list[str] = []
+    seen = False
+    for message in messages if isinstance(messages, list) else []:
+        content = message.get("content") if isinstance(message, Mapping) else None
+        for part in content if isinstance(content, list) else []:
+            if not isinstance(part, Mapping):
+                continue
+            for role, passage in _marked(part):
+                if role == GROUNDING:
+                    seen = True
+                    passages.append(passage)
+                else:
+                    questions.append(passage.text)
+    found = Found.of(Source.PARTS, passages if seen else None)
+    return found._replace(question=questions[-1] if questions else None)
+
+
+def sources_of_body(body: Mapping[str, Any]) -> Found:
+    """Azure's ``groundingSources``, with its ``qna.query``, beside the messages of a request."""
+    sources = body.get("groundingSources")
+    if not isinstance(sources, list):
+        return Found()
+    asked = body.get("qna")
+    question = asked.get("query") if isinstance(asked, Mapping) else None
+    found = Found.of(Source.PARTS, [Passage(text=one) for one in sources if isinstance(one, str)])
+    return found._replace(question=question if isinstance(question, str) else None)
+
+
+def visible_parts(content: object) -> object:
+    """A message's content without parts that are sources, for reading the question in it."""
+    if not isinstance(content, list):
+        return content
+    kept: list[Any] = []
+    for part in content:
+        marked = list(_marked(part)) if isinstance(part, Mapping) else []
+        if not marked:
+            kept.append(part)
+        kept += [passage.text for role, passage in marked if role == QUERY]
+    return kept
+
+
+def plain_body(body: dict[str, Any]) -> dict[str, Any]:
+    """A request whose marked parts are plain text, as any server takes them.
+
+    Azure's ``groundingSources`` stay here: they are for the guardrail, not for the model.
+    """
+    if "groundingSources" in body:
+        body = {key: value for key, value in body.items() if key not in ("groundingSources", "qna")}
+    for key, kind in (("messages", "text"), ("input", "input_text")):
+        messages = body.get(key)
+        if isinstance(messages, list):
+            plain = [_plain_message(message, kind) for message in messages]
+            if plain != messages:
+                body = {**body, key: plain}
+    return body
+
+
+def _plain_message(message: Any, kind: str) -> Any:
+    content = message.get("content") if isinstance(message, Mapping) else None
+    if not isinstance(content, list):
+        return message
+    parts = [_plain_part(part, kind) for part in content]
+    return {**message, "content": parts}
+
+
+def _plain_part(part: Any, kind: str) -> Any:
+    if not isinstance(part, Mapping):
+        return part
+    if part.get("type") in (GROUNDING, QUERY) and isinstance(part.get("text"), str):
+        return {"type": kind, "text": part["text"]}
+    guarded = part.get("guardContent")
+    block = guarded.get("text") if isinstance(guarded, Mapping) else None
+    if isinstance(block, Mapping) and isinstance(block.get("text"), str):
+        return {"type": kind, "text": block["text"]}
+    return part
+
+
+def _marked(part: Mapping[str, Any]) -> Iterator[tuple[str, Passage]]:
+    """The marked texts of one part, each with its role."""
+    kind = part.get("type")
+    if kind in (GROUNDING, QUERY) and isinstance(part.get("text"), str):
+        yield str(kind), _passage(part["text"], part)
+    guarded = part.get("guardContent")
+    block = guarded.get("text") if isinstance(guarded, Mapping) else None
+    if isinstance(block, Mapping) and isinstance(block.get("text"), str):
+        qualifiers = block.get("qualifiers")
+        for role in qualifiers if isinstance(qualifiers, list) else []:
+            if role in (GROUNDING, QUERY):
+                yield role, _passage(block["text"], block)
+    sources = part.get("groundingSources")
+    for text in sources if isinstance(sources, list) else []:
+        if isinstance(text, str):
+            yield GROUNDING, Passage(text=text)
+    if kind in ("document", "search_result"):
+        yield from _document(part)
+
+
+def _document(part: Mapping[str, Any]) -> Iterator[tuple[str, Passage]]:
+    """A document or search result as Anthropic writes it: plain text, or blocks of text."""
+    source = part.get("source")
+    url = source if isinstance(source, str) else None
+    held: object = part.get("content")
+    if isinstance(source, Mapping):
+        held = source.get("data") if source.get("type") == "text" else source.get("content")
+    blocks = [held] if isinstance(held, str) else held if isinstance(held, list) else []
+    for block in blocks:
+        text = block.get("text") if isinstance(block, Mapping) else block
+        if isinstance(text, str) and text.strip():
+            yield GROUNDING, _passage(text, {"url": url, **part})
+
+
+def _passage(text: str, told: Mapping[str, Any]) -> Passage:
+    def named(key: str) -> str | None:
+        value = told.get(key)
+        return value if isinstance(value, str) else None
+
+    return Passage(text=text, id=named("id"), title=named("title"), url=named("url"))

@@ -1,0 +1,66 @@
+"""What a request of the OpenAI protocol asks, and what its answers are judged against."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from chains.evidence.base import Case, Found, case_of
+from chains.evidence.items import FIELD, request_field
+from chains.evidence.openai import (
+    chat_evidence,
+    chat_question,
+    response_evidence,
+    response_question,
+)
+from chains.evidence.parts import plain_body
+from chains.openai_text import JSON, Guarding
+
+__all__ = ["Asked"]
+
+
+class Asked:
+    """One request: its question, its evidence, and its body as the model's server gets it.
+
+    Args:
+        guarding: How replies are guarded; the request may name another policy.
+        request: The body as the caller sent it.
+        responses: Whether it is one of the responses API, rather than a chat completion.
+
+    Attributes:
+        guarding: How this request's replies are guarded.
+        body: The body without the ``guardrail`` field, and with the content parts of other
+            gateways as plain text unless the settings keep them.
+        question: What is asked.
+
+    Raises:
+        InputError: The ``guardrail`` field holds what is not known, or is no evidence.
+        ConfigError: It names a policy that there is not.
+    """
+
+    def __init__(self, guarding: Guarding, request: JSON, *, responses: bool = False) -> None:
+        field = request_field(request.get(FIELD))
+        given = {key: value for key, value in request.items() if key != FIELD}
+        settings = guarding.evidence
+        self.guarding = guarding
+        if field.policy is not None and guarding.caller_policy:
+            self.guarding = replace(guarding, policy=field.chosen_policy(guarding.policy))
+        find = response_evidence if responses else chat_evidence
+        self._found = find(given, field, settings)
+        asked = (response_question if responses else chat_question)(given, settings)
+        self.question = self._found.question or asked
+        self.body = given if settings.keep_parts else plain_body(given)
+        self._case: Case | None = None
+
+    def add(self, found: Found) -> None:
+        """Take evidence that comes with the reply, such as results of a file search."""
+        if found.sources:
+            self._found |= found
+            self._case = None
+
+    async def case(self) -> Case:
+        """What the answers are judged against; settled once."""
+        if self._case is None:
+            self._case = await case_of(
+                self.guarding.guard, self.question, self._found, self.guarding.evidence.mode
+            )
+        return self._case
