@@ -10,9 +10,10 @@ True
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from guardrail.siblings import check_siblings
 
 if TYPE_CHECKING:
     from guardrail.config import GuardrailConfig
@@ -148,42 +149,6 @@ _HOMES = {
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 
-SIBLINGS = ("kg", "judges", "chains")
-
-
-def _check_siblings(home: Path) -> None:
-    """Refuse to run beside foreign packages that took the names of ours.
-
-    The check only looks where the packages would be imported from; nothing is imported.
-
-    Raises:
-        ImportError: One of them belongs to another distribution; says which to uninstall.
-    """
-    for name in SIBLINGS:
-        spec = find_spec(name)
-        origin = None if spec is None or spec.origin is None else Path(spec.origin).resolve()
-        if origin == home / name / "__init__.py":
-            continue
-        if spec is None:
-            where, advice = "is missing", "reinstall kg-guardrail"
-        elif origin is None:
-            folder = next(iter(spec.submodule_search_locations or ()), "elsewhere")
-            where, advice = f"is the folder {folder}", "rename it or run from another folder"
-        else:
-            where, advice = f"comes from {origin.parent}", f"uninstall {_owner(name, origin)}"
-        raise ImportError(
-            f"the package {name!r} that kg-guardrail needs {where} instead of being its own; "
-            f"{advice}."
-        )
-
-
-def _owner(name: str, origin: Path) -> str:
-    from importlib.metadata import packages_distributions
-
-    owners = [owner for owner in packages_distributions().get(name, ()) if owner != "kg-guardrail"]
-    return " and ".join(repr(owner) for owner in owners) or f"or rename {origin.parent}"
-
-
 def __getattr__(name: str) -> object:
     """Load a public name from its module on first use (PEP 562)."""
     if name not in _HOME:
@@ -197,4 +162,4 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-_check_siblings(Path(__file__).resolve().parent.parent)
+check_siblings(Path(__file__).resolve().parent.parent)

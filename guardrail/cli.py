@@ -4,41 +4,66 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib.metadata import version
 from typing import Annotated
 
 import typer
 
-from guardrail.commands import answers, bench, demo, graph, judging, log, scoring, serving
+from guardrail.commands.lazily import LazyCommand, LazyGroup
 from guardrail.errors import GuardrailError
 
 __all__ = ["app", "main"]
 
+COMMANDS = "guardrail.commands"
+
+
+class _Commands(LazyGroup):
+    lazy = {  # noqa: RUF012
+        "demo": LazyCommand(
+            f"{COMMANDS}.demo:demo", "See answers about an invented company judged."
+        ),
+        "check": LazyCommand(f"{COMMANDS}.answers:check", "Check answers written elsewhere."),
+        "rank": LazyCommand(
+            f"{COMMANDS}.answers:rank", "Rank several answers to one question, best first."
+        ),
+        "ask": LazyCommand(
+            f"{COMMANDS}.answers:ask", "Answer questions with a model, grounded in the graph."
+        ),
+        "serve": LazyCommand(
+            f"{COMMANDS}.serving:serve", "Serve an OpenAI-compatible gateway that guards answers."
+        ),
+        "doctor": LazyCommand(
+            f"{COMMANDS}.doctor:doctor", "Check this installation and say what to fix."
+        ),
+        "link": LazyCommand(
+            f"{COMMANDS}.answers:link", "Link the entities that questions name or ask for."
+        ),
+        "kg": LazyCommand(f"{COMMANDS}.graph:app", "Load, query and count knowledge graphs."),
+        "log": LazyCommand(f"{COMMANDS}.log:log", "Search a score log."),
+        "report": LazyCommand(f"{COMMANDS}.log:report", "Make one HTML page of a score log."),
+        "tune": LazyCommand(f"{COMMANDS}.log:tune", "Learn thresholds from readers' feedback."),
+        "nli": LazyCommand(f"{COMMANDS}.judging:nli", "Judge whether premises entail hypotheses."),
+        "attribute": LazyCommand(
+            f"{COMMANDS}.judging:attribute", "Judge how evidence supports answers (CAQA)."
+        ),
+        "intent": LazyCommand(f"{COMMANDS}.judging:intent", "Classify what questions want."),
+        "score": LazyCommand(f"{COMMANDS}.scoring:score", "Score answers with SCK and CONNER."),
+        "bench": LazyCommand(f"{COMMANDS}.bench:app", "Build and run the papers' benchmarks."),
+    }
+
+
 app = typer.Typer(
+    cls=_Commands,
     name="guardrail",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command()(demo.demo)
-app.command()(answers.ask)
-app.command()(answers.check)
-app.command()(answers.rank)
-app.command()(answers.link)
-app.command()(judging.nli)
-app.command()(judging.attribute)
-app.command()(judging.intent)
-app.command()(scoring.score)
-app.command()(serving.serve)
-app.command()(log.log)
-app.command()(log.report)
-app.command()(log.tune)
-app.add_typer(graph.app, name="kg")
-app.add_typer(bench.app, name="bench")
 
 
 def _tell_version(wanted: bool) -> None:
     if wanted:
+        from importlib.metadata import version
+
         typer.echo(f"kg-guardrail {version('kg-guardrail')}")
         raise typer.Exit
 

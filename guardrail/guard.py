@@ -120,9 +120,9 @@ class Guardrail:
 
     def check(
         self,
-        *,
         question: str,
         answer: str,
+        *,
         evidence: Sequence[Evidence] | None = None,
         policy: Policy | str | None = None,
         id: str | None = None,
@@ -149,9 +149,9 @@ class Guardrail:
 
     async def acheck(
         self,
-        *,
         question: str,
         answer: str,
+        *,
         evidence: Sequence[Evidence] | None = None,
         policy: Policy | str | None = None,
         id: str | None = None,
@@ -191,8 +191,8 @@ class Guardrail:
 
     def session(
         self,
-        *,
         question: str,
+        *,
         evidence: Sequence[Evidence] | None = None,
         policy: Policy | str | None = None,
         id: str | None = None,
@@ -218,7 +218,7 @@ class Guardrail:
 
     # --- retrieve ------------------------------------------------------------------------
 
-    def retrieve(self, *, question: str) -> Knowledge:
+    def retrieve(self, question: str) -> Knowledge:
         """Link a question's entities and retrieve the facts round them.
 
         Raises:
@@ -226,15 +226,15 @@ class Guardrail:
         """
         return run_sync(self.aretrieve(question=question))
 
-    async def aretrieve(self, *, question: str) -> Knowledge:
+    async def aretrieve(self, question: str) -> Knowledge:
         """``retrieve`` as a coroutine."""
         return await self._engine.knowledge(question)
 
     def rank(
         self,
-        *,
         question: str,
         answers: Sequence[str],
+        *,
         evidence: Sequence[Evidence] | None = None,
         policy: Policy | str | None = None,
         id: str | None = None,
@@ -261,9 +261,9 @@ class Guardrail:
 
     async def arank(
         self,
-        *,
         question: str,
         answers: Sequence[str],
+        *,
         evidence: Sequence[Evidence] | None = None,
         policy: Policy | str | None = None,
         id: str | None = None,
@@ -301,8 +301,8 @@ class Guardrail:
 
     def ask(
         self,
-        *,
         question: str,
+        *,
         n: int | None = None,
         evidence: Sequence[Evidence] | None = None,
         policy: Policy | str | None = None,
@@ -325,8 +325,8 @@ class Guardrail:
 
     async def aask(
         self,
-        *,
         question: str,
+        *,
         n: int | None = None,
         evidence: Sequence[Evidence] | None = None,
         policy: Policy | str | None = None,
@@ -340,8 +340,8 @@ class Guardrail:
 
     def ask_ranked(
         self,
-        *,
         question: str,
+        *,
         n: int | None = None,
         evidence: Sequence[Evidence] | None = None,
         policy: Policy | str | None = None,
@@ -354,8 +354,8 @@ class Guardrail:
 
     async def aask_ranked(
         self,
-        *,
         question: str,
+        *,
         n: int | None = None,
         evidence: Sequence[Evidence] | None = None,
         policy: Policy | str | None = None,

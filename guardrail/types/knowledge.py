@@ -6,6 +6,7 @@ import builtins
 import re
 from collections.abc import Iterable
 from itertools import groupby
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field, FiniteFloat
 
@@ -58,11 +59,24 @@ class Citation(Value):
     value: str
 
 
-class Triple(Value):
+class Positional(Value):
+    """A value whose first fields may be given by place, all of them or none."""
+
+    _places: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, *values: str, **fields: Any) -> None:
+        if values:
+            fields = _placed(type(self), values, fields)
+        super().__init__(**fields)
+
+
+class Triple(Positional):
     """One fact: subject, property and value by their labels, with ids where the graph has them.
 
-    Inline triples of a caller have labels only.
+    Inline triples of a caller have labels only: ``Triple("Ada Lovelace", "born", "1815")``.
     """
+
+    _places: ClassVar[tuple[str, ...]] = ("subject", "property", "value")
 
     subject: str
     property: str
@@ -70,6 +84,19 @@ class Triple(Value):
     subject_id: str | None = None
     property_id: str | None = None
     value_id: str | None = None
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            subject: str,
+            property: str,  # noqa: A002
+            value: str,
+            *,
+            subject_id: str | None = None,
+            property_id: str | None = None,
+            value_id: str | None = None,
+        ) -> None: ...
 
     @builtins.property  # the field of that name shadows it here
     def text(self) -> str:
@@ -90,13 +117,26 @@ class Triple(Value):
         )
 
 
-class Passage(Value):
+class Passage(Positional):
     """A piece of text that serves as evidence where there is no graph."""
+
+    _places: ClassVar[tuple[str, ...]] = ("text",)
 
     text: str
     id: str | None = None
     title: str | None = None
     url: str | None = None
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            text: str,
+            *,
+            id: str | None = None,
+            title: str | None = None,
+            url: str | None = None,
+        ) -> None: ...
 
 
 Evidence = Triple | Passage
@@ -116,6 +156,23 @@ class Subgraph(Value):
     triples: tuple[Triple, ...] = ()
     incoming: tuple[Triple, ...] = ()
     truncated: bool = False
+
+
+def _placed(
+    kind: type[Positional], values: tuple[str, ...], fields: dict[str, Any]
+) -> dict[str, Any]:
+    """Fields given by place, by their names.
+
+    Raises:
+        TypeError: They are more or fewer than the places, or given by name as well.
+    """
+    places = kind._places
+    if len(values) != len(places) or set(places) & set(fields):
+        raise TypeError(
+            f"write {kind.__name__}({', '.join(places)}), each once, by place or by name; "
+            f"{len(values)} came by place"
+        )
+    return {**dict(zip(places, values, strict=True)), **fields}
 
 
 def linearise(triples: Iterable[Triple]) -> str:

@@ -1,0 +1,56 @@
+"""A group of commands whose modules load when one of them is called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import typer
+from typer.core import TyperGroup
+
+__all__ = ["LazyCommand", "LazyGroup"]
+
+
+class LazyCommand(NamedTuple):
+    """Where a command is, and what the list of commands says of it.
+
+    Attributes:
+        place: ``module:name`` of a function, or of a ``typer.Typer`` with commands of its own.
+        summary: One line.
+    """
+
+    place: str
+    summary: str
+
+
+class LazyGroup(TyperGroup):
+    """Commands by name; a subclass fills ``lazy``. The list of them loads no module."""
+
+    lazy: Mapping[str, LazyCommand] = {}
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names, in the order of the table."""
+        return list(self.lazy)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command, its module loaded now; None where there is none."""
+        found = self.lazy.get(cmd_name)
+        if found is None:
+            return None
+        module, _, name = found.place.partition(":")
+        target = getattr(import_module(module), name)
+        if not isinstance(target, typer.Typer):
+            app = typer.Typer()
+            app.command(cmd_name)(target)
+            target = app
+        target._add_completion = False  # only the program itself completes
+        target.rich_markup_mode = None
+        command = typer.main.get_command(target)
+        command.name = cmd_name
+        return command
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list of commands with their summaries."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.summary) for name, command in self.lazy.items()])

@@ -1,0 +1,64 @@
+"""The program is quick to say what it can do, and says it truly."""
+
+import os
+import subprocess
+import sys
+import tomllib
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from guardrail.cli import _Commands
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_help_is_quick_and_loads_no_command():
+    code = (
+        "import sys, runpy; sys.argv = ['guardrail', '--help']\n"
+        "try: runpy.run_module('guardrail', run_name='__main__')\n"
+        "except SystemExit: pass\n"
+        "late = ('pydantic', 'numpy', 'spacy', 'openai', 'SPARQLWrapper', 'rich.table')\n"
+        "print([name for name in late if name in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert "check " in done.stdout
+    assert done.stderr.strip() == "[]"
+    begin = _children_seconds()
+    subprocess.run([sys.executable, "-m", "guardrail", "--help"], capture_output=True, check=True)
+    assert _children_seconds() - begin < 0.4
+
+
+def _children_seconds() -> float:
+    """Processor time of this process's children so far: others on the machine do not count."""
+    used = os.times()
+    return used.children_user + used.children_system
+
+
+@pytest.mark.parametrize("name", _Commands.lazy)
+def test_every_command_is_where_the_list_says(name):
+    module, _, attribute = _Commands.lazy[name].place.partition(":")
+    assert callable(getattr(import_module(module), attribute))
+
+
+def test_training_and_benchmark_data_stay_out_of_the_wheel():
+    from setuptools import find_packages
+
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]
+    found = find_packages(str(ROOT), **tools["packages"]["find"])
+    assert "judges.sck" in found
+    assert not [name for name in found if name.startswith(("judges.training", "tests"))]
+    assert "benchmarks/relations.json" in tools["exclude-package-data"]["guardrail"]
+
+
+def test_an_endpoint_s_client_and_openai_load_late():
+    code = (
+        "import sys, guardrail.guard, judges, chains\n"
+        "from guardrail import Guardrail; Guardrail()\n"
+        "print([name for name in ('openai', 'SPARQLWrapper', 'rdflib') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert done.stdout.strip() == "[]", done.stderr
