@@ -1,12 +1,13 @@
 # Two commands for a fresh clone, with only Python, pip and make installed:
-#   make demo   install, then the main job on the embedded defaults
+#   make demo   install the base, then answers about an invented company judged
 #   make test   install, then lint, types and tests
+#   make docs   install, then the documentation as a site in build/site
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint format types unit browser wheel clean
+.PHONY: demo test docs lint format types unit browser wheel clean
 
 demo: $(VENV)/.demo
 	$(BIN)/guardrail demo
@@ -35,6 +36,9 @@ browser:
 	   { apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -yqq --no-install-recommends chromium; } >/dev/null 2>&1; } || \
 	 echo "no Chromium found: browser tests will be skipped"
 
+docs: $(VENV)/.docs
+	$(BIN)/python -m mkdocs build --strict --quiet
+
 wheel: $(VENV)/.dev
 	$(PIP) build
 	$(BIN)/python -m build --wheel
@@ -43,7 +47,11 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) --editable ".[local]"
+	$(PIP) --editable .
+	touch $@
+
+$(VENV)/.docs: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) --editable ".[docs]"
 	touch $@
 
 # torch first and alone: the pinned CPU build is needed by the tests of the GPU back ends.

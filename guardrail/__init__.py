@@ -149,6 +149,7 @@ _HOMES = {
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 
+
 def __getattr__(name: str) -> object:
     """Load a public name from its module on first use (PEP 562)."""
     if name not in _HOME:

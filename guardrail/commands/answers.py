@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, ClassVar
+import sys
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, ClassVar
 
 import typer
 from pydantic import Field
 
 from guardrail.commands.figures import json_line
-from guardrail.commands.lines import LineJob, Row, run_lines
-from guardrail.commands.options import AsJson, Config, Graph, Input, JudgeName, Output, PolicyName
+from guardrail.commands.lines import LineJob, Row, put_line, run_lines
+from guardrail.commands.options import (
+    AsJson,
+    Config,
+    Graph,
+    Input,
+    JudgeName,
+    Output,
+    Passages,
+    PolicyName,
+)
+from guardrail.commands.passages import read_passages
 from guardrail.commands.setup import build_config, build_guard, configured_graph
 from guardrail.requests import AskRequest, CheckRequest, RankRequest
 from guardrail.types import (
@@ -115,13 +127,14 @@ def ask(
 ) -> None:
     """Answer questions with a model, grounded in the graph.
 
-    Reads {id, question, n?}; writes a GuardedAnswer per row, as check --help tells it. With a
-    QUESTION, prints the answer for a person; exits with 1 where no answer came about.
+    Reads {id, question, n?}; writes a GuardedAnswer per row, as check --help tells it. On a
+    terminal, prints the answers for a person. With a QUESTION, exits with 1 where no answer came
+    about.
     """
     with build_guard(config, kg, judge, policy) as guard:
         if question is not None:
             answer = guard.ask(question=question, n=n)
-            _show(answer, as_json=as_json)
+            _put(answer, target, as_json=as_json)
             # A refused answer has a text, the refusal, and in ``original`` what the model said.
             came = answer.text if answer.original is None else answer.original
             if answer.errors and not came.strip():
@@ -133,23 +146,30 @@ def ask(
                 [AskRequest(question=row.question, n=row.n or n, id=_text_id(row)) for row in rows]
             )
 
-        run_lines(LineJob(AskRow, process, batch_size=4, title="ask"), source, target)
+        job = LineJob(AskRow, process, batch_size=4, title="ask")
+        run_lines(job, source, target, _shown(target, as_json=as_json))
 
 
 def check(
+    question: Annotated[
+        str | None, typer.Argument(help="One question; rows from --input without.")
+    ] = None,
+    answer: Annotated[str | None, typer.Argument(help="The answer to it.")] = None,
+    passage: Passages = None,
     source: Input = "-",
     target: Output = "-",
     kg: Graph = None,
     config: Config = None,
     judge: JudgeName = None,
     policy: PolicyName = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Check answers that were written elsewhere.
+    """Check answers that were written elsewhere: one QUESTION and ANSWER, or rows.
 
     Reads {id, question, answer, triples?: [[subject, property, value], …], passages?: [text, …]};
     inline triples or passages replace the graph for that row. Writes a GuardedAnswer per row:
     {id, index, question, text, marked, action, reasons, sentences, entities, evidence, scorecard,
-    original, attempts, versions, timings_ms, errors}.
+    original, attempts, versions, timings_ms, errors}. On a terminal, prints them for a person.
 
     action is pass, annotate, filter, regenerate, refuse or unverified; reasons say why. sentences:
     [{text, start, end, category, na, citations: [{entity, property, value}], spans, judgement,
@@ -160,7 +180,13 @@ def check(
     marked writes [NA] after na and contradicted spans alike. scorecard: {overall: {value, reason,
     evidence}, scores: {NAME: the same}}. errors: [{part, message}]: what could not be used.
     """
+    if question is not None and answer is None:
+        raise typer.BadParameter("give both: guardrail check QUESTION ANSWER", param_hint="ANSWER")
+    evidence = read_passages(passage or ())
     with build_guard(config, kg, judge, policy) as guard:
+        if question is not None and answer is not None:
+            _put(guard.check(question, answer, evidence=evidence), target, as_json=as_json)
+            return
 
         def process(rows: Sequence[CheckRow]) -> list[GuardedAnswer]:
             return guard.check_batch(
@@ -168,7 +194,7 @@ def check(
                     CheckRequest(
                         question=row.question,
                         answer=row.answer,
-                        evidence=row.evidence(),
+                        evidence=_either(row.evidence(), evidence),
                         id=_text_id(row),
                     )
                     for row in rows
@@ -176,38 +202,67 @@ def check(
             )
 
         job = LineJob(CheckRow, process, batch_size=ROWS_PER_CALL, title="check")
-        run_lines(job, source, target)
+        run_lines(job, source, target, _shown(target, as_json=as_json))
 
 
 def rank(
+    question: Annotated[
+        str | None, typer.Argument(help="One question; rows from --input without.")
+    ] = None,
+    answers: Annotated[list[str] | None, typer.Argument(help="The answers to it.")] = None,
+    passage: Passages = None,
     source: Input = "-",
     target: Output = "-",
     kg: Graph = None,
     config: Config = None,
     judge: JudgeName = None,
     policy: PolicyName = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Rank several answers to one question, best first.
+    """Rank several answers to one question, best first: one QUESTION and its ANSWERS, or rows.
 
     Reads {id, question, answers: [text, …], triples?, passages?}; writes {id, ranking:
-    [{index, score, scorecard}, …]}, where index is the answer's place in the input.
+    [{index, score, scorecard}, …]}, where index is the answer's place in the input. On a terminal,
+    prints the rankings for a person.
     """
+    if question is not None and not answers:
+        raise typer.BadParameter("give both: guardrail rank QUESTION ANSWER…", param_hint="ANSWERS")
+    evidence = read_passages(passage or ())
     with build_guard(config, kg, judge, policy) as guard:
+        groups: deque[list[GuardedAnswer]] = deque()
 
         def process(rows: Sequence[RankRow]) -> list[Ranking]:
             ranked = guard.rank_batch(
                 [
-                    RankRequest(question=row.question, answers=row.answers, evidence=row.evidence())
+                    RankRequest(
+                        question=row.question,
+                        answers=row.answers,
+                        evidence=_either(row.evidence(), evidence),
+                    )
                     for row in rows
                 ]
             )
+            if for_person:
+                groups.extend(ranked)
             return [
                 Ranking(ranking=tuple(_ranked_answer(answer) for answer in group))
                 for group in ranked
             ]
 
+        for_person = _for_person(target, as_json=as_json)
+
+        def show(_: dict[str, Any]) -> None:
+            _print_ranking(groups.popleft())
+
+        if question is not None and answers:
+            (ranking,) = process([RankRow(question=question, answers=tuple(answers))])
+            if for_person:
+                show({})
+            else:
+                put_line(ranking.model_dump(mode="json"), target)
+            return
         job = LineJob(RankRow, process, batch_size=ROWS_PER_CALL, title="rank")
-        run_lines(job, source, target)
+        run_lines(job, source, target, show if for_person else None)
 
 
 def link(
@@ -251,15 +306,45 @@ def link(
     run_lines(LineJob(LinkRow, process, batch_size=128, title="link"), source, target)
 
 
-def _show(answer: GuardedAnswer, *, as_json: bool) -> None:
-    if as_json:
-        typer.echo(json_line(answer.model_dump(mode="json")))
-        return
+def _either(
+    own: tuple[Evidence, ...] | None, shared: tuple[Evidence, ...] | None
+) -> tuple[Evidence, ...] | None:
+    """A row's own evidence, though it be none at all, else that of the options."""
+    return shared if own is None else own
+
+
+def _for_person(target: str, *, as_json: bool) -> bool:
+    return target == "-" and not as_json and sys.stdout.isatty()
+
+
+def _shown(target: str, *, as_json: bool) -> Callable[[dict[str, Any]], None] | None:
+    """What prints a result for a person, None where it is to be a line of JSON."""
+    if not _for_person(target, as_json=as_json):
+        return None
+    return lambda result: _print_answer(GuardedAnswer.model_validate(result))
+
+
+def _put(answer: GuardedAnswer, target: str, *, as_json: bool) -> None:
+    if _for_person(target, as_json=as_json):
+        _print_answer(answer)
+    else:
+        put_line(answer.model_dump(mode="json"), target)
+
+
+def _print_answer(answer: GuardedAnswer) -> None:
     from rich.console import Console
 
     from guardrail.commands.render import show_answer
 
     show_answer(Console(), answer)
+
+
+def _print_ranking(ranked: Sequence[GuardedAnswer]) -> None:
+    from rich.console import Console
+
+    from guardrail.commands.render import show_ranking
+
+    show_ranking(Console(), ranked)
 
 
 def _ranked_answer(answer: GuardedAnswer) -> RankedAnswer:

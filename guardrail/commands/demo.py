@@ -1,61 +1,152 @@
-"""``guardrail demo``: the main job on the embedded defaults, for a person to read."""
+"""``guardrail demo``: answers about an invented company judged, for a person to read."""
 
 from __future__ import annotations
 
 import os
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
-from guardrail.commands.options import Graph
+from guardrail.company import QUESTION, company_graph, handbook, recorded_answers
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from guardrail.guard import Guardrail
+    from guardrail.types import Evidence, GuardedAnswer
 
 __all__ = ["demo"]
 
-QUESTION = (
-    "How did Mary Shelley's parents, William Godwin and Mary Wollstonecraft, shape her as a writer?"
-)
-CANDIDATES = 5
+SAMPLES = 3
 
 
 def demo(
-    question: Annotated[str, typer.Argument(help="A question over the graph.")] = QUESTION,
-    n: Annotated[int, typer.Option("-n", min=1, max=16, help="Answers to sample.")] = CANDIDATES,
-    kg: Graph = None,
+    question: Annotated[
+        str | None, typer.Argument(help="Another question on the company, with --live.")
+    ] = None,
+    live: Annotated[
+        bool,
+        typer.Option(
+            "--live",
+            help="Sample the answers from the endpoint of OPENAI_BASE_URL and OPENAI_MODEL, or "
+            "from the local model where the extra 'local' is installed.",
+        ),
+    ] = False,
 ) -> None:
-    """Show the main job: ask, ground, cite, mark [NA] and rank.
+    """See three answers about an invented company judged, ranked and filtered.
 
-    With the shipped graph and judge, and a local model.
-
-    With OPENAI_API_KEY or OPENAI_BASE_URL set, that endpoint answers instead of the local model
-    (OPENAI_MODEL names the model).
+    The evidence is a small graph and a handbook that come with the package. The answers are
+    recorded texts, unless --live samples them from a model; the verdicts are made now.
     """
-    from guardrail.commands.render import answer_panel, entity_table, ranking_table
-    from guardrail.commands.setup import build_guard
-    from guardrail.policy import BEST_OF_N
+    from rich.console import Console
 
+    from guardrail.guard import Guardrail
+
+    if question is not None and not live:
+        raise typer.BadParameter("the recorded answers are to one question; add --live")
+    asked = question or QUESTION
     console = Console()
-    # One round shows the candidates as they were sampled; nothing is generated again.
-    policy = BEST_OF_N.changed(attempts=1, deadline_s=None)
-    with build_guard(None, kg, None, None) as guard:
-        console.print(f"[bold]Question[/bold]  {escape(question)}")
-        remote = os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL")
+    with Guardrail(graph=company_graph()) as guard:
+        evidence = (*guard.retrieve(asked).evidence, *handbook())
+        _introduce(console, asked, evidence, live=live)
+        answers = _sampled(guard, asked, evidence) if live else recorded_answers()
+        _show(console, guard, asked, answers, evidence)
+
+
+def _introduce(
+    console: Console, question: str, evidence: Sequence[Evidence], *, live: bool
+) -> None:
+    from rich.markup import escape
+
+    from guardrail.types import Triple
+
+    facts = sum(isinstance(one, Triple) for one in evidence)
+    source = "sampled from a model now" if live else "recorded (written down, not sampled)"
+    console.rule("[bold]Halden Cycles, an invented maker of electric bicycles[/bold]")
+    console.print(f"[bold]Question[/bold]  {escape(question)}")
+    console.print(
+        f"[bold]Evidence[/bold]  {facts} facts of the company's graph, "
+        f"{len(evidence) - facts} sections of its handbook"
+    )
+    console.print(f"[bold]Answers[/bold]   {source}; every verdict below is made now\n")
+
+
+def _show(
+    console: Console,
+    guard: Guardrail,
+    question: str,
+    answers: Sequence[str],
+    evidence: Sequence[Evidence],
+) -> None:
+    from rich.panel import Panel
+
+    from guardrail.commands.render import show_ranking
+    from guardrail.policy import STRICT, decide
+    from guardrail.types import AttributedAnswer
+
+    ranked = guard.rank(question, answers, evidence=evidence, policy="annotate")
+    console.rule("1. Every answer beside its evidence, best first", align="left")
+    show_ranking(console, ranked)
+    console.rule("2. What a user sees under the policy 'strict'", align="left")
+    for one in sorted(ranked, key=lambda answer: answer.index):
+        judged = AttributedAnswer(text=one.text, marked=one.marked, sentences=one.sentences)
+        decision = decide(STRICT, judged, one.scorecard)
+        title = f"answer {one.index + 1}: {decision.action.value}"
         console.print(
-            f"[dim]sampling {n} answers from "
-            f"{'the configured endpoint' if remote else 'the local model'} …[/dim]"
+            Panel(decision.answer.text, title=title, title_align="left", border_style="dim")
         )
-        with console.status("sampling and judging"):
-            ranked = guard.ask_ranked(question=question, n=n, policy=policy)
-    best = ranked[0]
-    if best.entities:
-        console.print(entity_table(best.entities))
-    console.print()
-    console.print("Candidates as sampled, best first")
-    for place, answer in enumerate(ranked, start=1):
-        console.print(f"[bold]{place}[/bold]  {escape((answer.original or answer.text).strip())}")
-        console.print()
-    console.print(ranking_table(ranked, policy.rank_by))
-    console.print()
-    console.print("[bold]Winner[/bold]")
-    console.print(answer_panel(best))
+    console.rule("3. One row of the score log", align="left")
+    console.print_json(_log_row(ranked[-1]))
+    console.print(
+        "\nNext: [bold]guardrail check QUESTION ANSWER --passage FILE[/bold] judges an answer by "
+        "your own text; docs/quick-start.md goes on from here."
+    )
+
+
+def _log_row(answer: GuardedAnswer) -> str:
+    """One answer as the score log keeps it, without the columns that are long."""
+    import json
+    import tempfile
+    from pathlib import Path
+
+    from guardrail.log.records import SQLiteLog
+
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        SQLiteLog(Path(folder) / "scores.sqlite") as log,
+    ):
+        log.write(answer)
+        (record,) = log.latest(1)
+    kept = record.answer
+    scores = {"overall": kept.scorecard.overall, **kept.scorecard.scores}
+    row = {
+        "id": record.id,
+        "created": record.created.isoformat(timespec="seconds"),
+        "question": kept.question,
+        "action": kept.action.value,
+        "reasons": kept.reasons[1:],
+        "scores": {name: score.value for name, score in scores.items()},
+        "versions": dict(kept.versions),
+    }
+    return json.dumps(row)
+
+
+def _sampled(guard: Guardrail, question: str, evidence: Sequence[Evidence]) -> list[str]:
+    """Answers of the configured endpoint, or of the local model.
+
+    Raises:
+        ModelError: The model could not be reached or refused.
+        MissingExtraError: There is neither an endpoint nor the extra ``local``.
+    """
+    ranked = guard.ask_ranked(question, n=SAMPLES, evidence=evidence, policy="annotate")
+    found = [
+        (one.original or one.text).strip() for one in sorted(ranked, key=lambda one: one.index)
+    ]
+    if not any(found):
+        from guardrail.errors import ModelError
+
+        wrong = "; ".join(dict.fromkeys(one.message for answer in ranked for one in answer.errors))
+        where = os.environ.get("OPENAI_BASE_URL", "the configured model")
+        raise ModelError(wrong or f"no answer came from {where}")
+    return [text for text in found if text]

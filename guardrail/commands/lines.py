@@ -8,6 +8,7 @@ it is a terminal.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -22,7 +23,7 @@ from guardrail.commands.figures import json_line
 from guardrail.commands.progress import bars, visible
 from guardrail.errors import GuardrailError, InputError
 
-__all__ = ["LineJob", "Row", "run_lines"]
+__all__ = ["LineJob", "Row", "put_line", "run_lines"]
 
 MAX_LINE_CHARS = 64 * 1024 * 1024
 """A longer input line is refused; no more of it than this is ever held in memory."""
@@ -62,6 +63,10 @@ class Row(BaseModel):
 
 KEYS_NAMED = 8
 """Most keys that were not read to be named."""
+
+_READING: Mapping[str, Any] = {"encoding": "utf-8-sig", "errors": "surrogateescape"}
+_NOT_UTF8 = re.compile("[\udc80-\udcff]")
+"""What ``surrogateescape`` leaves of a byte that is not UTF-8."""
 
 RowT = TypeVar("RowT", bound=Row)
 
@@ -105,6 +110,9 @@ class LineJob(Generic[RowT]):
         """Read one line: a row, or the error object that stands in its place."""
         if len(line) > MAX_LINE_CHARS:
             return {"id": None, "error": f"line {number}: longer than {MAX_LINE_CHARS} characters"}
+        if wrong := _NOT_UTF8.search(line):
+            byte = ord(wrong.group()) - 0xDC00
+            return {"id": None, "error": f"line {number}: not UTF-8: the byte 0x{byte:02X}"}
         try:
             raw = json.loads(line)
         except (ValueError, RecursionError) as error:
@@ -134,15 +142,28 @@ class LineJob(Generic[RowT]):
         ]
 
 
-def run_lines(job: LineJob[Any], source: str, target: str) -> int:
+def run_lines(
+    job: LineJob[Any],
+    source: str,
+    target: str,
+    show: Callable[[dict[str, Any]], None] | None = None,
+) -> int:
     """Run a job from one file to another; ``-`` is stdin or stdout.
+
+    Args:
+        job: What is done with the rows.
+        source: Where they are.
+        target: Where the results go.
+        show: Prints a result for a person, where the results go to a terminal; None for JSON.
 
     Returns:
         The number of lines that yielded an error.
 
     Raises:
-        InputError: A file cannot be opened.
+        InputError: A file cannot be opened, the input is empty, or every line failed.
     """
+    if source == "-" and sys.stdin.isatty():
+        print("guardrail: reading JSON lines from the terminal; Ctrl-D ends them", file=sys.stderr)
     failures = lines = 0
     with ExitStack() as stack:
         reader, total = _open_source(source, stack)
@@ -151,6 +172,9 @@ def run_lines(job: LineJob[Any], source: str, target: str) -> int:
             for result in _with_progress(job, _bounded(reader), total, target, stack):
                 lines += 1
                 failures += "error" in result
+                if show is not None and "error" not in result:
+                    show(result)
+                    continue
                 writer.write(json_line(result) + "\n")
                 writer.flush()
         except KeyboardInterrupt:
@@ -160,20 +184,35 @@ def run_lines(job: LineJob[Any], source: str, target: str) -> int:
         keys = ", ".join(map(repr, list(job.unread)[:KEYS_NAMED]))
         more = " and more" if len(job.unread) > KEYS_NAMED else ""
         print(f"guardrail: not read: {keys}{more}; no field of {job.title}", file=sys.stderr)
+    if not lines:
+        raise InputError(f"no rows in {'the input' if source == '-' else source}: it is empty")
+    if failures == lines:
+        raise InputError(f"all {lines} lines failed" if lines > 1 else "the only line failed")
     if failures:
         print(f"guardrail: {failures} of {lines} lines failed", file=sys.stderr)
     return failures
 
 
+def put_line(result: dict[str, Any], target: str) -> None:
+    """Write one result as a line of JSON; ``-`` is stdout.
+
+    Raises:
+        InputError: The file cannot be opened.
+    """
+    with ExitStack() as stack:
+        writer = sys.stdout if target == "-" else stack.enter_context(_open_target(target))
+        writer.write(json_line(result) + "\n")
+
+
 def _open_source(source: str, stack: ExitStack) -> tuple[IO[str], int | None]:
     """Open the input and count its lines where it is a file."""
     if source == "-":
-        return open(sys.stdin.fileno(), encoding="utf-8", errors="replace", closefd=False), None
+        return open(sys.stdin.fileno(), **_READING, closefd=False), None
     path = Path(source)
     try:
         with path.open("rb") as raw:
             total = sum(chunk.count(b"\n") for chunk in iter(lambda: raw.read(1 << 20), b""))
-        return stack.enter_context(path.open(encoding="utf-8", errors="replace")), total
+        return stack.enter_context(path.open(**_READING)), total
     except OSError as error:
         raise InputError(f"cannot read {source}: {error.strerror}") from error
 

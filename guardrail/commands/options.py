@@ -15,6 +15,7 @@ __all__ = [
     "JudgeName",
     "ModelJudgeName",
     "Output",
+    "Passages",
     "PolicyName",
 ]
 
@@ -49,4 +50,14 @@ PolicyName = Annotated[
         "(serve: strict).",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text for a person.")]
+Passages = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--passage",
+        metavar="FILE",
+        help="A text file that the answers are judged by in place of the graph, a passage for "
+        "each paragraph; may be given several times.",
+        dir_okay=False,
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON also on a terminal.")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -10,30 +10,32 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from guardrail.markers.grammar import Marker, render_marker
-from guardrail.markers.rendering import markers_of
 from guardrail.types import (
     Category,
+    Citation,
     GuardedAnswer,
     LinkedEntity,
     Score,
     Sentence,
     SpanKind,
+    Triple,
 )
 
-__all__ = ["answer_panel", "entity_table", "ranking_table", "show_answer"]
+__all__ = ["answer_panel", "entity_table", "ranking_table", "show_answer", "show_ranking"]
 
 SPAN_STYLE = {
     SpanKind.SUPPORTED: "green",
     SpanKind.NA: "yellow",
     SpanKind.CONTRADICTED: "red strike",
 }
-CATEGORY_STYLE = {
-    Category.SUPPORTIVE: "green",
-    Category.PARTIALLY_SUPPORTIVE: "yellow",
-    Category.CONTRADICTORY: "red",
-    Category.IRRELEVANT: "dim",
+VERDICTS = {
+    Category.SUPPORTIVE: ("supported", "green"),
+    Category.PARTIALLY_SUPPORTIVE: ("in part", "yellow"),
+    Category.CONTRADICTORY: ("contradicted", "bold red"),
+    Category.IRRELEVANT: ("unsupported", "yellow"),
+    None: ("no claim", "dim"),
 }
+"""What a person is told of a sentence; the words of an answer's JSON are the paper's."""
 MATCHES_SHOWN = 4
 
 
@@ -42,6 +44,20 @@ def show_answer(console: Console, answer: GuardedAnswer) -> None:
     if answer.entities:
         console.print(entity_table(answer.entities))
     console.print(answer_panel(answer))
+
+
+def show_ranking(console: Console, ranked: Sequence[GuardedAnswer]) -> None:
+    """Print every answer beside its evidence, best first, with why it stands there."""
+    for place, answer in enumerate(ranked, start=1):
+        why = answer.reasons[0] if answer.reasons else answer.action.value
+        console.print(
+            Panel(
+                Group(_sentences(answer), Text(), Text(why, style="dim")),
+                title=Text(f"{place}. answer {answer.index + 1} of the input"),
+                title_align="left",
+                border_style="green" if place == 1 else "dim",
+            )
+        )
 
 
 def entity_table(entities: Sequence[LinkedEntity]) -> Table:
@@ -86,11 +102,8 @@ def ranking_table(answers: Sequence[GuardedAnswer], rank_by: str = "overall") ->
 
 
 def answer_panel(answer: GuardedAnswer) -> Panel:
-    """The answer with every phrase coloured by support, then scores, decision and problems."""
-    parts: list[RenderableType] = [_coloured(answer)]
-    legend = Text("supported", style="green")
-    legend.append("  unsupported [NA]", style="yellow").append("  contradicted", style="red strike")
-    parts += [Text(), legend, _score_line(answer)]
+    """The sentences beside their evidence, then scores, decision and problems."""
+    parts: list[RenderableType] = [_sentences(answer), Text(), _score_line(answer)]
     told = {problem.message for problem in answer.errors}
     reasons = [reason for reason in answer.reasons if reason not in told]
     if reasons:
@@ -108,35 +121,46 @@ def format_score(score: Score) -> str:
     return "–" if score.value is None else f"{score.value:.2f}"
 
 
-def _coloured(answer: GuardedAnswer) -> Text:
-    text = Text()
-    position = 0
+def _sentences(answer: GuardedAnswer) -> RenderableType:
+    """Each sentence with its verdict, and beside it what speaks for it or against it."""
+    if not answer.sentences:
+        return Text(answer.text)
+    grid = Table.grid(padding=(0, 2), expand=True)
+    grid.add_column(ratio=5, overflow="fold")
+    grid.add_column(min_width=12, no_wrap=True)
+    grid.add_column(ratio=5, overflow="fold")
+    facts = {fact.citation: fact.text for fact in answer.evidence if isinstance(fact, Triple)}
     for sentence in answer.sentences:
-        text.append(answer.text[position : sentence.start])
-        _append_sentence(text, answer.text, sentence)
-        position = sentence.end
-    return text.append(answer.text[position:])
+        word, style = VERDICTS[sentence.category]
+        grid.add_row(_coloured(sentence), Text(word, style=style), _beside(sentence, facts))
+    return grid
 
 
-def _append_sentence(text: Text, whole: str, sentence: Sentence) -> None:
-    marks: dict[int, list[Marker]] = {}
-    for mark in markers_of(sentence):
-        marks.setdefault(mark.at, []).append(mark)
-    styles = {span.start: (span.end, SPAN_STYLE[span.kind]) for span in sentence.spans}
-    ends = [end for end, _ in styles.values()]
-    end, style = sentence.start, ""
-    position = sentence.start
-    for stop in sorted({*styles, *ends, *marks, sentence.end}):
-        text.append(whole[position:stop], style=style if position < end else "")
-        for mark in marks.get(stop, ()):
-            bracket = render_marker(mark.citations, na=mark.na)
-            text.append(f" {bracket}", style="dim yellow" if mark.na else "dim green")
-        end, style = styles.get(stop, (end, style))
-        position = stop
-    if sentence.category is not None:
-        text.append(
-            f" ({sentence.category.value})", style="dim " + CATEGORY_STYLE[sentence.category]
-        )
+def _beside(sentence: Sentence, facts: Mapping[Citation, str]) -> Text:
+    """What a sentence rests on, or what contradicts it."""
+    against = {
+        span.triple.text: None
+        for span in sentence.spans
+        if span.kind is SpanKind.CONTRADICTED and span.triple is not None
+    }
+    lines = [Text(f"✗ {text}", style="red") for text in against]
+    if sentence.note and not against:
+        lines.append(Text(sentence.note, style="dim"))
+    for citation in sentence.citations:
+        text = facts.get(citation) or f"{citation.value} ({citation.entity})"
+        if text not in against:
+            lines.append(Text(f"✓ {text}", style="green"))
+    missing = [span.text for span in sentence.spans if span.kind is SpanKind.NA]
+    if missing and sentence.citations:
+        lines.append(Text("? " + ", ".join(missing), style="yellow"))
+    return Text("\n").join(lines)
+
+
+def _coloured(sentence: Sentence) -> Text:
+    text = Text(sentence.text)
+    for span in sentence.spans:
+        text.stylize(SPAN_STYLE[span.kind], span.start - sentence.start, span.end - sentence.start)
+    return text
 
 
 def _score_line(answer: GuardedAnswer) -> Text:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import socket
 from pathlib import Path
 from typing import Annotated
 
@@ -10,10 +12,10 @@ import typer
 from guardrail.commands.options import Config, Graph, JudgeName, PolicyName
 from guardrail.commands.setup import build_config
 from guardrail.config import GuardrailConfig
-from guardrail.errors import MissingExtraError
+from guardrail.errors import ConfigError, MissingExtraError
 from guardrail.policy import STRICT
 
-__all__ = ["gateway_config", "serve"]
+__all__ = ["gateway_config", "require_free", "serve"]
 
 
 def serve(
@@ -35,17 +37,38 @@ def serve(
     settings, else strict. Without --upstream only what judges and shows is served: /v1/checks,
     /v1/rank, a page to try (/), the score log (/dashboard), /metrics, /healthz and /readyz.
     """
+    settings = gateway_config(config, kg=kg, judge=judge, policy=policy)
+    require_free(host, port)
     try:
         from chains.gateway import run
     except ImportError as error:
         raise MissingExtraError(getattr(error, "name", None) or "fastapi", "server") from error
     run(
-        gateway_config(config, kg=kg, judge=judge, policy=policy),
+        settings,
         upstream=upstream,
         host=host,
         port=port,
         workers=workers,
     )
+
+
+def require_free(host: str, port: int) -> None:
+    """Make sure that a port can be listened on, before anything is loaded.
+
+    Raises:
+        ConfigError: It is in use, or the address is not one of this machine.
+    """
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, protocol, _, address = found[0]
+        with socket.socket(family, kind, protocol) as tried:
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            tried.bind(address)
+    except OSError as error:
+        advice = "choose another with --port" if error.errno == errno.EADDRINUSE else "see --host"
+        raise ConfigError(
+            f"cannot listen on {host}, port {port}: {error.strerror}; {advice}"
+        ) from error
 
 
 def gateway_config(

@@ -41,6 +41,7 @@ __all__ = [
 SCORERS = {
     "sck": "guardrail.engine.scorers:sck_scorer",
     "conner": "guardrail.engine.scorers:conner_scorer",
+    "quality": "guardrail.models.quality:quality_scorer",
 }
 """Scorers by name, loaded when first named: ``module:factory``."""
 
@@ -113,7 +114,7 @@ def create_scorer(name: str, **parts: Any) -> Scorer:
     """Make a scorer by its registered name or as ``module:factory``.
 
     Args:
-        name: ``sck``, ``conner``, or an import path.
+        name: ``sck``, ``conner``, ``quality``, or an import path.
         parts: What the factory may ask for by keyword: ``graph``, ``nli``, ``attribution``.
 
     Raises:

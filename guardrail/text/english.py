@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from functools import cache
+
+from guardrail.text.lexicon import lexicon
 
 __all__ = ["in_english"]
 
@@ -20,18 +23,38 @@ ENGLISH_WORDS = frozenset(
         "more", "about", "than", "into", "after", "before", "also", "know", "let", "need", "you're",
     )
 )  # fmt: skip
-MIN_WORDS = 8
-"""A shorter text may well hold none of them."""
+LONG_WORDS = 40
+"""Words written small from which on running English holds its common ones, whatever it is about;
+a shorter text of plain English may hold hardly any: *yes, ships free within two working days*."""
+OTHER_WORDS = 2
+"""Least words of another language by which a text is told; one may be part of a name."""
+MIN_LETTERS = 20
+"""Fewer letters of another script are a name or a sign."""
 
 _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
+_LATIN_END = 0x24F
+"""The last letter of the Latin script's blocks (Latin Extended-B)."""
+
+
+@cache
+def _other_languages() -> tuple[frozenset[str], ...]:
+    return tuple(frozenset(words) for words in lexicon("other_languages")["languages"].values())
 
 
 def in_english(text: str) -> bool:
-    """Tell running English by its commonest words; a text of a few words passes for English.
+    """Whether a text passes for English: nothing in it is of another language.
 
-    Names and numbers are of no language, and so is a list of them.
+    A text is told by another script, by common words of one other language that outnumber the
+    English ones, and, where it is long, by common English words that are missing. Names and numbers
+    are of no language, and so is a list of them.
     """
+    letters = [sign for sign in text if sign.isalpha()]
+    foreign = sum(ord(sign) > _LATIN_END for sign in letters)
+    if foreign >= MIN_LETTERS and 2 * foreign > len(letters):
+        return False
     words = [word for word in _WORD.findall(text) if word[0].islower()]
-    if len(words) < MIN_WORDS:
-        return True
-    return sum(word in ENGLISH_WORDS for word in words) >= ENGLISH_SHARE * len(words)
+    english = sum(word in ENGLISH_WORDS for word in words)
+    other = max(sum(word in language for word in words) for language in _other_languages())
+    if other >= OTHER_WORDS and other > english:
+        return False
+    return len(words) < LONG_WORDS or english >= ENGLISH_SHARE * len(words)

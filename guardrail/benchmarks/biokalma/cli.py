@@ -170,6 +170,14 @@ def run(
             "that it did not filter as well.",
         ),
     ] = None,
+    rater: Annotated[
+        str | None,
+        typer.Option(
+            "--rater",
+            help="Chat model of the endpoint of OPENAI_BASE_URL that rates coherence, "
+            "consistency, fluency and relevance from 1 to 5 (KaLMA 4.1).",
+        ),
+    ] = None,
     retrieval: Annotated[
         str, typer.Option("--retrieval", help="gold (the question's entities) or linked.")
     ] = "gold",
@@ -203,6 +211,7 @@ def run(
         kg=kg,
         variants=_variants(judge, citations),
         grader=grader,
+        rater=rater,
         linked=_retrieval(retrieval),
         accuracy=accuracy / 100,
         removed=removed,

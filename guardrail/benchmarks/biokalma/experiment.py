@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,13 +25,21 @@ from guardrail.benchmarks.biokalma.run import (
 )
 from guardrail.benchmarks.biokalma.samples import SampleStore
 from guardrail.benchmarks.biokalma.scoring import cited_answer
-from guardrail.benchmarks.biokalma.tables import TableRow, markdown, na_markdown, table_row
+from guardrail.benchmarks.biokalma.tables import (
+    TableRow,
+    markdown,
+    na_markdown,
+    quality_cells,
+    quality_markdown,
+    table_row,
+)
 from guardrail.config import GuardrailConfig, ModelConfig
 from guardrail.errors import InputError
 from guardrail.guard import Guardrail
+from guardrail.markers.grammar import strip
 from guardrail.models import open_model
 from guardrail.models.settings import GenerationSettings, PromptBudget
-from guardrail.types import Value
+from guardrail.types import Score, Triple, Value, linearise
 from judges.kalma import (
     ContainmentAligner,
     KalmaScores,
@@ -39,6 +47,7 @@ from judges.kalma import (
     kalma_scores,
     not_available_scores,
 )
+from judges.text_quality import OpenAIRater, QualityItem, quality_means, rate_quality
 
 if TYPE_CHECKING:
     from guardrail.models.base import LanguageModel
@@ -69,6 +78,7 @@ class Experiment(Value):
     kg: str | None
     variants: tuple[Variant, ...] = Field(min_length=1)
     grader: str | None
+    rater: str | None = None
     linked: bool
     accuracy: float = Field(ge=0, le=1)
     removed: int = Field(ge=0)
@@ -124,7 +134,7 @@ class Experiment(Value):
                     regenerate_all(known, guards, store, seed=seed, report=progress)
                 rows += answers(known, self.settings, store, guards, seed=seed)
         write_rows(self.output / "answers.jsonl", rows)
-        result = self._result(rows, grader)
+        result = self._result(rows, grader, {one.id: one.question for one in questions})
         (self.output / "table.md").write_text(result.markdown + "\n", encoding="utf-8")
         (self.output / "table.json").write_text(result.model_dump_json(indent=2), encoding="utf-8")
         return result
@@ -160,27 +170,38 @@ class Experiment(Value):
         found = EntityLinker(graph).link([row.question for row in questions])
         return [list(dict.fromkeys(one.entity.id for one in row)) for row in found]
 
-    def _result(self, rows: Sequence[AnswerRow], grader: NLIJudge | None) -> ExperimentResult:
+    def _result(
+        self, rows: Sequence[AnswerRow], grader: NLIJudge | None, questions: Mapping[str, str]
+    ) -> ExperimentResult:
         table = []
         for setting in self.settings:
             for variant in self.variants if setting.guarded else (None,):
                 runs: list[KalmaScores] = []
                 na: list[NotAvailableScores] = []
+                ratings: list[dict[str, Score]] = []
                 for seed in self.seeds:
-                    cited = [
-                        cited_answer(row.marked, row.graph, row.minimum, row.removed)
+                    own = [
+                        row
                         for row in rows
                         if (row.setting, row.seed) == (setting, seed)
                         and (row.judge, row.citations) == (variant or (None, None))
                     ]
+                    cited = [
+                        cited_answer(row.marked, row.graph, row.minimum, row.removed) for row in own
+                    ]
                     runs.append(kalma_scores(cited, grader))
                     if self.removed:
                         na.append(not_available_scores(cited, ContainmentAligner()))
+                    if self.rater is not None:
+                        ratings.append(_rated(self.rater, own, questions))
                 circular = variant is not None and variant.judge == self.grader
-                table.append(table_row(self._label(setting, variant), runs, na, circular=circular))
+                row = table_row(self._label(setting, variant), runs, na, circular=circular)
+                table.append(row.model_copy(update={"quality": quality_cells(ratings)}))
         parts = [markdown(table, notes=self._notes())]
         if self.removed:
             parts.append(na_markdown(table, self.removed))
+        if self.rater is not None:
+            parts.append(quality_markdown(table, self.rater))
         return ExperimentResult(rows=tuple(table), markdown="\n\n".join(parts))
 
     def _notes(self) -> list[str]:
@@ -216,3 +237,16 @@ class Experiment(Value):
         if variant is None or len(self.variants) == 1:
             return setting.label
         return f"{setting.label}, {variant.label}"
+
+
+def _rated(rater: str, rows: Sequence[AnswerRow], questions: Mapping[str, str]) -> dict[str, Score]:
+    """Mean ratings of the answers of one setting in one run (KaLMA 4.1)."""
+    items = [
+        QualityItem(
+            question=questions[row.id],
+            answer=strip(row.marked),
+            knowledge=linearise(Triple(*fact) for fact in row.graph),
+        )
+        for row in rows
+    ]
+    return quality_means(rate_quality(items, OpenAIRater(rater)))

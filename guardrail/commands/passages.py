@@ -1,0 +1,41 @@
+"""Text files as evidence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from guardrail.errors import InputError
+from guardrail.types import Evidence, Passage
+
+__all__ = ["read_passages"]
+
+_BLANK_LINES = re.compile(r"\n\s*\n")
+
+
+def read_passages(files: Iterable[Path]) -> tuple[Evidence, ...] | None:
+    """Each paragraph of each file as a passage, named by file and place; None of no files.
+
+    Raises:
+        InputError: A file cannot be read, is not UTF-8 or holds no text.
+    """
+    found: list[Evidence] = []
+    for path in (paths := list(files)):
+        try:
+            text = path.read_text(encoding="utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"{path} is not UTF-8 text (byte 0x{error.object[error.start]:02X} at "
+                f"{error.start}); save it as UTF-8"
+            ) from error
+        except OSError as error:
+            raise InputError(f"cannot read {path}: {error.strerror}") from error
+        paragraphs = [" ".join(part.split()) for part in _BLANK_LINES.split(text) if part.strip()]
+        if not paragraphs:
+            raise InputError(f"{path} is empty")
+        found += [
+            Passage(text=paragraph, id=f"{path.name} {place}", title=path.name)
+            for place, paragraph in enumerate(paragraphs, start=1)
+        ]
+    return tuple(found) if paths else None

@@ -1,0 +1,53 @@
+"""The demo and the company that it is about."""
+
+import re
+
+import pytest
+from typer.testing import CliRunner
+
+from guardrail.cli import app
+from guardrail.company import QUESTION, company_graph, handbook, recorded_answers
+from tests.guardrail.models.endpoint import serve
+
+
+def test_the_company_s_graph_holds_what_its_products_are() -> None:
+    (found,) = company_graph().find(["Fjell 3"])
+    assert [entity.label for entity in found] == ["Fjell 3"]
+    assert [section.title for section in handbook()] == [
+        "Returns", "Delivery", "Batteries", "Service",
+    ]  # fmt: skip
+
+
+def test_the_demo_shows_verdicts_evidence_ranking_filter_and_log() -> None:
+    done = CliRunner().invoke(app, ["demo"])
+    assert done.exit_code == 0, done.output
+    shown = re.sub(r"[│\s]+", " ", done.output)
+    assert QUESTION in shown
+    assert "recorded (written down, not sampled)" in shown
+    assert "✗ Fjell 3, price: 2,490 euros." in shown  # the wrong price is compared by value
+    order = ["1. Every answer", "2. What a user sees", "3. One row of the score log"]
+    assert [shown.index(part) for part in order] == sorted(shown.index(part) for part in order)
+    filtered = shown[shown.index(order[1]) : shown.index(order[2])]
+    assert "2,190 euros" not in filtered
+    assert '"contradicted_share"' in shown[shown.index(order[2]) :]
+    # The wrong answer comes last.
+    places = [int(place) for place in re.findall(r"\d\. answer (\d) of the input", shown)]
+    assert places[-1] == 1
+    assert sorted(places) == list(range(1, len(recorded_answers()) + 1))
+
+
+def test_live_answers_come_from_the_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serve() as endpoint:
+        endpoint.text = "The Fjell 3 weighs 99 kg."
+        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "k")
+        done = CliRunner().invoke(app, ["demo", "--live", "How heavy is the Fjell 3?"])
+    assert done.exit_code == 0, done.output
+    assert "99 kg" in done.output
+    assert "sampled from a model now" in re.sub(r"\s+", " ", done.output)
+
+
+def test_another_question_needs_a_model() -> None:
+    done = CliRunner().invoke(app, ["demo", "How heavy is it?"])
+    assert done.exit_code == 2
+    assert "--live" in done.output

@@ -1,0 +1,48 @@
+"""What the doctor finds."""
+
+import json
+
+from typer.testing import CliRunner
+
+from guardrail.cli import app
+from tests.guardrail.models.endpoint import serve
+
+
+def findings(*options: str) -> tuple[int, dict[str, dict]]:
+    done = CliRunner().invoke(app, ["doctor", "--json", *options])
+    return done.exit_code, {one["part"]: one for one in json.loads(done.stdout)}
+
+
+def test_a_sound_installation_is_told_part_by_part(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    with serve() as endpoint:
+        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+        status, found = findings()
+    assert list(found) == [
+        "installation", "extras", "settings", "parser", "judge", "graph", "model", "GPU", "log",
+    ]  # fmt: skip
+    assert {found[part]["state"] for part in ("settings", "parser", "judge", "graph")} == {"ok"}
+    assert found["log"]["state"] == "note"
+    assert status == (found["model"]["state"] == "wrong")
+
+
+def test_what_is_wrong_comes_with_what_to_do(monkeypatch, tmp_path):
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("GUARDRAIL_LOG", str(tmp_path / "nowhere" / "log.sqlite"))
+    monkeypatch.setenv("GUARDRAIL_GRAPH", str(tmp_path / "none.ttl"))
+    monkeypatch.setenv("GUARDRAIL_JUDGE", "onix")
+    status, found = findings()
+    assert status == 1
+    for part in ("judge", "graph", "model", "log"):
+        assert found[part]["state"] == "wrong", part
+        assert found[part]["remedy"]
+    assert found["settings"]["state"] == "ok"
+
+
+def test_settings_that_cannot_be_read_do_not_stop_the_rest(tmp_path):
+    path = tmp_path / "guardrail.toml"
+    path.write_text("jugde = 'none'\n")
+    status, found = findings("--config", str(path))
+    assert status == 1
+    assert "did you mean 'judge'" in found["settings"]["said"]
+    assert found["parser"]["state"] == "ok"

@@ -1,0 +1,140 @@
+"""One case from the command line, what a terminal shows, exit status, and errors that help."""
+
+import json
+import os
+import pty
+import select
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from guardrail.cli import app
+from guardrail.commands.serving import require_free
+from guardrail.errors import ConfigError, GuardrailError
+
+ROOT = Path(__file__).parents[3]
+
+
+def run(*arguments: str, **options):
+    return CliRunner().invoke(app, list(arguments), **options)
+
+
+@pytest.fixture
+def handbook(tmp_path: Path) -> Path:
+    path = tmp_path / "handbook.txt"
+    path.write_text("The bridge was opened in 1932.\n\nThe toll is 4 dollars.\n", "utf-8")
+    return path
+
+
+def test_one_case_is_a_line_of_json_when_piped(handbook: Path) -> None:
+    done = run("check", "Toll?", "The toll is 5 dollars.", "--passage", str(handbook))
+    assert done.exit_code == 0, done.output
+    answer = json.loads(done.stdout)
+    assert [one["id"] for one in answer["evidence"]] == ["handbook.txt 1", "handbook.txt 2"]
+    assert answer["sentences"][0]["category"] == "contradictory"
+
+
+def test_rank_takes_answers_from_the_command_line(handbook: Path) -> None:
+    answers = ["The toll is 5 dollars.", "The toll is 4 dollars."]
+    done = run("rank", "What is the toll?", *answers, "--passage", str(handbook))
+    assert json.loads(done.stdout)["ranking"][0]["index"] == 1
+
+
+def test_a_question_without_an_answer_is_a_wrong_use() -> None:
+    done = run("check", "Toll?")
+    assert done.exit_code == 2
+    assert "guardrail check QUESTION ANSWER" in done.stderr
+
+
+def in_a_terminal(*arguments: str) -> str:
+    """What the program prints where its output is a terminal of 100 columns."""
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "COLUMNS": "100", "TERM": "xterm-256color"}
+    with subprocess.Popen(
+        [sys.executable, "-m", "guardrail", *arguments],
+        stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, cwd=ROOT, env=environment,
+    ):  # fmt: skip
+        os.close(theirs)
+        printed, end = b"", time.monotonic() + 90
+        while time.monotonic() < end and select.select([ours], [], [], 60)[0]:
+            try:
+                piece = os.read(ours, 65536)
+            except OSError:  # Linux tells so that the other end is closed
+                break
+            if not piece:
+                break
+            printed += piece
+    os.close(ours)
+    return printed.decode()
+
+
+def test_a_terminal_shows_the_sentence_beside_its_evidence(handbook: Path) -> None:
+    arguments = ("check", "Toll?", "The toll is 5 dollars.", "--passage", str(handbook))
+    shown = in_a_terminal(*arguments)
+    line = next(line for line in shown.splitlines() if "The toll is" in line)
+    assert "contradicted" in line
+    assert "\x1b[" in line  # coloured
+    assert json.loads(in_a_terminal(*arguments, "--json"))["action"] == "annotate"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "no rows in"),
+        (b"\n\n", "no rows in"),
+        (b"\xff\xfe{\x00", "the only line failed"),
+        (b"{bad\n{worse\n", "all 2 lines failed"),
+    ],
+)
+def test_input_of_which_nothing_can_be_used_fails(tmp_path: Path, content: bytes, said: str):
+    source, target = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    source.write_bytes(content)
+    done = run("check", "--judge", "none", "-i", str(source), "-o", str(target))
+    assert done.exit_code == 1
+    assert isinstance(done.exception, GuardrailError)
+    assert said in str(done.exception)
+
+
+def test_wrong_bytes_are_told_by_line_and_a_byte_order_mark_is_none(tmp_path: Path) -> None:
+    source, target = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    source.write_bytes(b'\xef\xbb\xbf{"answer": "Yes."}\n{"answer": "caf\xe9"}\n')
+    done = run("check", "--judge", "none", "-i", str(source), "-o", str(target))
+    assert done.exit_code == 0
+    good, bad = map(json.loads, target.read_text("utf-8").splitlines())
+    assert good["text"] == "Yes."
+    assert bad["error"] == "line 2: not UTF-8: the byte 0xE9"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"), [(b"\xff\xfeT\x00", "not UTF-8 text (byte 0xFF at 0)"), (b" \n", "empty")]
+)
+def test_a_passage_that_is_no_text_is_refused_before_loading(tmp_path, content, said) -> None:
+    path = tmp_path / "p.txt"
+    path.write_bytes(content)
+    done = run("check", "Q?", "A.", "--passage", str(path))
+    assert said in str(done.exception)
+
+
+def test_a_port_in_use_is_told_before_loading() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = run("serve", "--port", str(port))
+        assert isinstance(done.exception, ConfigError)
+        assert "choose another with --port" in str(done.exception)
+        with pytest.raises(ConfigError, match=f"port {port}"):
+            require_free("127.0.0.1", port)
+    require_free("127.0.0.1", 0)
+
+
+def test_a_bad_policy_is_told_before_loading() -> None:
+    begin = time.perf_counter()
+    done = run("check", "Q?", "A.", "--policy", "strikt")
+    assert "did you mean 'strict'" in str(done.exception)
+    assert time.perf_counter() - begin < 2
