@@ -82,7 +82,8 @@ def _show(
     from rich.panel import Panel
 
     from guardrail.commands.render import show_ranking
-    from guardrail.policy import STRICT, decide
+    from guardrail.engine.decision import decide
+    from guardrail.policy import STRICT
     from guardrail.types import AttributedAnswer
 
     ranked = guard.rank(question, answers, evidence=evidence, policy="annotate")

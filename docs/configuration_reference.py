@@ -1,0 +1,98 @@
+"""Writes docs/configuration.md from the settings classes.
+
+python docs/configuration_reference.py
+"""
+
+from __future__ import annotations
+
+import re
+from inspect import getdoc
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from chains.gateway.settings import GatewaySettings
+from guardrail.config import GuardrailConfig
+from guardrail.models.settings import GenerationSettings
+from guardrail.policy import Policy
+
+HEAD = """# Configuration reference
+
+Made from the settings classes by `python docs/configuration_reference.py`; do not edit.
+
+Settings come from a TOML file (`--config FILE`, `GuardrailConfig.from_toml`) and from the
+environment, which wins: `GUARDRAIL_JUDGE=onnx`, `GUARDRAIL_GRAPH__LOCATION=…`, with two underscores
+between a section and its setting. An unknown setting is an error that names the nearest known one.
+"""
+
+
+def main() -> None:
+    """Write the page."""
+    Path(__file__).with_name("configuration.md").write_text(page(), encoding="utf-8")
+
+
+def page() -> str:
+    """The whole page."""
+    parts = [HEAD, "## Top level\n", _table(GuardrailConfig)]
+    for name, field in GuardrailConfig.model_fields.items():
+        section = _model_of(field.annotation)
+        if section is not None and section is not Policy:
+            parts += [f"## `[{name}]`\n", _table(section)]
+    parts += [
+        "## `[model.generation]`\n",
+        _table(GenerationSettings),
+        "## `[policy]`\n",
+        "`base` names the policy that the other keys change.\n",
+        _table(Policy),
+        "## The gateway\n",
+        "From the environment alone: `KG_GATEWAY_` and the name in capitals.\n",
+        _table(GatewaySettings, prefix="KG_GATEWAY_"),
+    ]
+    return "\n".join(parts)
+
+
+def _table(model: type[BaseModel], prefix: str = "") -> str:
+    told = _attributes(model)
+    lines = ["| setting | default | meaning |", "|---|---|---|"]
+    for name, field in model.model_fields.items():
+        shown = (prefix + name.upper()) if prefix else name
+        default = (
+            "required"
+            if field.is_required()
+            else _default(field.get_default(call_default_factory=True))
+        )
+        lines.append(f"| `{shown}` | {default} | {told.get(name, '')} |")
+    return "\n".join(lines) + "\n"
+
+
+def _default(value: Any) -> str:
+    if isinstance(value, Policy):
+        return f"`{value.name}`"
+    if isinstance(value, BaseModel):
+        return "its section"
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    if isinstance(value, tuple | list) and not value:
+        return "`[]`"
+    return f"`{getattr(value, 'value', value)}`"
+
+
+def _attributes(model: type[BaseModel]) -> dict[str, str]:
+    """The ``Attributes:`` of a class's docstring, by name, as Markdown on one line."""
+    _, _, listed = (getdoc(model) or "").partition("Attributes:\n")
+    found = re.findall(r"^    (\w+): (.*(?:\n {8,}.*)*)", listed, re.MULTILINE)
+    return {
+        name: " ".join(text.split()).replace("``", "`").replace("|", "\\|") for name, text in found
+    }
+
+
+def _model_of(annotation: Any) -> type[BaseModel] | None:
+    kinds = (annotation, *getattr(annotation, "__args__", ()))
+    return next((k for k in kinds if isinstance(k, type) and issubclass(k, BaseModel)), None)
+
+
+if __name__ == "__main__":
+    main()
