@@ -37,7 +37,7 @@ browser:
 	 echo "no Chromium found: browser tests will be skipped"
 
 docs: $(VENV)/.docs
-	$(BIN)/python -m mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 wheel: $(VENV)/.dev
 	$(PIP) build

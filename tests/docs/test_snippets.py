@@ -1,0 +1,98 @@
+"""Every snippet of README and guides runs as it is pasted, in the order of its page.
+
+Python runs in one namespace a page, in a folder of its own; blocks with a title are files in it.
+Commands run as they are, but for those that serve, install or start containers: their options are
+looked up. Chat models are a local server that speaks OpenAI's protocol.
+"""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from guardrail import GuardrailConfig
+from kg import load_profile
+from tests.chains.fake_openai import FakeOpenAI, served
+from tests.docs.pages import PAGES, ROOT, Block, blocks
+
+INSTALLED_ELSEWHERE = {
+    "pip", "make", "docker", "python3", "cp", "systemctl", ".", "curl", "git", "cd",
+}  # fmt: skip
+"""First words of commands that change a machine; the deployment files have tests of their own."""
+SHOWN = {"text", "json", "turtle", "yaml"}
+"""Languages of blocks that are shown, or files to be read."""
+
+
+@pytest.fixture(scope="module")
+def endpoint():
+    with served(FakeOpenAI().app) as address:
+        yield {"OPENAI_BASE_URL": f"{address}/v1", "OPENAI_API_KEY": "k"}
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_page_s_snippets_run(page, endpoint, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, value in endpoint.items():
+        monkeypatch.setenv(name, value)
+    (tmp_path / "handbook.txt").write_text("The Fjell 3 costs 2,490 euros.\n", "utf-8")
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    for block in blocks(page):
+        if block.title:
+            Path(block.title).write_text(block.text, "utf-8")
+        if block.language == "python":
+            code = compile("\n" * block.line + block.text, str(page), "exec")
+            exec(code, namespace)
+        elif block.language == "console":
+            for command in re.findall(r"^\$ (.+)$", block.text, re.MULTILINE):
+                run(command, tmp_path)
+        elif block.language == "toml":
+            read_settings(block)
+        elif block.language == "json":
+            for line in block.text.splitlines() if block.title.endswith("l") else [block.text]:
+                json.loads(line)
+        else:
+            assert block.language in SHOWN, f"{page.name}:{block.line}: nothing runs this"
+
+
+def run(command: str, folder: Path) -> None:
+    """Run a command of the guardrail, or look its options up where it would serve for ever."""
+    words = shlex.split(command.partition(" #")[0])
+    program = next(word for word in words if "=" not in word)
+    if {program, Path(program).name} & INSTALLED_ELSEWHERE:
+        return
+    assert Path(program).name == "guardrail", command
+    arguments = [sys.executable, "-m", "guardrail", *words[words.index(program) + 1 :]]
+    named: list[str] = []
+    if words[1] == "serve":
+        named = [word for word in words if word.startswith("--")]
+        arguments = [*arguments[:4], "--help"]
+    done = subprocess.run(
+        arguments, capture_output=True, text=True, check=False, cwd=folder, timeout=200,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+    assert not [name for name in named if name not in done.stdout], command
+
+
+def read_settings(block: Block) -> None:
+    """Settings and profiles are read by what reads them."""
+    if "extends" in tomllib.loads(block.text):
+        assert load_profile(block.title).name
+    else:
+        path = Path(block.title or "page.toml")
+        path.write_text(block.text, "utf-8")
+        GuardrailConfig.from_toml(path, environ={})
+
+
+def test_examples_of_extending_are_short():
+    page = ROOT / "docs" / "extending.md"
+    for block in blocks(page):
+        lines = [line for line in block.text.splitlines() if line.strip()]
+        assert len(lines) < 30, f"line {block.line}: {len(lines)} lines"
