@@ -11,9 +11,10 @@ from pyoxigraph import DefaultGraph, NamedNode, RdfFormat, Store
 from guardrail.errors import InputError, KnowledgeGraphError
 from guardrail.types import Entity, Mention, Subgraph, Triple
 from kg.facts import unknown
-from kg.labels import LabelIndex, MemoryLabelIndex, StoredLabelIndex, key_of, names_in, spot
+from kg.label_file import FileLabelIndex, LabelFileWriter
+from kg.labels import LabelIndex, MemoryLabelIndex, key_of, names_in, spot
 from kg.nodes import NodeReader, detect_profile
-from kg.profiles import Profile, load_profile
+from kg.profiles import Profile, load_profile, stored_profile
 from kg.results import GraphStats, QueryResult, read_solutions
 
 __all__ = ["OxigraphGraph"]
@@ -119,6 +120,8 @@ class OxigraphGraph:
         """The vocabulary profile, detected from the data where none was given."""
         if self._profile is None:
             given = self._given_profile
+            if given is None and self._path is not None:
+                given = stored_profile(self._path)
             self._profile = load_profile(detect_profile(self.store) if given is None else given)
         return self._profile
 
@@ -251,8 +254,11 @@ class OxigraphGraph:
             self._names()
             return
         try:
-            StoredLabelIndex.drop(self.store)
-            self._index = StoredLabelIndex.build(self.store, self._all_names())
+            FileLabelIndex.drop(self._path)
+            writer = LabelFileWriter(self._path, self.profile, keep=False)
+            writer.add(self._all_names())
+            writer.finish()
+            self._index = None
             # Merges what loading left in many files: look-ups take half the time afterwards.
             self.store.optimize()
         except OSError as error:
@@ -269,8 +275,8 @@ class OxigraphGraph:
     def _names(self) -> LabelIndex:
         index = self._index
         if index is None:
-            if StoredLabelIndex.exists(self.store):
-                index = StoredLabelIndex(self.store)
+            if self._path is not None and FileLabelIndex.exists(self._path, self.profile):
+                index = FileLabelIndex(self._path)
             else:
                 index = MemoryLabelIndex(self._all_names())
             self._index = index
