@@ -20,6 +20,9 @@ from kg.results import GraphStats, QueryResult, read_solutions
 __all__ = ["OxigraphGraph"]
 
 _DEFAULT = DefaultGraph()
+_NAMESAKES = 500
+"""Most bearers of one name that are read; a title such as "Untitled" has tens of thousands."""
+
 _PREFIX = re.compile(r"""<[^<>\s]*>|"[^"]*"|'[^']*'|#.*|(PREFIX\s+)?\b([A-Za-z][\w-]*):""", re.I)
 """A prefix, declared or used; IRIs, strings and comments are passed over."""
 
@@ -146,7 +149,7 @@ class OxigraphGraph:
         index, reader = self._names(), self._nodes()
         found = []
         for label in labels:
-            nodes = (reader.entity(iri) for iri in index.nodes(key_of(label)))
+            nodes = (reader.entity(iri) for iri in index.nodes(key_of(label))[:_NAMESAKES])
             known = [entity for entity in nodes if entity is not None]
             found.append(sorted(known, key=lambda entity: (-entity.prominence, entity.id)))
         return found
