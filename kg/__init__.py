@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from kg.people import open_people_graph
     from kg.profiles import Profile, load_profile
     from kg.results import GraphStats, QueryResult
+    from kg.selection import Selection
     from kg.sparql import SparqlGraph
     from kg.store import OxigraphGraph
+    from kg.tables import Table
 
 __all__ = [
     "EndpointSettings",
@@ -34,7 +36,9 @@ __all__ = [
     "PlaceIndex",
     "Profile",
     "QueryResult",
+    "Selection",
     "SparqlGraph",
+    "Table",
     "load_graph",
     "load_profile",
     "open_graph",
@@ -52,7 +56,9 @@ _HOME = {
     "PlaceIndex": "kg.base",
     "Profile": "kg.profiles",
     "QueryResult": "kg.results",
+    "Selection": "kg.selection",
     "SparqlGraph": "kg.sparql",
+    "Table": "kg.tables",
     "load_graph": "kg.load",
     "load_profile": "kg.profiles",
     "open_graph": "kg.opening",

@@ -13,27 +13,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Protocol
 
-from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad, Store
+from pyoxigraph import DefaultGraph, Literal, NamedNode, Store
 
 from guardrail.types import Mention
 
-__all__ = ["LabelIndex", "MemoryLabelIndex", "StoredLabelIndex", "key_of", "spot"]
+__all__ = ["LabelIndex", "MemoryLabelIndex", "key_of", "spot"]
 
 MAX_WORDS = 16
 """Longest name, in words and punctuation marks, that is spotted in text; longer ones are still
 found by ``find``."""
 
-_INDEX = "urn:kg-guardrail:index:"
-_GRAPH = NamedNode("urn:kg-guardrail:index")
-_KEY = NamedNode(_INDEX + "key")
-_FIRST = NamedNode(_INDEX + "first")
-_COMPLETE = NamedNode(_INDEX + "complete")
-_VERSION = Literal("1")
-
 # A word keeps its combining accents, so that decomposed text has the same words as composed text.
 _TOKEN = re.compile(r"\w[\w\u0300-\u036f]*|[^\w\s]")
 _APOSTROPHES = str.maketrans("’‘ʼ`", "''''")
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
 # Words inside names that writers put in either case.
 _PARTICLES = frozenset(
     (
@@ -91,71 +83,6 @@ class MemoryLabelIndex:
     def lengths(self, first: str) -> Sequence[int]:
         """Lengths, longest first, of the names whose first word is ``first`` (folded)."""
         return self._lengths.get(first, ())
-
-
-class StoredLabelIndex:
-    """A label index kept in a named graph of an on-disk store, beside the data.
-
-    It costs no memory, is there as soon as the store is open, and stays out of queries, which
-    see the default graph only.
-    """
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    @staticmethod
-    def exists(store: Store) -> bool:
-        """Whether the store holds a complete index."""
-        return Quad(_GRAPH, _COMPLETE, _VERSION, _GRAPH) in store
-
-    @staticmethod
-    def drop(store: Store) -> None:
-        """Remove the index; done before a store is changed, so that none is ever stale."""
-        store.remove(Quad(_GRAPH, _COMPLETE, _VERSION, _GRAPH))
-        store.remove_graph(_GRAPH)
-
-    @classmethod
-    def build(cls, store: Store, names: Iterable[tuple[str, str]]) -> StoredLabelIndex:
-        """Write the index of the given (IRI, name) pairs into the store."""
-
-        def quads() -> Iterator[Quad]:
-            seen: set[tuple[str, int]] = set()
-            for iri, name in names:
-                key = key_of(name)
-                if not key:
-                    continue
-                yield Quad(NamedNode(iri), _KEY, Literal(key), _GRAPH)
-                words = key.split(" ")
-                entry = (words[0], len(words))
-                if len(words) <= MAX_WORDS and entry not in seen:
-                    seen.add(entry)
-                    length = NamedNode(f"{_INDEX}length:{len(words)}")
-                    yield Quad(length, _FIRST, Literal(words[0]), _GRAPH)
-
-        store.bulk_extend(quads())
-        store.add(Quad(_GRAPH, _COMPLETE, _VERSION, _GRAPH))
-        return cls(store)
-
-    def nodes(self, key: str) -> Sequence[str]:
-        """IRIs of the nodes that bear a name with this key, in a stable order."""
-        if _SURROGATE.search(key):
-            return ()
-        found = self._store.quads_for_pattern(None, _KEY, Literal(key), _GRAPH)
-        return sorted(quad.subject.value for quad in found if isinstance(quad.subject, NamedNode))
-
-    def lengths(self, first: str) -> Sequence[int]:
-        """Lengths, longest first, of the names whose first word is ``first`` (folded)."""
-        if _SURROGATE.search(first):
-            return ()
-        found = self._store.quads_for_pattern(None, _FIRST, Literal(first), _GRAPH)
-        return sorted(
-            (
-                int(quad.subject.value.rsplit(":", 1)[1])
-                for quad in found
-                if isinstance(quad.subject, NamedNode)
-            ),
-            reverse=True,
-        )
 
 
 class Names(Protocol):

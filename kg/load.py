@@ -1,59 +1,42 @@
-"""Reads RDF files and JSON lines of persons into a graph, streaming, with progress.
+"""Loads files into graphs: streaming, on two cores, resumable, with progress.
 
 Formats go by the file name, with or without ``.gz`` or ``.bz2``: N-Triples (``.nt``; also the
 form of Wikidata's truthy dumps), Turtle (``.ttl``), N-Quads (``.nq``), TriG (``.trig``), RDF/XML
-(``.rdf``, ``.owl``, ``.xml``), N3 (``.n3``), JSON-LD (``.jsonld``), and JSON lines of persons
+(``.rdf``, ``.owl``, ``.xml``), N3 (``.n3``), JSON-LD (``.jsonld``); tables (``.csv``, ``.tsv``,
+``.jsonl``) with a ``Table`` that says what their columns are; and JSON lines of persons
 (``.jsonl``: ``{"qid", "name", "facts": [{"pid", "property", "value"}]}``).
 """
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import io
-import re
 import shutil
-import stat
-import tempfile
 import time
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from traceback import clear_frames
-from typing import BinaryIO, cast
-from uuid import uuid4
+from typing import BinaryIO, Final, cast
 
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError, computed_field
 from pyoxigraph import DefaultGraph, Quad, RdfFormat, Store, parse
 
-from guardrail.errors import KnowledgeGraphError
+from guardrail.errors import InputError, KnowledgeGraphError
 from guardrail.types import Value
 from kg.build_people import Person, build
-from kg.labels import StoredLabelIndex
-from kg.profiles import Profile
+from kg.label_file import FileLabelIndex, LabelFileWriter
+from kg.memory import peak_mb
+from kg.profiles import Profile, load_profile, store_profile, stored_profile
+from kg.reading import LINES, PEOPLE, TABLES, Chunks, Progress, format_of, reading, suffix_of
+from kg.segments import Place, load_segments, names_of
+from kg.selection import Selection
 from kg.store import OxigraphGraph
+from kg.tables import Table, triples_of_table
 
 __all__ = ["LoadReport", "Progress", "load_graph", "read_graph"]
 
-Progress = Callable[[int, int], None]
-"""Called with the bytes read so far and the bytes of the whole file, as it lies on disk."""
-
-_FORMATS = {
-    ".nt": RdfFormat.N_TRIPLES,
-    ".ttl": RdfFormat.TURTLE,
-    ".turtle": RdfFormat.TURTLE,
-    ".nq": RdfFormat.N_QUADS,
-    ".trig": RdfFormat.TRIG,
-    ".rdf": RdfFormat.RDF_XML,
-    ".owl": RdfFormat.RDF_XML,
-    ".xml": RdfFormat.RDF_XML,
-    ".n3": RdfFormat.N3,
-    ".jsonld": RdfFormat.JSON_LD,
-}
-_PEOPLE = (".jsonl", ".ndjson")
-_LINE = re.compile(r"\bline (\d+)")
-_GZIP, _BZIP2 = b"\x1f\x8b", b"BZh"
+_DIRECT: Final = "http://www.wikidata.org/prop/direct/"
+_JOURNAL: Final = "load.json"
+_SKIPPED: Final = 2**20
 
 
 class LoadReport(Value):
@@ -65,7 +48,9 @@ class LoadReport(Value):
         triples: Triples in the graph now.
         added: Triples that this load added.
         skipped: Facts of persons that were left out (no property id, or a value without label).
+        resumed: Lines that an earlier, interrupted load had put into the graph already.
         seconds: Wall time, label index included.
+        peak_mb: Most memory that the process held, in MiB; None where the system does not tell.
     """
 
     source: str
@@ -73,7 +58,122 @@ class LoadReport(Value):
     triples: int = Field(ge=0)
     added: int = Field(ge=0)
     skipped: int = Field(default=0, ge=0)
+    resumed: int = Field(default=0, ge=0)
     seconds: float = Field(ge=0)
+    peak_mb: float | None = None
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def rate(self) -> float:
+        """Triples added in a second."""
+        return self.added / self.seconds if self.seconds > 0 else 0.0
+
+
+class _Journal(BaseModel):
+    """How far a load came, kept beside the store until it is done.
+
+    Attributes:
+        source: The file.
+        size: Its bytes.
+        changed: When it was changed, in nanoseconds.
+        options: Table and selection that it was read with.
+        before: Triples that were in the graph before.
+        indexed: Whether their names were in the label index.
+        place: What is in the graph: bytes of the text that is loaded, and lines.
+    """
+
+    source: str
+    size: int
+    changed: int
+    options: str
+    before: int = 0
+    indexed: bool = True
+    place: Place = (0, 0)
+
+    def continues(self, other: _Journal) -> bool:
+        """Whether another journal is of the same load."""
+        own = {"before", "indexed", "place"}
+        return self.model_dump(exclude=own) == other.model_dump(exclude=own)
+
+
+class _Job:
+    """One file on its way into one graph."""
+
+    def __init__(
+        self,
+        source: Path,
+        profile: str | Path | Profile | None,
+        table: Table | None,
+        selection: Selection | None,
+        progress: Progress | None,
+    ) -> None:
+        self.source, self.progress = source, progress
+        self.format = format_of(source)
+        self.profile = None if profile is None else load_profile(profile)
+        self.selection = selection if selection and not selection.everything else None
+        self.table = table
+        if not source.is_file():
+            raise KnowledgeGraphError(f"there is no file {source}")
+        suffix = suffix_of(source)
+        if table is not None:
+            if suffix not in TABLES:
+                raise InputError(f"{source.name} is no table; columns are named for CSV and JSON")
+            if table.name is None:
+                stem = source.name.lower().partition(suffix)[0]
+                self.table = table.model_copy(update={"name": stem or "table"})
+        elif suffix in TABLES and suffix not in PEOPLE:
+            raise InputError(f"{source.name} is a table; name the column of its ids with --subject")
+        if self.selection and self.format is not RdfFormat.N_TRIPLES:
+            raise InputError("languages, properties and classes are chosen in N-Triples alone")
+
+    @property
+    def by_lines(self) -> RdfFormat | None:
+        """The line-based format in which the file is loaded, None for any other."""
+        if self.table is not None:
+            return RdfFormat.N_TRIPLES
+        return self.format if self.format in LINES else None
+
+    @contextmanager
+    def lines(self, progress: Progress | None) -> Iterator[BinaryIO]:
+        """The text that is loaded, where it is line-based."""
+        with reading(self.source, progress) as stream:
+            if self.table is not None:
+                kind = TABLES[suffix_of(self.source)]
+                pieces = triples_of_table(stream, kind, self.table, str(self.source))
+                yield cast(BinaryIO, Chunks(pieces))
+            elif self.selection is not None:
+                yield cast(BinaryIO, Chunks(self.selection.keep(stream)))
+            else:
+                yield stream
+
+    def journal(self) -> _Journal:
+        """The journal of this load at its beginning."""
+        stat = self.source.stat()
+        options = "|".join(
+            "" if one is None else one.model_dump_json() for one in (self.table, self.selection)
+        )
+        return _Journal(
+            source=str(self.source.resolve()),
+            size=stat.st_size,
+            changed=stat.st_mtime_ns,
+            options=options,
+        )
+
+    def check(self) -> None:
+        """Read the file to its end without keeping anything."""
+        if self.by_lines is not None:
+            with self.lines(None) as stream:
+                for _ in parse(input=stream, format=self.by_lines):
+                    pass
+            return
+        with reading(self.source, None) as stream:
+            rows: Iterator[object]
+            if self.format is None:
+                rows = _people(self.source, stream)
+            else:
+                rows = parse(input=stream, format=self.format)
+            for _ in rows:
+                pass
 
 
 def load_graph(
@@ -82,58 +182,58 @@ def load_graph(
     *,
     profile: str | Path | Profile | None = None,
     progress: Progress | None = None,
+    table: Table | None = None,
+    selection: Selection | None = None,
 ) -> LoadReport:
     """Load a file into an on-disk graph, which is made where missing, and index its labels.
 
     A file that turns out not to be RDF leaves the graph as it was. Memory stays bounded however
-    long an RDF file is; JSON lines of persons are held in memory, since their names link them.
+    long a file is; JSON lines of persons are held in memory, since their names link them. A load
+    of N-Triples, N-Quads or a table that is interrupted goes on where it was when it is called
+    again with the same file.
 
     Args:
         source: The file.
         target: Directory of the graph.
-        profile: Vocabulary profile, which says what the names are; None to detect it.
+        profile: Vocabulary profile, which says what the names are, and is kept with the graph;
+            None for the one that is kept there, or else to detect it.
         progress: Called while the file is read.
+        table: What the columns are, for CSV, TSV and JSON lines of objects.
+        selection: What to keep of a Wikidata dump.
 
     Raises:
         KnowledgeGraphError: If the file cannot be read or is not what its name says (names the
             line), or the graph cannot be written.
+        InputError: If table or selection do not fit the file.
     """
     source, target = Path(source), Path(target)
     started = time.perf_counter()
-    _format(source)
-    if not source.is_file():
-        raise KnowledgeGraphError(f"there is no file {source}")
+    job = _Job(source, profile, table, selection, progress)
     existing = (target / "CURRENT").is_file()
     if not existing and target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise KnowledgeGraphError(f"{target} exists and is no graph; name another directory")
     try:
         if existing:
             # Bulk loading cannot be undone, so the file is read through once before.
-            _check(source)
-            added, triples, skipped = _load_into(source, target, profile, progress)
+            if _resumable(job, target) is None:
+                OxigraphGraph.open(target, writable=True).close()
+                job.check()
+            counts = _load_into(job, target)
         else:
             target.parent.mkdir(parents=True, exist_ok=True)
-            partial = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-            try:
-                # A temporary folder is its owner's alone; the umask says who may read a graph.
-                partial.chmod(_folder_mode(target.parent))
-                added, triples, skipped = _load_into(source, partial, profile, progress)
-                if target.exists():
-                    target.rmdir()
-                partial.rename(target)
-            except BaseException as error:
-                _release(error)
-                shutil.rmtree(partial, ignore_errors=True)
-                raise
+            counts = _load_beside(job, target)
     except OSError as error:
         raise KnowledgeGraphError(f"cannot write the graph {target}: {error}") from error
+    added, triples, skipped, resumed = counts
     return LoadReport(
         source=str(source),
         target=str(target),
         triples=triples,
         added=added,
         skipped=skipped,
+        resumed=resumed,
         seconds=time.perf_counter() - started,
+        peak_mb=peak_mb(),
     )
 
 
@@ -150,38 +250,128 @@ def read_graph(
     """
     source = Path(source)
     store = Store()
-    _fill(store, source, progress)
-    if profile is None and _suffix(source) in _PEOPLE:
+    _fill(store, _Job(source, profile, None, None, progress))
+    if profile is None and suffix_of(source) in PEOPLE:
         profile = "wikidata"
     return OxigraphGraph(store, profile=profile, name=source.name)
 
 
-def _load_into(
-    source: Path, target: Path, profile: str | Path | Profile | None, progress: Progress | None
-) -> tuple[int, int, int]:
-    """Fill and index the store in a directory; return triples added, triples, facts skipped."""
-    graph = OxigraphGraph.open(target, profile=profile, writable=True)
+def _load_beside(job: _Job, target: Path) -> tuple[int, int, int, int]:
+    """Load a new graph in a folder beside its place, and put it there when it is complete."""
+    partial = target.parent / f".{target.name}.loading"
+    if partial.exists() and _resumable(job, partial) is None:
+        # Refused while another process loads there.
+        OxigraphGraph.open(partial, writable=True).close()
+        shutil.rmtree(partial)
+    partial.mkdir(exist_ok=True)
     try:
-        StoredLabelIndex.drop(graph.store)
-        before = len(graph.store)
-        skipped = _fill(graph.store, source, progress)
-        after = len(graph.store)
+        counts = _load_into(job, partial)
+        if target.exists():
+            target.rmdir()
+        partial.rename(target)
+        return counts
+    except BaseException as error:
+        _release(error)
+        # What was interrupted can go on; what is wrong in itself cannot.
+        if isinstance(error, KnowledgeGraphError | InputError) or not _resumable(job, partial):
+            shutil.rmtree(partial, ignore_errors=True)
+        raise
+
+
+def _load_into(job: _Job, target: Path) -> tuple[int, int, int, int]:
+    """Fill and index the store in a directory.
+
+    Returns:
+        Triples added, triples, facts skipped, lines that were there from an earlier try.
+    """
+    graph = OxigraphGraph.open(target, profile=job.profile, writable=True)
+    try:
+        journal = _resumable(job, target)
+        resumed = journal.place[1] if journal else 0
+        if journal is None:
+            before = len(graph.store)
+            indexed = before == 0 or FileLabelIndex.exists(target, graph.profile)
+            journal = job.journal().model_copy(update={"before": before, "indexed": indexed})
+        FileLabelIndex.drop(target)
+        skipped = 0
+        writer = None
+        if job.by_lines is None:
+            skipped = _fill(graph.store, job)
+        else:
+            writer = _load_lines(graph, job, target, journal)
         graph.refresh()
-        graph.index_labels()
+        if job.profile is not None:
+            store_profile(target, job.profile)
+        # Merges what loading left in many files: look-ups take half the time afterwards.
+        graph.store.optimize()
+        if writer is not None and journal.indexed and writer.speaks(graph.profile):
+            writer.finish()
+        else:
+            graph.index_labels()
+        after = len(graph.store)
         graph.store.flush()
-        return after - before, after, skipped
+        (target / _JOURNAL).unlink(missing_ok=True)
+        return after - journal.before, after, skipped, resumed
     finally:
         graph.close()
 
 
-def _folder_mode(parent: Path) -> int:
-    """The permissions that a folder made here in the usual way gets."""
-    probe = parent / f".{uuid4().hex}"
-    probe.mkdir()
+def _load_lines(
+    graph: OxigraphGraph, job: _Job, target: Path, journal: _Journal
+) -> LabelFileWriter | None:
+    """Load line-based text and gather the names in it; None where it has no line."""
+    assert job.by_lines is not None
+    writer: LabelFileWriter | None = None
+    known = job.profile or stored_profile(target)
+    if known is None and journal.before + journal.place[0] > 0:
+        known = graph.profile
+
+    def seen(data: bytes) -> None:
+        nonlocal writer
+        if writer is None:
+            profile = known or load_profile("wikidata" if _DIRECT.encode() in data else "rdfs")
+            keep = journal.before + journal.place[0] > 0
+            writer = LabelFileWriter(target, profile, keep=keep)
+        writer.add(names_of(data, writer.profile))
+
+    def save(place: Place | None) -> None:
+        if place is None:
+            (target / _JOURNAL).unlink(missing_ok=True)
+            return
+        graph.store.flush()
+        if writer is not None:
+            writer.save()
+        _write(journal.model_copy(update={"place": place}), target)
+
+    with job.lines(job.progress) as stream:
+        left = journal.place[0]
+        while left > 0 and (part := stream.read(min(left, _SKIPPED))):
+            left -= len(part)
+        _write(journal, target)
+        try:
+            load_segments(
+                graph.store, stream, job.by_lines, start=journal.place, seen=seen, save=save
+            )
+        except BaseException:
+            if writer is not None:
+                writer.close()
+            raise
+    return writer
+
+
+def _resumable(job: _Job, target: Path) -> _Journal | None:
+    """The journal of an interrupted load of the same file, where a directory holds one."""
     try:
-        return stat.S_IMODE(probe.stat().st_mode)
-    finally:
-        probe.rmdir()
+        journal = _Journal.model_validate_json((target / _JOURNAL).read_bytes())
+    except (OSError, ValidationError):
+        return None
+    return journal if journal.continues(job.journal()) else None
+
+
+def _write(journal: _Journal, target: Path) -> None:
+    new = target / f"{_JOURNAL}.new"
+    new.write_text(journal.model_dump_json())
+    new.replace(target / _JOURNAL)
 
 
 def _release(error: BaseException | None) -> None:
@@ -191,12 +381,11 @@ def _release(error: BaseException | None) -> None:
         error = error.__cause__ or error.__context__
 
 
-def _fill(store: Store, source: Path, progress: Progress | None) -> int:
-    """Load a file into a store; return the number of facts left out."""
-    format_ = _format(source)
-    with _reading(source, progress) as stream:
-        if format_ is None:
-            people = list(_people(source, stream))
+def _fill(store: Store, job: _Job) -> int:
+    """Load a file into a store in one piece; return the number of facts left out."""
+    with reading(job.source, job.progress) as stream:
+        if job.format is None:
+            people = list(_people(job.source, stream))
             quads = [
                 Quad(triple.subject, triple.predicate, triple.object, DefaultGraph())
                 for triple in build(people, {})
@@ -204,21 +393,8 @@ def _fill(store: Store, source: Path, progress: Progress | None) -> int:
             store.bulk_extend(quads)
             facts = sum(quad.predicate.value.startswith(_DIRECT) for quad in quads)
             return sum(len(person.facts) for person in people) - facts
-        store.bulk_load(input=stream, format=format_)
+        store.bulk_load(input=stream, format=job.format)
     return 0
-
-
-_DIRECT = "http://www.wikidata.org/prop/direct/"
-
-
-def _check(source: Path) -> None:
-    """Read a file to its end without keeping anything."""
-    format_ = _format(source)
-    with _reading(source, None) as stream:
-        rows: Iterator[object]
-        rows = _people(source, stream) if format_ is None else parse(input=stream, format=format_)
-        for _ in rows:
-            pass
 
 
 def _people(source: Path, stream: BinaryIO) -> Iterator[Person]:
@@ -233,81 +409,3 @@ def _people(source: Path, stream: BinaryIO) -> Iterator[Person]:
             raise KnowledgeGraphError(
                 f"{source}, line {number}: not a person ({where or 'JSON'}: {first['msg']})"
             ) from error
-
-
-def _suffix(source: Path) -> str:
-    name = source.name.lower()
-    for packed in (".gz", ".bz2"):
-        name = name.removesuffix(packed)
-    return Path(name).suffix
-
-
-def _format(source: Path) -> RdfFormat | None:
-    """The RDF format that the file's name says; None for JSON lines of persons."""
-    suffix = _suffix(source)
-    if suffix in _PEOPLE:
-        return None
-    if suffix not in _FORMATS:
-        known = ", ".join((*_FORMATS, *_PEOPLE))
-        raise KnowledgeGraphError(
-            f"cannot tell the format of {source.name}; its name must end in one of {known} "
-            "(.gz and .bz2 may follow)"
-        )
-    return _FORMATS[suffix]
-
-
-@contextmanager
-def _reading(source: Path, progress: Progress | None) -> Iterator[BinaryIO]:
-    """Open a file, unpacked; say what is wrong with it in terms of its lines."""
-    try:
-        with source.open("rb") as file:
-            total = source.stat().st_size
-            raw = cast(BinaryIO, io.BufferedReader(_Counted(file, total, progress), 1 << 18))
-            magic = file.read(3)
-            file.seek(0)
-            # By content, not by name: servers and browsers unpack files without renaming them.
-            if magic.startswith(_GZIP):
-                with gzip.open(raw) as unpacked:
-                    yield cast(BinaryIO, unpacked)
-            elif magic == _BZIP2:
-                with bz2.open(raw) as unpacked:
-                    yield cast(BinaryIO, unpacked)
-            else:
-                yield raw
-            if progress is not None:
-                progress(total, total)
-    except SyntaxError as error:
-        number = error.lineno or ((m := _LINE.search(str(error))) and int(m.group(1)))
-        line = f", line {number}" if number else ""
-        message = str(error.msg or error)
-        raise KnowledgeGraphError(f"{source}{line}: not {_name(source)}: {message}") from error
-    except (gzip.BadGzipFile, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise KnowledgeGraphError(f"{source} is damaged or cut short: {error}") from error
-    except OSError as error:
-        if error.filename is None and "Invalid data stream" not in str(error):
-            raise
-        raise KnowledgeGraphError(f"cannot read {source}: {error}") from error
-
-
-def _name(source: Path) -> str:
-    format_ = _format(source)
-    return "JSON lines of persons" if format_ is None else format_.name
-
-
-class _Counted(io.RawIOBase):
-    """A raw file that reports how far it has been read."""
-
-    def __init__(self, file: io.BufferedReader, total: int, progress: Progress | None) -> None:
-        super().__init__()
-        self._file, self._total, self._progress = file, total, progress
-        self._read = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        count = self._file.readinto(buffer)
-        self._read += count
-        if self._progress is not None and count:
-            self._progress(self._read, self._total)
-        return count

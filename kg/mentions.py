@@ -36,6 +36,7 @@ _TOKEN: Final = re.compile(r"\w[\w.'’\-]*")
 _POSSESSIVE: Final = re.compile(r"['’](?:s|S)?$")
 _SENTENCE_END: Final = re.compile(r"(?<=\w\w)\.$")
 _LIST_JOIN: Final = re.compile(r"\s*(?:,\s*and|,|and|&|or)\s+", re.IGNORECASE)
+_COMMON: Final = re.compile(r"[a-z]+(?:[\s'’-]+[a-z]+)*")
 _GAP: Final = re.compile(r"[^\S\n]+")
 
 
@@ -263,7 +264,5 @@ def _trimmed(text: str, start: int, end: int, ner: str | None) -> Mention | None
 
 
 def _names(surface: str) -> bool:
-    """Tell a name from a common word that happens to be a label: names have a capital."""
-    return any(char.isupper() or not char.isascii() for char in surface) and (
-        surface.lower() not in _OPENERS
-    )
+    """Tell a name from common words that happen to be a label: those are small letters alone."""
+    return not _COMMON.fullmatch(surface) and surface.lower() not in _OPENERS

@@ -26,7 +26,7 @@ from pydantic import Field, ValidationError
 from guardrail.errors import ConfigError, InputError
 from guardrail.types import Value
 
-__all__ = ["Profile", "check_iri", "load_profile"]
+__all__ = ["Profile", "check_iri", "load_profile", "store_profile", "stored_profile"]
 
 _SHIPPED = Path(__file__).parent / "data" / "profiles"
 _IRI_KEYS = ("label", "alias", "description", "type", "subclass", "within", "skip")
@@ -177,6 +177,31 @@ def load_profile(source: str | Path | Profile) -> Profile:
     if isinstance(source, Profile):
         return source
     return _load(str(source))
+
+
+_STORED = "profile.json"
+
+
+def store_profile(graph: Path, profile: Profile) -> None:
+    """Keep a profile in the directory of a graph, which is then opened with it."""
+    new = graph / f"{_STORED}.new"
+    new.write_text(profile.model_dump_json(), encoding="utf-8")
+    new.replace(graph / _STORED)
+
+
+def stored_profile(graph: Path) -> Profile | None:
+    """The profile that a graph was loaded with; None where none was named.
+
+    Raises:
+        ConfigError: If the file beside the graph is no profile.
+    """
+    path = graph / _STORED
+    if not path.is_file():
+        return None
+    try:
+        return Profile.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError) as error:
+        raise ConfigError(f"{path} is no profile: {error}; load the graph anew") from error
 
 
 @cache

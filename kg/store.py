@@ -11,14 +11,18 @@ from pyoxigraph import DefaultGraph, NamedNode, RdfFormat, Store
 from guardrail.errors import InputError, KnowledgeGraphError
 from guardrail.types import Entity, Mention, Subgraph, Triple
 from kg.facts import unknown
-from kg.labels import LabelIndex, MemoryLabelIndex, StoredLabelIndex, key_of, names_in, spot
+from kg.label_file import FileLabelIndex, LabelFileWriter
+from kg.labels import LabelIndex, MemoryLabelIndex, key_of, names_in, spot
 from kg.nodes import NodeReader, detect_profile
-from kg.profiles import Profile, load_profile
+from kg.profiles import Profile, load_profile, stored_profile
 from kg.results import GraphStats, QueryResult, read_solutions
 
 __all__ = ["OxigraphGraph"]
 
 _DEFAULT = DefaultGraph()
+_NAMESAKES = 500
+"""Most bearers of one name that are read; a title such as "Untitled" has tens of thousands."""
+
 _PREFIX = re.compile(r"""<[^<>\s]*>|"[^"]*"|'[^']*'|#.*|(PREFIX\s+)?\b([A-Za-z][\w-]*):""", re.I)
 """A prefix, declared or used; IRIs, strings and comments are passed over."""
 
@@ -119,6 +123,8 @@ class OxigraphGraph:
         """The vocabulary profile, detected from the data where none was given."""
         if self._profile is None:
             given = self._given_profile
+            if given is None and self._path is not None:
+                given = stored_profile(self._path)
             self._profile = load_profile(detect_profile(self.store) if given is None else given)
         return self._profile
 
@@ -143,7 +149,7 @@ class OxigraphGraph:
         index, reader = self._names(), self._nodes()
         found = []
         for label in labels:
-            nodes = (reader.entity(iri) for iri in index.nodes(key_of(label)))
+            nodes = (reader.entity(iri) for iri in index.nodes(key_of(label))[:_NAMESAKES])
             known = [entity for entity in nodes if entity is not None]
             found.append(sorted(known, key=lambda entity: (-entity.prominence, entity.id)))
         return found
@@ -251,8 +257,11 @@ class OxigraphGraph:
             self._names()
             return
         try:
-            StoredLabelIndex.drop(self.store)
-            self._index = StoredLabelIndex.build(self.store, self._all_names())
+            FileLabelIndex.drop(self._path)
+            writer = LabelFileWriter(self._path, self.profile, keep=False)
+            writer.add(self._all_names())
+            writer.finish()
+            self._index = None
             # Merges what loading left in many files: look-ups take half the time afterwards.
             self.store.optimize()
         except OSError as error:
@@ -269,8 +278,8 @@ class OxigraphGraph:
     def _names(self) -> LabelIndex:
         index = self._index
         if index is None:
-            if StoredLabelIndex.exists(self.store):
-                index = StoredLabelIndex(self.store)
+            if self._path is not None and FileLabelIndex.exists(self._path, self.profile):
+                index = FileLabelIndex(self._path)
             else:
                 index = MemoryLabelIndex(self._all_names())
             self._index = index

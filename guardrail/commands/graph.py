@@ -16,6 +16,7 @@ from rich.table import Table
 from guardrail.commands.figures import json_line
 from guardrail.commands.options import AsJson, Graph
 from guardrail.commands.setup import configured_graph
+from guardrail.errors import InputError
 
 __all__ = ["app"]
 
@@ -27,26 +28,65 @@ def load(
     file: Annotated[
         Path,
         typer.Argument(
-            help="N-Triples, Turtle or RDF/XML, plain or .gz/.bz2; a Wikidata truthy dump; "
-            "or JSON lines of people."
+            help="N-Triples, Turtle or RDF/XML, plain or .gz/.bz2; a Wikidata truthy dump; a table "
+            "(CSV, TSV, JSON lines) with --subject; or JSON lines of people."
         ),
     ],
     kg: Annotated[Path, typer.Option("--kg", metavar="PATH", help="Directory of the graph.")],
     profile: Annotated[
-        str | None, typer.Option(help="Vocabulary profile: a name or a TOML file.")
+        str | None,
+        typer.Option(help="Vocabulary profile: a name or a TOML file; kept with the graph."),
+    ] = None,
+    subject: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Of a table: the column of the ids.")
+    ] = None,
+    label: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Of a table: the column of the names.")
+    ] = None,
+    link: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN[=TABLE]",
+            help="Of a table: a column of ids of entities, of another table where it is named.",
+        ),
+    ] = None,
+    languages: Annotated[
+        str | None, typer.Option(metavar="en,de", help="Of a Wikidata dump: languages to keep.")
+    ] = None,
+    properties: Annotated[
+        str | None, typer.Option(metavar="P31,P19", help="Of a dump: properties to keep.")
+    ] = None,
+    classes: Annotated[
+        str | None, typer.Option(metavar="Q5", help="Of a dump: classes of entities to keep.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Import a file into an on-disk graph, streaming.
 
-    Prints {source, target, triples, added, skipped, seconds}: a table on a terminal, else JSON.
+    A load of N-Triples or a table that was interrupted goes on where it was when it is run again.
+    Prints {source, target, triples, added, skipped, resumed, seconds, peak_mb, rate}: a table on a
+    terminal, else JSON; rate is triples a second.
     """
-    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        Progress,
+        TimeRemainingColumn,
+        TransferSpeedColumn,
+    )
 
-    from kg import load_graph
+    from kg import Selection, Table, load_graph
 
+    if subject is None and (label is not None or link):
+        raise InputError("--label and --link speak of a table; name the column of its ids too")
+    table = None
+    if subject is not None:
+        own = file.name.partition(".")[0].lower()
+        pairs = (one.partition("=") for one in link or ())
+        links = {column: other or own for column, _, other in pairs}
+        table = Table(subject=subject, label=label, name=own, links=links)
     with Progress(
-        "loading", BarColumn(), DownloadColumn(), TimeRemainingColumn(),
+        "loading", BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn(),
         console=Console(stderr=True), disable=not sys.stderr.isatty(),
     ) as progress:  # fmt: skip
         task = progress.add_task("load", total=None)
@@ -55,8 +95,18 @@ def load(
             kg,
             profile=profile,
             progress=lambda done, total: progress.update(task, completed=done, total=total),
+            table=table,
+            selection=Selection(
+                languages=_parts(languages),
+                properties=_parts(properties),
+                classes=_parts(classes),
+            ),
         )
     _show(report, as_json=as_json or not sys.stdout.isatty())
+
+
+def _parts(text: str | None) -> tuple[str, ...]:
+    return tuple(part.strip() for part in (text or "").split(",") if part.strip())
 
 
 @app.command()
@@ -109,5 +159,11 @@ def _show(counts: BaseModel, *, as_json: bool) -> None:
         return
     table = Table(show_header=False, box=None, pad_edge=False)
     for name, value in counts.model_dump().items():
-        table.add_row(name, f"{value:,}" if isinstance(value, int) else str(value))
+        table.add_row(name, _figure(value))
     Console().print(table)
+
+
+def _figure(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:,.1f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from hypothesis import given
 from hypothesis import strategies as st
-from pyoxigraph import Store
 
-from kg import OxigraphGraph
-from kg.labels import MemoryLabelIndex, StoredLabelIndex, key_of, spot
+from kg import OxigraphGraph, load_profile
+from kg.label_file import FileLabelIndex, LabelFileWriter
+from kg.labels import MemoryLabelIndex, key_of, spot
 
 NAMES = {
     "urn:ada": ("Ada Lovelace", "Ada"),
@@ -84,9 +86,15 @@ def test_memory_and_stored_index_agree(words: list[str]) -> None:
     assert spot(text, STORED, lambda iri: NAMES[iri]) == spot(text, INDEX, lambda iri: NAMES[iri])
 
 
-STORED = StoredLabelIndex.build(
-    Store(), ((iri, name) for iri, names in NAMES.items() for name in names)
-)
+def _stored() -> FileLabelIndex:
+    with TemporaryDirectory() as folder:
+        writer = LabelFileWriter(Path(folder), load_profile("rdfs"), keep=False)
+        writer.add((iri, name) for iri, names in NAMES.items() for name in names)
+        writer.finish()
+        return FileLabelIndex(Path(folder))
+
+
+STORED = _stored()
 
 
 def test_long_text_takes_linear_time() -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import time
 
 import pytest
+from pyoxigraph import Literal
 
 from guardrail.errors import InputError
 from guardrail.types import Entity, LinkedEntity, Mention, Subgraph, Triple
@@ -232,3 +233,18 @@ def test_relation_words_are_read_from_the_general_table() -> None:
 @pytest.mark.parametrize("text", ["Who was Stephen Crane?", "Who were June Carter and Ezra Carter"])
 def test_an_interrogative_names_no_relation(text):
     assert relation_words(text) == []
+
+
+STRANGE = (
+    "Ana64 Smith64", "order 66-a", "$uicideboy$", "!!!", "C++", "7-Eleven", "3M", ".NET", "q_17",
+    "AT&T Inc.", "SKU-0042/B", "東京都", "नमस्ते दुनिया", "🦄 Corp", '"Weird Al" Yankovic', "naïve",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("label", STRANGE)
+def test_a_label_of_any_characters_links(label: str) -> None:
+    graph = OxigraphGraph.from_text(
+        f"<urn:a> <http://www.w3.org/2000/01/rdf-schema#label> {Literal(label)} ; <urn:p> <urn:b> ."
+    )
+    [entities] = EntityLinker(graph).link([f"Tell me about {label}, please."])
+    assert [link.entity.label for link in entities] == [label]

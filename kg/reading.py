@@ -1,0 +1,148 @@
+"""Opens files by their name and content, unpacks them, and says what is wrong in terms of lines."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, Final, cast
+
+from pyoxigraph import RdfFormat
+
+from guardrail.errors import KnowledgeGraphError
+
+__all__ = ["LINES", "PEOPLE", "TABLES", "Chunks", "Progress", "format_of", "reading", "suffix_of"]
+
+Progress = Callable[[int, int], None]
+"""Called with the bytes read so far and the bytes of the whole file, as it lies on disk."""
+
+_FORMATS: Final = {
+    ".nt": RdfFormat.N_TRIPLES,
+    ".ttl": RdfFormat.TURTLE,
+    ".turtle": RdfFormat.TURTLE,
+    ".nq": RdfFormat.N_QUADS,
+    ".trig": RdfFormat.TRIG,
+    ".rdf": RdfFormat.RDF_XML,
+    ".owl": RdfFormat.RDF_XML,
+    ".xml": RdfFormat.RDF_XML,
+    ".n3": RdfFormat.N3,
+    ".jsonld": RdfFormat.JSON_LD,
+}
+PEOPLE: Final = (".jsonl", ".ndjson")
+TABLES: Final = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+LINES: Final = (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS)
+"""Formats that can be cut at the end of any line."""
+
+_LINE: Final = re.compile(r"\bline (\d+)")
+_GZIP, _BZIP2 = b"\x1f\x8b", b"BZh"
+
+
+def suffix_of(source: Path) -> str:
+    """The ending that tells the format, in lower case, without that of a packing."""
+    name = source.name.lower()
+    for packed in (".gz", ".bz2"):
+        name = name.removesuffix(packed)
+    return Path(name).suffix
+
+
+def format_of(source: Path) -> RdfFormat | None:
+    """The RDF format that the file's name says; None for tables and JSON lines.
+
+    Raises:
+        KnowledgeGraphError: The name says no format that is known.
+    """
+    suffix = suffix_of(source)
+    if suffix in TABLES:
+        return None
+    if suffix not in _FORMATS:
+        known = ", ".join((*_FORMATS, *TABLES))
+        raise KnowledgeGraphError(
+            f"cannot tell the format of {source.name}; its name must end in one of {known} "
+            "(.gz and .bz2 may follow)"
+        )
+    return _FORMATS[suffix]
+
+
+@contextmanager
+def reading(source: Path, progress: Progress | None) -> Iterator[BinaryIO]:
+    """Open a file, unpacked; say what is wrong with it in terms of its lines."""
+    try:
+        with source.open("rb") as file:
+            total = source.stat().st_size
+            raw = cast(BinaryIO, io.BufferedReader(_Counted(file, total, progress), 1 << 18))
+            magic = file.read(3)
+            file.seek(0)
+            # By content, not by name: servers and browsers unpack files without renaming them.
+            if magic.startswith(_GZIP):
+                with gzip.open(raw) as unpacked:
+                    yield cast(BinaryIO, unpacked)
+            elif magic == _BZIP2:
+                with bz2.open(raw) as unpacked:
+                    yield cast(BinaryIO, unpacked)
+            else:
+                yield raw
+            if progress is not None:
+                progress(total, total)
+    except SyntaxError as error:
+        number = error.lineno or ((m := _LINE.search(str(error))) and int(m.group(1)))
+        line = f", line {number}" if number else ""
+        message = str(error.msg or error)
+        raise KnowledgeGraphError(f"{source}{line}: not {_name(source)}: {message}") from error
+    except (gzip.BadGzipFile, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise KnowledgeGraphError(f"{source} is damaged or cut short: {error}") from error
+    except OSError as error:
+        if error.filename is None and "Invalid data stream" not in str(error):
+            raise
+        raise KnowledgeGraphError(f"cannot read {source}: {error}") from error
+
+
+class Chunks:
+    """A stream over pieces of bytes."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._rest = b""
+
+    def read(self, size: int) -> bytes:
+        """The next bytes, at most ``size``; empty at the end."""
+        parts, wanted = [], size
+        while wanted > 0:
+            if not self._rest:
+                piece = next(self._pieces, None)
+                if piece is None:
+                    break
+                self._rest = piece
+                continue
+            part, self._rest = self._rest[:wanted], self._rest[wanted:]
+            parts.append(part)
+            wanted -= len(part)
+        return b"".join(parts)
+
+
+def _name(source: Path) -> str:
+    format_ = format_of(source)
+    return "a table or JSON lines" if format_ is None else format_.name
+
+
+class _Counted(io.RawIOBase):
+    """A raw file that reports how far it has been read."""
+
+    def __init__(self, file: io.BufferedReader, total: int, progress: Progress | None) -> None:
+        super().__init__()
+        self._file, self._total, self._progress = file, total, progress
+        self._read = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        count = self._file.readinto(buffer)
+        self._read += count
+        if self._progress is not None and count:
+            self._progress(self._read, self._total)
+        return count

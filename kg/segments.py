@@ -1,0 +1,167 @@
+"""Loads line-based RDF in segments: two at a time, names on the way, resumable.
+
+Oxigraph parses, sorts and writes outside Python's lock, so that two segments at a time keep two
+cores busy while this thread unpacks the next one and reads the names in it.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import BinaryIO, Final, cast
+
+from pyoxigraph import Literal, NamedNode, RdfFormat, Store, parse
+
+from kg.profiles import Profile
+
+__all__ = ["Place", "load_segments", "names_of"]
+
+SEGMENT: Final = 64 * 2**20
+"""Bytes of text that are loaded at once: about half a million triples."""
+
+AT_ONCE: Final = 2
+SAVE_EVERY_S: Final = 20.0
+
+_LINE: Final = re.compile(
+    rb"[ \t]*<([^>\n]*)>[ \t]*(<[^>\n]*>)[ \t]*"
+    rb'"((?:[^"\\\n]|\\.)*)"(?:@([A-Za-z0-9-]+)|\^\^<[^>\n]*>)?[ \t]*\.'
+)
+_LOCAL_LINE: Final = re.compile(r"\bline \d+")
+
+Place = tuple[int, int]
+"""How far a file was read: bytes of its unpacked text, and lines."""
+
+
+def load_segments(
+    store: Store,
+    stream: BinaryIO,
+    format_: RdfFormat,
+    *,
+    start: Place = (0, 0),
+    seen: Callable[[bytes], None],
+    save: Callable[[Place | None], None],
+) -> None:
+    """Load N-Triples or N-Quads into a store.
+
+    Args:
+        store: The store.
+        stream: The unpacked text, read from ``start`` on.
+        format_: Which of the two it is.
+        start: Where the stream begins.
+        seen: Is handed every segment, to read names from it.
+        save: Is told every now and then that all before a place is in the store; None from where
+            on loading cannot be resumed.
+
+    Raises:
+        SyntaxError: A line is no triple; it names the line of the whole file.
+    """
+    offset, line = start
+    saved = time.monotonic()
+    running: deque[tuple[Future[None], int]] = deque()
+
+    def settle(most: int) -> None:
+        while len(running) > most:
+            future, first = running.popleft()
+            _result(future, first)
+
+    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="kg-load") as pool:
+        segments = _whole_lines(stream)
+        for data in segments:
+            if _has_blank(data):
+                # Oxigraph names blank nodes anew in each load: from the first on, it is one load.
+                settle(0)
+                save(None)
+                rest = cast(BinaryIO, _Rest(data, segments, seen))
+                future = pool.submit(store.bulk_load, input=rest, format=format_)
+                _result(future, line)
+                return
+            settle(AT_ONCE - 1)
+            future = pool.submit(store.bulk_load, input=data, format=format_)
+            running.append((future, line))
+            seen(data)
+            offset, line = offset + len(data), line + data.count(b"\n")
+            if time.monotonic() - saved > SAVE_EVERY_S:
+                settle(0)
+                save((offset, line))
+                saved = time.monotonic()
+        settle(0)
+
+
+def names_of(data: bytes, profile: Profile) -> Iterator[tuple[str, str]]:
+    """The (IRI, name) pairs that stand in whole lines of N-Triples, in readable languages."""
+    for predicate in profile.label + profile.alias:
+        needle = b"<" + predicate.encode() + b">"
+        at = data.find(needle)
+        while at >= 0:
+            start = data.rfind(b"\n", 0, at) + 1
+            end = data.find(b"\n", at)
+            end = len(data) if end < 0 else end
+            found = _LINE.match(data, start, end)
+            if found is not None and found[2] == needle:
+                language = found[4].decode() if found[4] else None
+                if profile.language_rank(language) is not None:
+                    if b"\\" in found[0]:
+                        yield from _parsed(found[0])
+                    else:
+                        yield found[1].decode(), found[3].decode()
+            at = data.find(needle, end)
+
+
+def _result(future: Future[None], first: int) -> None:
+    """Wait for a segment; tell an error by its line in the whole file."""
+    try:
+        future.result()
+    except SyntaxError as error:
+        line = (error.lineno or 1) + first
+        message = _LOCAL_LINE.sub(f"line {line}", str(error.msg), count=1)
+        raise SyntaxError(message, ("", line, None, None)) from error
+
+
+def _whole_lines(stream: BinaryIO) -> Iterator[bytes]:
+    rest = b""
+    while block := stream.read(SEGMENT):
+        cut = block.rfind(b"\n") + 1
+        if cut:
+            yield rest + block[:cut]
+            rest = block[cut:]
+        else:
+            rest += block
+    if rest:
+        yield rest
+
+
+def _parsed(line: bytes) -> Iterator[tuple[str, str]]:
+    """Read a line with escapes in it; one that is no triple is told by the load itself."""
+    try:
+        for quad in parse(input=line, format=RdfFormat.N_TRIPLES):
+            if isinstance(quad.subject, NamedNode) and isinstance(quad.object, Literal):
+                yield quad.subject.value, quad.object.value
+    except SyntaxError:
+        return
+
+
+class _Rest:
+    """What is left of a file, as a stream."""
+
+    def __init__(self, first: bytes, segments: Iterator[bytes], seen: Callable[[bytes], None]):
+        self._data, self._at = first, 0
+        self._segments, self._seen = segments, seen
+        seen(first)
+
+    def read(self, size: int = -1) -> bytes:
+        if self._at == len(self._data):
+            self._data, self._at = next(self._segments, b""), 0
+            self._seen(self._data)
+        end = len(self._data) if size < 0 else self._at + size
+        part = self._data[self._at : end]
+        self._at += len(part)
+        return part
+
+
+def _has_blank(data: bytes) -> bool:
+    return data.startswith(b"_:") or any(
+        mark in data for mark in (b"\n_:", b" _:", b"\t_:", b">_:")
+    )

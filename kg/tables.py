@@ -1,0 +1,166 @@
+"""Turns tables into RDF: CSV, TSV and JSON lines of flat objects, one row an entity.
+
+A row becomes a node ``urn:table:TABLE:ID``; a column becomes a property whose label is the
+column's name. Whole numbers, decimals, dates, times and truth values keep their type.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import BinaryIO, Final
+from urllib.parse import quote
+
+from pydantic import Field
+from pyoxigraph import Literal, NamedNode
+
+from guardrail.errors import InputError, KnowledgeGraphError
+from guardrail.types import Value
+
+__all__ = ["Table", "triples_of_table"]
+
+_XSD: Final = "http://www.w3.org/2001/XMLSchema#"
+_LABEL: Final = "<http://www.w3.org/2000/01/rdf-schema#label>"
+_TYPES: Final = (
+    # A leading zero makes a code, not a number: 007, the postal code 01067.
+    ("integer", re.compile(r"[+-]?(?:0|[1-9]\d{0,17})")),
+    ("decimal", re.compile(r"[+-]?(?:0|[1-9]\d{0,17})\.\d+")),
+    ("date", re.compile(r"-?\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])")),
+    ("dateTime", re.compile(r"-?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?")),
+    ("time", re.compile(r"(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d")),
+    ("boolean", re.compile(r"true|false", re.IGNORECASE)),
+)
+_CHUNK_ROWS: Final = 2_000
+
+
+class Table(Value):
+    """How a table's columns are read.
+
+    Attributes:
+        subject: Column whose values are the entities' ids.
+        label: Column of their names; None for the ids themselves.
+        name: Name of the table, in the ids of its entities; None for the file's name.
+        links: Columns whose values are ids of entities, by the name of their table.
+    """
+
+    subject: str
+    label: str | None = None
+    name: str | None = Field(default=None, min_length=1)
+    links: Mapping[str, str] = Field(default_factory=dict)
+
+
+def triples_of_table(stream: BinaryIO, kind: str, table: Table, source: str) -> Iterator[bytes]:
+    """Yield the N-Triples of a table, many rows at a time.
+
+    Args:
+        stream: The unpacked file.
+        kind: ``csv``, ``tsv`` or ``jsonl``.
+        table: How its columns are read.
+        source: The file, for messages.
+
+    Raises:
+        KnowledgeGraphError: A row is no row of the table; names the line.
+        InputError: The table has no such column.
+    """
+    rows = _json_rows(stream, source) if kind == "jsonl" else _csv_rows(stream, kind, source)
+    name = table.name or "table"
+    properties: dict[str, str] = {}
+    lines: list[str] = []
+    checked = False
+    for number, (where, row) in enumerate(rows, start=1):
+        if not checked and kind != "jsonl":
+            _check_columns(table, row)
+            checked = True
+        key = row.get(table.subject)
+        if key is None or not str(key).strip():
+            raise KnowledgeGraphError(f"{source}, line {where}: no value of {table.subject!r}")
+        node = _node(name, str(key).strip())
+        label = row.get(table.label) if table.label else None
+        lines.append(f"{node} {_LABEL} {Literal(str(label or key).strip())} .\n")
+        for column, value in row.items():
+            if column in (table.subject, table.label):
+                continue
+            target = table.links.get(column)
+            for one in value if isinstance(value, list) else (value,):
+                text = _text(one)
+                if text is None:
+                    continue
+                predicate = properties.get(column)
+                if predicate is None:
+                    predicate = properties[column] = _property(column)
+                    shown = Literal(" ".join(column.replace("_", " ").split()))
+                    lines.append(f"{predicate} {_LABEL} {shown} .\n")
+                object_ = _node(target, text) if target else _literal(text)
+                lines.append(f"{node} {predicate} {object_} .\n")
+        if number % _CHUNK_ROWS == 0:
+            yield "".join(lines).encode()
+            lines = []
+    yield "".join(lines).encode()
+
+
+def _csv_rows(stream: BinaryIO, kind: str, source: str) -> Iterator[tuple[int, dict[str, object]]]:
+    text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+    reader = csv.DictReader(text, delimiter="\t" if kind == "tsv" else ",", strict=True)
+    try:
+        for row in reader:
+            if None in row:
+                raise KnowledgeGraphError(
+                    f"{source}, line {reader.line_num}: more values than columns"
+                )
+            yield reader.line_num, dict(row)
+    except csv.Error as error:
+        raise KnowledgeGraphError(f"{source}, line {reader.line_num}: {error}") from error
+    finally:
+        text.detach()
+
+
+def _json_rows(stream: Iterable[bytes], source: str) -> Iterator[tuple[int, dict[str, object]]]:
+    for number, line in enumerate(stream, start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise KnowledgeGraphError(f"{source}, line {number}: not JSON: {error}") from error
+        if not isinstance(row, dict):
+            raise KnowledgeGraphError(f"{source}, line {number}: not a JSON object")
+        yield number, row
+
+
+def _check_columns(table: Table, row: Mapping[str, object]) -> None:
+    wanted = [table.subject, *([table.label] if table.label else []), *table.links]
+    missing = [column for column in wanted if column not in row]
+    if missing:
+        raise InputError(
+            f"the table has no column {', '.join(map(repr, missing))}; it has {', '.join(row)}"
+        )
+
+
+def _node(table: str, key: str) -> str:
+    return str(NamedNode(f"urn:table:{quote(table, safe='')}:{quote(key, safe='')}"))
+
+
+def _property(column: str) -> str:
+    return str(NamedNode(f"urn:column:{quote(column, safe='')}"))
+
+
+def _text(value: object) -> str | None:
+    """The text of a cell; None for an empty one. What is nested is kept as JSON."""
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict | list):
+        return json.dumps(value, ensure_ascii=False)
+    return str(value).strip() or None
+
+
+def _literal(text: str) -> str:
+    for name, form in _TYPES:
+        if form.fullmatch(text):
+            value = text.lower() if name == "boolean" else text
+            return str(Literal(value, datatype=NamedNode(_XSD + name)))
+    return str(Literal(text))

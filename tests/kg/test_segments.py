@@ -1,0 +1,142 @@
+"""Long files: segments, interruptions, dumps of which a part is kept."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+import kg.load
+import kg.segments
+from guardrail.errors import KnowledgeGraphError
+from kg import OxigraphGraph, Selection, load_graph, open_graph
+
+LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
+WD, WDT = "http://www.wikidata.org/entity/", "http://www.wikidata.org/prop/direct/"
+
+
+def lines(count: int) -> list[str]:
+    return [
+        f'<urn:n{n}> {LABEL} "Ana{n} \\"A\\" Smith{n}"@en .\n'
+        f"<urn:n{n}> <urn:knows> <urn:n{n // 2}> .\n"
+        for n in range(count)
+    ]
+
+
+@pytest.fixture
+def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kg.segments, "SEGMENT", 1000)
+    monkeypatch.setattr(kg.segments, "SAVE_EVERY_S", 0.0)
+
+
+@pytest.mark.usefixtures("small_segments")
+def test_segments_hold_the_same_graph(tmp_path: Path) -> None:
+    source = tmp_path / "a.nt.gz"
+    source.write_bytes(gzip.compress("".join(lines(200)).encode()))
+    report = load_graph(source, tmp_path / "g")
+    assert report.added == 400
+    assert report.peak_mb is None or report.peak_mb > 1
+    graph = open_graph(tmp_path / "g")
+    assert isinstance(graph, OxigraphGraph)
+    assert [e.id for e in graph.find(['ana17 "a" smith17'])[0]] == ["urn:n17"]
+    text = 'It was Ana199 "A" Smith199.'
+    assert [mention.text for mention in graph.spot(text)] == ['Ana199 "A" Smith199']
+
+
+@pytest.mark.usefixtures("small_segments")
+def test_an_error_names_the_line_of_the_whole_file(tmp_path: Path) -> None:
+    (tmp_path / "a.nt").write_text("".join(lines(100)) + "prose\n" + "".join(lines(100)))
+    with pytest.raises(KnowledgeGraphError, match="line 201"):
+        load_graph(tmp_path / "a.nt", tmp_path / "g")
+
+
+@pytest.mark.usefixtures("small_segments")
+def test_blank_nodes_stay_one_node(tmp_path: Path) -> None:
+    text = (
+        "".join(lines(50))
+        + "_:x <urn:p> <urn:a> .\n"
+        + "".join(lines(80))
+        + "_:x <urn:p> <urn:b> .\n"
+    )
+    (tmp_path / "a.nt").write_text(text)
+    load_graph(tmp_path / "a.nt", tmp_path / "g")
+    graph = open_graph(tmp_path / "g")
+    assert len(graph.query("SELECT DISTINCT ?s { ?s <urn:p> ?o }").rows) == 1
+    assert graph.find(['Ana79 "A" Smith79'])[0]
+
+
+@pytest.mark.usefixtures("small_segments")
+@pytest.mark.parametrize("existing", [False, True])
+def test_an_interrupted_load_goes_on_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, existing: bool
+) -> None:
+    target = tmp_path / "g"
+    if existing:
+        (tmp_path / "old.nt").write_text(f'<urn:old> {LABEL} "Old Name" .\n')
+        load_graph(tmp_path / "old.nt", target)
+    (tmp_path / "a.nt").write_text("".join(lines(200)))
+    read = 0
+
+    def interrupt(data: bytes, profile: object) -> list[tuple[str, str]]:
+        nonlocal read
+        read += 1
+        if read == 8:
+            raise KeyboardInterrupt
+        return list(names(data, profile))  # type: ignore[arg-type]
+
+    names = kg.segments.names_of
+    monkeypatch.setattr(kg.load, "names_of", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        load_graph(tmp_path / "a.nt", target)
+    monkeypatch.setattr(kg.load, "names_of", names)
+    report = load_graph(tmp_path / "a.nt", target)
+    assert report.resumed > 0
+    assert (report.added, report.triples) == (400, 400 + existing)
+    graph = open_graph(target)
+    for n in (0, 3, 100, 199):
+        assert [e.id for e in graph.find([f'Ana{n} "A" Smith{n}'])[0]] == [f"urn:n{n}"]
+    assert bool(graph.find(["Old Name"])[0]) is existing
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_the_profile_stays_with_the_graph(tmp_path: Path) -> None:
+    (tmp_path / "a.nt").write_text('<urn:x> <urn:called> "Ada Lovelace" ; .\n'.replace(" ;", ""))
+    profile = tmp_path / "own.toml"
+    profile.write_text('extends = "rdfs"\nname = "own"\nlabel = ["urn:called"]\n')
+    load_graph(tmp_path / "a.nt", tmp_path / "g", profile=profile)
+    profile.unlink()
+    graph = open_graph(tmp_path / "g")
+    assert graph.profile.name == "own"
+    assert [entity.id for entity in graph.find(["Ada Lovelace"])[0]] == ["urn:x"]
+
+
+DUMP = f"""\
+<{WD}Q1> {LABEL} "Ada Lovelace"@en .
+<{WD}Q1> {LABEL} "Ada Lovelace"@de-CH .
+<{WD}Q1> {LABEL} "Ада Лавлейс"@ru .
+<{WD}Q1> <{WDT}P31> <{WD}Q5> .
+<{WD}Q1> <{WDT}P19> <{WD}Q2> .
+<{WD}Q1> <{WDT}P569> "1815-12-10" .
+<{WD}Q2> {LABEL} "London"@en .
+<{WD}Q2> <{WDT}P31> <{WD}Q515> .
+<{WD}P19> {LABEL} "place of birth"@en .
+"""
+
+
+@pytest.mark.parametrize(
+    ("selection", "kept"),
+    [
+        (Selection(), 9),
+        (Selection(languages=("en", "de")), 8),
+        (Selection(properties=("P31", "P19")), 8),
+        (Selection(classes=("Q5",)), 7),
+        (Selection(languages=("en",), properties=("P19",), classes=("Q5",)), 3),
+    ],
+)
+def test_a_part_of_a_wikidata_dump(tmp_path: Path, selection: Selection, kept: int) -> None:
+    source = tmp_path / "latest-truthy.nt.gz"
+    source.write_bytes(gzip.compress(DUMP.encode()))
+    report = load_graph(source, tmp_path / "g", selection=selection)
+    assert report.triples == kept
+    assert open_graph(tmp_path / "g").find(["Ada Lovelace"])[0]

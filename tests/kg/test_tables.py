@@ -1,0 +1,77 @@
+"""A company's table is a graph."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from guardrail.errors import GuardrailError
+from kg import Table, load_graph, open_graph
+
+STAFF = (
+    "id,name,start_date,salary,remote,office,phone\n"
+    '1,"Lovelace, Ada",2019-04-01,5200.50,true,b 7,0451\n'
+    "2,Grace Hopper,2020-01-15,6100,FALSE,,\n"
+)
+OFFICES = '{"code": "b 7", "name": "Harbour House", "floors": 3, "tags": ["quiet", "old"]}\n'
+
+
+def texts(graph_path: Path, label: str) -> list[str]:
+    graph = open_graph(graph_path)
+    [entity] = graph.find([label])[0]
+    return [triple.text for triple in graph.subgraphs([entity.id])[0].triples]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_columns_become_properties_and_keep_their_type(tmp_path: Path, packed: bool) -> None:
+    source = tmp_path / ("staff.csv.gz" if packed else "staff.csv")
+    source.write_bytes(gzip.compress(STAFF.encode()) if packed else STAFF.encode())
+    table = Table(subject="id", label="name", links={"office": "offices"})
+    report = load_graph(source, tmp_path / "g", table=table)
+    offices = tmp_path / "offices.jsonl"
+    offices.write_text(OFFICES)
+    load_graph(offices, tmp_path / "g", table=Table(subject="code", label="name"))
+    assert report.added == 2 + 5 + 5 + 3  # names, names of columns, values of each row
+    assert texts(tmp_path / "g", "Lovelace, Ada") == [
+        "Lovelace, Ada, office: Harbour House.",
+        "Lovelace, Ada, phone: 0451.",
+        "Lovelace, Ada, remote: true.",
+        "Lovelace, Ada, salary: 5200.5.",
+        "Lovelace, Ada, start date: 2019-04-01.",
+    ]
+    assert "Harbour House, tags: old." in texts(tmp_path / "g", "Harbour House")
+    types = open_graph(tmp_path / "g").query(
+        "SELECT ?p (DATATYPE(?v) AS ?t) { <urn:table:staff:1> ?p ?v FILTER(ISLITERAL(?v)) }"
+    )
+    found = {str(row[0]).rsplit(":", 1)[1]: str(row[1]).rsplit("#", 1)[1] for row in types.rows}
+    assert found["salary"] == "decimal"
+    assert found["remote"] == "boolean"
+    assert found["start_date"] == "date"
+    assert found["phone"] == "string"  # a leading zero is no number's
+
+
+@pytest.mark.parametrize(
+    ("text", "table", "message"),
+    [
+        ("id,name\n1,A\n", Table(subject="key"), "no column 'key'; it has id, name"),
+        ("id,name\n,A\n", Table(subject="id"), "line 2: no value of 'id'"),
+        ("id,name\n1,A,B\n", Table(subject="id"), "line 2: more values"),
+    ],
+)
+def test_a_table_that_does_not_fit(tmp_path: Path, text: str, table: Table, message: str) -> None:
+    (tmp_path / "a.csv").write_text(text)
+    with pytest.raises(GuardrailError, match=message):
+        load_graph(tmp_path / "a.csv", tmp_path / "g", table=table)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv"]
+
+
+def test_a_table_without_its_columns(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id\n1\n")
+    with pytest.raises(GuardrailError, match="--subject"):
+        load_graph(tmp_path / "a.csv", tmp_path / "g")
+    (tmp_path / "a.jsonl").write_text(json.dumps({"a": 1}) + "\n[]\n")
+    with pytest.raises(GuardrailError, match="line 2: not a JSON object"):
+        load_graph(tmp_path / "a.jsonl", tmp_path / "g", table=Table(subject="a"))
