@@ -13,7 +13,7 @@ from guardrail.config import GuardrailConfig
 from guardrail.errors import MissingExtraError
 from guardrail.policy import STRICT
 
-__all__ = ["gateway_config", "serve"]
+__all__ = ["gateway_config", "mcp", "serve"]
 
 
 def serve(
@@ -46,6 +46,26 @@ def serve(
         port=port,
         workers=workers,
     )
+
+
+def mcp(
+    kg: Graph = None,
+    config: Config = None,
+    judge: JudgeName = None,
+    policy: PolicyName = None,
+) -> None:
+    """Serve the tools check_answer and find_facts to agents, over the Model Context Protocol.
+
+    The client starts this program and talks to it over stdin and stdout.
+    """
+    try:
+        from chains.mcp_server import mcp_server
+    except ImportError as error:
+        raise MissingExtraError(getattr(error, "name", None) or "mcp", "mcp") from error
+    from guardrail.guard import Guardrail
+
+    with Guardrail(build_config(config, kg=kg, judge=judge, policy=policy)) as guard:
+        mcp_server(guard).run()
 
 
 def gateway_config(
