@@ -8,8 +8,8 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from guardrail import marked_text
-from guardrail.markers.grammar import parse, render_marker
+from guardrail.markers.grammar import insert, render_marker
+from guardrail.markers.rendering import markers_of
 from guardrail.types import (
     Action,
     Citation,
@@ -37,9 +37,6 @@ PASSAGE = "passage"
 
 QUOTED = re.compile(r'".*"', re.DOTALL)
 """What a reason quotes: from the first quotation mark to the last, since the text may hold some."""
-
-PRIVATE_USE = 0xE000
-"""Begins the characters that no text uses."""
 
 URN = "urn:kg-guardrail:"
 """Begins the address of what has no page."""
@@ -150,24 +147,20 @@ def render_sentences(
         notes: Numbers given so far; new ones are added.
     """
     cited = _Evidence(answer)
-    stand_ins, sentences_to_mark = _with_stand_ins(sentences, cited)
-    marked = marked_text(text, sentences_to_mark)
-    # Only markers that the guardrail wrote are re-styled: the text itself may hold brackets.
-    known = [span.triple for s in sentences for span in s.spans if span.triple is not None]
-    parsed = parse(marked, known)
+    # Markers are set, never read back: the text itself may hold brackets.
+    markers = insert(text, [one for sentence in sentences for one in markers_of(sentence)]).markers
     pieces: list[str] = []
     shifts: list[tuple[int, int]] = []
     position = length = 0
-    for marker in parsed.markers:
-        chunk = parsed.clean[position : marker.at]
-        meant = [stand_ins.get(one, one) for one in marker.citations]
-        written = _write(meant, marker.na, style, cited, notes)
+    for marker in markers:
+        chunk = text[position : marker.at]
+        written = _write(marker.citations, marker.na, style, cited, notes)
         written = marker.lead + written + marker.trail if written else ""
         pieces += [chunk, written]
         length += len(chunk) + len(written)
         shifts.append((marker.at, length - marker.at))
         position = marker.at
-    pieces.append(parsed.clean[position:])
+    pieces.append(text[position:])
     return Rendition("".join(pieces), _place(sentences, cited, notes, shifts))
 
 
@@ -239,30 +232,6 @@ class _Evidence:
             (one for one in named if quoted in " ".join(one.text.split())),
             named[0] if named else None,
         )
-
-
-def _with_stand_ins(
-    sentences: Sequence[Sentence], evidence: _Evidence
-) -> tuple[dict[Citation, Citation], list[Sentence]]:
-    """The sentences with short citations in place of those that quote a passage.
-
-    What a passage says may hold anything, brackets and markers included, that could not be read
-    back out of marked text.
-    """
-    quoted = dict.fromkeys(
-        one for sentence in sentences for one in sentence.citations if evidence.passage(one)
-    )
-    short = {
-        one: Citation(entity="note", property=PASSAGE, value=chr(PRIVATE_USE + place))
-        for place, one in enumerate(quoted)
-    }
-    changed = [
-        sentence.model_copy(
-            update={"citations": tuple(short.get(one, one) for one in sentence.citations)}
-        )
-        for sentence in sentences
-    ]
-    return {stand_in: one for one, stand_in in short.items()}, changed
 
 
 def _write(

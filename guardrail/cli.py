@@ -31,6 +31,9 @@ class _Commands(LazyGroup):
         "serve": LazyCommand(
             f"{COMMANDS}.serving:serve", "Serve an OpenAI-compatible gateway that guards answers."
         ),
+        "mcp": LazyCommand(
+            f"{COMMANDS}.serving:mcp", "Serve the guardrail's tools to agents over MCP."
+        ),
         "doctor": LazyCommand(
             f"{COMMANDS}.doctor:doctor", "Check this installation and say what to fix."
         ),

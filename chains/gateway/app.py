@@ -7,7 +7,7 @@ import json
 import logging
 import re
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 import httpx
@@ -20,6 +20,7 @@ from chains.gateway.checks import CheckBody, RankBody, check, rank
 from chains.gateway.dashboard import Dashboard
 from chains.gateway.metrics import CONTENT_TYPE_LATEST, Metrics
 from chains.gateway.page import page_response
+from chains.gateway.protocols import PROTOCOLS, Protocol
 from chains.gateway.requests import (
     RejectedError,
     admit,
@@ -94,6 +95,9 @@ def create_app(
         app.add_api_route(f"{PREFIX}/{path}", gateway.judged, methods=["POST"])
     for method, path in UNTOUCHED:
         app.add_api_route(f"{PREFIX}/{path}", gateway.untouched, methods=[method])
+    for name in gateway.settings.protocols:
+        path, make = PROTOCOLS[name]
+        app.add_api_route(path, gateway.protocol(make(gateway.guarding)), methods=["POST"])
     app.add_api_route(f"{PREFIX}/checks", gateway.checks, methods=["POST"])
     app.add_api_route(f"{PREFIX}/rank", gateway.rank, methods=["POST"])
     app.add_api_route(f"{PREFIX}/feedback", gateway.dashboard.feedback, methods=["POST"])
@@ -129,7 +133,7 @@ class _Gateway:
         self.settings = settings
         self.metrics = Metrics()
         self.dashboard = Dashboard(self.guard.config, settings)
-        self._guarding = Guarding(
+        self.guarding = Guarding(
             guard=self.guard,
             policy=self.guard.config.policy,
             style=settings.style,
@@ -183,7 +187,7 @@ class _Gateway:
         begin = time.perf_counter()
         body = await read_json(request, self.settings)
         path = request.url.path.removeprefix(PREFIX)
-        exchange = Exchange(self._guarding, JUDGED[path.strip("/")], body)
+        exchange = Exchange(self.guarding, JUDGED[path.strip("/")], body)
         await self._loaded()
         if exchange.streams_through:
             return await self._stream(request, path, exchange.body, exchange, begin)
@@ -293,6 +297,20 @@ class _Gateway:
             answer = await unless_gone(request.receive, check(self.guard, body))
         self.metrics.answers([answer])
         return Response(answer.model_dump_json(), media_type="application/json")
+
+    def protocol(self, answer: Protocol) -> Callable[[Request], Awaitable[Response]]:
+        """A call of another gateway's protocol."""
+
+        async def serve(request: Request) -> Response:
+            admit(request, self.settings)
+            body = await read_json(request, self.settings)
+            await self._loaded()
+            async with self._in_time():
+                told, answers = await unless_gone(request.receive, answer(body))
+            self.metrics.answers(answers)
+            return JSONResponse(told)
+
+        return serve
 
     async def rank(self, request: Request) -> Response:
         """Rank answers; nothing is sent to the upstream."""

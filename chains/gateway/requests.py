@@ -71,12 +71,17 @@ def admit(request: Request, settings: GatewaySettings) -> None:
         RejectedError: With status 401.
     """
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    key = token.strip() if scheme.lower() == "bearer" else request.headers.get("api-key")
+    key = token.strip() if scheme.lower() == "bearer" else _plain_key(request)
     if not settings.admits(key):
         raise RejectedError(
             401, "this gateway needs one of its keys", "invalid_api_key",
             {"www-authenticate": "Bearer"},
         )  # fmt: skip
+
+
+def _plain_key(request: Request) -> str | None:
+    """A key outside of ``authorization``, where Azure's clients and LiteLLM put it."""
+    return request.headers.get("api-key") or request.headers.get("x-api-key")
 
 
 async def read_body(request: Request, settings: GatewaySettings) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import os
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Self
 from urllib.parse import urlsplit
 
@@ -22,6 +23,8 @@ __all__ = ["ENV_PREFIX", "GatewaySettings", "sharing"]
 ENV_PREFIX = "KG_GATEWAY_"
 """``KG_GATEWAY_KEYS=a,b``, ``KG_GATEWAY_MAX_BODY_BYTES=…`` and so on, one for each field."""
 
+
+PROTOCOL_NAMES = ("litellm", "portkey", "fms")
 
 JUDGE_CACHE = 65_536
 """Verdicts of the judges that the gateway remembers; about 50 MB with short texts."""
@@ -53,6 +56,7 @@ class GatewaySettings(Value):
         keep_parts: Whether content parts of other gateways are sent on as they are.
         caller_policy: Whether a request may name a policy of its own.
         reasons: Whether a refusal carries its reasons.
+        protocols: Protocols of other gateways to serve: ``litellm``, ``portkey``, ``fms``.
         max_body_bytes: Largest request that is read.
         max_reply_bytes: Largest reply that is read from the upstream as a whole.
         connect_timeout_s: Seconds to reach the upstream.
@@ -72,6 +76,7 @@ class GatewaySettings(Value):
     keep_parts: bool = False
     caller_policy: bool = True
     reasons: bool = True
+    protocols: tuple[str, ...] = ()
     max_body_bytes: int = Field(default=8 * 1024 * 1024, ge=1)
     max_reply_bytes: int = Field(default=32 * 1024 * 1024, ge=1)
     connect_timeout_s: float = Field(default=10.0, gt=0)
@@ -106,7 +111,7 @@ class GatewaySettings(Value):
             keep_parts=self.keep_parts,
         )
 
-    @field_validator("keys", mode="before")
+    @field_validator("keys", "protocols", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         return [key.strip() for key in value.split(",")] if isinstance(value, str) else value
@@ -115,6 +120,16 @@ class GatewaySettings(Value):
     @classmethod
     def _no_empty_key(cls, keys: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
         return tuple(key for key in keys if key.get_secret_value())
+
+    @field_validator("protocols")
+    @classmethod
+    def _known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            if name and name not in PROTOCOL_NAMES:
+                near = get_close_matches(name, PROTOCOL_NAMES, n=1)
+                hint = f"did you mean {near[0]!r}?" if near else ", ".join(PROTOCOL_NAMES)
+                raise ValueError(f"there is no protocol {name!r}; {hint}")
+        return tuple(name for name in names if name)
 
     @classmethod
     def from_env(

@@ -15,7 +15,7 @@ from guardrail.config import GuardrailConfig
 from guardrail.errors import ConfigError, MissingExtraError
 from guardrail.policy import STRICT
 
-__all__ = ["gateway_config", "require_free", "serve"]
+__all__ = ["gateway_config", "mcp", "require_free", "serve"]
 
 
 def serve(
@@ -69,6 +69,26 @@ def require_free(host: str, port: int) -> None:
         raise ConfigError(
             f"cannot listen on {host}, port {port}: {error.strerror}; {advice}"
         ) from error
+
+
+def mcp(
+    kg: Graph = None,
+    config: Config = None,
+    judge: JudgeName = None,
+    policy: PolicyName = None,
+) -> None:
+    """Serve the tools check_answer and find_facts to agents, over the Model Context Protocol.
+
+    The client starts this program and talks to it over stdin and stdout.
+    """
+    try:
+        from chains.mcp_server import mcp_server
+    except ImportError as error:
+        raise MissingExtraError(getattr(error, "name", None) or "mcp", "mcp") from error
+    from guardrail.guard import Guardrail
+
+    with Guardrail(build_config(config, kg=kg, judge=judge, policy=policy)) as guard:
+        mcp_server(guard).run()
 
 
 def gateway_config(

@@ -10,7 +10,8 @@ import chains
 import guardrail
 
 PUBLIC_MODULES = {
-    f"guardrail.{name}" for name in ("errors", "log.records", "markers.grammar", "report", "types")
+    f"guardrail.{name}"
+    for name in ("errors", "log.records", "markers.grammar", "markers.rendering", "report", "types")
 }
 FILES = sorted(Path(chains.__file__).parent.rglob("*.py"))
 

@@ -40,7 +40,7 @@ def test_an_empty_retrieval_is_evidence_of_nothing():
 
 
 def test_a_place_that_is_not_there_is_an_error_that_names_the_parameter():
-    with pytest.raises(InputError, match="no 'contex' .*'context', 'question'.*'evidence'"):
+    with pytest.raises(InputError, match=r"no 'contex' .*'context', 'question'.*'evidence'"):
         chain_evidence("contex", {"question": "?", "context": []}, None, NONE, SETTINGS)
 
 
@@ -81,8 +81,8 @@ def test_a_runs_metadata():
 
 
 def test_a_question_that_cannot_be_told_is_an_error_that_names_the_parameter():
-    with pytest.raises(InputError, match="'topic', 'context'.*'question_key'"):
+    with pytest.raises(InputError, match=r"'topic', 'context'.*'question_key'"):
         question_of({"topic": "hotels", "context": "The Kestrel has 42 rooms."})
-    with pytest.raises(InputError, match="'asked' holds nothing.*'question_key'"):
+    with pytest.raises(InputError, match=r"'asked' holds nothing.*'question_key'"):
         question_of({"topic": "hotels"}, "asked")
     assert question_of({"topic": "Which hotel?"}) == "Which hotel?"

@@ -1,0 +1,75 @@
+"""The detector API of the FMS guardrails orchestrator, for answers with context documents.
+
+``POST /api/v1/text/context/doc`` takes ``{"content", "context_type": "docs", "context": [...]}``
+and returns one detection for each sentence that the documents do not carry.
+"""
+
+from __future__ import annotations
+
+from chains.evidence.base import Case, Found, Source
+from chains.openai_text import JSON, Guarding
+from guardrail import ANNOTATE
+from guardrail.errors import InputError
+from guardrail.types import Category, GuardedAnswer, Passage, Sentence
+
+__all__ = ["FMSDetector"]
+
+DETECTION_TYPE = "grounding"
+DOCUMENTS = ("docs", "chunks", "document")
+"""Kinds of context that are texts; the other one is addresses, which nothing here fetches."""
+
+
+class FMSDetector:
+    """Answers the calls of the orchestrator.
+
+    Args:
+        guarding: Whose guardrail judges.
+    """
+
+    def __init__(self, guarding: Guarding) -> None:
+        self._guarding = guarding
+
+    async def __call__(self, body: JSON) -> tuple[object, tuple[GuardedAnswer, ...]]:
+        """Take a text with its context.
+
+        Raises:
+            InputError: The text or the context is missing, or is a list of addresses.
+        """
+        content = body.get("content", body.get("generated_text"))
+        if not isinstance(content, str):
+            raise InputError("content must be the text to judge")
+        kind = body.get("context_type", DOCUMENTS[0])
+        if kind not in DOCUMENTS:
+            raise InputError(f"context_type must be {DOCUMENTS[0]!r}; {kind!r} is not fetched here")
+        context = body.get("context")
+        if not isinstance(context, list) or not all(isinstance(one, str) for one in context):
+            raise InputError("context must be a list of texts")
+        parameters = body.get("detector_params") or {}
+        question = str(parameters.get("question") or body.get("prompt") or "")
+        found = Found.of(Source.CALLER, [Passage(text=text) for text in context])
+        case = Case(question, found.evidence, found.sources)
+        answer = await case.check(self._guarding.guard, content, ANNOTATE)
+        return [_detection(one) for one in answer.sentences if _failed(one)], (answer,)
+
+
+def _failed(sentence: Sentence) -> bool:
+    return sentence.na or sentence.category is Category.CONTRADICTORY
+
+
+def _detection(sentence: Sentence) -> JSON:
+    contradicted = sentence.category is Category.CONTRADICTORY
+    score = 1.0
+    if sentence.judgement is not None:
+        score = 1.0 - sentence.judgement.scores.get(Category.SUPPORTIVE, 0.0)
+    evidence = [{"name": "sentence", "value": sentence.text}]
+    if sentence.note:
+        evidence.append({"name": "note", "value": sentence.note})
+    return {
+        "start": sentence.start,
+        "end": sentence.end,
+        "text": sentence.text,
+        "detection": "contradicted" if contradicted else "unsupported",
+        "detection_type": DETECTION_TYPE,
+        "score": score,
+        "evidence": evidence,
+    }

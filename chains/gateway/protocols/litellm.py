@@ -1,0 +1,123 @@
+"""LiteLLM's ``generic_guardrail_api``: requests bring evidence, responses are judged against it.
+
+The call for a response does not repeat the conversation, so what its request held is kept by
+``litellm_call_id``. A streamed response is sent again and again as it grows: with
+``streaming_transform_mode: incremental_diff`` only text that was judged leaves the proxy.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import replace
+
+from chains.evidence.base import Case, Found, case_of
+from chains.evidence.items import RequestField, request_field
+from chains.evidence.openai import chat_evidence, chat_question
+from chains.openai_text import JSON, Guarding
+from chains.rendition import render, safe_reasons
+from guardrail.errors import InputError
+from guardrail.types import Action, GuardedAnswer
+
+__all__ = ["LiteLLMGuardrail"]
+
+CALLS = 10_000
+"""Most calls whose request is kept until their response comes."""
+PARAMETERS = ("evidence", "policy")
+"""What ``additional_provider_specific_params`` may say."""
+ENDS = (".", "!", "?", "…", "。", "]", "`", ")", '"', "”")
+
+
+class LiteLLMGuardrail:
+    """Answers the calls of LiteLLM's proxy.
+
+    Args:
+        guarding: How responses are guarded.
+    """
+
+    def __init__(self, guarding: Guarding) -> None:
+        self._guarding = guarding
+        self._asked: OrderedDict[str, tuple[str, Found]] = OrderedDict()
+
+    async def __call__(self, body: JSON) -> tuple[object, tuple[GuardedAnswer, ...]]:
+        """Take a request or a response of the proxy.
+
+        Raises:
+            InputError: It is neither, or hands over what is no evidence.
+        """
+        call = body.get("litellm_call_id")
+        field = self._field(body)
+        found = self._read(body, field)
+        kind = body.get("input_type")
+        if kind == "request":
+            self._keep(call, found)
+            return {"action": "NONE"}, ()
+        if kind != "response":
+            raise InputError(f"input_type must be 'request' or 'response', not {kind!r}")
+        question, evidence = self._asked.get(str(call), ("", Found()))
+        found = (found[0] or question, found[1] | evidence)
+        guarding = self._guarding
+        if field.policy and guarding.caller_policy:
+            guarding = replace(guarding, policy=field.chosen_policy(guarding.policy))
+        case = await case_of(guarding.guard, *found, guarding.evidence.mode)
+        return await self._judged(body, guarding, case)
+
+    async def _judged(
+        self, body: JSON, guarding: Guarding, case: Case
+    ) -> tuple[object, tuple[GuardedAnswer, ...]]:
+        texts = [text if isinstance(text, str) else "" for text in body.get("texts") or ()]
+        answers: list[GuardedAnswer] = []
+        returned: list[str] = []
+        held: list[int] = []
+        for text in texts:
+            if not text.strip():
+                returned.append(text)
+                held.append(0)
+                continue
+            answer = await case.check(guarding.guard, text, guarding.policy.settled())
+            answers.append(answer)
+            growing = not text.rstrip().endswith(ENDS)
+            if answer.action is Action.REFUSE and not growing:
+                reasons = "; ".join(safe_reasons(answer)) if guarding.reasons else ""
+                told = f"{answer.text} ({reasons})" if reasons else answer.text
+                return {"action": "BLOCKED", "blocked_reason": told}, tuple(answers)
+            shown = render(answer, guarding.style).text
+            returned.append(shown)
+            held.append(_unfinished(answer, shown) if growing else 0)
+        if returned == texts:
+            return {"action": "NONE"}, tuple(answers)
+        reply = {
+            "action": "GUARDRAIL_INTERVENED",
+            "texts": returned,
+            "stream_holdback_chars": held,
+        }
+        return reply, tuple(answers)
+
+    def _field(self, body: JSON) -> RequestField:
+        told = body.get("additional_provider_specific_params")
+        known = told if isinstance(told, dict) else {}
+        return request_field({key: known[key] for key in PARAMETERS if key in known})
+
+    def _read(self, body: JSON, field: RequestField) -> tuple[str, Found]:
+        request = {"messages": body.get("structured_messages")}
+        settings = self._guarding.evidence
+        question = chat_question(request, settings)
+        if not question and body.get("input_type") == "request":
+            texts = [text for text in body.get("texts") or () if isinstance(text, str)]
+            question = texts[-1] if texts else ""
+        return question, chat_evidence(request, field, settings)
+
+    def _keep(self, call: object, found: tuple[str, Found]) -> None:
+        if not isinstance(call, str):
+            return
+        self._asked[call] = found
+        self._asked.move_to_end(call)
+        while len(self._asked) > CALLS:
+            self._asked.popitem(last=False)
+
+
+def _unfinished(answer: GuardedAnswer, shown: str) -> int:
+    """Characters at the end of the shown text that belong to a sentence that still grows."""
+    if answer.action is Action.REFUSE or len(answer.sentences) < 2:
+        return len(shown)
+    last = answer.sentences[-1]
+    return min(len(shown), len(shown) - shown.rfind(last.text[:20]))

@@ -1,0 +1,64 @@
+"""Portkey's ``default.webhook`` check: a verdict, and the guarded reply in place of the model's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from chains.openai_exchange import Endpoint, Exchange, Reply
+from chains.openai_text import JSON, Guarding
+from chains.rendition import details
+from guardrail.errors import InputError
+from guardrail.types import Action, GuardedAnswer
+
+__all__ = ["PortkeyWebhook"]
+
+BEFORE, AFTER = "beforeRequestHook", "afterRequestHook"
+
+
+class PortkeyWebhook:
+    """Answers the calls of Portkey's gateway.
+
+    Before a request there is nothing to judge. After it the reply is judged against the evidence
+    in the request; ``transformedData`` holds the guarded reply.
+
+    Args:
+        guarding: How replies are guarded.
+    """
+
+    def __init__(self, guarding: Guarding) -> None:
+        self._guarding = guarding
+
+    async def __call__(self, body: JSON) -> tuple[object, tuple[GuardedAnswer, ...]]:
+        """Take an event.
+
+        Raises:
+            InputError: It is none of Portkey's, or the reply is missing.
+            UnreadableReplyError: The reply is not of the OpenAI protocol.
+        """
+        event = body.get("eventType")
+        if event == BEFORE:
+            return {"verdict": True}, ()
+        if event != AFTER:
+            raise InputError(f"eventType must be {BEFORE!r} or {AFTER!r}, not {event!r}")
+        asked, reply = _json(body, "request"), _json(body, "response")
+        responses = "output" in reply and "choices" not in reply
+        endpoint = Endpoint.RESPONSES if responses else Endpoint.CHAT
+        exchange = Exchange(self._guarding, endpoint, {**asked, "stream": False})
+        guarded = await exchange.judge(Reply(200, (), json.dumps(reply).encode()))
+        answers = guarded.answers
+        verdict = all(answer.action is not Action.REFUSE for answer in answers)
+        told = [details(answer, reasons=self._guarding.reasons) for answer in answers]
+        return {
+            "verdict": verdict,
+            "data": {"answers": told},
+            "transformedData": {"response": {"json": json.loads(guarded.reply.body)}},
+        }, answers
+
+
+def _json(body: JSON, side: str) -> JSON:
+    held = body.get(side)
+    found = held.get("json") if isinstance(held, Mapping) else None
+    if not isinstance(found, dict):
+        raise InputError(f"{side}.json is missing: the webhook needs the request and the reply")
+    return found

@@ -1,0 +1,114 @@
+"""The guardrail as a Model Context Protocol server, for agents that check what they say.
+
+>>> from chains.mcp_server import mcp_server  # doctest: +SKIP
+>>> mcp_server(Guardrail()).run()             # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+
+from chains.evidence.items import request_field
+from chains.rendition import MarkerStyle, details, render
+from guardrail import ANNOTATE, Guardrail
+from guardrail.errors import GuardrailError
+from guardrail.types import Category, Triple
+
+__all__ = ["mcp_server"]
+
+INSTRUCTIONS = (
+    "Check an answer with check_answer before you give it, together with the passages or facts it "
+    "rests on. Sentences marked [NA] have no support; leave out what is contradicted."
+)
+MAX_FACTS = 50
+"""Most facts that find_facts returns."""
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Tell the client what it did wrong, which the server would keep to itself."""
+    try:
+        yield
+    except GuardrailError as error:
+        raise ToolError(str(error)) from error
+
+
+def mcp_server(guard: Guardrail) -> MCPServer[Any]:
+    """Make the server.
+
+    Args:
+        guard: Checks answers, and its graph has the facts.
+    """
+    server: MCPServer[Any] = MCPServer("kg-guardrail", instructions=INSTRUCTIONS)
+
+    @server.tool()
+    async def check_answer(
+        question: str,
+        answer: str,
+        evidence: list[Any] | None = None,
+        policy: str | None = None,
+    ) -> dict[str, Any]:
+        """Check an answer sentence by sentence against evidence, or the knowledge graph.
+
+        Args:
+            question: What was asked.
+            answer: The answer to check.
+            evidence: What it must rest on: texts, {"text", "id", "title", "url"} or
+                {"triple": [subject, property, value]}; none to use the knowledge graph.
+            policy: annotate (default) marks, strict removes what is contradicted.
+        """
+        with _told():
+            field = request_field({"evidence": evidence, "policy": policy})
+            checked = await guard.acheck(
+                question=question,
+                answer=answer,
+                evidence=field.evidence,
+                policy=field.chosen_policy(ANNOTATE),
+            )
+        rendition = render(checked, MarkerStyle.FOOTNOTES)
+        return {
+            "action": checked.action.value,
+            "text": rendition.text,
+            "sentences": [
+                {
+                    "text": one.text,
+                    "category": one.category.value if one.category else None,
+                    "supported": one.category is Category.SUPPORTIVE and not one.na,
+                    "note": one.note,
+                }
+                for one in checked.sentences
+            ],
+            "citations": [
+                {"title": one.title, "url": one.url, "start": one.start, "end": one.end}
+                for one in rendition.citations
+            ],
+            "reasons": details(checked).get("reasons", []),
+        }
+
+    @server.tool()
+    async def find_facts(question: str) -> dict[str, Any]:
+        """Find the facts that the knowledge graph holds on what a question names.
+
+        Args:
+            question: The question, or a name.
+        """
+        with _told():
+            known = await guard.aretrieve(question=question)
+        triples = [one for one in known.evidence if isinstance(one, Triple)]
+        return {
+            "entities": [
+                {"id": one.entity.id, "label": one.entity.label, "url": one.entity.url}
+                for one in known.entities
+            ],
+            "facts": [
+                {"triple": [one.subject, one.property, one.value]} for one in triples[:MAX_FACTS]
+            ],
+            "left_out": max(0, len(triples) - MAX_FACTS),
+        }
+
+    return server

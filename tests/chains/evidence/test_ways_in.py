@@ -1,0 +1,260 @@
+"""Evidence given by each way, through each way in: judged, cited with title and url, no leak."""
+
+import json
+import random
+
+import httpx
+import pytest
+from langchain.agents import create_agent
+from langchain_core.documents import Document
+from langchain_core.language_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.runnables import RunnableLambda, RunnablePassthrough
+from langchain_core.tools import tool
+from openai import AsyncOpenAI, BadRequestError
+
+from chains import EvidenceSettings, GuardrailMiddleware, GuardrailRunnable, guard_openai
+from chains.gateway import GatewaySettings, create_app
+from guardrail import InputError
+from tests.chains import fake_openai
+from tests.chains.fake_openai import FakeOpenAI
+from tests.chains.hotel import (
+    DOCUMENTS,
+    HOTEL_QUESTION,
+    ITEMS,
+    MORE,
+    NOTED,
+    RIGHT,
+    SAID,
+    SECRET,
+    WRONG,
+)
+
+RETRIEVED = [
+    Document(one.text, id=one.id, metadata={"source": one.url, "title": one.title})
+    for one in DOCUMENTS
+]
+PROMPT = ChatPromptTemplate.from_template("Use this: {context}\n\n{question}")
+
+
+def model(*answers):
+    return GenericFakeChatModel(messages=iter([AIMessage(one) for one in answers or [SAID]]))
+
+
+# --- LangChain ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", ["invoke", "batch", "stream"])
+def test_a_rag_chain_whose_input_holds_the_documents(alone, way):
+    chain = GuardrailRunnable(alone, PROMPT | model(), evidence="context")
+    value = {"question": HOTEL_QUESTION, "context": RETRIEVED}
+    if way == "stream":
+        first, *rest = chain.stream(value)
+        message = sum(rest, first)
+    else:
+        message = chain.invoke(value) if way == "invoke" else chain.batch([value])[0]
+    assert message.content == NOTED
+    verdict = message.response_metadata["guardrail"]
+    assert verdict["evidence"] == {"from": ["caller"], "count": 5}
+    assert [(one["title"], one["url"]) for one in verdict["citations"]] == [
+        ("Kestrel guide", "https://h.example/guide"),
+        ("Prices", "https://h.example/prices"),
+    ]
+    cited = verdict["citations"][1]
+    assert message.content[cited["start_index"] : cited["end_index"]].startswith("Breakfast")
+    assert SECRET not in str(message)
+
+
+@pytest.mark.parametrize("way", ["invoke", "stream"])
+def test_a_rag_chain_whose_output_holds_the_documents(alone, way):
+    chain = RunnablePassthrough.assign(context=RunnableLambda(lambda _: RETRIEVED)).assign(
+        answer=PROMPT | model() | StrOutputParser()
+    )
+    guarded = GuardrailRunnable(alone, chain, evidence="context")
+    asked = {"question": HOTEL_QUESTION}
+    if way == "stream":
+        first, *rest = guarded.stream(asked)
+        found = sum(rest, first)
+    else:
+        found = guarded.invoke(asked)
+    assert found["answer"] == NOTED
+    assert found["context"] == RETRIEVED
+    assert SECRET not in str(found["answer"])
+
+
+def test_an_empty_retrieval_supports_nothing(alone):
+    chain = GuardrailRunnable(alone, model(RIGHT), evidence=lambda value: [])
+    message = chain.invoke(HOTEL_QUESTION)
+    assert message.response_metadata["guardrail"]["action"] == "refuse"
+    reasons = message.response_metadata["guardrail"]["reasons"]
+    assert reasons
+    assert RIGHT not in str(reasons)
+    quiet = GuardrailRunnable(alone, model(RIGHT), evidence=lambda value: [], reasons=False)
+    assert "reasons" not in quiet.invoke(HOTEL_QUESTION).response_metadata["guardrail"]
+
+
+def test_a_run_hands_its_evidence_and_policy_over(alone):
+    told = {"metadata": {"guardrail": {"evidence": ITEMS, "policy": "annotate"}}}
+    message = GuardrailRunnable(alone, model()).invoke(HOTEL_QUESTION, told)
+    assert message.response_metadata["guardrail"]["action"] == "annotate"
+    assert SECRET in message.content
+
+
+def test_evidence_beside_the_graph(guard):
+    value = {"question": "Who was Mary Shelley?", "context": DOCUMENTS}
+    said = f"Mary Shelley was a writer. {RIGHT}"
+    both = GuardrailRunnable(guard, PROMPT | model(said), evidence="context", evidence_mode="both")
+    verdict = both.invoke(value).response_metadata["guardrail"]
+    assert verdict["action"] == "pass"
+    assert verdict["evidence"]["from"] == ["caller", "graph"]
+    alone = GuardrailRunnable(
+        guard, PROMPT | model(said), evidence="context", evidence_mode="graph"
+    )
+    assert "42 rooms" not in alone.invoke(value).content.split("[NA]")[0]
+
+
+def test_marked_text_in_a_prompt(empty):
+    prompt = ChatPromptTemplate.from_template("<context>{context}</context> {question}")
+    text = " ".join(one.text for one in DOCUMENTS)
+    guarded = GuardrailRunnable(empty, model(), marks=("<context>", "</context>"), style="none")
+    chain = prompt | guarded
+    message = chain.invoke({"context": text, "question": HOTEL_QUESTION})
+    assert message.content == f"{RIGHT} {MORE}"
+    assert message.response_metadata["guardrail"]["evidence"]["from"] == ["marked text", "graph"]
+
+
+def test_a_question_that_cannot_be_told(alone):
+    chain = GuardrailRunnable(alone, PROMPT | model(), evidence="context")
+    with pytest.raises(InputError, match="question_key"):
+        chain.invoke({"question": "", "context": RETRIEVED, "topic": "a"})
+
+
+class ToolModel(GenericFakeChatModel):
+    def bind_tools(self, tools, **kwargs):
+        return self
+
+
+@tool
+def hotel_facts(name: str) -> str:
+    """Facts of a hotel."""
+    return json.dumps({"name": "Kestrel Hotel", "rooms": 42, "breakfast": "costs 12 euros"})
+
+
+CALL = AIMessage("", tool_calls=[{"name": "hotel_facts", "args": {"name": "Kestrel"}, "id": "1"}])
+
+
+@pytest.mark.parametrize(("said", "action"), [(RIGHT, "pass"), (WRONG, "refuse"), (SAID, "filter")])
+def test_an_agent_whose_tool_returns_the_facts(empty, said, action):
+    agent = create_agent(
+        ToolModel(messages=iter([CALL, AIMessage(said)])),
+        [hotel_facts],
+        middleware=[GuardrailMiddleware(empty)],
+    )
+    state = agent.invoke({"messages": [("user", HOTEL_QUESTION)]})
+    message = state["messages"][-1]
+    assert state["guardrail"]["action"] == action
+    assert state["guardrail"]["evidence"]["from"] == ["tool results", "graph"]
+    assert SECRET not in message.content
+    if action == "pass":
+        assert message.content == "The Kestrel Hotel has 42 [Kestrel Hotel, rooms: 42] rooms."
+
+
+# --- OpenAI client and gateway -----------------------------------------------------------
+
+
+@pytest.fixture
+def fake(monkeypatch):
+    monkeypatch.setattr(fake_openai, "ANSWER", SAID)
+    return FakeOpenAI()
+
+
+def client_of(way, guard, fake, **places):
+    http = httpx.AsyncClient(transport=httpx.ASGITransport(fake.app))
+    if way == "gateway":
+        settings = GatewaySettings(upstream="http://model/v1", **places)
+        app = create_app(guard, settings, client=http)
+        http = httpx.AsyncClient(transport=httpx.ASGITransport(app))
+    client = AsyncOpenAI(base_url="http://model/v1", api_key="k", http_client=http)
+    if way == "gateway":
+        return client
+    marks = places.get("evidence_marks")
+    return guard_openai(client, guard, evidence=EvidenceSettings(marks=marks))
+
+
+def asked_by(kind, endpoint):
+    """A call that hands the documents over in one of the ways."""
+    question = {"role": "user", "content": HOTEL_QUESTION}
+    if kind == "field":
+        messages, extra = [question], {"extra_body": {"guardrail": {"evidence": ITEMS}}}
+    elif kind == "parts":
+        parts = [{"type": "grounding_source", **one} for one in ITEMS]
+        content = [*parts, {"type": "query", "text": HOTEL_QUESTION}]
+        messages, extra = [{"role": "user", "content": content}], {}
+    elif kind == "tools":
+        results = json.dumps(ITEMS)
+        output = {"role": "tool", "tool_call_id": "c1", "content": results}
+        if endpoint == "responses":
+            output = {"type": "function_call_output", "call_id": "c1", "output": results}
+        messages, extra = [question, output], {}
+    else:
+        text = " ".join(one.text for one in DOCUMENTS)
+        system = {"role": "system", "content": f"<context>{text}</context>"}
+        messages, extra = [system, question], {}
+    return {"messages" if endpoint == "chat" else "input": messages, "model": "plain", **extra}
+
+
+KINDS = ["field", "parts", "tools", "marked"]
+
+
+@pytest.mark.parametrize("way", ["client", "gateway"])
+@pytest.mark.parametrize("kind", KINDS)
+async def test_evidence_of_a_chat(way, kind, empty, fake):
+    client = client_of(way, empty, fake, evidence_marks=("<context>", "</context>"))
+    completion = await client.chat.completions.create(**asked_by(kind, "chat"))
+    message = completion.choices[0].message
+    assert RIGHT[:-1] in message.content
+    assert SECRET not in completion.model_dump_json()
+    assert message.guardrail["action"] == "filter"
+    if kind != "marked":
+        assert message.content == NOTED
+        first = message.annotations[0].url_citation
+        assert (first.title, first.url) == ("Kestrel guide", "https://h.example/guide")
+    sent = fake.requests[-1]
+    assert "guardrail" not in sent
+    assert "grounding_source" not in json.dumps(sent)
+
+
+@pytest.mark.parametrize("way", ["client", "gateway"])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("endpoint", ["chat", "responses"])
+async def test_no_byte_of_a_rejected_sentence_is_seen(way, kind, endpoint, empty, fake):
+    client = client_of(way, empty, fake, evidence_marks=("<context>", "</context>"))
+    api = client.chat.completions if endpoint == "chat" else client.responses
+    for seed in range(12):
+        fake.seed = random.Random(seed).randrange(10_000)
+        call = api.with_streaming_response.create(**asked_by(kind, endpoint), stream=True)
+        async with call as response:
+            seen = b"".join([chunk async for chunk in response.iter_bytes()])
+        assert SECRET[:7].encode() not in seen
+        assert b"97 rooms" not in seen
+        assert b"Breakfast" in seen
+
+
+@pytest.mark.parametrize("way", ["client", "gateway"])
+async def test_an_unknown_key_is_a_400_that_names_the_nearest(way, alone, fake):
+    client = client_of(way, alone, fake)
+    call = asked_by("field", "chat") | {"extra_body": {"guardrail": {"evidnce": []}}}
+    with pytest.raises(BadRequestError, match="did you mean 'evidence'"):
+        await client.chat.completions.create(**call)
+    assert not fake.requests
+
+
+async def test_a_policy_of_the_request_may_be_switched_off(alone, fake):
+    field = {"guardrail": {"evidence": ITEMS, "policy": "annotate"}}
+    call = asked_by("field", "chat") | {"extra_body": field}
+    for allowed, action in ((True, "annotate"), (False, "filter")):
+        client = client_of("gateway", alone, fake, caller_policy=allowed)
+        completion = await client.chat.completions.create(**call)
+        assert completion.choices[0].message.guardrail["action"] == action

@@ -1,0 +1,163 @@
+"""Other gateways' protocols, with payloads as their documentation and clients write them."""
+
+import httpx
+import pytest
+
+from chains.gateway import GatewaySettings, create_app
+from guardrail import STRICT, ConfigError, GuardrailConfig
+from tests.chains.conftest import scripted_guard
+from tests.chains.hotel import DOCUMENTS, HOTEL_QUESTION, ITEMS, MORE, RIGHT, SAID, SECRET, WRONG
+
+LITELLM = "/beta/litellm_basic_guardrail_api"
+FMS = "/api/v1/text/context/doc"
+PORTKEY = "/portkey/webhook"
+KEY = {"x-api-key": "k"}
+
+
+@pytest.fixture(scope="module")
+def gateway():
+    config = GuardrailConfig(policy=STRICT)
+    settings = GatewaySettings(protocols="litellm,portkey,fms", keys="k")
+    with scripted_guard(config=config, retriever=lambda question: []) as guard:
+        app = create_app(guard, settings)
+        yield httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway")
+
+
+async def post(gateway, path, body, headers=KEY):
+    return await gateway.post(path, json=body, headers=headers)
+
+
+def request_call(call, messages):
+    return {
+        "input_type": "request",
+        "litellm_call_id": call,
+        "texts": [HOTEL_QUESTION],
+        "structured_messages": messages,
+        "request_data": {},
+        "additional_provider_specific_params": {},
+        "model": "gpt",
+    }
+
+
+def response_call(call, text, **more):
+    return {
+        "input_type": "response",
+        "litellm_call_id": call,
+        "texts": [text],
+        "structured_messages": None,
+        "request_data": {},
+        "additional_provider_specific_params": more,
+    }
+
+
+TOLD = [
+    {"role": "user", "content": HOTEL_QUESTION},
+    {"role": "tool", "tool_call_id": "c", "content": " ".join(one.text for one in DOCUMENTS)},
+]
+
+
+async def test_litellm_keeps_the_evidence_of_a_request_for_its_response(gateway):
+    asked = await post(gateway, LITELLM, request_call("call-1", TOLD))
+    assert asked.json() == {"action": "NONE"}
+    reply = (await post(gateway, LITELLM, response_call("call-1", SAID))).json()
+    assert reply["action"] == "GUARDRAIL_INTERVENED"
+    (text,) = reply["texts"]
+    assert "42 rooms" in text
+    assert SECRET not in text
+    other = (await post(gateway, LITELLM, response_call("call-2", RIGHT))).json()
+    assert other["action"] == "BLOCKED"
+
+
+async def test_litellm_blocks_an_answer_without_a_true_sentence(gateway):
+    await post(gateway, LITELLM, request_call("call-3", TOLD))
+    reply = (await post(gateway, LITELLM, response_call("call-3", WRONG))).json()
+    assert reply["action"] == "BLOCKED"
+    assert STRICT.refusal in reply["blocked_reason"]
+    assert SECRET not in reply["blocked_reason"]
+
+
+async def test_litellm_takes_evidence_of_its_parameters(gateway):
+    call = response_call("none", SAID, evidence=ITEMS, policy="annotate")
+    reply = (await post(gateway, LITELLM, call)).json()
+    assert "[1]" in reply["texts"][0]
+    assert "(https://h.example/guide)" in reply["texts"][0]
+    wrong = await post(gateway, LITELLM, response_call("none", SAID, evidence=[{"txt": "a"}]))
+    assert wrong.status_code == 400
+    assert "did you mean 'text'" in wrong.json()["error"]["message"]
+
+
+async def test_litellm_holds_the_growing_sentence_of_a_stream_back(gateway):
+    await post(gateway, LITELLM, request_call("call-4", TOLD))
+    seen = ""
+    for end in range(10, len(SAID) + 1, 7):
+        reply = (await post(gateway, LITELLM, response_call("call-4", SAID[:end]))).json()
+        if reply["action"] == "GUARDRAIL_INTERVENED":
+            text, held = reply["texts"][0], reply["stream_holdback_chars"][0]
+            seen = text[: len(text) - held]
+        assert reply["action"] != "BLOCKED"
+        assert SECRET not in seen
+        assert "97" not in seen
+    assert "42 rooms" in seen
+
+
+async def test_portkey(gateway):
+    body = {
+        "eventType": "afterRequestHook",
+        "provider": "openai",
+        "requestType": "chatComplete",
+        "metadata": {},
+        "request": {"json": {"model": "m", "messages": TOLD}, "text": HOTEL_QUESTION},
+        "response": {
+            "json": {
+                "id": "c1", "object": "chat.completion", "created": 1, "model": "m",
+                "choices": [{
+                    "index": 0, "finish_reason": "stop",
+                    "message": {"role": "assistant", "content": SAID},
+                }],
+            },
+            "text": SAID,
+            "statusCode": 200,
+        },
+    }  # fmt: skip
+    reply = (await post(gateway, PORTKEY, body)).json()
+    assert reply["verdict"] is True
+    changed = reply["transformedData"]["response"]["json"]
+    assert "42 rooms" in changed["choices"][0]["message"]["content"]
+    assert SECRET not in str(reply)
+    body["response"]["json"]["choices"][0]["message"]["content"] = WRONG
+    refused = (await post(gateway, PORTKEY, body)).json()
+    assert refused["verdict"] is False
+    assert SECRET not in str(refused)
+    before = await post(gateway, PORTKEY, {**body, "eventType": "beforeRequestHook"})
+    assert before.json() == {"verdict": True}
+
+
+async def test_fms(gateway):
+    body = {
+        "content": SAID,
+        "context_type": "docs",
+        "context": [one.text for one in DOCUMENTS],
+        "detector_params": {"question": HOTEL_QUESTION},
+    }
+    headers = KEY | {"detector-id": "grounding"}
+    (found,) = (await post(gateway, FMS, body, headers)).json()
+    assert found["detection"] == "contradicted"
+    assert found["detection_type"] == "grounding"
+    assert SAID[found["start"] : found["end"]] == WRONG
+    assert found["score"] > 0.5
+    assert (await post(gateway, FMS, {**body, "content": f"{RIGHT} {MORE}"}, headers)).json() == []
+    urls = await post(gateway, FMS, {**body, "context_type": "url"}, headers)
+    assert urls.status_code == 400
+
+
+@pytest.mark.parametrize("path", [LITELLM, PORTKEY, FMS])
+async def test_a_protocol_needs_the_gateways_key(gateway, path):
+    assert (await post(gateway, path, {}, {})).status_code == 401
+
+
+async def test_a_protocol_that_is_not_switched_on_is_not_served(guard):
+    app = create_app(guard, GatewaySettings())
+    client = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway")
+    assert (await client.post(LITELLM, json={})).status_code == 404
+    with pytest.raises(ConfigError, match="did you mean 'litellm'"):
+        GatewaySettings.from_env(environ={"KG_GATEWAY_PROTOCOLS": "litelm"})

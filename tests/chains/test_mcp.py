@@ -1,0 +1,53 @@
+"""An agent's view of the MCP server, through the official client."""
+
+import json
+import sys
+
+import pytest
+
+mcp = pytest.importorskip("mcp", reason="the extra 'mcp' is not installed")
+
+from chains.mcp_server import mcp_server  # noqa: E402
+from tests.chains.hotel import HOTEL_QUESTION, ITEMS, RIGHT, SAID, SECRET  # noqa: E402
+
+
+def content_of(result):
+    return result.structured_content or json.loads(result.content[0].text)
+
+
+async def test_a_client_lists_and_calls_the_tools(guard):
+    async with mcp.Client(mcp_server(guard)) as client:
+        tools = {one.name: one for one in (await client.list_tools()).tools}
+        assert set(tools) == {"check_answer", "find_facts"}
+        assert "evidence" in tools["check_answer"].input_schema["properties"]
+        asked = {"question": HOTEL_QUESTION, "answer": SAID, "evidence": ITEMS}
+        marked = content_of(await client.call_tool("check_answer", asked))
+        assert [one["supported"] for one in marked["sentences"]] == [True, False, True]
+        assert marked["citations"][0]["url"] == "https://h.example/guide"
+        strict = content_of(await client.call_tool("check_answer", asked | {"policy": "strict"}))
+        assert strict["action"] == "filter"
+        assert SECRET not in json.dumps(strict)
+        facts = content_of(await client.call_tool("find_facts", {"question": "Mary Shelley"}))
+        assert {"triple": ["Mary Shelley", "occupation", "writer"]} in facts["facts"]
+
+
+async def test_evidence_that_is_none_is_told(guard):
+    async with mcp.Client(mcp_server(guard)) as client:
+        asked = {"question": "?", "answer": RIGHT, "evidence": [{"txt": "a"}]}
+        result = await client.call_tool("check_answer", asked)
+        assert result.is_error
+        assert "did you mean 'text'" in result.content[0].text
+
+
+@pytest.mark.timeout(180)
+async def test_the_command_serves_over_stdin_and_stdout():
+    command = mcp.StdioServerParameters(
+        command=sys.executable, args=["-m", "guardrail", "mcp", "--judge", "none"]
+    )
+    async with mcp.Client(command) as client:
+        assert {one.name for one in (await client.list_tools()).tools} == {
+            "check_answer",
+            "find_facts",
+        }
+        facts = content_of(await client.call_tool("find_facts", {"question": "Ada Lovelace"}))
+        assert facts["entities"][0]["label"] == "Ada Lovelace"
