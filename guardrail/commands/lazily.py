@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -49,6 +50,14 @@ class LazyGroup(TyperGroup):
         command = typer.main.get_command(target)
         command.name = cmd_name
         return command
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command that is called; of a wrong name the nearest is told."""
+        if args and args[0] not in self.lazy:
+            near = get_close_matches(args[0], self.lazy, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else "guardrail --help lists all"
+            ctx.fail(f"there is no command {args[0]!r}; {hint}")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the list of commands with their summaries."""

