@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from guardrail.commands import answers, bench, demo, graph, judging, log, scoring, serving
+from guardrail.commands import answers, bench, bulk, demo, graph, judging, log, scoring, serving
 from guardrail.errors import GuardrailError
 
 __all__ = ["app", "main"]
@@ -34,6 +34,7 @@ app.command()(log.log)
 app.command()(log.report)
 app.command()(log.tune)
 app.add_typer(graph.app, name="kg")
+app.add_typer(bulk.app, name="bulk")
 app.add_typer(bench.app, name="bench")
 
 

@@ -2,44 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, ClassVar
+from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 from pydantic import Field
 
 from guardrail.commands.figures import json_line
+from guardrail.commands.jobs import CheckRow, check_job, rank_job, text_id
 from guardrail.commands.lines import LineJob, Row, run_lines
 from guardrail.commands.options import AsJson, Config, Graph, Input, JudgeName, Output, PolicyName
 from guardrail.commands.setup import build_config, build_guard, configured_graph
-from guardrail.evidence.retrieval import inline_evidence
-from guardrail.requests import AskRequest, CheckRequest, RankRequest
+from guardrail.requests import AskRequest
 from guardrail.types import (
-    Evidence,
     GuardedAnswer,
     LinkedEntity,
-    ScoreCard,
     Value,
 )
 
 __all__ = ["CheckRow", "ask", "check", "link", "rank"]
-
-ROWS_PER_CALL = 32
-
-
-class EvidenceRow(Row):
-    """A row that may bring its own evidence in place of the graph."""
-
-    other_names: ClassVar[Mapping[str, str]] = {
-        **dict.fromkeys(("evidence", "context", "contexts", "documents"), "passages"),
-        **dict.fromkeys(("facts", "knowledge"), "triples"),
-    }
-    triples: tuple[tuple[str, str, str], ...] | None = None
-    passages: tuple[str, ...] | None = None
-
-    def evidence(self) -> tuple[Evidence, ...] | None:
-        """The inline evidence, None where the graph is to be asked."""
-        return inline_evidence(self.triples, self.passages)
 
 
 class AskRow(Row):
@@ -49,38 +30,10 @@ class AskRow(Row):
     n: int | None = Field(default=None, ge=1, le=64)
 
 
-class CheckRow(EvidenceRow):
-    """An answer to check."""
-
-    question: str = ""
-    answer: str
-
-
-class RankRow(EvidenceRow):
-    """Answers to rank."""
-
-    question: str = ""
-    answers: tuple[str, ...]
-
-
 class LinkRow(Row):
     """A question whose entities are to be linked."""
 
     question: str
-
-
-class RankedAnswer(Value):
-    """A candidate's place in the input, its score and its whole score card."""
-
-    index: int
-    score: float | None
-    scorecard: ScoreCard
-
-
-class Ranking(Value):
-    """Candidates, best first."""
-
-    ranking: tuple[RankedAnswer, ...]
 
 
 class LinkResult(Value):
@@ -129,7 +82,7 @@ def ask(
 
         def process(rows: Sequence[AskRow]) -> list[GuardedAnswer]:
             return guard.ask_batch(
-                [AskRequest(question=row.question, n=row.n or n, id=_text_id(row)) for row in rows]
+                [AskRequest(question=row.question, n=row.n or n, id=text_id(row)) for row in rows]
             )
 
         run_lines(LineJob(AskRow, process, batch_size=4, title="ask"), source, target)
@@ -152,30 +105,15 @@ def check(
 
     action is pass, annotate, filter, regenerate, refuse or unverified; reasons say why. sentences:
     [{text, start, end, category, na, citations: [{entity, property, value}], spans, judgement,
-    findings, note}]; spans: [{text, start, end, kind: supported, na or contradicted, triple}], where
-    triple is the fact that supports or contradicts; findings: [{check, effect, start, end,
+    findings, note}]; spans: [{text, start, end, kind: supported, na or contradicted, triple}],
+    where triple is the fact that supports or contradicts; findings: [{check, effect, start, end,
     because}]. entities: [{mention, entity, matched, candidates}].
     evidence: triples {subject, property, value, subject_id, property_id, value_id} and passages.
     marked writes [NA] after na and contradicted spans alike. scorecard: {overall: {value, reason,
     evidence}, scores: {NAME: the same}}. errors: [{part, message}]: what could not be used.
     """
     with build_guard(config, kg, judge, policy) as guard:
-
-        def process(rows: Sequence[CheckRow]) -> list[GuardedAnswer]:
-            return guard.check_batch(
-                [
-                    CheckRequest(
-                        question=row.question,
-                        answer=row.answer,
-                        evidence=row.evidence(),
-                        id=_text_id(row),
-                    )
-                    for row in rows
-                ]
-            )
-
-        job = LineJob(CheckRow, process, batch_size=ROWS_PER_CALL, title="check")
-        run_lines(job, source, target)
+        run_lines(check_job(guard), source, target)
 
 
 def rank(
@@ -192,21 +130,7 @@ def rank(
     [{index, score, scorecard}, …]}, where index is the answer's place in the input.
     """
     with build_guard(config, kg, judge, policy) as guard:
-
-        def process(rows: Sequence[RankRow]) -> list[Ranking]:
-            ranked = guard.rank_batch(
-                [
-                    RankRequest(question=row.question, answers=row.answers, evidence=row.evidence())
-                    for row in rows
-                ]
-            )
-            return [
-                Ranking(ranking=tuple(_ranked_answer(answer) for answer in group))
-                for group in ranked
-            ]
-
-        job = LineJob(RankRow, process, batch_size=ROWS_PER_CALL, title="rank")
-        run_lines(job, source, target)
+        run_lines(rank_job(guard), source, target)
 
 
 def link(
@@ -261,12 +185,6 @@ def _show(answer: GuardedAnswer, *, as_json: bool) -> None:
     show_answer(Console(), answer)
 
 
-def _ranked_answer(answer: GuardedAnswer) -> RankedAnswer:
-    return RankedAnswer(
-        index=answer.index, score=answer.scorecard.overall.value, scorecard=answer.scorecard
-    )
-
-
 def _links(found: Sequence[LinkedEntity]) -> Links:
     return Links(
         entities=tuple(
@@ -280,7 +198,3 @@ def _links(found: Sequence[LinkedEntity]) -> Links:
             for link in found
         )
     )
-
-
-def _text_id(row: Row) -> str | None:
-    return None if row.id is None else str(row.id)

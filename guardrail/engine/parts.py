@@ -60,9 +60,9 @@ class Parts:
             return None
 
         def make() -> KnowledgeGraph:
-            from kg import open_graph
+            from kg import open_graphs
 
-            return open_graph(settings.location, profile=settings.profile)
+            return open_graphs(settings.location, profile=settings.profile)
 
         return self._part("graph", make)
 
