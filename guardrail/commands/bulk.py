@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -123,6 +124,54 @@ def score(
     """Score answers: rows and results are those of guardrail score; see guardrail bulk check."""
     settings = build_config(config, kg=kg, judge=judge)
     _run("score", settings, source, target, engine, workers, shard_rows, format, causal_lm, as_json)
+
+
+@app.command()
+def replay(
+    log: Annotated[Path, typer.Argument(help="Score log: SQLite, or .jsonl.")],
+    target: Target,
+    engine: EngineName = Engine.LOCAL,
+    workers: Workers = None,
+    shard_rows: ShardRows = 256,
+    kg: Graph = None,
+    config: Config = None,
+    judge: JudgeName = None,
+    policy: PolicyName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Judge the answers of a score log again and print which verdicts flipped, and why.
+
+    Each flip is {id, created, sentence, before, after, was, now, because, changed}: before and
+    after are verdicts, was and now the facts cited, changed the hashes that differ (graph_snapshot,
+    judge_hash, policy_hash). Answers whose evidence came with them are judged against what the log
+    kept of it.
+    """
+    from guardrail.bulk.replay import replay_log
+
+    settings = build_config(config, kg=kg, judge=judge, policy=policy)
+    settings = settings.model_copy(update={"log": None})
+    with telling() as tell:
+        result = replay_log(
+            log,
+            settings,
+            target,
+            engine=engine.value,
+            workers=workers or os.cpu_count() or 1,
+            shard_rows=shard_rows,
+            progress=lambda done, total: tell("replay", done, total),
+        )
+        answers, flipped = 0, set()
+        for flip in result:
+            if flip is None:
+                answers += 1
+                continue
+            flipped.add(flip.id)
+            if as_json:
+                typer.echo(json_line(flip.model_dump(mode="json")))
+            else:
+                typer.echo(f"{flip.id}: {flip.before} -> {flip.after}: {flip.sentence}")
+                typer.echo(f"    {flip.because}")
+    typer.echo(f"{len(flipped)} of {answers} answers flipped", err=True)
 
 
 def _run(

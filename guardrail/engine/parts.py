@@ -230,6 +230,12 @@ class Parts:
         made: tuple[Scorer, ...] = self._made.get("scorers", ())
         return made
 
+    @property
+    def made_graph(self) -> KnowledgeGraph | None:
+        """The graph, once it has been made; before that None."""
+        graph: KnowledgeGraph | None = self._made.get("graph")
+        return graph
+
     def versions(self) -> dict[str, str]:
         """Names of the parts in use so far, for the score log."""
         names = {}
