@@ -37,6 +37,9 @@ class _Commands(LazyGroup):
         "doctor": LazyCommand(
             f"{COMMANDS}.doctor:doctor", "Check this installation and say what to fix."
         ),
+        "bulk": LazyCommand(
+            f"{COMMANDS}.bulk:app", "Judge files and folders; judge a score log again."
+        ),
         "link": LazyCommand(
             f"{COMMANDS}.answers:link", "Link the entities that questions name or ask for."
         ),

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from kg.base import KnowledgeGraph, MentionIndex, PlaceIndex
     from kg.endpoint import EndpointSettings
+    from kg.federation import FederatedGraph
     from kg.linking import EntityLinker
     from kg.load import LoadReport, load_graph
-    from kg.opening import open_graph
+    from kg.opening import open_graph, open_graphs
     from kg.people import open_people_graph
     from kg.profiles import Profile, load_profile
     from kg.results import GraphStats, QueryResult
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "EndpointSettings",
     "EntityLinker",
+    "FederatedGraph",
     "GraphStats",
     "KnowledgeGraph",
     "LoadReport",
@@ -42,12 +44,14 @@ __all__ = [
     "load_graph",
     "load_profile",
     "open_graph",
+    "open_graphs",
     "open_people_graph",
 ]
 
 _HOME = {
     "EndpointSettings": "kg.endpoint",
     "EntityLinker": "kg.linking",
+    "FederatedGraph": "kg.federation",
     "GraphStats": "kg.results",
     "KnowledgeGraph": "kg.base",
     "LoadReport": "kg.load",
@@ -62,6 +66,7 @@ _HOME = {
     "load_graph": "kg.load",
     "load_profile": "kg.profiles",
     "open_graph": "kg.opening",
+    "open_graphs": "kg.opening",
     "open_people_graph": "kg.people",
 }
 

@@ -6,20 +6,22 @@ import json
 import logging
 import random
 import time
-import urllib.error
+import weakref
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from email.utils import parsedate_to_datetime
-from http.client import HTTPException
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+import httpx
 from pydantic import Field
-from SPARQLWrapper import JSON, SPARQLExceptions, SPARQLWrapper
 from tenacity import RetryCallState, Retrying, retry_if_exception_type
 
 from guardrail.errors import ConfigError, KnowledgeGraphError
 from guardrail.types import Value
 from kg.cache import QueryCache, default_cache_path
+from kg.traffic import CircuitBreaker, RateLimit
 
 __all__ = ["Cell", "Endpoint", "EndpointSettings", "QueryRejectedError"]
 
@@ -27,7 +29,6 @@ _LOG = logging.getLogger(__name__)
 _RESULT_TYPES = ("application/sparql-results+json", "application/json", "text/json")
 _GRAPH_TYPES = ("text/turtle", "application/n-triples", "application/x-turtle", "text/plain")
 _TRANSIENT_STATUS = (408, 425, 429, 500, 502, 503, 504)
-_CHUNK = 1 << 16
 _SHOWN = 200
 
 
@@ -47,6 +48,12 @@ class EndpointSettings(Value):
         cache_expire_s: Seconds until a stored result is stale.
         batch: Ids or labels that go into one query.
         max_bytes: Longest answer that is read.
+        connections: Queries under way at once, each on a connection that is kept open. Wikidata
+            allows five a client.
+        per_second: Most queries a second; None for no limit.
+        failures: Queries in a row, each with all its attempts, whose failure stops further ones
+            for a while; None for never.
+        pause_s: Seconds that they are stopped.
     """
 
     timeout_s: float = Field(default=30.0, gt=0)
@@ -54,11 +61,15 @@ class EndpointSettings(Value):
     attempts: int = Field(default=4, ge=1, le=20)
     backoff_s: float = Field(default=0.5, ge=0)
     method: Literal["POST", "GET"] = "POST"
-    user_agent: str = "kg-guardrail/0.1 (knowledge graph guardrail; SPARQLWrapper)"
+    user_agent: str = "kg-guardrail/0.1 (knowledge graph guardrail; httpx)"
     cache: Path | Literal["default"] | None = "default"
     cache_expire_s: float = Field(default=86_400.0, gt=0)
     batch: int = Field(default=50, ge=1, le=1000)
     max_bytes: int = Field(default=256 * 2**20, ge=1)
+    connections: int = Field(default=4, ge=1, le=64)
+    per_second: float | None = Field(default=None, gt=0)
+    failures: int | None = Field(default=5, ge=1)
+    pause_s: float = Field(default=10.0, gt=0)
 
 
 class Cell(Value):
@@ -97,6 +108,25 @@ class Endpoint:
         self.url = url
         self.settings = settings
         self._cache = _open_cache(settings)
+        self._rate = RateLimit(settings.per_second)
+        self._breaker = CircuitBreaker(settings.failures, settings.pause_s)
+        self._client = httpx.Client(
+            headers={"User-Agent": settings.user_agent},
+            limits=httpx.Limits(
+                max_connections=settings.connections,
+                max_keepalive_connections=settings.connections,
+            ),
+            follow_redirects=True,
+        )
+        # Graphs are often dropped without being closed.
+        weakref.finalize(self, self._client.close)
+        self._pool = ThreadPoolExecutor(settings.connections, thread_name_prefix="sparql")
+
+    def select_all(self, queries: Sequence[str]) -> list[list[dict[str, Cell]]]:
+        """Run n SELECTs at once, as many as there are connections; see ``select``."""
+        if len(queries) < 2:
+            return [self.select(query) for query in queries]
+        return list(self._pool.map(self.select, queries))
 
     def select(self, query: str) -> list[dict[str, Cell]]:
         """Run a SELECT and return its solutions, from the cache where it is fresh.
@@ -153,15 +183,29 @@ class Endpoint:
             stop=stop,
             reraise=True,
         )
+        if wait := self._breaker.closed_in():
+            raise KnowledgeGraphError(
+                f"{self.url} failed {settings.failures} times in a row; it is asked again in "
+                f"{wait:.3g} s"
+            )
         try:
-            return retrying(self._attempt, query, graph=graph, end=end)
+            body: bytes = retrying(self._attempt, query, graph=graph, end=end)
         except _TransientError as error:
+            self._breaker.failed()
             tries = retrying.statistics.get("attempt_number", 1)
             times = "once" if tries == 1 else f"{tries} times"
             raise KnowledgeGraphError(f"{self.url}: {error}; tried {times}") from error
+        except BaseException:
+            # The endpoint answers, if only to refuse.
+            self._breaker.succeeded()
+            raise
+        self._breaker.succeeded()
+        return body
 
     def close(self) -> None:
-        """Close the cache."""
+        """Close connections and cache."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._client.close()
         if self._cache is not None:
             self._cache.close()
 
@@ -174,43 +218,36 @@ class Endpoint:
 
     def _attempt(self, query: str, *, graph: bool, end: float) -> bytes:
         settings = self.settings
+        if not self._rate.take(end):
+            raise _TransientError(f"its {settings.per_second:g} queries a second are taken")
         timeout = min(settings.timeout_s, max(0.01, end - time.monotonic()))
-        wrapper = SPARQLWrapper(self.url, agent=settings.user_agent)
-        # Set past setQuery, which would guess the kind of query from its text.
-        wrapper.queryString = query
-        wrapper.queryType = "CONSTRUCT" if graph else "SELECT"
-        wrapper.setMethod(settings.method)
-        wrapper.setReturnFormat("turtle" if graph else JSON)
-        # urllib takes fractions of a second, which setTimeout would cut off.
-        wrapper.timeout = timeout  # type: ignore[assignment]
+        parameters = {"query": query}
+        accept = ", ".join(_GRAPH_TYPES if graph else _RESULT_TYPES[:2])
+        request = self._client.build_request(
+            settings.method,
+            self.url,
+            params=parameters if settings.method == "GET" else None,
+            data=parameters if settings.method == "POST" else None,
+            headers={"Accept": accept},
+            timeout=timeout,
+        )
         try:
-            return self._read(wrapper, timeout, graph=graph)
-        except SPARQLExceptions.SPARQLWrapperException as error:
-            # Raised for some statuses in place of the HTTPError, which knows the headers.
-            failure = error.__context__
-            if not isinstance(failure, urllib.error.HTTPError):
-                raise KnowledgeGraphError(f"{self.url}: {_cut(str(error))}") from error
-            raise self._status_error(failure, str(error)) from error
-        except urllib.error.HTTPError as error:
-            raise self._status_error(error, "") from error
-        except TimeoutError as error:
+            return self._read(request, timeout, graph=graph)
+        except (httpx.TimeoutException, TimeoutError) as error:
             raise _TransientError(f"no answer within {timeout:.3g} s") from error
-        except (OSError, HTTPException) as error:
-            reason = getattr(error, "reason", None) or error
-            if isinstance(reason, TimeoutError):
-                raise _TransientError(f"no answer within {timeout:.3g} s") from error
-            raise _TransientError(f"cannot be reached ({reason})") from error
-        except ValueError as error:
+        except httpx.TransportError as error:
+            raise _TransientError(f"cannot be reached ({error})") from error
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise KnowledgeGraphError(f"{self.url!r} cannot be queried: {error}") from error
 
-    def _status_error(self, failure: urllib.error.HTTPError, said: str) -> Exception:
+    def _status_error(self, response: httpx.Response) -> Exception:
         """What an HTTP status means, and what to do about it."""
-        code, url = failure.code, self.url
-        pause = _retry_after(failure)
-        failure.close()
+        code, url = response.status_code, self.url
+        reason = response.reason_phrase
         if code in _TRANSIENT_STATUS:
-            return _TransientError(f"{failure.reason} ({code})", pause)
+            return _TransientError(f"{reason} ({code})", _retry_after(response))
         if code == 400:
+            said = response.read().decode("utf-8", "replace")
             return QueryRejectedError(f"{url} rejects the query: {_cut(said)}")
         if code == 401:
             return KnowledgeGraphError(f"{url} asks for a login (401)")
@@ -222,21 +259,23 @@ class Endpoint:
             return KnowledgeGraphError(
                 f'{url}: the query is too long for GET (414); set method = "POST"'
             )
-        return KnowledgeGraphError(f"{url} refuses the query: {failure.reason} ({code})")
+        return KnowledgeGraphError(f"{url} refuses the query: {reason} ({code})")
 
-    def _read(self, wrapper: SPARQLWrapper, timeout: float, *, graph: bool) -> bytes:
+    def _read(self, request: httpx.Request, timeout: float, *, graph: bool) -> bytes:
         """Send the query and read the answer, giving up when the time is over.
 
         The socket's own timeout counts from byte to byte: a server that drips would hold the
         caller for ever.
         """
         end = time.monotonic() + timeout
-        response = wrapper.query().response
-        with response:
-            media = response.headers.get_content_type()
+        response = self._client.send(request, stream=True)
+        try:
+            if not response.is_success:
+                raise self._status_error(response)
+            media = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
             parts: list[bytes] = []
             size = 0
-            while chunk := response.read1(_CHUNK):
+            for chunk in response.iter_bytes():
                 parts.append(chunk)
                 size += len(chunk)
                 if size > self.settings.max_bytes:
@@ -246,6 +285,8 @@ class Endpoint:
                     )
                 if time.monotonic() > end:
                     raise TimeoutError
+        finally:
+            response.close()
         body = b"".join(parts)
         if media not in (_GRAPH_TYPES if graph else _RESULT_TYPES):
             start = _cut(body.decode("utf-8", "replace"))
@@ -290,9 +331,9 @@ def _cell(term: dict[str, Any]) -> Cell:
     )
 
 
-def _retry_after(error: urllib.error.HTTPError) -> float | None:
+def _retry_after(response: httpx.Response) -> float | None:
     """Seconds that the server asks to wait, from either form of Retry-After."""
-    text = (error.headers.get("Retry-After") or "").strip()
+    text = response.headers.get("Retry-After", "").strip()
     if text.isascii() and text.isdigit():
         return float(text)
     try:

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from traceback import clear_frames
 from typing import BinaryIO, Final, cast
+from uuid import uuid4
 
 from pydantic import BaseModel, Field, ValidationError, computed_field
 from pyoxigraph import DefaultGraph, Quad, RdfFormat, Store, parse
@@ -29,7 +30,7 @@ from kg.profiles import Profile, load_profile, store_profile, stored_profile
 from kg.reading import LINES, PEOPLE, TABLES, Chunks, Progress, format_of, reading, suffix_of
 from kg.segments import Place, load_segments, names_of
 from kg.selection import Selection
-from kg.store import OxigraphGraph
+from kg.store import SNAPSHOT, OxigraphGraph
 from kg.tables import Table, triples_of_table
 
 __all__ = ["LoadReport", "Progress", "load_graph", "read_graph"]
@@ -309,6 +310,7 @@ def _load_into(job: _Job, target: Path) -> tuple[int, int, int, int]:
         else:
             graph.index_labels()
         after = len(graph.store)
+        (target / SNAPSHOT).write_text(uuid4().hex[:16])
         graph.store.flush()
         (target / _JOURNAL).unlink(missing_ok=True)
         return after - journal.before, after, skipped, resumed

@@ -8,12 +8,43 @@ from typing import TYPE_CHECKING
 from guardrail.errors import KnowledgeGraphError
 
 if TYPE_CHECKING:
+    from kg.base import KnowledgeGraph
     from kg.endpoint import EndpointSettings
     from kg.profiles import Profile
     from kg.sparql import SparqlGraph
     from kg.store import OxigraphGraph
 
-__all__ = ["open_graph"]
+__all__ = ["open_graph", "open_graphs"]
+
+SEPARATOR = " + "
+"""Stands between the locations of graphs that are one."""
+
+
+def open_graphs(
+    location: str | Path | None = None,
+    *,
+    profile: str | Path | Profile | None = None,
+    settings: EndpointSettings | None = None,
+) -> KnowledgeGraph:
+    """Open a knowledge graph, or several as one.
+
+    Args:
+        location: As for ``open_graph``, or several such with `` + `` between them.
+        profile: The profile of all of them.
+        settings: Of the endpoints among them.
+
+    Raises:
+        KnowledgeGraphError: One of them cannot be opened.
+        ConfigError: The profile does not exist.
+    """
+    parts = str(location).split(SEPARATOR)
+    if location is None or len(parts) == 1:
+        return open_graph(location, profile=profile, settings=settings)
+    from kg.federation import FederatedGraph
+
+    return FederatedGraph(
+        [open_graph(part.strip(), profile=profile, settings=settings) for part in parts]
+    )
 
 
 def open_graph(

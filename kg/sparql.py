@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from pyoxigraph import RdfFormat, Store
@@ -32,6 +33,7 @@ from kg.profiles import Profile, load_profile
 from kg.quoting import quote_iri
 from kg.results import GraphStats, QueryResult, Term, read_solutions
 from kg.sparql_text import NAMESAKES, QueryWriter
+from kg.traffic import TimedCache
 
 __all__ = ["SparqlGraph"]
 
@@ -40,6 +42,10 @@ _XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 _SUBGRAPHS_A_QUERY = 10
 _LABELS_A_QUERY = 300
 _CACHED_LABELS = 200_000
+_CACHED_NODES = 50_000
+_CACHED_SUBGRAPHS = 2_000
+FACTS_READ = 200
+"""Facts each way that are read ahead of nodes that were found by name: what the linker asks for."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _SPACE = re.compile(r"\s+")
 _COMMENT = re.compile(r"(?m)^\s*#[^\n]*$")
@@ -50,6 +56,13 @@ _KNOWN_HOSTS = {
     "qlever.dev": "wikidata-mirror",
     "dbpedia.org": "dbpedia",
 }
+
+
+class _Facts(NamedTuple):
+    """Facts out of a node and into it."""
+
+    outgoing: list[Row]
+    incoming: list[Row]
 
 
 class SparqlGraph:
@@ -88,6 +101,11 @@ class SparqlGraph:
         """Writes what the endpoint is asked, for whoever wants to see it."""
         self._name = name or host
         self._labels: dict[str, str | None] = {}
+        keep_s = self._endpoint.settings.cache_expire_s
+        self._bearing: TimedCache[str, tuple[str, ...]] = TimedCache(_CACHED_NODES, keep_s)
+        self._entities: TimedCache[str, tuple[Entity | None]] = TimedCache(_CACHED_NODES, keep_s)
+        self._above: TimedCache[str, tuple[str, ...]] = TimedCache(_CACHED_NODES, keep_s)
+        self._facts: TimedCache[tuple[str, int], _Facts] = TimedCache(_CACHED_SUBGRAPHS, keep_s)
 
     # --- the protocol ------------------------------------------------------------------------
 
@@ -105,11 +123,10 @@ class SparqlGraph:
         """For each of n labels, the entities of that label or alias, most prominent first."""
         wanted = [_SPACE.sub(" ", label).strip() for label in labels]
         askable = [label for label in dict.fromkeys(wanted) if label and not _CONTROL.search(label)]
-        found: dict[str, dict[str, None]] = defaultdict(dict)
-        for batch in _batches(askable, self._endpoint.settings.batch):
-            for label, iri in self._bearers(batch):
-                found[label][iri] = None
-        known = self._read_entities([iri for iris in found.values() for iri in iris])
+        found = self._all_bearers(askable)
+        # Whoever looks names up reads what is known of their bearers next.
+        bearers = [iri for iris in found.values() for iri in iris]
+        known, _ = self._read_nodes(bearers, FACTS_READ, places=True)
         return [
             sorted(
                 (known[iri] for iri in found.get(label, ()) if iri in known),
@@ -131,18 +148,13 @@ class SparqlGraph:
         """
         iris = [self._iri(id_) for id_ in ids]
         distinct = list(dict.fromkeys(iri for iri in iris if iri is not None))
-        known = self._read_entities(distinct)
-        outgoing: dict[str, list[Row]] = defaultdict(list)
-        incoming: dict[str, list[Row]] = defaultdict(list)
-        for batch in _batches([iri for iri in distinct if iri in known], _SUBGRAPHS_A_QUERY):
-            for row in self._endpoint.select(self.queries.facts(batch, limit + 1)):
-                centre = batch[int(row["i"].value)]
-                if "o" in row and row["o"].type != "bnode":
-                    outgoing[centre].append(_row(centre, row["p"], row["o"]))
-                elif "s" in row and row["s"].type == "uri":
-                    incoming[centre].append(Row(row["s"].value, row["p"].value, centre))
+        known, facts = self._read_nodes(distinct, limit)
+        outgoing = {iri: facts[iri].outgoing for iri in known}
+        incoming = {iri: facts[iri].incoming for iri in known}
+        # Places that hold what was found by name are read along with the labels.
+        places = [place for iri in distinct for place in self._above.get(iri) or ()]
         self._learn_labels(
-            [row for rows in (outgoing, incoming) for r in rows.values() for row in r]
+            [row for rows in (outgoing, incoming) for r in rows.values() for row in r], places
         )
         graphs = []
         for id_, iri in zip(ids, iris, strict=True):
@@ -184,14 +196,7 @@ class SparqlGraph:
         if not self._profile.within:
             return [[] for _ in ids]
         iris = [self._iri(id_) for id_ in ids]
-        steps: dict[str, dict[str, None]] = defaultdict(dict)
-        for batch in _batches(list(dict.fromkeys(filter(None, iris))), _SUBGRAPHS_A_QUERY):
-            rows = self._endpoint.select(self.queries.within(batch))
-            # Servers give rows in any order: the steps from one place are read best first.
-            for row in sorted(rows, key=self._step):
-                if row["w"].type == "uri":
-                    steps[row["a"].value][row["w"].value] = None
-        found = {iri: holders(iri, lambda one: steps.get(one, ())) for iri in iris if iri}
+        found = self._places_above(list(dict.fromkeys(filter(None, iris))))
         known = self._read_entities([iri for places in found.values() for iri in places])
         return [
             [known[place] for place in found.get(iri or "", ()) if place in known] for iri in iris
@@ -266,13 +271,16 @@ class SparqlGraph:
         """Place of a step's predicate in the profile, and where it leads."""
         return self._profile.within.index(row["p"].value), row["w"].value
 
-    def _bearers(self, labels: Sequence[str]) -> list[tuple[str, str]]:
+    def _bearers(
+        self, labels: Sequence[str], rows: Sequence[dict[str, Cell]] | None = None
+    ) -> list[tuple[str, str]]:
         """Pairs of a label and a node that bears it, in some spelling.
 
         The query's limit holds for all its labels together. Where it is reached, the labels are
         asked for in halves, so that a common name does not crowd out the others.
         """
-        rows = self._endpoint.select(self.queries.find(labels))
+        if rows is None:
+            rows = self._endpoint.select(self.queries.find(labels))
         if len(labels) > 1 and len(rows) >= NAMESAKES * len(labels):
             middle = len(labels) // 2
             return self._bearers(labels[:middle]) + self._bearers(labels[middle:])
@@ -280,18 +288,113 @@ class SparqlGraph:
             (labels[int(row["q"].value)], row["e"].value) for row in rows if row["e"].type == "uri"
         ]
 
+    def _all_bearers(self, labels: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """The nodes that bear each label, asked for at once and remembered."""
+        found = {label: self._bearing.get(label) for label in labels}
+        missing = [label for label, iris in found.items() if iris is None]
+        batches = list(_batches(missing, self._endpoint.settings.batch))
+        answers = self._endpoint.select_all([self.queries.find(batch) for batch in batches])
+        for batch, rows in zip(batches, answers, strict=True):
+            bearers: dict[str, dict[str, None]] = {label: {} for label in batch}
+            for label, iri in self._bearers(batch, rows):
+                bearers[label][iri] = None
+            for label, iris in bearers.items():
+                found[label] = tuple(iris)
+                self._bearing.put(label, tuple(iris))
+        return {label: iris or () for label, iris in found.items()}
+
+    def _read_nodes(
+        self, iris: Iterable[str], limit: int, *, places: bool = False
+    ) -> tuple[dict[str, Entity], dict[str, _Facts]]:
+        """Entities and the facts round them: what is not remembered is asked for at once.
+
+        With ``places`` the steps to wider places are read along with them.
+        """
+        wanted = list(dict.fromkeys(iris))
+        entities = {iri: self._entities.get(iri) for iri in wanted}
+        facts = {iri: self._facts.get((iri, limit)) for iri in wanted}
+        names = list(
+            _batches([i for i in wanted if entities[i] is None], self._endpoint.settings.batch)
+        )
+        rows = list(_batches([i for i in wanted if facts[i] is None], _SUBGRAPHS_A_QUERY))
+        ways = self._unknown_ways(wanted) if places else []
+        answers = self._endpoint.select_all(
+            [self.queries.entities(batch) for batch in names]
+            + [self.queries.facts(batch, limit + 1) for batch in rows]
+            + [self.queries.within(batch) for batch in ways]
+        )
+        for batch, answer in zip(names, answers, strict=False):
+            entities |= self._learn_entities(batch, answer)
+        self._learn_ways(ways, answers[len(names) + len(rows) :])
+        for batch, answer in zip(rows, answers[len(names) :], strict=False):
+            for iri, around in self._facts_in(batch, answer).items():
+                facts[iri] = around
+                self._facts.put((iri, limit), around)
+        known = {iri: one[0] for iri, one in entities.items() if one and one[0] is not None}
+        return known, {iri: around for iri, around in facts.items() if around is not None}
+
+    def _unknown_ways(self, iris: Sequence[str]) -> list[Sequence[str]]:
+        """Nodes of which it is not known what holds them, in batches."""
+        if not self._profile.within:
+            return []
+        missing = [iri for iri in iris if self._above.get(iri) is None]
+        return list(_batches(missing, _SUBGRAPHS_A_QUERY))
+
+    def _learn_ways(
+        self, ways: Sequence[Sequence[str]], answers: Sequence[Sequence[dict[str, Cell]]]
+    ) -> None:
+        """Remember the places that hold each node, nearest first."""
+        for batch, answer in zip(ways, answers, strict=True):
+            steps: dict[str, dict[str, None]] = defaultdict(dict)
+            # Servers give rows in any order: the steps from one place are read best first.
+            for row in sorted(answer, key=self._step):
+                if row["w"].type == "uri":
+                    steps[row["a"].value][row["w"].value] = None
+            for iri in batch:
+                above = holders(iri, lambda one, steps=steps: steps.get(one, ()))
+                self._above.put(iri, tuple(above))
+
+    def _places_above(self, iris: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        ways = self._unknown_ways(iris)
+        self._learn_ways(
+            ways, self._endpoint.select_all([self.queries.within(batch) for batch in ways])
+        )
+        return {iri: self._above.get(iri) or () for iri in iris}
+
+    def _facts_in(
+        self, batch: Sequence[str], answer: Sequence[dict[str, Cell]]
+    ) -> dict[str, _Facts]:
+        found = {iri: _Facts([], []) for iri in batch}
+        for row in answer:
+            centre = batch[int(row["i"].value)]
+            if "o" in row and row["o"].type != "bnode":
+                found[centre].outgoing.append(_row(centre, row["p"], row["o"]))
+            elif "s" in row and row["s"].type == "uri":
+                found[centre].incoming.append(Row(row["s"].value, row["p"].value, centre))
+        return found
+
     def _read_entities(self, iris: Iterable[str]) -> dict[str, Entity]:
         """The entities among the nodes: those that some triple mentions and no property."""
-        known: dict[str, Entity] = {}
-        for batch in _batches(list(dict.fromkeys(iris)), self._endpoint.settings.batch):
-            facts: dict[str, list[tuple[str, Cell | None]]] = defaultdict(list)
-            for row in self._endpoint.select(self.queries.entities(batch)):
-                facts[row["e"].value].append((row["r"].value, row.get("v")))
-            for iri, roles in facts.items():
-                entity = self._entity(iri, roles)
-                if entity is not None:
-                    known[iri] = entity
-        return known
+        wanted = list(dict.fromkeys(iris))
+        found = {iri: self._entities.get(iri) for iri in wanted}
+        missing = [iri for iri, one in found.items() if one is None]
+        batches = list(_batches(missing, self._endpoint.settings.batch))
+        answers = self._endpoint.select_all([self.queries.entities(batch) for batch in batches])
+        for batch, answer in zip(batches, answers, strict=True):
+            found |= self._learn_entities(batch, answer)
+        return {iri: one[0] for iri, one in found.items() if one and one[0] is not None}
+
+    def _learn_entities(
+        self, batch: Sequence[str], answer: Sequence[dict[str, Cell]]
+    ) -> dict[str, tuple[Entity | None]]:
+        """Remember what was told of nodes; what is no entity is remembered as such."""
+        roles: dict[str, list[tuple[str, Cell | None]]] = defaultdict(list)
+        for row in answer:
+            roles[row["e"].value].append((row["r"].value, row.get("v")))
+        read = {iri: (self._entity(iri, roles[iri]) if iri in roles else None,) for iri in batch}
+        for iri, one in read.items():
+            self._entities.put(iri, one)
+        return read
 
     def _entity(self, iri: str, roles: list[tuple[str, Cell | None]]) -> Entity | None:
         profile = self._profile
@@ -331,8 +434,13 @@ class SparqlGraph:
             prominence=prominence,
         )
 
-    def _learn_labels(self, rows: Sequence[Row]) -> None:
-        """Ask for the labels of all nodes and properties of the rows that are not known yet."""
+    def _learn_labels(self, rows: Sequence[Row], others: Sequence[str] = ()) -> None:
+        """Ask for the labels of all nodes and properties of the rows that are not known yet.
+
+        Args:
+            rows: The rows.
+            others: Nodes whose entities are asked for at the same time.
+        """
         nodes: dict[str, None] = {}
         for row in rows:
             nodes[row.subject] = None
@@ -340,9 +448,18 @@ class SparqlGraph:
             if row.datatype is None:
                 nodes[row.value] = None
         missing = [iri for iri in nodes if iri not in self._labels and self._iri(iri) is not None]
-        for batch in _batches(missing, _LABELS_A_QUERY):
+        batches = list(_batches(missing, _LABELS_A_QUERY))
+        missing = [iri for iri in dict.fromkeys(others) if self._entities.get(iri) is None]
+        nodes_of = list(_batches(missing, self._endpoint.settings.batch))
+        answers = self._endpoint.select_all(
+            [self.queries.labels(batch) for batch in batches]
+            + [self.queries.entities(batch) for batch in nodes_of]
+        )
+        for batch, answer in zip(nodes_of, answers[len(batches) :], strict=True):
+            self._learn_entities(batch, answer)
+        for batch, answer in zip(batches, answers, strict=False):
             names: dict[str, list[Name]] = defaultdict(list)
-            for solution in self._endpoint.select(self.queries.labels(batch)):
+            for solution in answer:
                 iri, cell = solution["n"].value, solution.get("nLabel")
                 # The label service answers with the bare id where there is no label.
                 if cell is None or cell.value == self._profile.short(iri):

@@ -20,6 +20,8 @@ from kg.results import GraphStats, QueryResult, read_solutions
 __all__ = ["OxigraphGraph"]
 
 _DEFAULT = DefaultGraph()
+SNAPSHOT = "snapshot"
+"""File beside the store that names its state."""
 _NAMESAKES = 500
 """Most bearers of one name that are read; a title such as "Untitled" has tens of thousands."""
 
@@ -64,6 +66,7 @@ class OxigraphGraph:
         self._profile: Profile | None = None
         self._index: LabelIndex | None = None
         self._reader: NodeReader | None = None
+        self._snapshot: str | None = None
 
     @classmethod
     def open(
@@ -132,6 +135,17 @@ class OxigraphGraph:
     def path(self) -> Path | None:
         """Where the graph lies; None for one in memory."""
         return self._path
+
+    @property
+    def snapshot(self) -> str:
+        """What tells this state of the graph from others: changed by every load into it."""
+        if self._snapshot is None:
+            note = None if self._path is None else self._path / SNAPSHOT
+            if note is not None and note.is_file():
+                self._snapshot = note.read_text(encoding="utf-8").strip()
+            else:
+                self._snapshot = f"{self._name}-{len(self.store)}"
+        return self._snapshot
 
     @property
     def store(self) -> Store:
@@ -244,6 +258,7 @@ class OxigraphGraph:
         """Forget what was read before; call after changing the store by hand."""
         self._index = None
         self._reader = None
+        self._snapshot = None
         if self._given_profile is None:
             self._profile = None
 

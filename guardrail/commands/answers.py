@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, ClassVar
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
 
 import typer
 from pydantic import Field
 
 from guardrail.commands.figures import json_line
+from guardrail.commands.jobs import (
+    ROWS_PER_CALL,
+    CheckRow,
+    Ranking,
+    RankRow,
+    ranked_answer,
+    text_id,
+)
 from guardrail.commands.lines import LineJob, Row, put_line, run_lines
 from guardrail.commands.options import (
     AsJson,
@@ -29,30 +37,10 @@ from guardrail.types import (
     Evidence,
     GuardedAnswer,
     LinkedEntity,
-    ScoreCard,
     Value,
 )
 
 __all__ = ["CheckRow", "ask", "check", "link", "rank"]
-
-ROWS_PER_CALL = 32
-
-
-class EvidenceRow(Row):
-    """A row that may bring its own evidence in place of the graph."""
-
-    other_names: ClassVar[Mapping[str, str]] = {
-        **dict.fromkeys(("evidence", "context", "contexts", "documents"), "passages"),
-        **dict.fromkeys(("facts", "knowledge"), "triples"),
-    }
-    triples: tuple[tuple[str, str, str], ...] | None = None
-    passages: tuple[str, ...] | None = None
-
-    def evidence(self) -> tuple[Evidence, ...] | None:
-        """The inline evidence, None where the graph is to be asked."""
-        from guardrail.evidence.retrieval import inline_evidence
-
-        return inline_evidence(self.triples, self.passages)
 
 
 class AskRow(Row):
@@ -62,38 +50,10 @@ class AskRow(Row):
     n: int | None = Field(default=None, ge=1, le=64)
 
 
-class CheckRow(EvidenceRow):
-    """An answer to check."""
-
-    question: str = ""
-    answer: str
-
-
-class RankRow(EvidenceRow):
-    """Answers to rank."""
-
-    question: str = ""
-    answers: tuple[str, ...]
-
-
 class LinkRow(Row):
     """A question whose entities are to be linked."""
 
     question: str
-
-
-class RankedAnswer(Value):
-    """A candidate's place in the input, its score and its whole score card."""
-
-    index: int
-    score: float | None
-    scorecard: ScoreCard
-
-
-class Ranking(Value):
-    """Candidates, best first."""
-
-    ranking: tuple[RankedAnswer, ...]
 
 
 class LinkResult(Value):
@@ -143,7 +103,7 @@ def ask(
 
         def process(rows: Sequence[AskRow]) -> list[GuardedAnswer]:
             return guard.ask_batch(
-                [AskRequest(question=row.question, n=row.n or n, id=_text_id(row)) for row in rows]
+                [AskRequest(question=row.question, n=row.n or n, id=text_id(row)) for row in rows]
             )
 
         job = LineJob(AskRow, process, batch_size=4, title="ask")
@@ -196,7 +156,7 @@ def check(
                         question=row.question,
                         answer=row.answer,
                         evidence=_either(row.evidence(), evidence),
-                        id=_text_id(row),
+                        id=text_id(row),
                     )
                     for row in rows
                 ]
@@ -246,7 +206,7 @@ def rank(
             if for_person:
                 groups.extend(ranked)
             return [
-                Ranking(ranking=tuple(_ranked_answer(answer) for answer in group))
+                Ranking(ranking=tuple(ranked_answer(answer) for answer in group))
                 for group in ranked
             ]
 
@@ -348,12 +308,6 @@ def _print_ranking(ranked: Sequence[GuardedAnswer]) -> None:
     show_ranking(Console(), ranked)
 
 
-def _ranked_answer(answer: GuardedAnswer) -> RankedAnswer:
-    return RankedAnswer(
-        index=answer.index, score=answer.scorecard.overall.value, scorecard=answer.scorecard
-    )
-
-
 def _links(found: Sequence[LinkedEntity]) -> Links:
     return Links(
         entities=tuple(
@@ -367,7 +321,3 @@ def _links(found: Sequence[LinkedEntity]) -> Links:
             for link in found
         )
     )
-
-
-def _text_id(row: Row) -> str | None:
-    return None if row.id is None else str(row.id)

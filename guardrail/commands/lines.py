@@ -96,9 +96,14 @@ class LineJob(Generic[RowT]):
         self.unread: dict[str, None] = {}
         """Keys that no field has, of all lines so far."""
 
-    def results(self, lines: Iterable[str]) -> Iterator[dict[str, Any]]:
-        """Yield one JSON object for every line that is not blank, in order."""
-        numbered = ((n, line) for n, line in enumerate(lines, start=1) if line.strip())
+    def results(self, lines: Iterable[str], first: int = 1) -> Iterator[dict[str, Any]]:
+        """Yield one JSON object for every line that is not blank, in order.
+
+        Args:
+            lines: The lines.
+            first: Number of the first one, for messages.
+        """
+        numbered = ((n, line) for n, line in enumerate(lines, start=first) if line.strip())
         while batch := list(islice(numbered, self.batch_size)):
             parsed = [self._parse(number, line) for number, line in batch]
             rows = [row for row in parsed if isinstance(row, Row)]

@@ -32,6 +32,7 @@ from guardrail.errors import (
     OverloadedError,
 )
 from guardrail.evidence.retrieval import Knowledge, given, retrieve_passages
+from guardrail.log.fingerprints import fingerprints
 from guardrail.log.tracing import stage
 from guardrail.markers.grammar import parse
 from guardrail.policy import Policy, Unavailable
@@ -346,7 +347,11 @@ class Engine:
             evidence=known.evidence,
             scorecard=card,
             original=row.answer,
-            versions={**self.parts.versions(), "policy": policy.name},
+            versions={
+                **(names := self.parts.versions()),
+                "policy": policy.name,
+                **fingerprints(names, self.parts.made_graph, policy),
+            },
             timings_ms={**(checked.timings_ms if checked else {}), "total": spent},
             errors=tuple(dict.fromkeys(told)),
         )

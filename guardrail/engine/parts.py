@@ -60,9 +60,9 @@ class Parts:
             return None
 
         def make() -> KnowledgeGraph:
-            from kg import open_graph
+            from kg import open_graphs
 
-            return open_graph(settings.location, profile=settings.profile)
+            return open_graphs(settings.location, profile=settings.profile)
 
         return self._part("graph", make)
 
@@ -231,6 +231,12 @@ class Parts:
         """The scorers, once they have been made; before that none."""
         made: tuple[Scorer, ...] = self._made.get("scorers", ())
         return made
+
+    @property
+    def made_graph(self) -> KnowledgeGraph | None:
+        """The graph, once it has been made; before that None."""
+        graph: KnowledgeGraph | None = self._made.get("graph")
+        return graph
 
     def versions(self) -> dict[str, str]:
         """Names of the parts in use so far, for the score log."""

@@ -247,9 +247,12 @@ def test_a_batch_is_few_queries(sparql_server: SparqlServer) -> None:
         graph = SparqlGraph(server.url, profile="wikidata-mirror", settings=settings())
         found = graph.find([f"Person {n}" for n in range(30)] + ["Rome", "London"])
         assert [len(entities) for entities in found[-2:]] == [1, 1]
-        assert len(sent) == 2
+        assert len(sent) == 4  # the bearers; what is known of them, facts, wider places
         graph.subgraphs(["Q212657", "Q367360", "Q220"])
-        assert len(sent) == 5  # entities, facts, labels
+        assert len(sent) == 7  # entities and facts of those that are new, labels
+        graph.subgraphs(["Q212657", "Q367360", "Q220"])
+        graph.find(["rome", "Rome", "Person 3"])
+        assert len(sent) == 8  # "rome", whose bearer is known
 
 
 def test_a_common_name_does_not_crowd_out_the_others(sparql_server: SparqlServer) -> None:

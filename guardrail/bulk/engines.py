@@ -1,0 +1,100 @@
+"""Where shards are run: processes of this machine, or a Ray cluster."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any
+
+from guardrail.bulk.shards import Plan, Shard, run_shard
+from guardrail.bulk.summary import Counts
+from guardrail.errors import GuardrailError, MissingExtraError
+
+__all__ = ["run_local", "run_ray"]
+
+_ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "0"}
+
+
+def run_local(plan: Plan, shards: Sequence[Shard], workers: int) -> Iterator[tuple[int, Counts]]:
+    """Run shards in processes of this machine, and yield each as it is finished.
+
+    Raises:
+        GuardrailError: A worker died; what is finished stays.
+    """
+    if workers == 1:
+        for shard in shards:
+            yield shard.number, run_shard(plan, shard)
+        return
+    before = {name: os.environ.get(name) for name in _ONE_THREAD}
+    os.environ.update(_ONE_THREAD)
+    # A fork would copy the threads' locks of whatever is loaded here.
+    context = multiprocessing.get_context("spawn")
+    try:
+        with ProcessPoolExecutor(workers, mp_context=context) as pool:
+            running = {pool.submit(run_shard, plan, shard): shard.number for shard in shards}
+            try:
+                for future in as_completed(running):
+                    yield running[future], future.result()
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+    except BrokenProcessPool as error:
+        raise GuardrailError(
+            "a worker died (out of memory, or killed); run the command again to go on where it was"
+        ) from error
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def run_ray(plan: Plan, shards: Sequence[Shard], workers: int) -> Iterator[tuple[int, Counts]]:
+    """Run shards on a Ray cluster: actors that hold the judge, with a GPU each where there is one.
+
+    Raises:
+        MissingExtraError: Ray is not installed.
+    """
+    try:
+        import ray
+        import ray.data
+    except ImportError as error:
+        raise MissingExtraError("ray", "ray") from error
+    if not ray.is_initialized():
+        ray.init(ignore_reinit_error=True, include_dashboard=False, log_to_driver=False)
+    gpus = 1 if ray.cluster_resources().get("GPU", 0) >= workers and _on_gpu(plan) else 0
+    named = [{"shard": shard.model_dump_json()} for shard in shards]
+    # A block a shard, made here: a task that cut them up would want a core beside the actors'.
+    found = ray.data.from_items(named, override_num_blocks=len(shards)).map_batches(
+        _Actor,
+        fn_constructor_args=(plan.model_dump_json(),),
+        batch_size=1,
+        compute=ray.data.ActorPoolStrategy(size=workers),
+        num_cpus=1,
+        num_gpus=gpus,
+    )
+    for row in found.iter_rows():
+        yield int(row["number"]), Counts.model_validate_json(row["counts"])
+
+
+class _Actor:
+    """A worker of Ray, which keeps its guardrail between shards."""
+
+    def __init__(self, plan: str) -> None:
+        self._plan = Plan.model_validate_json(plan)
+
+    def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
+        shards = [Shard.model_validate_json(str(one)) for one in batch["shard"]]
+        counts = [run_shard(self._plan, shard) for shard in shards]
+        return {
+            "number": [shard.number for shard in shards],
+            "counts": [one.model_dump_json() for one in counts],
+        }
+
+
+def _on_gpu(plan: Plan) -> bool:
+    return plan.scorer.config.judge.partition(":")[0] in ("transformers", "t5-true")

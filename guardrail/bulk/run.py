@@ -1,0 +1,102 @@
+"""A job from beginning to end: plan, skip what is finished, run, sum up."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from typing import Final, Literal
+
+from guardrail.bulk.engines import run_local, run_ray
+from guardrail.bulk.scorer import BulkScorer
+from guardrail.bulk.shards import Plan, Shard, file_system, plan_shards
+from guardrail.bulk.summary import Counts, Summary, summarise
+from guardrail.errors import InputError
+
+__all__ = ["SHARD_ROWS", "run_bulk"]
+
+SHARD_ROWS: Final = 256
+"""Rows of a shard: what is lost of the work where a worker dies."""
+
+_JOB: Final = "_job.json"
+
+
+def run_bulk(
+    scorer: BulkScorer,
+    source: str,
+    output: str,
+    *,
+    engine: Literal["local", "ray"] = "local",
+    workers: int = 1,
+    shard_rows: int = SHARD_ROWS,
+    kind: Literal["jsonl", "parquet"] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Summary:
+    """Judge all rows of files and write one row for each.
+
+    Shards that an earlier run of the same job finished are skipped. What is written does not
+    depend on the engine or on the number of workers.
+
+    Args:
+        scorer: What is done with the rows.
+        source: File, folder or address of JSON lines or Parquet.
+        output: Folder or address where ``part-000000.jsonl`` and so on go.
+        engine: Processes of this machine, or Ray.
+        workers: Processes or actors.
+        shard_rows: Rows of a shard.
+        kind: Format of the output; None for that of the first input file.
+        progress: Is told how many rows are done, of how many.
+
+    Raises:
+        InputError: Input or output cannot be used, or the output is another job's.
+        GuardrailError: A worker died; run the job again to go on.
+    """
+    started = time.perf_counter()
+    shards = plan_shards(source, shard_rows)
+    plan = Plan(scorer=scorer, output=output, kind=kind or (shards[0].kind if shards else "jsonl"))
+    finished = _open_output(plan, shards)
+    done = sum(one.rows for one in finished.values())
+    total = sum(shard.rows for shard in shards)
+    left = [shard for shard in shards if shard.number not in finished]
+    fresh = 0
+    if progress:
+        progress(done, total)
+    if left:
+        run = run_ray if engine == "ray" else run_local
+        for number, counts in run(plan, left, max(1, min(workers, len(left)))):
+            finished[number] = counts
+            fresh += counts.rows
+            if progress:
+                progress(done + fresh, total)
+    return summarise(
+        (finished[shard.number] for shard in shards),
+        skipped=len(shards) - len(left),
+        seconds=time.perf_counter() - started,
+        fresh=fresh,
+    )
+
+
+def _open_output(plan: Plan, shards: list[Shard]) -> dict[int, Counts]:
+    """Make the output's folder, or read which shards of this job are finished in it."""
+    files, folder = file_system(plan.output)
+    mark = plan.fingerprint(shards)
+    job = f"{folder.rstrip('/')}/{_JOB}"
+    if not files.exists(job):
+        if files.exists(folder) and (not files.isdir(folder) or files.ls(folder)):
+            raise InputError(f"{plan.output} exists and is no output of bulk; name another folder")
+        files.makedirs(f"{folder.rstrip('/')}/_finished", exist_ok=True)
+        with files.open(job, "wb") as file:
+            file.write(json.dumps({"job": mark, "shards": len(shards)}).encode())
+        return {}
+    with files.open(job, "rb") as file:
+        if json.loads(file.read()).get("job") != mark:
+            raise InputError(
+                f"{plan.output} holds the results of other rows or settings; name another folder"
+            )
+    finished = {}
+    for shard in shards:
+        _, note = file_system(plan.report(shard.number))
+        if files.exists(note):
+            with files.open(note, "rb") as file:
+                finished[shard.number] = Counts.model_validate_json(file.read())
+    return finished

@@ -1,0 +1,161 @@
+"""What a job found: counts of each shard, added up, with rates and confidence intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from pydantic import Field
+
+from guardrail.types import Value
+
+__all__ = ["Counts", "Rate", "Summary", "count_row", "summarise"]
+
+_Z: Final = 1.959963984540054
+"""Normal quantile of a two-sided interval of 95 %."""
+
+
+class Counts(Value):
+    """Counts that can be added.
+
+    Attributes:
+        rows: Rows judged.
+        errors: Rows that could not be judged.
+        tallies: Rows by what they show, such as ``action: pass``.
+        scores: Number, sum and sum of squares of each score.
+    """
+
+    rows: int = 0
+    errors: int = 0
+    tallies: Mapping[str, int] = Field(default_factory=dict)
+    scores: Mapping[str, tuple[int, float, float]] = Field(default_factory=dict)
+
+
+class Rate(Value):
+    """A share or a mean with its 95 % confidence interval, and what it was counted from."""
+
+    value: float
+    low: float
+    high: float
+    rows: int
+
+
+class Summary(Value):
+    """The end of a job.
+
+    Attributes:
+        rows: Rows of the input, each of which is a row of the output.
+        errors: Rows with an error.
+        shards: Shards in all.
+        skipped: Shards that an earlier run had finished.
+        seconds: Wall time of this run.
+        rows_per_second: Rows of this run in a second.
+        rates: Shares (Wilson's interval) and means (normal interval) by name.
+    """
+
+    rows: int
+    errors: int
+    shards: int
+    skipped: int
+    seconds: float
+    rows_per_second: float
+    rates: Mapping[str, Rate]
+
+
+def count_row(counts: Counts, task: str, result: Mapping[str, Any] | None) -> Counts:
+    """Add one row to the counts; None for one with an error."""
+    tallies, scores = dict(counts.tallies), dict(counts.scores)
+    if result is not None:
+        for name in _shown(task, result):
+            tallies[name] = tallies.get(name, 0) + 1
+        for name, value in _scores(task, result):
+            number, total, squares = scores.get(name, (0, 0.0, 0.0))
+            scores[name] = (number + 1, total + value, squares + value * value)
+    return Counts(
+        rows=counts.rows + 1,
+        errors=counts.errors + (result is None),
+        tallies=tallies,
+        scores=scores,
+    )
+
+
+def summarise(parts: Iterable[Counts], *, skipped: int, seconds: float, fresh: int) -> Summary:
+    """Add the shards' counts up.
+
+    Args:
+        parts: The counts, in the order of the shards, so that sums come out the same.
+        skipped: Shards finished before.
+        seconds: Wall time.
+        fresh: Rows that were judged in that time.
+    """
+    rows = errors = shards = 0
+    tallies: dict[str, int] = {}
+    scores: dict[str, tuple[int, float, float]] = {}
+    for part in parts:
+        rows, errors, shards = rows + part.rows, errors + part.errors, shards + 1
+        for name, number in part.tallies.items():
+            tallies[name] = tallies.get(name, 0) + number
+        for name, (number, total, squares) in part.scores.items():
+            old = scores.get(name, (0, 0.0, 0.0))
+            scores[name] = (old[0] + number, old[1] + total, old[2] + squares)
+    good = rows - errors
+    rates = {"errors": share(errors, rows)}
+    rates |= {name: share(number, good) for name, number in sorted(tallies.items())}
+    rates |= {name: _mean(*sums) for name, sums in sorted(scores.items())}
+    return Summary(
+        rows=rows,
+        errors=errors,
+        shards=shards,
+        skipped=skipped,
+        seconds=seconds,
+        rows_per_second=fresh / seconds if seconds > 0 else 0.0,
+        rates=rates,
+    )
+
+
+def share(number: int, of: int) -> Rate:
+    """A share with Wilson's score interval."""
+    if of == 0:
+        return Rate(value=0.0, low=0.0, high=1.0, rows=0)
+    p, z2 = number / of, _Z * _Z
+    middle = (p + z2 / (2 * of)) / (1 + z2 / of)
+    half = _Z * math.sqrt(p * (1 - p) / of + z2 / (4 * of * of)) / (1 + z2 / of)
+    return Rate(value=p, low=max(0.0, middle - half), high=min(1.0, middle + half), rows=of)
+
+
+def _mean(number: int, total: float, squares: float) -> Rate:
+    mean = total / number
+    spread = max(0.0, squares / number - mean * mean)
+    half = _Z * math.sqrt(spread / max(1, number - 1))
+    return Rate(value=mean, low=mean - half, high=mean + half, rows=number)
+
+
+def _shown(task: str, result: Mapping[str, Any]) -> list[str]:
+    """What a row counts for."""
+    if task != "check":
+        return []
+    sentences = result["sentences"]
+    categories = {sentence["category"] for sentence in sentences if sentence["category"]}
+    shown = [f"action: {result['action']}"]
+    shown += [f"answers with a sentence {category}" for category in sorted(categories)]
+    if any(sentence["na"] for sentence in sentences):
+        shown.append("answers with [NA]")
+    if result["errors"]:
+        shown.append("answers with problems")
+    return shown
+
+
+def _scores(task: str, result: Mapping[str, Any]) -> list[tuple[str, float]]:
+    if task == "check":
+        found = {"overall": result["scorecard"]["overall"], **result["scorecard"]["scores"]}
+    elif task == "rank":
+        ranking = result["ranking"]
+        return [("best score", ranking[0]["score"])] if ranking and ranking[0]["score"] else []
+    else:
+        found = {"sck": result["sck"]["score"]} | {
+            f"conner.{name}": part
+            for name, part in result["conner"].items()
+            if isinstance(part, dict) and "value" in part
+        }
+    return [(name, one["value"]) for name, one in found.items() if one["value"] is not None]

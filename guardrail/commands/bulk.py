@@ -1,0 +1,217 @@
+"""``guardrail bulk``: check, score and rank whole files and folders, resumable, on many cores."""
+
+from __future__ import annotations
+
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from guardrail.commands.figures import json_line
+from guardrail.commands.options import AsJson, Config, Graph, JudgeName, ModelJudgeName, PolicyName
+from guardrail.commands.progress import telling
+from guardrail.commands.setup import build_config
+
+if TYPE_CHECKING:
+    from guardrail.bulk.summary import Summary
+    from guardrail.config import GuardrailConfig
+
+__all__ = ["app", "show_summary"]
+
+app = typer.Typer(
+    help="Check, score, rank or judge again whole files and folders, on many cores.",
+    no_args_is_help=True,
+)
+
+
+class Engine(StrEnum):
+    """Where the work is done."""
+
+    LOCAL = "local"
+    RAY = "ray"
+
+
+class Format(StrEnum):
+    """Of the output."""
+
+    JSONL = "jsonl"
+    PARQUET = "parquet"
+
+
+Source = Annotated[
+    str,
+    typer.Argument(
+        metavar="INPUT",
+        help="JSON lines or Parquet: a file, a folder, or an address (s3://…, gs://…).",
+    ),
+]
+Target = Annotated[
+    str, typer.Option("--output", "-o", metavar="FOLDER", help="Where the results go, in parts.")
+]
+EngineName = Annotated[
+    Engine, typer.Option("--engine", help="local: processes here; ray: actors of a Ray cluster.")
+]
+Workers = Annotated[
+    int | None, typer.Option("--workers", "-w", min=1, help="Processes; one a core unless given.")
+]
+ShardRows = Annotated[int, typer.Option("--shard-rows", min=1, help="Rows judged in one piece.")]
+OutputFormat = Annotated[
+    Format | None, typer.Option("--format", help="Of the output; that of the input unless given.")
+]
+
+
+@app.command()
+def check(
+    source: Source,
+    target: Target,
+    engine: EngineName = Engine.LOCAL,
+    workers: Workers = None,
+    shard_rows: ShardRows = 256,
+    format: OutputFormat = None,
+    kg: Graph = None,
+    config: Config = None,
+    judge: JudgeName = None,
+    policy: PolicyName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check answers: rows and results are those of guardrail check, without timings.
+
+    Every row of the input is a row of the output: {row, id, …} or {row, id, error}. What is
+    finished is skipped when the command is run again. At the end rates are printed with 95 %
+    confidence intervals.
+    """
+    settings = build_config(config, kg=kg, judge=judge, policy=policy)
+    _run("check", settings, source, target, engine, workers, shard_rows, format, None, as_json)
+
+
+@app.command()
+def rank(
+    source: Source,
+    target: Target,
+    engine: EngineName = Engine.LOCAL,
+    workers: Workers = None,
+    shard_rows: ShardRows = 256,
+    format: OutputFormat = None,
+    kg: Graph = None,
+    config: Config = None,
+    judge: JudgeName = None,
+    policy: PolicyName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Rank answers: rows and results are those of guardrail rank; see guardrail bulk check."""
+    settings = build_config(config, kg=kg, judge=judge, policy=policy)
+    _run("rank", settings, source, target, engine, workers, shard_rows, format, None, as_json)
+
+
+@app.command()
+def score(
+    source: Source,
+    target: Target,
+    engine: EngineName = Engine.LOCAL,
+    workers: Workers = None,
+    shard_rows: ShardRows = 256,
+    format: OutputFormat = None,
+    kg: Graph = None,
+    config: Config = None,
+    judge: ModelJudgeName = None,
+    causal_lm: Annotated[
+        str | None, typer.Option("--causal-lm", metavar="NAME", help="As in guardrail score.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Score answers: rows and results are those of guardrail score; see guardrail bulk check."""
+    settings = build_config(config, kg=kg, judge=judge)
+    _run("score", settings, source, target, engine, workers, shard_rows, format, causal_lm, as_json)
+
+
+@app.command()
+def replay(
+    log: Annotated[Path, typer.Argument(help="Score log: SQLite, or .jsonl.")],
+    target: Target,
+    engine: EngineName = Engine.LOCAL,
+    workers: Workers = None,
+    shard_rows: ShardRows = 256,
+    kg: Graph = None,
+    config: Config = None,
+    judge: JudgeName = None,
+    policy: PolicyName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Judge the answers of a score log again and print which verdicts flipped, and why.
+
+    Each flip is {id, created, sentence, before, after, was, now, because, changed}: before and
+    after are verdicts, was and now the facts cited, changed the hashes that differ (graph_snapshot,
+    judge_hash, policy_hash). Answers whose evidence came with them are judged against what the log
+    kept of it.
+    """
+    from guardrail.bulk.replay import replay_log
+
+    settings = build_config(config, kg=kg, judge=judge, policy=policy)
+    settings = settings.model_copy(update={"log": None})
+    with telling() as tell:
+        result = replay_log(
+            log,
+            settings,
+            target,
+            engine=engine.value,
+            workers=workers or os.cpu_count() or 1,
+            shard_rows=shard_rows,
+            progress=lambda done, total: tell("replay", done, total),
+        )
+        answers, flipped = 0, set()
+        for flip in result:
+            if flip is None:
+                answers += 1
+                continue
+            flipped.add(flip.id)
+            if as_json:
+                typer.echo(json_line(flip.model_dump(mode="json")))
+            else:
+                typer.echo(f"{flip.id}: {flip.before} -> {flip.after}: {flip.sentence}")
+                typer.echo(f"    {flip.because}")
+    typer.echo(f"{len(flipped)} of {answers} answers flipped", err=True)
+
+
+def _run(
+    task: Literal["check", "rank", "score"],
+    settings: GuardrailConfig,
+    source: str,
+    target: str,
+    engine: Engine,
+    workers: int | None,
+    shard_rows: int,
+    format: Format | None,
+    causal_lm: str | None,
+    as_json: bool,
+) -> None:
+    from guardrail.bulk.run import run_bulk
+    from guardrail.bulk.scorer import BulkScorer
+
+    with telling() as tell:
+        summary = run_bulk(
+            BulkScorer(task=task, config=settings, causal_lm=causal_lm),
+            source,
+            target,
+            engine=engine.value,
+            workers=workers or os.cpu_count() or 1,
+            shard_rows=shard_rows,
+            kind=None if format is None else format.value,
+            progress=lambda done, total: tell(task, done, total),
+        )
+    show_summary(summary, as_json=as_json)
+
+
+def show_summary(summary: Summary, *, as_json: bool) -> None:
+    """Print what a job found."""
+    if as_json:
+        typer.echo(json_line(summary.model_dump(mode="json")))
+        return
+    typer.echo(
+        f"{summary.rows:,} rows, {summary.errors:,} errors; {summary.shards} shards, "
+        f"{summary.skipped} finished before; {summary.seconds:,.1f} s, "
+        f"{summary.rows_per_second:,.1f} rows/s"
+    )
+    for name, rate in summary.rates.items():
+        typer.echo(f"  {name:<42} {rate.value:8.4f}  [{rate.low:.4f}, {rate.high:.4f}]")

@@ -1,0 +1,193 @@
+"""What ``check``, ``rank`` and ``score`` do with rows, for the commands and for bulk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from guardrail.commands.lines import LineJob, Row
+from guardrail.engine.scorers import conner_input, sck_input
+from guardrail.engine.scoring import ScoringRequest
+from guardrail.evidence.retrieval import inline_evidence
+from guardrail.guard import Guardrail
+from guardrail.policy import ANNOTATE
+from guardrail.requests import CheckRequest, RankRequest
+from guardrail.types import AttributedAnswer, Evidence, GuardedAnswer, ScoreCard, Value
+from judges.conner import ConnerReport
+from judges.sck import SCKReport
+
+__all__ = [
+    "ROWS_PER_CALL",
+    "CheckRow",
+    "RankRow",
+    "RankedAnswer",
+    "Ranking",
+    "ScoreRow",
+    "check_job",
+    "rank_job",
+    "ranked_answer",
+    "score_job",
+    "text_id",
+]
+
+ROWS_PER_CALL = 32
+ROWS_SCORED = 64
+
+
+class EvidenceRow(Row):
+    """A row that may bring its own evidence in place of the graph."""
+
+    other_names: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("evidence", "context", "contexts", "documents"), "passages"),
+        **dict.fromkeys(("facts", "knowledge"), "triples"),
+    }
+    triples: tuple[tuple[str, str, str], ...] | None = None
+    passages: tuple[str, ...] | None = None
+
+    def evidence(self) -> tuple[Evidence, ...] | None:
+        """The inline evidence, None where the graph is to be asked."""
+        return inline_evidence(self.triples, self.passages)
+
+
+class CheckRow(EvidenceRow):
+    """An answer to check."""
+
+    question: str = ""
+    answer: str
+
+
+class RankRow(EvidenceRow):
+    """Answers to rank."""
+
+    question: str = ""
+    answers: tuple[str, ...]
+
+
+class ScoreRow(CheckRow):
+    """An answer to score, with a reference answer where there is one."""
+
+    reference: str | None = None
+
+
+class ScoreResult(Value):
+    """Both reports, each number beside what it was computed from."""
+
+    sck: SCKReport
+    conner: ConnerReport
+
+
+class RankedAnswer(Value):
+    """A candidate's place in the input, its score and its whole score card."""
+
+    index: int
+    score: float | None
+    scorecard: ScoreCard
+
+
+class Ranking(Value):
+    """Candidates, best first."""
+
+    ranking: tuple[RankedAnswer, ...]
+
+
+def check_job(guard: Guardrail) -> LineJob[CheckRow]:
+    """Check answers."""
+
+    def process(rows: Sequence[CheckRow]) -> list[GuardedAnswer]:
+        return guard.check_batch(
+            [
+                CheckRequest(
+                    question=row.question,
+                    answer=row.answer,
+                    evidence=row.evidence(),
+                    id=text_id(row),
+                )
+                for row in rows
+            ]
+        )
+
+    return LineJob(CheckRow, process, batch_size=ROWS_PER_CALL, title="check")
+
+
+def rank_job(guard: Guardrail) -> LineJob[RankRow]:
+    """Rank answers."""
+
+    def process(rows: Sequence[RankRow]) -> list[Ranking]:
+        ranked = guard.rank_batch(
+            [
+                RankRequest(question=row.question, answers=row.answers, evidence=row.evidence())
+                for row in rows
+            ]
+        )
+        return [
+            Ranking(ranking=tuple(ranked_answer(answer) for answer in group)) for group in ranked
+        ]
+
+    return LineJob(RankRow, process, batch_size=ROWS_PER_CALL, title="rank")
+
+
+def score_job(guard: Guardrail, causal_lm: str | None) -> LineJob[ScoreRow]:
+    """Score answers by SCK and CONNER.
+
+    Args:
+        guard: The guardrail.
+        causal_lm: Name of the language model of CONNER's likelihoods.
+    """
+    from judges.causal_lm import create_causal_lm
+    from judges.conner import ConnerModels, ConnerScorer
+    from judges.encoder import create_encoder
+    from judges.registry import create_nli
+    from judges.sck import SCKScorer
+
+    encoder = create_encoder()
+    nli = create_nli(guard.config.judge)
+    sck = SCKScorer(encoder, nli)
+    conner = ConnerScorer(
+        ConnerModels(
+            nli=nli,
+            encoder=encoder,
+            relevance=encoder,
+            discourse=encoder,
+            causal=None if causal_lm is None else create_causal_lm(causal_lm),
+        )
+    )
+
+    def process(rows: Sequence[ScoreRow]) -> list[ScoreResult]:
+        checked = guard.check_batch(
+            [
+                CheckRequest(question=row.question, answer=row.answer, evidence=row.evidence())
+                for row in rows
+            ],
+            policy=ANNOTATE,
+        )
+        requests = [_request(answer) for answer in checked]
+        pairs = list(zip(requests, rows, strict=True))
+        return [
+            ScoreResult(sck=structure, conner=perspectives)
+            for structure, perspectives in zip(
+                sck.score([sck_input(request, row.reference) for request, row in pairs]),
+                conner.score([conner_input(request, row.reference) for request, row in pairs]),
+                strict=True,
+            )
+        ]
+
+    return LineJob(ScoreRow, process, batch_size=ROWS_SCORED, title="score")
+
+
+def text_id(row: Row) -> str | None:
+    """The row's id as text."""
+    return None if row.id is None else str(row.id)
+
+
+def ranked_answer(answer: GuardedAnswer) -> RankedAnswer:
+    """A ranked answer as a row of the ranking."""
+    return RankedAnswer(
+        index=answer.index, score=answer.scorecard.overall.value, scorecard=answer.scorecard
+    )
+
+
+def _request(answer: GuardedAnswer) -> ScoringRequest:
+    attributed = AttributedAnswer(
+        text=answer.text, marked=answer.marked, sentences=answer.sentences
+    )
+    return ScoringRequest(answer.question, attributed, answer.evidence, answer.entities)

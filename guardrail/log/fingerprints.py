@@ -1,0 +1,47 @@
+"""Which graph, judge and policy gave a verdict: short hashes that every record carries."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+
+from guardrail.policy import Policy
+
+__all__ = ["HASHES", "fingerprints"]
+
+HASHES = ("graph_snapshot", "judge_hash", "policy_hash")
+"""Names of the hashes among an answer's versions."""
+
+_DIGITS = 16
+
+
+def fingerprints(versions: Mapping[str, str], graph: object, policy: Policy) -> dict[str, str]:
+    """The hashes of the parts that an answer was judged by.
+
+    Args:
+        versions: Names of the parts.
+        graph: The graph, None where there is none. One without ``snapshot``, such as an endpoint,
+            may change unseen and has no hash.
+        policy: The policy.
+    """
+    found = {"policy_hash": _hash(policy.model_dump_json().encode())}
+    if judge := versions.get("judge"):
+        found["judge_hash"] = _hash(judge.encode() + _shipped())
+    snapshot = getattr(graph, "snapshot", None)
+    if isinstance(snapshot, str):
+        found["graph_snapshot"] = snapshot
+    return found
+
+
+@cache
+def _shipped() -> bytes:
+    """What tells the judges that ship with this package from those of another version."""
+    weights = files("judges") / "weights"
+    told = [weights / "judge" / "judge.json"]
+    return b"".join(one.read_bytes() for one in told if one.is_file())
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:_DIGITS]

@@ -1,0 +1,186 @@
+"""Several graphs as one: Wikidata's two halves, a company's graph beside a public one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from guardrail.errors import ConfigError
+from guardrail.types import Entity, Mention, Subgraph, Triple
+from kg.base import KnowledgeGraph, MentionIndex, PlaceIndex
+from kg.facts import order
+
+__all__ = ["FederatedGraph"]
+
+T = TypeVar("T")
+
+
+class FederatedGraph:
+    """Graphs that name the same things by the same ids, asked at once.
+
+    Implements ``KnowledgeGraph``, ``MentionIndex`` and ``PlaceIndex``. What one graph says of an
+    entity is added to what the others say; where names differ, the first graph's stands.
+
+    Args:
+        graphs: The graphs, the one whose names are best first.
+
+    Raises:
+        ConfigError: There is none.
+    """
+
+    def __init__(self, graphs: Sequence[KnowledgeGraph]) -> None:
+        if not graphs:
+            raise ConfigError("a federation needs a graph")
+        self._graphs = tuple(graphs)
+        self._pool = ThreadPoolExecutor(4 * len(graphs), thread_name_prefix="federation")
+
+    @property
+    def name(self) -> str:
+        """Names of the graphs."""
+        return " + ".join(graph.name for graph in self._graphs)
+
+    @property
+    def profile(self) -> object:
+        """The vocabulary profile of the first graph that has one."""
+        found = (getattr(graph, "profile", None) for graph in self._graphs)
+        return next((profile for profile in found if profile is not None), None)
+
+    def find(self, labels: Sequence[str]) -> list[list[Entity]]:
+        """For each of n labels, the entities of any graph, most prominent first."""
+        answers = self._ask(lambda graph: graph.find(labels))
+        found = []
+        for groups in zip(*answers, strict=True):
+            merged = _merged(entity for group in groups for entity in group)
+            found.append(sorted(merged, key=lambda entity: (-entity.prominence, entity.id)))
+        return found
+
+    def entities(self, ids: Sequence[str]) -> list[Entity | None]:
+        """For each of n ids the entity, or None where no graph knows it."""
+        answers = self._ask(lambda graph: graph.entities(ids))
+        return [
+            next(iter(_merged(one for one in group if one is not None)), None)
+            for group in zip(*answers, strict=True)
+        ]
+
+    def subgraphs(self, ids: Sequence[str], *, limit: int = 500) -> list[Subgraph]:
+        """For each of n ids the one-hop subgraph of all graphs, at most ``limit`` each way.
+
+        An entity that a graph mentions without naming it gets the name that another has.
+        """
+        answers = self._ask(lambda graph: graph.subgraphs(ids, limit=limit))
+        joined = [_joined(group, limit) for group in zip(*answers, strict=True)]
+        bare = {
+            id_
+            for subgraph in joined
+            for triple in (*subgraph.triples, *subgraph.incoming)
+            for id_, name in (
+                (triple.subject_id, triple.subject),
+                (triple.value_id, triple.value),
+            )
+            if id_ is not None and name == id_
+        }
+        if not bare:
+            return joined
+        unnamed = sorted(bare)
+        labels = {
+            id_: one.label
+            for id_, one in zip(unnamed, self.entities(unnamed), strict=True)
+            if one is not None
+        }
+        return [_named(subgraph, labels) for subgraph in joined]
+
+    def links(self, ids: Sequence[str]) -> list[Triple]:
+        """All triples of any graph between the given entities."""
+        answers = self._ask(lambda graph: graph.links(ids))
+        return list(dict.fromkeys(triple for answer in answers for triple in answer))
+
+    def wider(self, ids: Sequence[str]) -> list[list[Entity]]:
+        """For each of n ids, the wider places that hold it, nearest first."""
+        answers = self._ask(
+            lambda graph: graph.wider(ids) if isinstance(graph, PlaceIndex) else [[] for _ in ids]
+        )
+        return [
+            list(_merged(one for group in groups for one in group))
+            for groups in zip(*answers, strict=True)
+        ]
+
+    def spot(self, text: str) -> list[Mention]:
+        """What any graph spots in a text, longer stretches first where two overlap."""
+        found = {
+            (mention.start, mention.end): mention
+            for graph in self._graphs
+            if isinstance(graph, MentionIndex)
+            for mention in graph.spot(text)
+        }
+        kept: list[Mention] = []
+        for mention in sorted(found.values(), key=lambda one: (one.start - one.end, one.start)):
+            if all(mention.end <= other.start or mention.start >= other.end for other in kept):
+                kept.append(mention)
+        return sorted(kept, key=lambda mention: mention.start)
+
+    def close(self) -> None:
+        """Close all graphs."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        for graph in self._graphs:
+            graph.close()
+
+    def _ask(self, question: Callable[[KnowledgeGraph], T]) -> list[T]:
+        return list(self._pool.map(question, self._graphs))
+
+
+def _merged(entities: Iterable[Entity]) -> list[Entity]:
+    """One entity for each id, with the names and classes of all."""
+    found: dict[str, Entity] = {}
+    for entity in entities:
+        known = found.get(entity.id)
+        found[entity.id] = entity if known is None else _one(known, entity)
+    return list(found.values())
+
+
+def _one(first: Entity, second: Entity) -> Entity:
+    named, other = (second, first) if first.label == first.id else (first, second)
+    names = dict.fromkeys((*named.aliases, other.label, *other.aliases))
+    for name in (named.label, named.id):
+        names.pop(name, None)
+    return named.model_copy(
+        update={
+            "types": tuple(dict.fromkeys((*named.types, *other.types))),
+            "aliases": tuple(names),
+            "description": named.description or other.description,
+            "url": named.url or other.url,
+            "prominence": named.prominence + other.prominence,
+        }
+    )
+
+
+def _joined(parts: Sequence[Subgraph], limit: int) -> Subgraph:
+    entity = parts[0].entity
+    for part in parts[1:]:
+        entity = _one(entity, part.entity)
+    triples = sorted({t for part in parts for t in part.triples}, key=order)
+    incoming = sorted({t for part in parts for t in part.incoming}, key=order)
+    cut = len(triples) > limit or len(incoming) > limit
+    return Subgraph(
+        entity=entity,
+        triples=tuple(triples[:limit]),
+        incoming=tuple(incoming[:limit]),
+        truncated=cut or any(part.truncated for part in parts),
+    )
+
+
+def _named(subgraph: Subgraph, labels: dict[str, str]) -> Subgraph:
+    def named(triple: Triple) -> Triple:
+        changes = {}
+        if triple.subject == triple.subject_id and triple.subject in labels:
+            changes["subject"] = labels[triple.subject]
+        if triple.value == triple.value_id and triple.value in labels:
+            changes["value"] = labels[triple.value]
+        return triple.model_copy(update=changes) if changes else triple
+
+    return subgraph.model_copy(
+        update={
+            "triples": tuple(dict.fromkeys(map(named, subgraph.triples))),
+            "incoming": tuple(dict.fromkeys(map(named, subgraph.incoming))),
+        }
+    )

@@ -1,0 +1,114 @@
+"""Keeps the load on an endpoint within bounds: rate limit, breaker, and what is remembered here."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Final, Generic, TypeVar
+
+__all__ = ["CircuitBreaker", "RateLimit", "TimedCache"]
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+_NEVER: Final = float("-inf")
+
+
+class RateLimit:
+    """Spaces calls out to at most so many a second; a token bucket that holds one second's worth.
+
+    Args:
+        per_second: Calls a second; None for no limit.
+    """
+
+    def __init__(self, per_second: float | None) -> None:
+        self._rate = per_second
+        self._lock = threading.Lock()
+        self._tokens = max(1.0, per_second or 1.0)
+        self._filled = time.monotonic()
+
+    def take(self, until: float) -> bool:
+        """Wait for a turn.
+
+        Args:
+            until: Time of the monotonic clock at which to give up.
+
+        Returns:
+            Whether the turn came in time.
+        """
+        if self._rate is None:
+            return True
+        with self._lock:
+            now = time.monotonic()
+            most = max(1.0, self._rate)
+            self._tokens = min(most, self._tokens + (now - self._filled) * self._rate)
+            self._filled = now
+            pause = max(0.0, (1.0 - self._tokens) / self._rate)
+            if now + pause > until:
+                return False
+            # Taken before it is there: who comes next waits behind this one.
+            self._tokens -= 1.0
+        time.sleep(pause)
+        return True
+
+
+class CircuitBreaker:
+    """Stops calls to an endpoint that failed several times in a row, and tries again later.
+
+    Args:
+        failures: Failures in a row that open it; None for never.
+        pause_s: Seconds until one call is let through again; if it fails, as long once more.
+    """
+
+    def __init__(self, failures: int | None, pause_s: float) -> None:
+        self._most, self._pause = failures, pause_s
+        self._lock = threading.Lock()
+        self._failed = 0
+        self._opened = _NEVER
+        self._trying = False
+
+    def closed_in(self) -> float:
+        """Seconds until a call is let through; 0 to go ahead, which counts as the trial call."""
+        with self._lock:
+            if self._most is None or self._failed < self._most:
+                return 0.0
+            left = self._opened + self._pause - time.monotonic()
+            if left <= 0 and not self._trying:
+                self._trying = True
+                return 0.0
+            return max(left, 0.01)
+
+    def succeeded(self) -> None:
+        """Close it."""
+        with self._lock:
+            self._failed, self._trying = 0, False
+
+    def failed(self) -> None:
+        """Count a failure."""
+        with self._lock:
+            self._failed += 1
+            self._opened, self._trying = time.monotonic(), False
+
+
+class TimedCache(Generic[K, V]):
+    """Values by key, for a time; emptied when it is full. Safe between threads.
+
+    Args:
+        most: Values kept.
+        keep_s: Seconds that a value is good for.
+    """
+
+    def __init__(self, most: int, keep_s: float) -> None:
+        self._most, self._keep = most, keep_s
+        self._values: dict[K, tuple[float, V]] = {}
+
+    def get(self, key: K) -> V | None:
+        """The value of a key, None where there is none that is fresh."""
+        found = self._values.get(key)
+        return None if found is None or found[0] < time.monotonic() else found[1]
+
+    def put(self, key: K, value: V) -> None:
+        """Keep a value."""
+        if len(self._values) >= self._most:
+            self._values.clear()
+        self._values[key] = time.monotonic() + self._keep, value

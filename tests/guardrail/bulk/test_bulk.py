@@ -1,0 +1,169 @@
+"""Bulk: one row out for each row in, the same whatever runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from guardrail import GuardrailConfig
+from guardrail.bulk.engines import run_local
+from guardrail.bulk.run import run_bulk
+from guardrail.bulk.scorer import BulkScorer
+from guardrail.bulk.shards import Plan, plan_shards
+from guardrail.bulk.summary import share
+from guardrail.errors import GuardrailError, InputError
+
+pa = pytest.importorskip("pyarrow")
+SCORER = BulkScorer(task="check", config=GuardrailConfig(judge="none"))
+PLACES = ("Rome", "London", "Paris")
+
+
+def rows(count: int) -> list[dict[str, object]]:
+    return [
+        {
+            "id": f"r{n}",
+            "question": "Where was Ada Lovelace born?",
+            "answer": f"Ada Lovelace was born in {PLACES[n % 3]}.",
+            "triples": [["Ada Lovelace", "place of birth", "London"]],
+        }
+        for n in range(count)
+    ]
+
+
+def write(path: Path, count: int) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows(count)))
+    return path
+
+
+def output(folder: Path) -> list[str]:
+    parts = sorted(folder.glob("part-*.jsonl"))
+    return [line for part in parts for line in part.read_text().splitlines()]
+
+
+def run(source: Path, target: Path, **options: Any) -> Any:
+    return run_bulk(SCORER, str(source), str(target), **{"shard_rows": 4, **options})
+
+
+def test_a_row_for_each_row_with_errors_in_place(tmp_path: Path) -> None:
+    source = write(tmp_path / "a.jsonl", 9)
+    lines = source.read_text().splitlines()
+    lines[5:5] = ["{oops", "", '{"id": 7, "question": "no answer"}']
+    source.write_text("\n".join(lines))
+    summary = run(source, tmp_path / "out")
+    found = [json.loads(line) for line in output(tmp_path / "out")]
+    assert [row["row"] for row in found] == list(range(11))
+    assert [row["id"] for row in found] == [*(f"r{n}" for n in range(5)), None, "7",
+                                            *(f"r{n}" for n in range(5, 9))]  # fmt: skip
+    assert [row["row"] for row in found if "error" in row] == [5, 6]
+    assert "line 6: not JSON" in found[5]["error"]
+    assert (summary.rows, summary.errors, summary.shards, summary.skipped) == (11, 2, 3, 0)
+    assert summary.rates["errors"].value == pytest.approx(2 / 11)
+    assert found[1]["sentences"][0]["category"] == "supportive"
+    assert found[0]["sentences"][0]["category"] == "irrelevant"
+    assert "timings_ms" not in found[0]
+
+
+def test_parquet_and_json_lines_give_the_same(tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    write(tmp_path / "a.jsonl", 10)
+    table = pa.Table.from_pylist(rows(10))
+    (tmp_path / "in").mkdir()
+    pq.write_table(table.slice(0, 7), tmp_path / "in" / "a.parquet", row_group_size=3)
+    pq.write_table(table.slice(7), tmp_path / "in" / "b.parquet")
+    run(tmp_path / "a.jsonl", tmp_path / "lines")
+    run(tmp_path / "in", tmp_path / "same", kind="jsonl")
+    assert output(tmp_path / "same") == output(tmp_path / "lines")
+    run(tmp_path / "in", tmp_path / "parquet")
+    parts = sorted((tmp_path / "parquet").glob("*.parquet"))
+    results = pa.concat_tables(pq.read_table(part) for part in parts).to_pylist()
+    assert [row["row"] for row in results] == list(range(10))
+    lines = [json.loads(line) for line in output(tmp_path / "lines")]
+    assert [json.loads(row["result"])["marked"] for row in results] == [r["marked"] for r in lines]
+
+
+@pytest.mark.parametrize("engine", ["local", "ray"])
+def test_engines_and_workers_do_not_show(tmp_path: Path, engine: Literal["local", "ray"]) -> None:
+    if engine == "ray":
+        pytest.importorskip("ray")
+    source = write(tmp_path / "a.jsonl", 24)
+    alone = run(source, tmp_path / "one")
+    many = run(source, tmp_path / "two", engine=engine, workers=2)
+    assert output(tmp_path / "two") == output(tmp_path / "one")
+    assert many.rates == alone.rates
+
+
+def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path) -> None:
+    source, target = write(tmp_path / "a.jsonl", 400), tmp_path / "out"
+
+    def kill() -> None:
+        while len(list(target.glob("_finished/*.json"))) < 3:
+            time.sleep(0.01)
+        children = Path(f"/proc/{os.getpid()}/task").glob("*/children")
+        found = {int(child) for file in children for child in file.read_text().split()}
+        workers = [
+            pid for pid in found if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        ]
+        os.kill(max(workers), signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    with pytest.raises(GuardrailError, match="worker died"):
+        run(source, target, workers=2)
+    killer.join()
+    before = {path.name: path.stat().st_mtime_ns for path in target.glob("_finished/*.json")}
+    assert 3 <= len(before) < 100
+    summary = run(source, target, workers=2)
+    assert summary.skipped == len(before)
+    assert [json.loads(line)["id"] for line in output(target)] == [f"r{n}" for n in range(400)]
+    for name, written in before.items():
+        assert (target / "_finished" / name).stat().st_mtime_ns == written
+    assert run(source, target).skipped == summary.shards
+
+
+def test_an_output_of_another_job_is_left_alone(tmp_path: Path) -> None:
+    run(write(tmp_path / "a.jsonl", 5), tmp_path / "out")
+    with pytest.raises(InputError, match="other rows or settings"):
+        run(write(tmp_path / "b.jsonl", 5), tmp_path / "out")
+    with pytest.raises(InputError, match="no output of bulk"):
+        run(tmp_path / "a.jsonl", tmp_path)
+    with pytest.raises(InputError, match="holds no JSON lines"):
+        run(tmp_path / "nothing.jsonl", tmp_path / "new")
+
+
+def test_packed_files_and_other_file_systems(tmp_path: Path) -> None:
+    import fsspec
+
+    plain = write(tmp_path / "a.jsonl", 9)
+    with fsspec.open("memory://rows/a.jsonl.gz", "wb", compression="gzip") as file:
+        file.write(plain.read_bytes())
+    run_bulk(SCORER, "memory://rows", "memory://out", shard_rows=4)
+    run(plain, tmp_path / "out")
+    memory = fsspec.filesystem("memory")
+    parts = [memory.cat(f"/out/part-{n:06}.jsonl").decode() for n in range(3)]
+    assert "".join(parts).splitlines() == output(tmp_path / "out")
+
+
+def test_every_row_is_in_one_shard(tmp_path: Path) -> None:
+    source = write(tmp_path / "a.jsonl", 23)
+    for size in (1, 4, 23, 100):
+        shards = plan_shards(str(source), size)
+        assert sum(shard.rows for shard in shards) == 23
+        assert all(shard.rows <= size for shard in shards)
+        plan = Plan(scorer=SCORER, output=str(tmp_path / f"out{size}"), kind="jsonl")
+        assert len({plan.part(shard.number) for shard in shards}) == len(shards)
+    assert list(run_local(plan, [], 1)) == []
+
+
+def test_wilsons_interval() -> None:
+    """Newcombe (1998), table I: 81 of 263 and 0 of 20."""
+    rate = share(81, 263)
+    assert (round(rate.low, 4), round(rate.high, 4)) == (0.2553, 0.3662)
+    assert (share(0, 20).low, round(share(0, 20).high, 4)) == (0.0, 0.1611)

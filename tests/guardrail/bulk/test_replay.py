@@ -1,0 +1,106 @@
+"""Replay names the answers that rest on a fact which was changed, and no others."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from guardrail import Guardrail, GuardrailConfig
+from guardrail.bulk.replay import Flip, replay_log
+from guardrail.cli import app
+from guardrail.config import GraphConfig
+from guardrail.log.fingerprints import HASHES
+from guardrail.log.records import open_log
+from guardrail.requests import CheckRequest
+from kg import Table, load_graph
+
+pytest.importorskip("pyarrow")
+PEOPLE = 40
+ANSWERS = 1000
+
+
+def graph(folder: Path, name: str, moved: int | None = None) -> Path:
+    """People with a birthplace; one of them was born elsewhere than was thought."""
+    rows = ["id,name,birthplace"]
+    for n in range(PEOPLE):
+        rows.append(f"{n},Ana{n} Smith{n},{'Lyon' if n == moved else 'Turin'}")
+    (folder / name).mkdir()
+    (folder / name / "people.csv").write_text("\n".join(rows) + "\n")
+    table = Table(subject="id", label="name")
+    load_graph(folder / name / "people.csv", folder / name / "graph", table=table)
+    return folder / name / "graph"
+
+
+def config(location: Path) -> GuardrailConfig:
+    return GuardrailConfig(judge="none", graph=GraphConfig(location=str(location)))
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("log")
+    path = folder / "scores.sqlite"
+    with Guardrail(config(graph(folder, "old")), log=open_log(path)) as guard:
+        guard.check_batch(
+            [
+                CheckRequest(
+                    question=f"Who is Ana{n % PEOPLE} Smith{n % PEOPLE}?",
+                    answer=f"The birthplace of Ana{n % PEOPLE} Smith{n % PEOPLE} is Turin.",
+                    id=f"a{n}",
+                )
+                for n in range(ANSWERS)
+            ]
+        )
+    return path
+
+
+def test_records_carry_what_judged_them(log: Path) -> None:
+    records = list(open_log(log, read_only=True).records())
+    assert len(records) == ANSWERS
+    assert {len(r.answer.sentences[0].citations) for r in records} == {1}
+    versions = [record.answer.versions for record in records]
+    assert len({tuple(one.get(name) for name in HASHES) for one in versions}) == 1
+    assert versions[0]["graph_snapshot"]
+    assert versions[0]["policy_hash"]
+
+
+def test_only_what_rests_on_the_fact_flips(log: Path, tmp_path: Path) -> None:
+    new = graph(tmp_path, "new", moved=7)
+    found = list(replay_log(log, config(new), str(tmp_path / "out")))
+    assert found.count(None) == ANSWERS
+    flipped = [one for one in found if isinstance(one, Flip)]
+    about = {
+        record.id
+        for record in open_log(log, read_only=True).records()
+        if "Ana7 Smith7 " in record.answer.text
+    }
+    assert len(about) == ANSWERS // PEOPLE
+    assert {one.id for one in flipped} == about
+    assert all(one.before == "supportive" for one in flipped)
+    assert all("[NA]" in one.after for one in flipped)
+    assert all(one.changed == ("graph_snapshot",) for one in flipped)
+    assert all("no longer in the graph" in one.because for one in flipped)
+
+
+def test_the_same_graph_flips_nothing(log: Path, tmp_path: Path) -> None:
+    same = graph(tmp_path, "same")
+    found = list(replay_log(log, config(same), str(tmp_path / "out")))
+    assert found == [None] * ANSWERS
+
+
+def test_the_command(log: Path, tmp_path: Path) -> None:
+    new = graph(tmp_path, "new", moved=3)
+    result = CliRunner().invoke(
+        app,
+        [
+            *("bulk", "replay", str(log), "-o", str(tmp_path / "out"), "--kg", str(new)),
+            *("--judge", "none", "--workers", "1", "--json"),
+        ],
+    )
+    assert result.exit_code == 0, result.output
+    rows = [json.loads(line) for line in result.output.splitlines() if line.startswith("{")]
+    assert len(rows) == ANSWERS // PEOPLE
+    assert all("Ana3 Smith3" in row["sentence"] for row in rows)
+    assert f"{len(rows)} of {ANSWERS} answers flipped" in result.output

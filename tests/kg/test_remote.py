@@ -1,0 +1,209 @@
+"""Remote graphs: few round trips, bounded load, several endpoints as one graph."""
+
+from __future__ import annotations
+
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from guardrail import Guardrail, GuardrailConfig
+from guardrail.errors import KnowledgeGraphError
+from kg import FederatedGraph, OxigraphGraph, SparqlGraph
+from kg.base import KnowledgeGraph, MentionIndex, PlaceIndex
+from kg.endpoint import Endpoint
+from kg.traffic import CircuitBreaker, RateLimit, TimedCache
+
+from .conftest import PAINTERS, SparqlServer
+from .test_endpoint import QUERY, reply, serving, settings
+
+LATENCY_S = 0.05
+
+
+class Far:
+    """A SPARQL server behind a long wire: passes queries on after 50 ms, and notes when."""
+
+    def __init__(self, server: SparqlServer) -> None:
+        self.spans: list[tuple[float, float]] = []
+        self.connections: set[tuple[str, int]] = set()
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                began = time.monotonic()
+                outer.connections.add(self.client_address)
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                time.sleep(LATENCY_S)
+                request = urllib.request.Request(
+                    server.query_url,
+                    body,
+                    {
+                        "Content-Type": self.headers["Content-Type"],
+                        "Accept": self.headers["Accept"],
+                    },
+                )
+                try:
+                    with urllib.request.urlopen(request) as response:
+                        status, answer = response.status, response.read()
+                except urllib.error.HTTPError as error:
+                    status, answer = error.code, error.read()
+                self.send_response(status)
+                self.send_header("Content-Type", "application/sparql-results+json")
+                self.send_header("Content-Length", str(len(answer)))
+                self.end_headers()
+                self.wfile.write(answer)
+                outer.spans.append((began, time.monotonic()))
+
+            def log_message(self, format: str, *args: object) -> None:
+                pass
+
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.http.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.http.server_port}/sparql"
+        threading.Thread(target=self.http.serve_forever, args=(0.02,), daemon=True).start()
+
+    @property
+    def round_trips(self) -> int:
+        """How many queries waited for one another: the longest chain of one after the other."""
+        trips, free = 0, 0.0
+        for began, ended in sorted(self.spans, key=lambda span: span[1]):
+            if began >= free:
+                trips, free = trips + 1, ended
+        return trips
+
+
+@pytest.fixture
+def far(sparql_server: SparqlServer) -> Iterator[Far]:
+    sparql_server.put(PAINTERS)
+    server = Far(sparql_server)
+    yield server
+    server.http.shutdown()
+    server.http.server_close()
+
+
+def test_four_entities_take_three_round_trips(far: Far) -> None:
+    graph = SparqlGraph(far.url, profile="wikidata-mirror", settings=settings())
+    guard = Guardrail(GuardrailConfig(judge="none"), graph=graph)
+    guard.warm_up()
+    far.spans.clear()
+    answer = guard.check(
+        question="Who was Artemisia Gentileschi?",
+        answer="Artemisia Gentileschi was born in Rome. Orazio Gentileschi died in London.",
+    )
+    assert not answer.errors
+    assert {"Q212657", "Q220", "Q367360", "Q84"} <= {link.entity.id for link in answer.entities}
+    assert [sentence.citations[0].value for sentence in answer.sentences] == ["Rome", "London"]
+    assert 1 <= far.round_trips <= 3
+    asked = len(far.spans)
+    guard.check(question="Who was Artemisia Gentileschi?", answer="She was born in Rome.")
+    assert len(far.spans) == asked  # everything is remembered
+    assert len(far.connections) <= settings().connections
+    graph.close()
+
+
+def test_queries_go_at_once_but_no_more_than_allowed(far: Far) -> None:
+    endpoint = Endpoint(far.url, settings(connections=2))
+    endpoint.select_all([f"{QUERY} LIMIT {n}" for n in range(1, 7)])
+    assert len(far.connections) == 2
+    starts = sorted(began for began, _ in far.spans)
+    for began, ended in far.spans:
+        assert sum(began <= other < ended for other in starts) <= 2
+    endpoint.close()
+
+
+def test_rate_limit() -> None:
+    limit = RateLimit(50)
+    started = time.monotonic()
+    assert all(limit.take(started + 10) for _ in range(60))
+    assert 0.15 <= time.monotonic() - started < 5
+    slow = RateLimit(0.1)
+    assert slow.take(time.monotonic() + 1)
+    assert not slow.take(time.monotonic() + 1)
+    assert all(RateLimit(None).take(0.0) for _ in range(100))
+
+
+def test_an_endpoint_that_is_down_is_left_alone_for_a_while() -> None:
+    with serving(reply(500), reply(500), reply()) as server:
+        endpoint = Endpoint(server.url, settings(attempts=1, failures=2, pause_s=0.5))
+        for _ in range(2):
+            with pytest.raises(KnowledgeGraphError, match="500"):
+                endpoint.select(QUERY)
+        with pytest.raises(KnowledgeGraphError, match="failed 2 times in a row"):
+            endpoint.select(QUERY)
+        assert len(server.requests) == 2
+        time.sleep(0.6)
+        assert endpoint.select(QUERY)
+        assert endpoint.select(QUERY)
+        assert len(server.requests) == 4
+
+
+def test_one_trial_call_at_a_time() -> None:
+    breaker = CircuitBreaker(1, 0.05)
+    breaker.failed()
+    assert breaker.closed_in() > 0
+    time.sleep(0.06)
+    assert breaker.closed_in() == 0
+    assert breaker.closed_in() > 0  # the trial is under way
+    breaker.failed()
+    assert breaker.closed_in() > 0
+
+
+def test_a_refused_query_opens_no_breaker() -> None:
+    with serving(reply(400, "no"), reply(400, "no"), reply()) as server:
+        endpoint = Endpoint(server.url, settings(failures=1))
+        for _ in range(2):
+            with pytest.raises(KnowledgeGraphError, match="rejects"):
+                endpoint.select(QUERY)
+        assert endpoint.select(QUERY)
+
+
+def test_what_is_remembered_grows_stale() -> None:
+    cache: TimedCache[str, int] = TimedCache(2, 0.05)
+    cache.put("a", 1)
+    assert cache.get("a") == 1
+    time.sleep(0.06)
+    assert cache.get("a") is None
+    for number in range(5):
+        cache.put(str(number), number)
+    assert cache.get("4") == 4
+    assert cache.get("0") is None
+
+
+def test_two_halves_are_one_graph() -> None:
+    """The second half knows the facts of scholarly articles, the first the names of persons."""
+    prefix = PAINTERS[: PAINTERS.index("wd:Q212657")]
+    second = (
+        prefix
+        + """
+    wd:Q1000 rdfs:label "On Light"@en ; wdt:P50 wd:Q212657 ; wdt:P31 wd:Q13442814 .
+    wd:P50 wikibase:directClaim wdt:P50 ; rdfs:label "author"@en .
+    """
+    )
+    graph = FederatedGraph(
+        [
+            OxigraphGraph.from_text(PAINTERS, profile="wikidata"),
+            OxigraphGraph.from_text(second, profile="wikidata"),
+        ]
+    )
+    assert isinstance(graph, KnowledgeGraph)
+    assert isinstance(graph, MentionIndex)
+    assert isinstance(graph, PlaceIndex)
+    [article, painter] = graph.find(["On Light", "Artemisia Gentileschi"])
+    assert [entity.id for entity in article] == ["Q1000"]
+    assert [entity.id for entity in painter] == ["Q212657"]
+    [subgraph, whole] = graph.subgraphs(["Q1000", "Q212657"])
+    assert "On Light, author: Artemisia Gentileschi." in [t.text for t in subgraph.triples]
+    assert "On Light, author: Artemisia Gentileschi." in [t.text for t in whole.incoming]
+    assert "Artemisia Gentileschi, place of birth: Rome." in [t.text for t in whole.triples]
+    assert [t.text for t in graph.links(["Q1000", "Q212657"])]
+    spotted = graph.spot("Artemisia Gentileschi wrote On Light.")
+    assert [mention.text for mention in spotted] == ["Artemisia Gentileschi", "On Light"]
+    assert graph.entities(["Q999999"]) == [None]
+    assert graph.name == "memory + memory"
+    graph.close()
