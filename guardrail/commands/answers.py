@@ -29,6 +29,7 @@ from guardrail.types import (
     Evidence,
     GuardedAnswer,
     LinkedEntity,
+    Passage,
     ScoreCard,
     Value,
 )
@@ -46,7 +47,7 @@ class EvidenceRow(Row):
         **dict.fromkeys(("facts", "knowledge"), "triples"),
     }
     triples: tuple[tuple[str, str, str], ...] | None = None
-    passages: tuple[str, ...] | None = None
+    passages: tuple[str | Passage, ...] | None = None
 
     def evidence(self) -> tuple[Evidence, ...] | None:
         """The inline evidence, None where the graph is to be asked."""
@@ -166,7 +167,8 @@ def check(
 ) -> None:
     """Check answers that were written elsewhere: one QUESTION and ANSWER, or rows.
 
-    Reads {id, question, answer, triples?: [[subject, property, value], …], passages?: [text, …]};
+    Reads {id, question, answer, triples?: [[subject, property, value], …], passages?: [text or
+    {text, id, title, url}, …]};
     inline triples or passages replace the graph for that row. Writes a GuardedAnswer per row:
     {id, index, question, text, marked, action, reasons, sentences, entities, evidence, scorecard,
     original, attempts, versions, timings_ms, errors}. On a terminal, prints them for a person.
