@@ -58,9 +58,8 @@ def run(
         ConfigError: A setting in the environment is unknown or malformed.
         GuardrailError: A part of the guardrail cannot be loaded.
     """
-    settings = GatewaySettings.from_env(
-        upstream=upstream, options={**(options or {}), "host": host}
-    )
+    told = {**(options or {}), "host": host}
+    settings = GatewaySettings.from_env(upstream=upstream, options=told)
     if settings.open_to_network:
         log.warning(
             "anybody who reaches %s can use this gateway, since it has no key; /dashboard and "
@@ -108,7 +107,10 @@ def plain_settings(settings: GatewaySettings) -> dict[str, object]:
 def worker_app() -> FastAPI:
     """The application of one worker, from what its parent left in the environment."""
     config = GuardrailConfig.model_validate_json(os.environ[CONFIG_VARIABLE])
-    settings = GatewaySettings.model_validate_json(os.environ[SETTINGS_VARIABLE])
+    told = os.environ.get(SETTINGS_VARIABLE)
+    settings = (
+        GatewaySettings.from_env() if told is None else GatewaySettings.model_validate_json(told)
+    )
     return create_app(config, settings, on_loaded=freeze_loaded)
 
 

@@ -170,8 +170,9 @@ class GatewaySettings(Value):
         try:
             return cls.model_validate(values)
         except ValidationError as error:
+            given = {"upstream": upstream} if upstream else options or {}
             told = "; ".join(
-                f"{_spelled(one['loc'], {'upstream': upstream} if upstream else options or {})}: {one['msg'].removeprefix('Value error, ')}"
+                f"{_spelled(one['loc'], given)}: {one['msg'].removeprefix('Value error, ')}"
                 for one in error.errors(include_input=False)
             )
             raise ConfigError(told) from None

@@ -104,8 +104,8 @@ def serve(
     settings, else strict. Without --upstream only what judges and shows is served: /v1/checks,
     /v1/rank, a page to try (/), the score log (/dashboard), /metrics, /healthz and /readyz.
 
-    Every option from --key on can be set as KG_GATEWAY_… in the environment as well (KG_GATEWAY_KEYS,
-    KG_GATEWAY_PROTOCOLS with commas between), and the upstream's own key as
+    Every option from --key on can be set as KG_GATEWAY_… in the environment as well
+    (KG_GATEWAY_KEYS, KG_GATEWAY_PROTOCOLS with commas between), and the upstream's own key as
     KG_GATEWAY_UPSTREAM_KEY. On another address than this machine's own and without a key, the
     gateway warns and keeps /dashboard and /metrics closed.
     """
