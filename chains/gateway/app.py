@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from chains.gateway.checks import CheckBody, RankBody, check, rank
 from chains.gateway.dashboard import Dashboard
 from chains.gateway.metrics import CONTENT_TYPE_LATEST, Metrics
-from chains.gateway.page import page_response
+from chains.gateway.page import docs_response, page_response
 from chains.gateway.protocols import PROTOCOLS, Protocol
 from chains.gateway.requests import (
     RejectedError,
@@ -104,6 +104,7 @@ def create_app(
     app.add_api_route("/healthz", gateway.healthz)
     app.add_api_route("/readyz", gateway.readyz)
     app.add_api_route("/metrics", gateway.metrics_page)
+    app.add_api_route("/docs", lambda: docs_response(app))
     app.add_api_route("/dashboard", gateway.dashboard.page)
     app.add_api_route("/", page_response)
     app.add_exception_handler(GuardrailError, lambda request, error: error_response(error))
@@ -301,6 +302,7 @@ class _Gateway:
         """A call of another gateway's protocol."""
 
         async def serve(request: Request) -> Response:
+            """A call of another gateway's protocol."""
             admit(request, self.settings)
             body = await read_json(request, self.settings)
             await self._loaded()
