@@ -101,8 +101,9 @@ def model_call(model: LanguageModel, choices: int) -> Iterator[Span]:
 def record_answer(answer: GuardedAnswer) -> None:
     """Count an answer that is about to be returned, and put its scores on the current span.
 
-    The verdict, and each score that has a value, is an event ``gen_ai.evaluation.result`` and a point of
-    ``guardrail.score``; sentences are counted by category, problems by part.
+    The verdict, and each score that has a value, is an event ``gen_ai.evaluation.result``; a
+    score is a point of ``guardrail.score`` as well. Sentences are counted by category, problems
+    by part.
     """
     instruments = _instruments()
     span = trace.get_current_span()
