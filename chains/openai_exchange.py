@@ -116,6 +116,7 @@ class Exchange:
 
     Attributes:
         body: The body as the server gets it.
+        endpoint: Chat completions or responses.
 
     Raises:
         InputError: Its ``guardrail`` field holds what is not known, or is no evidence.
@@ -125,7 +126,7 @@ class Exchange:
     def __init__(self, guarding: Guarding, endpoint: Endpoint, request: JSON) -> None:
         self._asked = Asked(guarding, request, responses=endpoint is Endpoint.RESPONSES)
         self._guarding = self._asked.guarding
-        self._endpoint = endpoint
+        self.endpoint = endpoint
         self._request = self.body = self._asked.body
         asked = request.get("n")
         self._count = min(asked, MAX_CHOICES) if isinstance(asked, int) and asked > 0 else 1
@@ -147,7 +148,7 @@ class Exchange:
 
     def stream(self) -> StreamGuard:
         """A guard for the server's stream."""
-        kind = ChatStream if self._endpoint is Endpoint.CHAT else ResponseStream
+        kind = ChatStream if self.endpoint is Endpoint.CHAT else ResponseStream
         return StreamGuard(kind(self._asked))
 
     async def whole(self, send: Send) -> GuardedReply:
@@ -188,7 +189,7 @@ class Exchange:
 
     async def _sampled(self, request: JSON, count: int, send: Send) -> list[Reply]:
         """Replies that hold ``count`` candidates, where the server can be brought to it."""
-        if self._endpoint is Endpoint.CHAT and count > 1:
+        if self.endpoint is Endpoint.CHAT and count > 1:
             reply = await send(request | {"n": count})
             # Many servers know no n. What the caller asked for is theirs to ignore, what the
             # policy asks for is not.
@@ -200,13 +201,13 @@ class Exchange:
 
     async def _judged(self, replies: Sequence[Reply], policy: Policy) -> Outcome:
         bodies = [_body(reply) for reply in replies]
-        if self._endpoint is Endpoint.RESPONSES:
+        if self.endpoint is Endpoint.RESPONSES:
             return await guard_responses(self._asked, bodies, policy)
         return await guard_completions(self._asked, bodies, policy, self._count)
 
     def _again(self, request: JSON, raw: str, told: str) -> JSON:
         turns = [{"role": "assistant", "content": raw}, {"role": "user", "content": told}]
-        if self._endpoint is Endpoint.CHAT:
+        if self.endpoint is Endpoint.CHAT:
             return request | {"messages": [*(request.get("messages") or ()), *turns]}
         given = request.get("input") or []
         before = [{"role": "user", "content": given}] if isinstance(given, str) else given
@@ -215,7 +216,7 @@ class Exchange:
     def _guarded(self, reply: Reply, outcome: Outcome) -> GuardedReply:
         body = json.dumps(outcome.body).encode()
         events: tuple[Event, ...] | None = None
-        if self.streams and self._endpoint is Endpoint.CHAT:
+        if self.streams and self.endpoint is Endpoint.CHAT:
             events = tuple(completion_events(self._request, outcome.body))
         elif self.streams:
             events = tuple(response_events(outcome.body))

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from chains.gateway.checks import CheckBody, RankBody, check, rank
 from chains.gateway.dashboard import Dashboard
 from chains.gateway.metrics import CONTENT_TYPE_LATEST, Metrics
-from chains.gateway.page import page_response
+from chains.gateway.page import docs_response, page_response
 from chains.gateway.protocols import PROTOCOLS, Protocol
 from chains.gateway.requests import (
     RejectedError,
@@ -37,7 +37,6 @@ from chains.openai_exchange import (
     Exchange,
     GuardedReply,
     Reply,
-    StreamGuard,
     error_body,
 )
 from chains.openai_sse import Event
@@ -97,7 +96,7 @@ def create_app(
         app.add_api_route(f"{PREFIX}/{path}", gateway.untouched, methods=[method])
     for name in gateway.settings.protocols:
         path, make = PROTOCOLS[name]
-        app.add_api_route(path, gateway.protocol(make(gateway.guarding)), methods=["POST"])
+        app.add_api_route(path, gateway.protocol(name, make(gateway.guarding)), methods=["POST"])
     app.add_api_route(f"{PREFIX}/checks", gateway.checks, methods=["POST"])
     app.add_api_route(f"{PREFIX}/rank", gateway.rank, methods=["POST"])
     app.add_api_route(f"{PREFIX}/feedback", gateway.dashboard.feedback, methods=["POST"])
@@ -105,6 +104,7 @@ def create_app(
     app.add_api_route("/healthz", gateway.healthz)
     app.add_api_route("/readyz", gateway.readyz)
     app.add_api_route("/metrics", gateway.metrics_page)
+    app.add_api_route("/docs", lambda: docs_response(app))
     app.add_api_route("/dashboard", gateway.dashboard.page)
     app.add_api_route("/", page_response)
     app.add_exception_handler(GuardrailError, lambda request, error: error_response(error))
@@ -197,7 +197,7 @@ class _Gateway:
 
         async with self._in_time():
             guarded = await unless_gone(request.receive, exchange.whole(send))
-        return self._whole(guarded)
+        return self._whole(guarded, exchange)
 
     async def _stream(
         self, request: Request, path: str, body: JSON, exchange: Exchange, begin: float
@@ -216,12 +216,12 @@ class _Gateway:
                 if response.status_code >= 300 or not kind.startswith("text/event-stream"):
                     reply = await unless_gone(request.receive, self._upstream.read(response))
                     await stack.aclose()
-                    return self._whole(await exchange.judge(reply))
+                    return self._whole(await exchange.judge(reply), exchange)
         except BaseException:
             await stack.aclose()
             raise
         return JudgedStream(
-            self._pieces(response, exchange.stream(), begin),
+            self._pieces(response, exchange, begin),
             status=response.status_code,
             headers=kept_headers(response.headers.multi_items()),
             seconds=self.settings.timeout_s,
@@ -229,9 +229,9 @@ class _Gateway:
         )
 
     async def _pieces(
-        self, response: httpx.Response, guard: StreamGuard, begin: float
+        self, response: httpx.Response, exchange: Exchange, begin: float
     ) -> AsyncIterator[bytes]:
-        waited = False
+        guard, waited = exchange.stream(), False
         try:
             async for chunk in response.aiter_bytes():
                 yield await guard.feed(chunk)
@@ -246,10 +246,10 @@ class _Gateway:
             told = error_body(str(error), kind="server_error", code="guardrail_unavailable")
             yield Event.of(told).encode()
         finally:
-            self.metrics.answers(guard.answers)
+            self.metrics.answers(guard.answers, exchange.endpoint.value)
 
-    def _whole(self, guarded: GuardedReply) -> Response:
-        self.metrics.answers(guarded.answers)
+    def _whole(self, guarded: GuardedReply, exchange: Exchange) -> Response:
+        self.metrics.answers(guarded.answers, exchange.endpoint.value)
         reply = guarded.reply
         body, kind = reply.body, None
         if guarded.events is not None:
@@ -295,19 +295,20 @@ class _Gateway:
         await self._loaded()
         async with self._in_time():
             answer = await unless_gone(request.receive, check(self.guard, body))
-        self.metrics.answers([answer])
+        self.metrics.answers([answer], "checks")
         return Response(answer.model_dump_json(), media_type="application/json")
 
-    def protocol(self, answer: Protocol) -> Callable[[Request], Awaitable[Response]]:
+    def protocol(self, name: str, answer: Protocol) -> Callable[[Request], Awaitable[Response]]:
         """A call of another gateway's protocol."""
 
         async def serve(request: Request) -> Response:
+            """A call of another gateway's protocol."""
             admit(request, self.settings)
             body = await read_json(request, self.settings)
             await self._loaded()
             async with self._in_time():
                 told, answers = await unless_gone(request.receive, answer(body))
-            self.metrics.answers(answers)
+            self.metrics.answers(answers, name)
             return JSONResponse(told)
 
         return serve
@@ -331,8 +332,9 @@ class _Gateway:
             return JSONResponse({"status": self._ready}, 503)
         return JSONResponse({"status": "ready", "upstream": self.settings.upstream is not None})
 
-    async def metrics_page(self) -> Response:
+    async def metrics_page(self, request: Request) -> Response:
         """Numbers for Prometheus."""
+        self.dashboard.admit_person(request)
         return Response(self.metrics.page(), media_type=CONTENT_TYPE_LATEST)
 
     def _need_upstream(self) -> None:

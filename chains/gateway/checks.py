@@ -9,6 +9,7 @@ from guardrail import (
     Evidence,
     GuardedAnswer,
     Guardrail,
+    Passage,
     Policy,
     ScoreCard,
     inline_evidence,
@@ -26,7 +27,7 @@ class _Body(Value):
     id: str | int | None = None
     question: str = ""
     triples: tuple[tuple[str, str, str], ...] | None = None
-    passages: tuple[str, ...] | None = None
+    passages: tuple[str | Passage, ...] | None = None
     policy: str | None = None
 
     def evidence(self) -> tuple[Evidence, ...] | None:

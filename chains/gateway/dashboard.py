@@ -11,7 +11,7 @@ from fastapi import Request
 from starlette.responses import HTMLResponse, Response
 
 from chains.gateway.page import content_security
-from chains.gateway.requests import RejectedError, admit, read_body
+from chains.gateway.requests import RejectedError, admit, given_key, read_body
 from chains.gateway.settings import GatewaySettings
 from guardrail import GuardrailConfig
 from guardrail.errors import InputError, RecordError
@@ -19,6 +19,20 @@ from guardrail.log.records import open_log
 from guardrail.report import dashboard_html, store_feedback
 
 __all__ = ["Dashboard"]
+
+
+NO_LOG = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="color-scheme" content="light dark">
+<title>No score log</title>
+<style>body { font: 16px/1.55 system-ui, sans-serif; max-width: 40rem; margin: 3rem auto; }</style>
+</head><body><h1>There is no score log yet</h1>
+<p>The dashboard shows the answers that were recorded, and none are: no log is configured.
+Switch it on and start the gateway anew:</p>
+<pre>guardrail serve --log scores.sqlite</pre>
+<p>or set <code>log = "scores.sqlite"</code> in the settings file, or
+<code>GUARDRAIL_LOG=scores.sqlite</code> in the environment.</p></body></html>
+"""
+"""What the dashboard shows where no log is configured."""
 
 
 class Dashboard:
@@ -38,14 +52,16 @@ class Dashboard:
 
     async def page(self, request: Request) -> Response:
         """The dashboard, made from the log as it stands."""
-        self._admit_person(request)
+        self.admit_person(request)
+        if self._path is None:
+            return HTMLResponse(NO_LOG, headers=content_security(NO_LOG))
         html = await asyncio.to_thread(self._html)
         return HTMLResponse(html, headers=content_security(html))
 
     async def feedback(self, request: Request) -> Response:
         """Store a thumb or a correction beside its record."""
         if request.headers.get("authorization", "").lower().startswith("basic"):
-            self._admit_person(request)
+            self.admit_person(request)
         else:
             admit(request, self._settings)
         # A form on another site can post with the reader's cached password, but not as JSON.
@@ -82,9 +98,21 @@ class Dashboard:
             raise RejectedError(404, "no score log is configured; set 'log'", "no_log")
         return self._path
 
-    def _admit_person(self, request: Request) -> None:
+    def admit_person(self, request: Request) -> None:
+        """Let in whom the gateway admits: by a key as password, or as any other call's.
+
+        Raises:
+            RejectedError: With status 401; 403 where the gateway is open to the network.
+        """
+        if self._settings.open_to_network:
+            raise RejectedError(
+                403,
+                "this gateway listens on all addresses and has no key, so this page is closed; "
+                "start it with --key or KG_GATEWAY_KEYS",
+                "closed",
+            )
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        key = None
+        key = given_key(request)
         if scheme.lower() == "basic":
             try:
                 key = base64.b64decode(token, validate=True).decode("utf-8").partition(":")[2]

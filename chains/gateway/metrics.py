@@ -16,6 +16,7 @@ from prometheus_client import (
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from guardrail import GuardedAnswer
+from guardrail.report import removed_contradictions
 
 __all__ = ["CONTENT_TYPE_LATEST", "MULTIPROCESS", "Metrics"]
 
@@ -44,11 +45,12 @@ class Metrics:
             buckets=SECONDS, registry=self._registry,
         )  # fmt: skip
         self._actions = Counter(
-            "guardrail_answers", "Answers by what the policy did.", ("action",),
+            "guardrail_answers", "Answers by what the policy did.", ("policy", "action", "host"),
             registry=self._registry,
         )  # fmt: skip
         self._sentences = Counter(
-            "guardrail_sentences", "Returned sentences by support.", ("category",),
+            "guardrail_sentences", "Judged sentences by support, those removed included.",
+            ("policy", "category", "host"),
             registry=self._registry,
         )  # fmt: skip
         self.in_work = Gauge(
@@ -65,12 +67,22 @@ class Metrics:
         """Note how long a stream's reader waited for its first judged text."""
         self._first.observe(seconds)
 
-    def answers(self, answers: Iterable[GuardedAnswer]) -> None:
-        """Count verdicts."""
+    def answers(self, answers: Iterable[GuardedAnswer], host: str) -> None:
+        """Count verdicts.
+
+        Args:
+            answers: The verdicts.
+            host: Whose answers they are: ``chat``, ``responses``, ``checks``, or a protocol.
+        """
         for answer in answers:
-            self._actions.labels(answer.action.value).inc()
+            policy = answer.versions.get("policy", "unknown")
+            self._actions.labels(policy, answer.action.value, host).inc()
             for sentence in answer.sentences:
-                self._sentences.labels(sentence.category or "no claim").inc()
+                category = sentence.category or "no claim"
+                self._sentences.labels(policy, category, host).inc()
+            removed = removed_contradictions(answer)
+            if removed:
+                self._sentences.labels(policy, "contradictory", host).inc(removed)
 
     def page(self) -> bytes:
         """All numbers in Prometheus' text format, those of the other workers included."""

@@ -6,11 +6,31 @@ import base64
 import hashlib
 import re
 from functools import cache
+from html import escape
 from importlib.resources import files
 
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
 from starlette.responses import HTMLResponse
 
-__all__ = ["content_security", "page_response"]
+__all__ = ["content_security", "docs_response", "page_response"]
+
+
+DOCS = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="color-scheme" content="light dark">
+<title>Calls of this gateway</title>
+<style>body {{ font: 16px/1.55 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; }}
+td, th {{ text-align: left; vertical-align: top; padding: .3rem 1rem .3rem 0; }}</style>
+</head><body><h1>Calls of this gateway</h1>
+<p>A call may hand over what its answer is judged against, in the field
+<code>guardrail</code> of its body: <code>{{"evidence": [{{"text", "id", "title", "url"}} or
+{{"triple": [subject, property, value]}}], "policy": "strict"}}</code>. The machine-readable
+description is <a href="openapi.json">openapi.json</a>.</p>
+<table><tr><th>Method</th><th>Path</th><th>What it does</th></tr>
+{rows}
+</table></body></html>
+"""
+"""The page of ``/docs``."""
 
 
 @cache
@@ -52,3 +72,18 @@ async def page_response() -> HTMLResponse:
     """The page."""
     html, headers = _page()
     return HTMLResponse(html, headers=headers)
+
+
+def docs_response(app: FastAPI) -> HTMLResponse:
+    """The calls that a gateway serves, each with what it does; loads nothing from elsewhere."""
+    rows = []
+    for route in app.routes:
+        if not isinstance(route, APIRoute) or not route.description:
+            continue
+        methods = " ".join(sorted(route.methods or ()))
+        told = escape(route.description.strip().split("\n\n")[0])
+        rows.append(
+            f"<tr><td>{methods}</td><td><code>{escape(route.path)}</code></td><td>{told}</td></tr>"
+        )
+    html = DOCS.format(rows="\n".join(rows))
+    return HTMLResponse(html, headers=content_security(html))

@@ -17,7 +17,15 @@ from chains.openai_exchange import error_body
 from chains.openai_text import JSON, UnreadableReplyError
 from guardrail.errors import ConfigError, GuardrailError, InputError
 
-__all__ = ["RejectedError", "admit", "error_response", "read_body", "read_json", "read_model"]
+__all__ = [
+    "RejectedError",
+    "admit",
+    "error_response",
+    "given_key",
+    "read_body",
+    "read_json",
+    "read_model",
+]
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -70,17 +78,18 @@ def admit(request: Request, settings: GatewaySettings) -> None:
     Raises:
         RejectedError: With status 401.
     """
-    scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    key = token.strip() if scheme.lower() == "bearer" else _plain_key(request)
-    if not settings.admits(key):
+    if not settings.admits(given_key(request)):
         raise RejectedError(
             401, "this gateway needs one of its keys", "invalid_api_key",
             {"www-authenticate": "Bearer"},
         )  # fmt: skip
 
 
-def _plain_key(request: Request) -> str | None:
-    """A key outside of ``authorization``, where Azure's clients and LiteLLM put it."""
+def given_key(request: Request) -> str | None:
+    """The key of a call: a bearer's token, or where Azure's clients and LiteLLM put it."""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer":
+        return token.strip()
     return request.headers.get("api-key") or request.headers.get("x-api-key")
 
 

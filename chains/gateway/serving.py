@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gc
+import json
+import logging
 import os
 import tempfile
+from collections.abc import Mapping
 from contextlib import ExitStack
 
 import uvicorn
@@ -12,21 +15,32 @@ from fastapi import FastAPI
 
 from chains.gateway.app import create_app
 from chains.gateway.metrics import MULTIPROCESS
-from chains.gateway.settings import ENV_PREFIX, GatewaySettings, sharing
+from chains.gateway.settings import GatewaySettings, sharing
 from guardrail import Guardrail, GuardrailConfig
 
 __all__ = ["run", "worker_app"]
 
+log = logging.getLogger("chains.gateway")
+
 SILENCE_S = 120
 """How long a worker may keep its parent waiting before it is replaced: loading judge and graph
 on a busy machine can keep it from answering for longer than the server's own 5 seconds."""
+
+SETTINGS_VARIABLE = "KG_WORKER_SETTINGS"
+"""Hands the gateway's settings from the parent to its workers, as the environment does."""
 
 CONFIG_VARIABLE = "KG_WORKER_CONFIG"
 """Hands the guardrail's settings from the parent to its workers, as JSON; they hold no key."""
 
 
 def run(
-    config: GuardrailConfig, *, upstream: str | None, host: str, port: int, workers: int = 1
+    config: GuardrailConfig,
+    *,
+    host: str,
+    port: int,
+    workers: int = 1,
+    upstream: str | None = None,
+    options: Mapping[str, object] | None = None,
 ) -> None:
     """Serve until told to stop; requests in work are then finished first.
 
@@ -38,13 +52,21 @@ def run(
         host: Address to listen on.
         port: Port to listen on; 0 for a free one.
         workers: Processes.
+        options: Further settings of the gateway by name, which win over the environment.
 
     Raises:
         ConfigError: A setting in the environment is unknown or malformed.
         GuardrailError: A part of the guardrail cannot be loaded.
     """
-    settings = GatewaySettings.from_env(upstream=upstream)
-    options = {
+    told = {**(options or {}), "host": host}
+    settings = GatewaySettings.from_env(upstream=upstream, options=told)
+    if settings.open_to_network:
+        log.warning(
+            "anybody who reaches %s can use this gateway, since it has no key; /dashboard and "
+            "/metrics stay closed: give it one with --key or KG_GATEWAY_KEYS",
+            host,
+        )
+    served = {
         "host": host,
         "port": port,
         "timeout_graceful_shutdown": int(settings.drain_s),
@@ -54,14 +76,13 @@ def run(
     if workers == 1:
         with Guardrail(sharing(config)) as guard:
             guard.warm_up()
-            uvicorn.run(create_app(guard, settings, on_loaded=freeze_loaded), **options)  # type: ignore[arg-type]
+            uvicorn.run(create_app(guard, settings, on_loaded=freeze_loaded), **served)  # type: ignore[arg-type]
         return
     with Guardrail(config) as tried:
         tried.warm_up()  # The workers load their own; one that fails would be started for ever.
     with ExitStack() as stack:
         os.environ[CONFIG_VARIABLE] = config.model_dump_json()
-        if settings.upstream is not None:
-            os.environ[f"{ENV_PREFIX}UPSTREAM"] = settings.upstream
+        os.environ[SETTINGS_VARIABLE] = json.dumps(plain_settings(settings))
         if MULTIPROCESS not in os.environ:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kg-gateway-"))
             os.environ[MULTIPROCESS] = folder
@@ -70,14 +91,27 @@ def run(
             factory=True,
             workers=workers,
             timeout_worker_healthcheck=SILENCE_S,
-            **options,  # type: ignore[arg-type]
+            **served,  # type: ignore[arg-type]
         )
+
+
+def plain_settings(settings: GatewaySettings) -> dict[str, object]:
+    """The settings as JSON for the workers, keys included: they go no further than them."""
+    told = settings.model_dump(mode="json")
+    told["keys"] = [one.get_secret_value() for one in settings.keys]
+    if settings.upstream_key is not None:
+        told["upstream_key"] = settings.upstream_key.get_secret_value()
+    return told
 
 
 def worker_app() -> FastAPI:
     """The application of one worker, from what its parent left in the environment."""
     config = GuardrailConfig.model_validate_json(os.environ[CONFIG_VARIABLE])
-    return create_app(config, GatewaySettings.from_env(), on_loaded=freeze_loaded)
+    told = os.environ.get(SETTINGS_VARIABLE)
+    settings = (
+        GatewaySettings.from_env() if told is None else GatewaySettings.model_validate_json(told)
+    )
+    return create_app(config, settings, on_loaded=freeze_loaded)
 
 
 def freeze_loaded() -> None:

@@ -24,6 +24,8 @@ ENV_PREFIX = "KG_GATEWAY_"
 """``KG_GATEWAY_KEYS=a,b``, ``KG_GATEWAY_MAX_BODY_BYTES=…`` and so on, one for each field."""
 
 
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
 PROTOCOL_NAMES = ("litellm", "portkey", "fms")
 
 JUDGE_CACHE = 65_536
@@ -63,6 +65,7 @@ class GatewaySettings(Value):
         timeout_s: Seconds for one exchange, streams included.
         drain_s: Seconds that exchanges in work get when the gateway is told to stop.
         concurrency: Exchanges in work at once in one worker; more get status 503.
+        host: Address that is listened on; told by the command.
     """
 
     upstream: str | None = None
@@ -83,6 +86,12 @@ class GatewaySettings(Value):
     timeout_s: float = Field(default=600.0, gt=0)
     drain_s: float = Field(default=30.0, ge=0)
     concurrency: int = Field(default=512, ge=1)
+    host: str = "127.0.0.1"
+
+    @property
+    def open_to_network(self) -> bool:
+        """Whether other machines can call and no key keeps any of them out."""
+        return not self.keys and self.host not in LOOPBACK
 
     @field_validator("upstream")
     @classmethod
@@ -133,13 +142,18 @@ class GatewaySettings(Value):
 
     @classmethod
     def from_env(
-        cls, *, upstream: str | None = None, environ: Mapping[str, str] | None = None
+        cls,
+        *,
+        upstream: str | None = None,
+        environ: Mapping[str, str] | None = None,
+        options: Mapping[str, object] | None = None,
     ) -> Self:
         """Read the environment.
 
         Args:
             upstream: Wins over the environment.
             environ: Variables to read; those of the process by default.
+            options: Settings by name that win over the environment.
 
         Raises:
             ConfigError: A variable names no setting, or its value is malformed.
@@ -150,13 +164,15 @@ class GatewaySettings(Value):
             for name, text in variables.items()
             if name.startswith(ENV_PREFIX)
         }
+        values |= options or {}
         if upstream is not None:
             values["upstream"] = upstream
         try:
             return cls.model_validate(values)
         except ValidationError as error:
+            given = {"upstream": upstream} if upstream else options or {}
             told = "; ".join(
-                f"{_spelled(one['loc'], upstream)}: {one['msg'].removeprefix('Value error, ')}"
+                f"{_spelled(one['loc'], given)}: {one['msg'].removeprefix('Value error, ')}"
                 for one in error.errors(include_input=False)
             )
             raise ConfigError(told) from None
@@ -170,8 +186,8 @@ class GatewaySettings(Value):
         return any(matches)
 
 
-def _spelled(place: tuple[int | str, ...], upstream: str | None) -> str:
+def _spelled(place: tuple[int | str, ...], options: Mapping[str, object]) -> str:
     """A setting as the user gave it: the option or the variable."""
-    if place[0] == "upstream" and upstream is not None:
-        return "--upstream"
+    if place[0] in options:
+        return "--" + str(place[0]).replace("_", "-")
     return ENV_PREFIX + "_".join(map(str, place)).upper()

@@ -126,7 +126,8 @@ def check(
 ) -> None:
     """Check answers that were written elsewhere: one QUESTION and ANSWER, or rows.
 
-    Reads {id, question, answer, triples?: [[subject, property, value], …], passages?: [text, …]};
+    Reads {id, question, answer, triples?: [[subject, property, value], …], passages?: [text or
+    {text, id, title, url}, …]};
     inline triples or passages replace the graph for that row. Writes a GuardedAnswer per row:
     {id, index, question, text, marked, action, reasons, sentences, entities, evidence, scorecard,
     original, attempts, versions, timings_ms, errors, evidence_from}. On a terminal, prints them for

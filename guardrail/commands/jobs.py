@@ -12,7 +12,14 @@ from guardrail.evidence.retrieval import inline_evidence
 from guardrail.guard import Guardrail
 from guardrail.policy import ANNOTATE
 from guardrail.requests import CheckRequest, RankRequest
-from guardrail.types import AttributedAnswer, Evidence, GuardedAnswer, ScoreCard, Value
+from guardrail.types import (
+    AttributedAnswer,
+    Evidence,
+    GuardedAnswer,
+    Passage,
+    ScoreCard,
+    Value,
+)
 from judges.conner import ConnerReport
 from judges.sck import SCKReport
 
@@ -42,7 +49,7 @@ class EvidenceRow(Row):
         **dict.fromkeys(("facts", "knowledge"), "triples"),
     }
     triples: tuple[tuple[str, str, str], ...] | None = None
-    passages: tuple[str, ...] | None = None
+    passages: tuple[str | Passage, ...] | None = None
 
     def evidence(self) -> tuple[Evidence, ...] | None:
         """The inline evidence, None where the graph is to be asked."""

@@ -11,7 +11,7 @@ import typer
 
 from guardrail.commands.options import Config, Graph, JudgeName, PolicyName
 from guardrail.commands.setup import build_config
-from guardrail.config import GuardrailConfig
+from guardrail.config import GuardrailConfig, LogConfig
 from guardrail.errors import ConfigError, MissingExtraError
 from guardrail.policy import STRICT
 
@@ -30,12 +30,84 @@ def serve(
     config: Config = None,
     judge: JudgeName = None,
     policy: PolicyName = None,
+    log: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Score log that /dashboard shows.")
+    ] = None,
+    key: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY",
+            help="Key that callers need, repeatable. KG_GATEWAY_KEYS keeps it out of the "
+            "list of processes.",
+        ),
+    ] = None,
+    style: Annotated[
+        str | None, typer.Option(help="Markers in the text: kalma (default), footnotes or none.")
+    ] = None,
+    stream_mode: Annotated[
+        str | None, typer.Option(help="sentence (default) or buffer: when judged text leaves.")
+    ] = None,
+    evidence_mode: Annotated[
+        str | None,
+        typer.Option(
+            help="given (default): evidence of a request in place of the graph; both: beside it; "
+            "graph: the graph alone."
+        ),
+    ] = None,
+    tool_results: Annotated[
+        bool | None, typer.Option(help="Whether results of tools count as evidence (default: yes).")
+    ] = None,
+    evidence_marks: Annotated[
+        str | None,
+        typer.Option(
+            metavar="'OPEN CLOSE'",
+            help="Delimiters of evidence in messages, such as '<context> </context>'.",
+        ),
+    ] = None,
+    keep_parts: Annotated[
+        bool | None,
+        typer.Option(help="Send content parts of other gateways on as they are (default: no)."),
+    ] = None,
+    caller_policy: Annotated[
+        bool | None,
+        typer.Option(help="Whether a request may name a policy of its own (default: yes)."),
+    ] = None,
+    reasons: Annotated[
+        bool | None, typer.Option(help="Whether a refusal carries its reasons (default: yes).")
+    ] = None,
+    protocol: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Also speak litellm, portkey or fms; repeatable."),
+    ] = None,
+    timeout_s: Annotated[
+        float | None, typer.Option(help="Seconds for one exchange, streams included (600).")
+    ] = None,
+    connect_timeout_s: Annotated[
+        float | None, typer.Option(help="Seconds to reach the upstream (10).")
+    ] = None,
+    drain_s: Annotated[
+        float | None, typer.Option(help="Seconds for exchanges in work at the end (30).")
+    ] = None,
+    concurrency: Annotated[
+        int | None, typer.Option(help="Exchanges in work at once in one worker (512).")
+    ] = None,
+    max_body_bytes: Annotated[
+        int | None, typer.Option(help="Largest request that is read (8 MiB).")
+    ] = None,
+    max_reply_bytes: Annotated[
+        int | None, typer.Option(help="Largest reply that is read as a whole (32 MiB).")
+    ] = None,
 ) -> None:
     """Serve an OpenAI-compatible gateway that guards every answer.
 
     What the upstream endpoint answers leaves it judged, by the policy of --policy, else of the
     settings, else strict. Without --upstream only what judges and shows is served: /v1/checks,
     /v1/rank, a page to try (/), the score log (/dashboard), /metrics, /healthz and /readyz.
+
+    Every option from --key on can be set as KG_GATEWAY_… in the environment as well
+    (KG_GATEWAY_KEYS, KG_GATEWAY_PROTOCOLS with commas between), and the upstream's own key as
+    KG_GATEWAY_UPSTREAM_KEY. On another address than this machine's own and without a key, the
+    gateway warns and keeps /dashboard and /metrics closed.
     """
     settings = gateway_config(config, kg=kg, judge=judge, policy=policy)
     require_free(host, port)
@@ -43,13 +115,29 @@ def serve(
         from chains.gateway import run
     except ImportError as error:
         raise MissingExtraError(getattr(error, "name", None) or "fastapi", "server") from error
-    run(
-        settings,
-        upstream=upstream,
-        host=host,
-        port=port,
-        workers=workers,
-    )
+    if log is not None:
+        settings = settings.model_copy(update={"log": LogConfig(path=log)})
+    told = {
+        "upstream": upstream,
+        "keys": key,
+        "style": style,
+        "stream_mode": stream_mode,
+        "evidence_mode": evidence_mode,
+        "tool_results": tool_results,
+        "evidence_marks": evidence_marks,
+        "keep_parts": keep_parts,
+        "caller_policy": caller_policy,
+        "reasons": reasons,
+        "protocols": protocol,
+        "timeout_s": timeout_s,
+        "connect_timeout_s": connect_timeout_s,
+        "drain_s": drain_s,
+        "concurrency": concurrency,
+        "max_body_bytes": max_body_bytes,
+        "max_reply_bytes": max_reply_bytes,
+    }
+    options = {name: value for name, value in told.items() if value not in (None, [])}
+    run(settings, options=options, host=host, port=port, workers=workers)
 
 
 def require_free(host: str, port: int) -> None:

@@ -191,7 +191,7 @@ def _shared(groups: Iterable[Sequence[Item]], limit: int) -> tuple[tuple[Item, .
 
 
 def inline_evidence(
-    triples: Iterable[tuple[str, str, str]] | None, passages: Iterable[str] | None
+    triples: Iterable[tuple[str, str, str]] | None, passages: Iterable[str | Passage] | None
 ) -> tuple[Evidence, ...] | None:
     """The evidence a caller writes into a request; None, to ask the graph, where both are None."""
     if triples is None and passages is None:
@@ -200,7 +200,7 @@ def inline_evidence(
         Triple(subject=subject, property=name, value=value)
         for subject, name, value in triples or ()
     )
-    return (*facts, *(Passage(text=text) for text in passages or ()))
+    return (*facts, *as_evidence(passages or ()))
 
 
 def as_evidence(items: Iterable[object]) -> tuple[Evidence, ...]:

@@ -18,6 +18,7 @@ Spans hold no text of questions and answers; those belong in the score log, whic
 from __future__ import annotations
 
 import time
+from collections import Counter as Counts
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -100,8 +101,9 @@ def model_call(model: LanguageModel, choices: int) -> Iterator[Span]:
 def record_answer(answer: GuardedAnswer) -> None:
     """Count an answer that is about to be returned, and put its scores on the current span.
 
-    Each score that has a value is an event ``gen_ai.evaluation.result`` and a point of
-    ``guardrail.score``; sentences are counted by category, problems by part.
+    The verdict, and each score that has a value, is an event ``gen_ai.evaluation.result``; a
+    score is a point of ``guardrail.score`` as well. Sentences are counted by category, problems
+    by part.
     """
     instruments = _instruments()
     span = trace.get_current_span()
@@ -112,6 +114,19 @@ def record_answer(answer: GuardedAnswer) -> None:
         instruments.sentences.add(1, {f"{NAME}.category": category})
     for problem in answer.errors:
         instruments.problems.add(1, {f"{NAME}.part": problem.part})
+    if span.is_recording():
+        counts = Counts(
+            one.category.value if one.category else "no claim" for one in answer.sentences
+        )
+        verdict = {
+            "gen_ai.evaluation.name": "verdict",
+            "gen_ai.evaluation.score.label": action,
+            # Counts only, as below.
+            "gen_ai.evaluation.explanation": "; ".join(f"{n} {kind}" for kind, n in counts.items()),
+            "gen_ai.response.id": answer.id,
+            f"{NAME}.policy": answer.versions.get("policy", "unknown"),
+        }
+        span.add_event("gen_ai.evaluation.result", verdict)
     for name, score in (("overall", answer.scorecard.overall), *answer.scorecard.scores.items()):
         if score.value is None:
             continue
@@ -120,6 +135,7 @@ def record_answer(answer: GuardedAnswer) -> None:
             event: dict[str, str | float] = {
                 "gen_ai.evaluation.name": name,
                 "gen_ai.evaluation.score.value": score.value,
+                "gen_ai.response.id": answer.id,
                 f"{NAME}.answer.id": answer.id,
             }
             if name == "overall":

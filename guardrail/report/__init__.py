@@ -13,9 +13,16 @@ from guardrail.errors import InputError
 from guardrail.log.entries import Feedback, RecordFilter
 from guardrail.log.records import JSONLinesLog, Readable, SQLiteLog
 from guardrail.report.page import page
-from guardrail.report.summary import Summary, summarise
+from guardrail.report.summary import Summary, removed_contradictions, summarise
 
-__all__ = ["Summary", "dashboard_html", "report_html", "store_feedback", "summarise"]
+__all__ = [
+    "Summary",
+    "dashboard_html",
+    "removed_contradictions",
+    "report_html",
+    "store_feedback",
+    "summarise",
+]
 
 LIVE_RECORDS = 2000
 """The dashboard looks at the newest answers alone, so that it is there in a second or two."""

@@ -13,7 +13,7 @@ from pydantic import FiniteFloat
 
 from guardrail.log.entries import Feedback, Record
 from guardrail.report.gaps import GapFinder, Gaps
-from guardrail.types import Category, Value
+from guardrail.types import Action, Category, GuardedAnswer, Value
 
 __all__ = [
     "NO_CLAIM",
@@ -23,6 +23,7 @@ __all__ = [
     "Summary",
     "TrendPoint",
     "intent_of",
+    "removed_contradictions",
     "summarise",
 ]
 
@@ -34,6 +35,8 @@ POINTS = 60
 """Most points of a trend."""
 FIRST_WIDTH_S = 60
 """Records of one minute share a point until the log spans too many of them."""
+CONTRADICTED = "contradicted:"
+"""Begins the reason that a policy gives for a contradicted sentence."""
 INTENT_LINE = "Intent of the question: "
 
 
@@ -151,6 +154,18 @@ def summarise(
     return _Tally(worst, recent).read(records).summary(feedback)
 
 
+def removed_contradictions(answer: GuardedAnswer) -> int:
+    """Number of contradicted sentences that the policy removed from an answer.
+
+    The reasons name each contradicted sentence; those that are shown still are no removed ones.
+    """
+    if answer.action not in (Action.FILTER, Action.REFUSE):
+        return 0
+    told = sum(reason.startswith(CONTRADICTED) for reason in answer.reasons)
+    shown = sum(one.category is Category.CONTRADICTORY for one in answer.sentences)
+    return max(0, told - shown)
+
+
 def intent_of(record: Record) -> str | None:
     """The question's intent: the tag ``intent``, else what the SCK score tells of it."""
     tagged = record.tags.get("intent")
@@ -200,6 +215,7 @@ class _Tally:
             one.category.value if one.category else NO_CLAIM for one in answer.sentences
         )
         self._categories.update(kinds)
+        self._categories[Category.CONTRADICTORY.value] += removed_contradictions(answer)
         intent = intent_of(record)
         if intent is not None:
             self._intents[intent].update(kinds)

@@ -14,7 +14,7 @@ from chains.evidence.base import Case, Found, case_of
 from chains.evidence.items import RequestField, request_field
 from chains.evidence.openai import chat_evidence, chat_question
 from chains.openai_text import JSON, Guarding
-from chains.rendition import render, safe_reasons
+from chains.rendition import MarkerStyle, Notes, render, render_sentences, safe_reasons
 from guardrail.errors import InputError
 from guardrail.types import Action, GuardedAnswer
 
@@ -82,7 +82,7 @@ class LiteLLMGuardrail:
                 return {"action": "BLOCKED", "blocked_reason": told}, tuple(answers)
             shown = render(answer, guarding.style).text
             returned.append(shown)
-            held.append(_unfinished(answer, shown) if growing else 0)
+            held.append(len(shown) - len(_settled(answer, text, shown, guarding.style)))
         if returned == texts:
             return {"action": "NONE"}, tuple(answers)
         reply = {
@@ -115,9 +115,16 @@ class LiteLLMGuardrail:
             self._asked.popitem(last=False)
 
 
-def _unfinished(answer: GuardedAnswer, shown: str) -> int:
-    """Characters at the end of the shown text that belong to a sentence that still grows."""
-    if answer.action is Action.REFUSE or len(answer.sentences) < 2:
-        return len(shown)
-    last = answer.sentences[-1]
-    return min(len(shown), len(shown) - shown.rfind(last.text[:20]))
+def _settled(answer: GuardedAnswer, text: str, shown: str, style: MarkerStyle) -> str:
+    """What of the shown text no later call can change: sentences with something behind them.
+
+    The sentence that still grows may be removed once it is whole, and the list of notes moves on.
+    """
+    if answer.action is Action.REFUSE:
+        return ""
+    sentences = list(answer.sentences)
+    if sentences and text.rstrip().endswith(answer.text[sentences[-1].start :].rstrip()):
+        sentences.pop()
+    end = sentences[-1].end if sentences else 0
+    settled = render_sentences(answer.text[:end], sentences, answer, style, notes=Notes()).text
+    return settled if shown.startswith(settled) else ""

@@ -18,6 +18,7 @@ from openai import AsyncOpenAI, BadRequestError
 from chains import EvidenceSettings, GuardrailMiddleware, GuardrailRunnable, guard_openai
 from chains.gateway import GatewaySettings, create_app
 from guardrail import InputError
+from guardrail.report import removed_contradictions
 from tests.chains import fake_openai
 from tests.chains.fake_openai import FakeOpenAI
 from tests.chains.hotel import (
@@ -258,3 +259,25 @@ async def test_a_policy_of_the_request_may_be_switched_off(alone, fake):
         client = client_of("gateway", alone, fake, caller_policy=allowed)
         completion = await client.chat.completions.create(**call)
         assert completion.choices[0].message.guardrail["action"] == action
+
+
+async def test_checks_take_passages_as_objects(alone):
+    app = create_app(alone, GatewaySettings())
+    client = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway")
+    body = {
+        "question": HOTEL_QUESTION,
+        "answer": RIGHT,
+        "passages": [ITEMS[0], "Dogs are welcome."],
+    }
+    reply = (await client.post("/v1/checks", json=body)).json()
+    assert reply["evidence"][0]["url"] == "https://h.example/guide"
+    assert reply["sentences"][0]["citations"][0]["entity"] == "d1"
+
+
+def test_removed_contradictions_are_counted(alone):
+    answer = alone.check(question=HOTEL_QUESTION, answer=SAID, evidence=DOCUMENTS, policy="strict")
+    assert removed_contradictions(answer) == 1
+    marked = alone.check(
+        question=HOTEL_QUESTION, answer=SAID, evidence=DOCUMENTS, policy="annotate"
+    )
+    assert removed_contradictions(marked) == 0

@@ -65,5 +65,20 @@ async def test_without_a_log_the_dashboard_says_what_to_set(guard):
     transport = httpx.ASGITransport(create_app(guard, GatewaySettings()))
     async with httpx.AsyncClient(transport=transport, base_url="http://gateway") as client:
         reply = await client.get("/dashboard")
-    assert reply.status_code == 404
-    assert "set 'log'" in reply.text
+    assert reply.status_code == 200
+    assert "guardrail serve --log scores.sqlite" in reply.text
+
+
+@pytest.mark.parametrize("path", ["/dashboard", "/metrics"])
+async def test_without_a_key_pages_are_closed_to_the_network(guard, path):
+    for settings, status in (
+        (GatewaySettings(host="0.0.0.0"), 403),
+        (GatewaySettings(host="0.0.0.0", keys="k"), 401),
+        (GatewaySettings(), 200),
+    ):
+        transport = httpx.ASGITransport(create_app(guard, settings))
+        async with httpx.AsyncClient(transport=transport, base_url="http://gateway") as client:
+            assert (await client.get(path)).status_code == status
+            if settings.keys:
+                for way in ({"x-api-key": "k"}, {"authorization": "Bearer k"}):
+                    assert (await client.get(path, headers=way)).status_code == 200

@@ -199,7 +199,7 @@ async def test_numbers_for_prometheus(gateway):
     page = (await client.get("/metrics")).text
     route = 'route="/v1/chat/completions"'
     assert f'guardrail_requests_total{{{route},status="200"}} 2.0' in page
-    assert 'guardrail_answers_total{action="filter"} 2.0' in page
+    assert 'guardrail_answers_total{action="filter",host="chat",policy="strict"} 2.0' in page
     assert "guardrail_first_release_seconds_count 1.0" in page
     assert 'status="403"' in page
     assert "guardrail_requests_in_work 0.0" in page

@@ -1,0 +1,183 @@
+"""The real LiteLLM proxy, with this guardrail in front of a scripted model.
+
+LiteLLM pins versions of its own, so it is run from wherever its program is: on the path, or
+where ``LITELLM_PROGRAM`` says. Without it these tests are left out.
+"""
+
+import json
+import os
+import shutil
+import socket
+import statistics
+import subprocess
+import time
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, StreamingResponse
+from starlette.routing import Route
+
+from chains.gateway import GatewaySettings, create_app
+from guardrail import STRICT, GuardrailConfig
+from tests.chains.conftest import scripted_guard
+from tests.chains.fake_openai import served
+from tests.chains.hotel import DOCUMENTS, HOTEL_QUESTION, SAID, SECRET, WRONG
+
+PROGRAM = os.environ.get("LITELLM_PROGRAM") or shutil.which("litellm")
+PATIENCE_S = 120
+KEY = "sk-only-for-tests-8e1c1f0a5b5d4c7f9a3e2d1c0b9a8f7e"
+CONFIG = """
+model_list:
+  - model_name: mixed
+    litellm_params: {{model: openai/mixed, api_base: {model}/v1, api_key: k}}
+  - model_name: wrong
+    litellm_params: {{model: openai/wrong, api_base: {model}/v1, api_key: k}}
+guardrails:
+  - guardrail_name: kg
+    litellm_params:
+      guardrail: generic_guardrail_api
+      mode: [pre_call, post_call]
+      api_base: {gateway}
+      streaming_transform_mode: incremental_diff
+      streaming_sampling_rate: 1
+"""
+MESSAGES = [
+    {"role": "user", "content": HOTEL_QUESTION},
+    {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [
+            {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+        ],
+    },
+    {"role": "tool", "tool_call_id": "c1", "content": " ".join(one.text for one in DOCUMENTS)},
+]
+
+pytestmark = [
+    pytest.mark.skipif(PROGRAM is None, reason="no litellm program on this machine"),
+    pytest.mark.timeout(240),
+]
+
+
+async def answer(request: Request):
+    body = await request.json()
+    text = WRONG if body["model"] == "wrong" else SAID
+    head = {"id": "c1", "created": 1, "model": body["model"]}
+    if not body.get("stream"):
+        message = {"role": "assistant", "content": text}
+        choice = {"index": 0, "finish_reason": "stop", "message": message}
+        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+        return JSONResponse(
+            head | {"object": "chat.completion", "choices": [choice], "usage": usage}
+        )
+
+    def chunks():
+        for start in range(0, len(text), 6):
+            delta = {"role": "assistant", "content": text[start : start + 6]}
+            choice = {"index": 0, "delta": delta, "finish_reason": None}
+            chunk = head | {"object": "chat.completion.chunk", "choices": [choice]}
+            yield f"data: {json.dumps(chunk)}\n\n"
+        choice = {"index": 0, "delta": {}, "finish_reason": "stop"}
+        chunk = head | {"object": "chat.completion.chunk", "choices": [choice]}
+        yield f"data: {json.dumps(chunk)}\n\ndata: [DONE]\n\n"
+
+    return StreamingResponse(chunks(), media_type="text/event-stream")
+
+
+@pytest.fixture(scope="module")
+def proxy(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("litellm")
+    model_app = Starlette(routes=[Route("/v1/chat/completions", answer, methods=["POST"])])
+    config = GuardrailConfig(policy=STRICT, graph={"location": "none"})
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with scripted_guard(config=config, retriever=lambda question: []) as guard:
+        app = create_app(guard, GatewaySettings(protocols="litellm"))
+        with served(model_app) as model, served(app) as gateway:
+            settings = folder / "config.yaml"
+            settings.write_text(CONFIG.format(model=model, gateway=gateway))
+            process = subprocess.Popen(
+                [PROGRAM, "--config", str(settings), "--host", "127.0.0.1", "--port", str(port)],
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder,
+                env={
+                    **os.environ, "LITELLM_MASTER_KEY": KEY, "LITELLM_LOCAL_MODEL_COST_MAP": "True"
+                },
+            )  # fmt: skip
+            client = httpx.Client(
+                base_url=f"http://127.0.0.1:{port}",
+                headers={"authorization": f"Bearer {KEY}"},
+                timeout=60,
+            )
+            try:
+                _wait(client, process)
+                yield client
+            finally:
+                process.terminate()
+                process.wait(30)
+
+
+def _wait(client, process):
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end and process.poll() is None:
+        try:
+            if client.get("/health/liveliness").status_code == 200:
+                return
+        except httpx.HTTPError:
+            time.sleep(0.5)
+    raise RuntimeError("the proxy did not start")
+
+
+def ask(client, model, *, stream=False, guarded=True):
+    body = {"model": model, "messages": MESSAGES, "stream": stream}
+    return client.post(
+        "/v1/chat/completions", json=body | ({"guardrails": ["kg"]} if guarded else {})
+    )
+
+
+def streamed(reply):
+    chunks = [json.loads(line[6:]) for line in reply.text.splitlines() if line[:7] == "data: {"]
+    return "".join(
+        choice["delta"].get("content") or "" for one in chunks for choice in one.get("choices", ())
+    )
+
+
+def test_a_false_sentence_is_removed(proxy):
+    reply = ask(proxy, "mixed")
+    text = reply.json()["choices"][0]["message"]["content"]
+    assert text.startswith("The Kestrel Hotel has 42 rooms [1]. Breakfast costs 12 euros [1].")
+    assert SECRET not in reply.text
+
+
+def test_an_answer_that_is_false_is_blocked(proxy):
+    reply = ask(proxy, "wrong")
+    assert reply.status_code == 400
+    assert STRICT.refusal in reply.text
+    assert SECRET not in reply.text
+
+
+def test_a_stream_holds_no_false_sentence(proxy):
+    reply = ask(proxy, "mixed", stream=True)
+    assert "error" not in reply.text
+    assert streamed(reply).startswith("The Kestrel Hotel has 42 rooms [1]. Breakfast costs 12")
+    assert SECRET not in reply.text
+    assert SECRET not in ask(proxy, "wrong", stream=True).text
+
+
+def test_latency(proxy, capsys):
+    medians = {}
+    for guarded in (False, True):
+        spent = []
+        for _ in range(20):
+            begin = time.perf_counter()
+            assert ask(proxy, "mixed", guarded=guarded).status_code == 200
+            spent.append(time.perf_counter() - begin)
+        medians[guarded] = 1000 * statistics.median(spent)
+    with capsys.disabled():
+        print(
+            f"\nLiteLLM proxy: {medians[False]:.1f} ms without, {medians[True]:.1f} ms with the "
+            f"guardrail, {medians[True] - medians[False]:.1f} ms added (median of 20)"
+        )
+    assert medians[True] < 5_000
