@@ -48,6 +48,6 @@ def test_gateway_curl(upstream):
                 ["sh", str(EXAMPLES / "gateway_curl.sh")],
                 env=environ, capture_output=True, text=True, timeout=100, check=True,
             )  # fmt: skip
-    assert 'guardrail_answers_total{action="filter"} 2.0' in run.stdout
+    assert 'guardrail_answers_total{action="filter",host="chat",policy="strict"} 2.0' in run.stdout
     assert '"ranking":[{"index":1' in run.stdout
     assert CANARY not in run.stdout
