@@ -97,9 +97,11 @@ class FederatedGraph:
 
     def wider(self, ids: Sequence[str]) -> list[list[Entity]]:
         """For each of n ids, the wider places that hold it, nearest first."""
-        answers = self._ask(
-            lambda graph: graph.wider(ids) if isinstance(graph, PlaceIndex) else [[] for _ in ids]
-        )
+
+        def wider(graph: KnowledgeGraph) -> list[list[Entity]]:
+            return graph.wider(ids) if isinstance(graph, PlaceIndex) else [[] for _ in ids]
+
+        answers = self._ask(wider)
         return [
             list(_merged(one for group in groups for one in group))
             for groups in zip(*answers, strict=True)

@@ -62,6 +62,9 @@ class FileLabelIndex:
         """Remove the index; done before a store is changed, so that none is ever stale."""
         (graph / FOLDER / "meta.json").unlink(missing_ok=True)
 
+    def __len__(self) -> int:
+        return len(self._keys)
+
     def nodes(self, key: str) -> Sequence[str]:
         """IRIs of the nodes that bear a name with this key, in a stable order."""
         wanted = _hash(key)

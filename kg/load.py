@@ -18,12 +18,13 @@ from traceback import clear_frames
 from typing import BinaryIO, Final, cast
 from uuid import uuid4
 
-from pydantic import BaseModel, Field, ValidationError, computed_field
+from pydantic import Field, ValidationError, computed_field
 from pyoxigraph import DefaultGraph, Quad, RdfFormat, Store, parse
 
 from guardrail.errors import InputError, KnowledgeGraphError
 from guardrail.types import Value
 from kg.build_people import Person, build
+from kg.journal import Journal
 from kg.label_file import FileLabelIndex, LabelFileWriter
 from kg.memory import peak_mb
 from kg.profiles import Profile, load_profile, store_profile, stored_profile
@@ -36,7 +37,6 @@ from kg.tables import Table, triples_of_table
 __all__ = ["LoadReport", "Progress", "load_graph", "read_graph"]
 
 _DIRECT: Final = "http://www.wikidata.org/prop/direct/"
-_JOURNAL: Final = "load.json"
 _SKIPPED: Final = 2**20
 
 
@@ -68,33 +68,6 @@ class LoadReport(Value):
     def rate(self) -> float:
         """Triples added in a second."""
         return self.added / self.seconds if self.seconds > 0 else 0.0
-
-
-class _Journal(BaseModel):
-    """How far a load came, kept beside the store until it is done.
-
-    Attributes:
-        source: The file.
-        size: Its bytes.
-        changed: When it was changed, in nanoseconds.
-        options: Table and selection that it was read with.
-        before: Triples that were in the graph before.
-        indexed: Whether their names were in the label index.
-        place: What is in the graph: bytes of the text that is loaded, and lines.
-    """
-
-    source: str
-    size: int
-    changed: int
-    options: str
-    before: int = 0
-    indexed: bool = True
-    place: Place = (0, 0)
-
-    def continues(self, other: _Journal) -> bool:
-        """Whether another journal is of the same load."""
-        own = {"before", "indexed", "place"}
-        return self.model_dump(exclude=own) == other.model_dump(exclude=own)
 
 
 class _Job:
@@ -147,13 +120,13 @@ class _Job:
             else:
                 yield stream
 
-    def journal(self) -> _Journal:
+    def journal(self) -> Journal:
         """The journal of this load at its beginning."""
         stat = self.source.stat()
         options = "|".join(
             "" if one is None else one.model_dump_json() for one in (self.table, self.selection)
         )
-        return _Journal(
+        return Journal(
             source=str(self.source.resolve()),
             size=stat.st_size,
             changed=stat.st_mtime_ns,
@@ -216,7 +189,7 @@ def load_graph(
     try:
         if existing:
             # Bulk loading cannot be undone, so the file is read through once before.
-            if _resumable(job, target) is None:
+            if Journal.resumable(job.journal(), target) is None:
                 OxigraphGraph.open(target, writable=True).close()
                 job.check()
             counts = _load_into(job, target)
@@ -260,7 +233,7 @@ def read_graph(
 def _load_beside(job: _Job, target: Path) -> tuple[int, int, int, int]:
     """Load a new graph in a folder beside its place, and put it there when it is complete."""
     partial = target.parent / f".{target.name}.loading"
-    if partial.exists() and _resumable(job, partial) is None:
+    if partial.exists() and Journal.resumable(job.journal(), partial) is None:
         # Refused while another process loads there.
         OxigraphGraph.open(partial, writable=True).close()
         shutil.rmtree(partial)
@@ -274,7 +247,9 @@ def _load_beside(job: _Job, target: Path) -> tuple[int, int, int, int]:
     except BaseException as error:
         _release(error)
         # What was interrupted can go on; what is wrong in itself cannot.
-        if isinstance(error, KnowledgeGraphError | InputError) or not _resumable(job, partial):
+        if isinstance(error, KnowledgeGraphError | InputError) or not Journal.resumable(
+            job.journal(), partial
+        ):
             shutil.rmtree(partial, ignore_errors=True)
         raise
 
@@ -287,7 +262,7 @@ def _load_into(job: _Job, target: Path) -> tuple[int, int, int, int]:
     """
     graph = OxigraphGraph.open(target, profile=job.profile, writable=True)
     try:
-        journal = _resumable(job, target)
+        journal = Journal.resumable(job.journal(), target)
         resumed = journal.place[1] if journal else 0
         if journal is None:
             before = len(graph.store)
@@ -312,14 +287,14 @@ def _load_into(job: _Job, target: Path) -> tuple[int, int, int, int]:
         after = len(graph.store)
         (target / SNAPSHOT).write_text(uuid4().hex[:16])
         graph.store.flush()
-        (target / _JOURNAL).unlink(missing_ok=True)
+        Journal.remove(target)
         return after - journal.before, after, skipped, resumed
     finally:
         graph.close()
 
 
 def _load_lines(
-    graph: OxigraphGraph, job: _Job, target: Path, journal: _Journal
+    graph: OxigraphGraph, job: _Job, target: Path, journal: Journal
 ) -> LabelFileWriter | None:
     """Load line-based text and gather the names in it; None where it has no line."""
     assert job.by_lines is not None
@@ -338,18 +313,18 @@ def _load_lines(
 
     def save(place: Place | None) -> None:
         if place is None:
-            (target / _JOURNAL).unlink(missing_ok=True)
+            Journal.remove(target)
             return
         graph.store.flush()
         if writer is not None:
             writer.save()
-        _write(journal.model_copy(update={"place": place}), target)
+        journal.model_copy(update={"place": place}).write(target)
 
     with job.lines(job.progress) as stream:
         left = journal.place[0]
         while left > 0 and (part := stream.read(min(left, _SKIPPED))):
             left -= len(part)
-        _write(journal, target)
+        journal.write(target)
         try:
             load_segments(
                 graph.store, stream, job.by_lines, start=journal.place, seen=seen, save=save
@@ -359,21 +334,6 @@ def _load_lines(
                 writer.close()
             raise
     return writer
-
-
-def _resumable(job: _Job, target: Path) -> _Journal | None:
-    """The journal of an interrupted load of the same file, where a directory holds one."""
-    try:
-        journal = _Journal.model_validate_json((target / _JOURNAL).read_bytes())
-    except (OSError, ValidationError):
-        return None
-    return journal if journal.continues(job.journal()) else None
-
-
-def _write(journal: _Journal, target: Path) -> None:
-    new = target / f"{_JOURNAL}.new"
-    new.write_text(journal.model_dump_json())
-    new.replace(target / _JOURNAL)
 
 
 def _release(error: BaseException | None) -> None:

@@ -25,6 +25,8 @@ MAX_NAMES: Final = 300_000
 """Largest graph, in names, whose first and last words are indexed; about 100 bytes each."""
 
 _MAX_SUBJECTS: Final = 50
+_MAX_BEARERS: Final = 2_000
+"""A name that more nodes begin or end with says nothing of which is meant."""
 _SURROGATES: Final = frozenset(map(chr, range(0xD800, 0xE000)))
 
 
@@ -69,7 +71,7 @@ class StoreNameParts:
     def named(self, parts: Sequence[str]) -> list[list[Entity]]:
         """For each of n word sequences, the entities with a name that begins or ends with it."""
         edges = self._index()
-        found = []
+        found: list[list[Entity]] = []
         for part in parts:
             folded = fold(part)
             words = folded.split()
@@ -78,6 +80,9 @@ class StoreNameParts:
                 if words
                 else {}
             )
+            if len(ids) > _MAX_BEARERS:
+                found.append([])
+                continue
             known = self._graph.entities(list(ids))
             bearers = [
                 entity
@@ -133,6 +138,10 @@ class StoreNameParts:
             if self._edges is None:
                 from kg.labels import names_in
 
+                counted = self._graph.indexed_names
+                if counted is not None and counted > MAX_NAMES:
+                    self._edges = {}
+                    return self._edges
                 profile = self._graph.profile
                 names: Iterable[tuple[str, str]] = names_in(
                     self._graph.store,

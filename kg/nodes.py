@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import cast
 
-from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad, Store
+from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad, QuerySolutions, Store
 
 from guardrail.types import Entity, Subgraph, Triple
 from kg.containment import holders
@@ -300,7 +301,7 @@ class NodeReader:
         found = self._store.query(
             f"SELECT (COUNT(*) AS ?n) {{ {{ SELECT * {{ ?s ?p {node} }} LIMIT {_COUNTED} }} }}"
         )
-        return next(int(row[0].value) for row in found)
+        return next(int(row[0].value) for row in cast(QuerySolutions, found))
 
     def _any(
         self, subject: NamedNode | None, predicate: NamedNode | None, value: NamedNode | None

@@ -262,6 +262,12 @@ class OxigraphGraph:
         if self._given_profile is None:
             self._profile = None
 
+    @property
+    def indexed_names(self) -> int | None:
+        """Names in the index beside the store; None where there is none."""
+        index = self._names()
+        return len(index) if isinstance(index, FileLabelIndex) else None
+
     def index_labels(self) -> None:
         """Build the label index now, in the store itself where the graph lies on disk.
 

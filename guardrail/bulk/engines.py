@@ -66,7 +66,8 @@ def run_ray(plan: Plan, shards: Sequence[Shard], workers: int) -> Iterator[tuple
         raise MissingExtraError("ray", "ray") from error
     if not ray.is_initialized():
         ray.init(ignore_reinit_error=True, include_dashboard=False, log_to_driver=False)
-    gpus = 1 if ray.cluster_resources().get("GPU", 0) >= workers and _on_gpu(plan) else 0
+    resources: Any = ray.cluster_resources  # Ray types it in part
+    gpus = 1 if resources().get("GPU", 0) >= workers and _on_gpu(plan) else 0
     named = [{"shard": shard.model_dump_json()} for shard in shards]
     # A block a shard, made here: a task that cut them up would want a core beside the actors'.
     found = ray.data.from_items(named, override_num_blocks=len(shards)).map_batches(

@@ -1,0 +1,314 @@
+"""Reads nodes at a SPARQL endpoint: who bears a name, what is known of a node, what holds it.
+
+What can be asked at once is asked at once, and what was told is remembered.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from guardrail.errors import InputError
+from guardrail.types import Entity, Triple
+from kg.containment import holders
+from kg.endpoint import Cell, Endpoint
+from kg.facts import (
+    UNREADABLE,
+    Name,
+    Row,
+    choose_names,
+    fallback_label,
+    property_fallback,
+    triples,
+)
+from kg.profiles import Profile
+from kg.sparql_text import NAMESAKES, QueryWriter
+from kg.traffic import TimedCache
+
+__all__ = ["Facts", "SparqlNodes"]
+
+_XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
+# Facts of one entity come in one UNION each: a few entities a query keep servers' planners fast.
+_SUBGRAPHS_A_QUERY = 10
+_LABELS_A_QUERY = 300
+_CACHED_LABELS = 200_000
+_CACHED_NODES = 50_000
+_CACHED_SUBGRAPHS = 2_000
+
+
+class Facts(NamedTuple):
+    """Facts out of a node and into it."""
+
+    outgoing: list[Row]
+    incoming: list[Row]
+
+
+class SparqlNodes:
+    """Reads nodes and remembers them for as long as results are cached.
+
+    Args:
+        endpoint: The endpoint.
+        profile: Its vocabulary.
+        queries: Writes what it is asked.
+    """
+
+    def __init__(self, endpoint: Endpoint, profile: Profile, queries: QueryWriter) -> None:
+        self._endpoint, self._profile, self.queries = endpoint, profile, queries
+        self._labels: dict[str, str | None] = {}
+        keep_s = endpoint.settings.cache_expire_s
+        self._bearing: TimedCache[str, tuple[str, ...]] = TimedCache(_CACHED_NODES, keep_s)
+        self._nodes: TimedCache[str, tuple[Entity | None]] = TimedCache(_CACHED_NODES, keep_s)
+        self._above: TimedCache[str, tuple[str, ...]] = TimedCache(_CACHED_NODES, keep_s)
+        self._around: TimedCache[tuple[str, int], Facts] = TimedCache(_CACHED_SUBGRAPHS, keep_s)
+
+    def iri(self, identifier: str) -> str | None:
+        """The IRI of an id; None for what is none."""
+        try:
+            return self._profile.iri(identifier)
+        except InputError:
+            return None
+
+    def _step(self, row: dict[str, Cell]) -> tuple[int, str]:
+        """Place of a step's predicate in the profile, and where it leads."""
+        return self._profile.within.index(row["p"].value), row["w"].value
+
+    def _bearers_in(
+        self, labels: Sequence[str], rows: Sequence[dict[str, Cell]] | None = None
+    ) -> list[tuple[str, str]]:
+        """Pairs of a label and a node that bears it, in some spelling.
+
+        The query's limit holds for all its labels together. Where it is reached, the labels are
+        asked for in halves, so that a common name does not crowd out the others.
+        """
+        if rows is None:
+            rows = self._endpoint.select(self.queries.find(labels))
+        if len(labels) > 1 and len(rows) >= NAMESAKES * len(labels):
+            middle = len(labels) // 2
+            return self._bearers_in(labels[:middle]) + self._bearers_in(labels[middle:])
+        return [
+            (labels[int(row["q"].value)], row["e"].value) for row in rows if row["e"].type == "uri"
+        ]
+
+    def bearers(self, labels: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """The nodes that bear each label, asked for at once and remembered."""
+        found = {label: self._bearing.get(label) for label in labels}
+        missing = [label for label, iris in found.items() if iris is None]
+        batches = list(_batches(missing, self._endpoint.settings.batch))
+        answers = self._endpoint.select_all([self.queries.find(batch) for batch in batches])
+        for batch, rows in zip(batches, answers, strict=True):
+            bearers: dict[str, dict[str, None]] = {label: {} for label in batch}
+            for label, iri in self._bearers_in(batch, rows):
+                bearers[label][iri] = None
+            for label, iris in bearers.items():
+                found[label] = tuple(iris)
+                self._bearing.put(label, tuple(iris))
+        return {label: iris or () for label, iris in found.items()}
+
+    def nodes(
+        self, iris: Iterable[str], limit: int, *, places: bool = False
+    ) -> tuple[dict[str, Entity], dict[str, Facts]]:
+        """Entities and the facts round them: what is not remembered is asked for at once.
+
+        With ``places`` the steps to wider places are read along with them.
+        """
+        wanted = list(dict.fromkeys(iris))
+        entities = {iri: self._nodes.get(iri) for iri in wanted}
+        facts = {iri: self._around.get((iri, limit)) for iri in wanted}
+        names = list(
+            _batches([i for i in wanted if entities[i] is None], self._endpoint.settings.batch)
+        )
+        rows = list(_batches([i for i in wanted if facts[i] is None], _SUBGRAPHS_A_QUERY))
+        ways = self._unknown_ways(wanted) if places else []
+        answers = self._endpoint.select_all(
+            [self.queries.entities(batch) for batch in names]
+            + [self.queries.facts(batch, limit + 1) for batch in rows]
+            + [self.queries.within(batch) for batch in ways]
+        )
+        for batch, answer in zip(names, answers, strict=False):
+            entities |= self._learn_entities(batch, answer)
+        self._learn_ways(ways, answers[len(names) + len(rows) :])
+        for batch, answer in zip(rows, answers[len(names) :], strict=False):
+            for iri, around in self._facts_in(batch, answer).items():
+                facts[iri] = around
+                self._around.put((iri, limit), around)
+        known = {iri: one[0] for iri, one in entities.items() if one and one[0] is not None}
+        return known, {iri: around for iri, around in facts.items() if around is not None}
+
+    def _unknown_ways(self, iris: Sequence[str]) -> list[Sequence[str]]:
+        """Nodes of which it is not known what holds them, in batches."""
+        if not self._profile.within:
+            return []
+        missing = [iri for iri in iris if self._above.get(iri) is None]
+        return list(_batches(missing, _SUBGRAPHS_A_QUERY))
+
+    def _learn_ways(
+        self, ways: Sequence[Sequence[str]], answers: Sequence[Sequence[dict[str, Cell]]]
+    ) -> None:
+        """Remember the places that hold each node, nearest first."""
+        for batch, answer in zip(ways, answers, strict=True):
+            steps: dict[str, dict[str, None]] = defaultdict(dict)
+            # Servers give rows in any order: the steps from one place are read best first.
+            for row in sorted(answer, key=self._step):
+                if row["w"].type == "uri":
+                    steps[row["a"].value][row["w"].value] = None
+            for iri in batch:
+                above = holders(iri, _steps_of(steps))
+                self._above.put(iri, tuple(above))
+
+    def known_above(self, iri: str) -> tuple[str, ...]:
+        """The places that hold a node, as far as they were read."""
+        return self._above.get(iri) or ()
+
+    def places_above(self, iris: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """The places that hold each node, nearest first."""
+        ways = self._unknown_ways(iris)
+        self._learn_ways(
+            ways, self._endpoint.select_all([self.queries.within(batch) for batch in ways])
+        )
+        return {iri: self._above.get(iri) or () for iri in iris}
+
+    def _facts_in(
+        self, batch: Sequence[str], answer: Sequence[dict[str, Cell]]
+    ) -> dict[str, Facts]:
+        found = {iri: Facts([], []) for iri in batch}
+        for row in answer:
+            centre = batch[int(row["i"].value)]
+            if "o" in row and row["o"].type != "bnode":
+                found[centre].outgoing.append(_row(centre, row["p"], row["o"]))
+            elif "s" in row and row["s"].type == "uri":
+                found[centre].incoming.append(Row(row["s"].value, row["p"].value, centre))
+        return found
+
+    def entities(self, iris: Iterable[str]) -> dict[str, Entity]:
+        """The entities among the nodes: those that some triple mentions and no property."""
+        wanted = list(dict.fromkeys(iris))
+        found = {iri: self._nodes.get(iri) for iri in wanted}
+        missing = [iri for iri, one in found.items() if one is None]
+        batches = list(_batches(missing, self._endpoint.settings.batch))
+        answers = self._endpoint.select_all([self.queries.entities(batch) for batch in batches])
+        for batch, answer in zip(batches, answers, strict=True):
+            found |= self._learn_entities(batch, answer)
+        return {iri: one[0] for iri, one in found.items() if one and one[0] is not None}
+
+    def _learn_entities(
+        self, batch: Sequence[str], answer: Sequence[dict[str, Cell]]
+    ) -> dict[str, tuple[Entity | None]]:
+        """Remember what was told of nodes; what is no entity is remembered as such."""
+        roles: dict[str, list[tuple[str, Cell | None]]] = defaultdict(list)
+        for row in answer:
+            roles[row["e"].value].append((row["r"].value, row.get("v")))
+        read = {iri: (self._entity(iri, roles[iri]) if iri in roles else None,) for iri in batch}
+        for iri, one in read.items():
+            self._nodes.put(iri, one)
+        return read
+
+    def _entity(self, iri: str, roles: list[tuple[str, Cell | None]]) -> Entity | None:
+        profile = self._profile
+        prefix = profile.property_entity_prefix
+        if prefix and re.fullmatch(re.escape(prefix) + r"P\d+", iri):
+            return None
+        names: list[Name] = []
+        descriptions: list[tuple[int, int, str]] = []
+        types, wider, prominence = set(), set(), 0
+        for role, cell in roles:
+            if role == "property":
+                return None
+            if cell is None:
+                continue
+            rank = profile.language_rank(cell.language)
+            rank = UNREADABLE if rank is None else rank
+            if role == "count":
+                prominence = int(cell.value)
+            elif role == "type" and cell.type == "uri":
+                types.add(profile.short(cell.value))
+            elif role == "wider":
+                wider.add(profile.short(cell.value))
+            elif role.startswith("name"):
+                names.append(Name(rank, int(role[4:]), cell.value))
+            elif role.startswith("description"):
+                descriptions.append((rank, int(role[11:]), cell.value))
+        label, aliases = choose_names(names, len(profile.label))
+        if label is not None:
+            self._remember(iri, label)
+        return Entity(
+            id=profile.short(iri),
+            label=label or fallback_label(iri, profile),
+            types=(*sorted(types), *sorted(wider - types)),
+            aliases=aliases,
+            description=min(descriptions)[2] if descriptions else None,
+            url=profile.url(iri),
+            prominence=prominence,
+        )
+
+    def learn_labels(self, rows: Sequence[Row], others: Sequence[str] = ()) -> None:
+        """Ask for the labels of all nodes and properties of the rows that are not known yet.
+
+        Args:
+            rows: The rows.
+            others: Nodes whose entities are asked for at the same time.
+        """
+        nodes: dict[str, None] = {}
+        for row in rows:
+            nodes[row.subject] = None
+            nodes[self._profile.property_node(row.predicate)] = None
+            if row.datatype is None:
+                nodes[row.value] = None
+        missing = [iri for iri in nodes if iri not in self._labels and self.iri(iri) is not None]
+        batches = list(_batches(missing, _LABELS_A_QUERY))
+        missing = [iri for iri in dict.fromkeys(others) if self._nodes.get(iri) is None]
+        nodes_of = list(_batches(missing, self._endpoint.settings.batch))
+        answers = self._endpoint.select_all(
+            [self.queries.labels(batch) for batch in batches]
+            + [self.queries.entities(batch) for batch in nodes_of]
+        )
+        for batch, answer in zip(nodes_of, answers[len(batches) :], strict=True):
+            self._learn_entities(batch, answer)
+        for batch, answer in zip(batches, answers, strict=False):
+            names: dict[str, list[Name]] = defaultdict(list)
+            for solution in answer:
+                iri, cell = solution["n"].value, solution.get("nLabel")
+                # The label service answers with the bare id where there is no label.
+                if cell is None or cell.value == self._profile.short(iri):
+                    continue
+                rank = self._profile.language_rank(cell.language)
+                key = solution.get("k")
+                place = 0 if key is None else self._profile.label.index(key.value)
+                names[iri].append(Name(UNREADABLE if rank is None else rank, place, cell.value))
+            for iri in batch:
+                self._remember(iri, choose_names(names[iri], len(self._profile.label))[0])
+
+    def _remember(self, iri: str, label: str | None) -> None:
+        if len(self._labels) >= _CACHED_LABELS:
+            self._labels.clear()
+        self._labels[iri] = label
+
+    def triples_of(self, rows: Sequence[Row]) -> list[Triple]:
+        """The rows as triples, by the labels that were learnt."""
+        return triples(rows, self._profile, label=self._label, property_label=self._property_label)
+
+    def _label(self, iri: str) -> str:
+        return self._labels.get(iri) or fallback_label(iri, self._profile)
+
+    def _property_label(self, predicate: str) -> str | None:
+        if not self._profile.is_fact(predicate):
+            return None
+        node = self._profile.property_node(predicate)
+        return self._labels.get(node) or property_fallback(predicate)
+
+
+def _steps_of(steps: Mapping[str, Iterable[str]]) -> Callable[[str], Iterable[str]]:
+    return lambda one: steps.get(one, ())
+
+
+def _row(subject: str, predicate: Cell, value: Cell) -> Row:
+    if value.type == "uri":
+        return Row(subject, predicate.value, value.value)
+    datatype = value.datatype or _XSD_STRING
+    return Row(subject, predicate.value, value.value, datatype, value.language)
+
+
+def _batches(items: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
