@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Iterator, Sequence
 from functools import reduce
 from operator import add
@@ -14,33 +13,27 @@ from langchain_core.callbacks import (
     CallbackManagerForChainRun,
 )
 from langchain_core.callbacks.base import BaseCallbackManager
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolCallChunk
-from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableSerializable
 from langchain_core.runnables.config import patch_config
-from langchain_core.runnables.utils import AddableDict
 from langchain_core.tracers._streaming import (
     _StreamingCallbackHandler,
     _V2StreamingCallbackHandler,
 )
 from pydantic import ConfigDict, Field, PrivateAttr
 
+from chains.chunks import Chunks
 from chains.evidence.base import Case, EvidenceMode, EvidenceSettings, case_of
 from chains.evidence.langchain import EvidenceOf, chain_evidence, config_field, holds
 from chains.messages import (
     ANSWER_KEYS,
-    annotation,
     answer_key,
-    calls_tools,
     guarded_output,
     has_text,
-    judged_metadata,
     output_text,
     question_of,
 )
-from chains.rendition import MarkerStyle, details
+from chains.rendition import MarkerStyle
 from chains.streaming import (
-    Release,
     SentenceGate,
     StreamMode,
     guard_stream,
@@ -48,9 +41,7 @@ from chains.streaming import (
 )
 from guardrail import (
     STRICT,
-    Action,
     CheckRequest,
-    GuardedAnswer,
     Guardrail,
     GuardrailConfig,
     Policy,
@@ -316,7 +307,7 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
         **kwargs: Any,
     ) -> Iterator[Any]:
         value = reduce(add, pieces)
-        chunks = _Chunks(self._answer_keys(), reasons=self.reasons)
+        chunks = Chunks(self._answer_keys(), reasons=self.reasons)
         source = self.bound.stream(value, hidden(config, run_manager.get_child()), **kwargs)
         texts = (chunks.take(chunk) for chunk in source)
         for release in guard_stream_sync(self._gate(value, config, chunks), texts):
@@ -333,7 +324,7 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
         **kwargs: Any,
     ) -> AsyncIterator[Any]:
         value = reduce(add, [piece async for piece in pieces])
-        chunks = _Chunks(self._answer_keys(), reasons=self.reasons)
+        chunks = Chunks(self._answer_keys(), reasons=self.reasons)
         source = self.bound.astream(value, hidden(config, run_manager.get_child()), **kwargs)
         texts = (chunks.take(chunk) async for chunk in source)
         async for release in guard_stream(self._gate(value, config, chunks), texts):
@@ -342,7 +333,7 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
         if (rest := chunks.rest()) is not None:
             yield rest
 
-    def _gate(self, value: Any, config: RunnableConfig, chunks: _Chunks) -> SentenceGate:
+    def _gate(self, value: Any, config: RunnableConfig, chunks: Chunks) -> SentenceGate:
         # Evidence that comes with the output is there for sure only at its end.
         later = isinstance(self.evidence, str) and not holds(value, self.evidence)
         return SentenceGate(
@@ -379,77 +370,6 @@ def streams_tokens(handler: BaseCallbackHandler) -> bool:
     return isinstance(handler, _StreamingCallbackHandler | _V2StreamingCallbackHandler)
 
 
-class _Chunks:
-    """What has come through a stream: its text, and everything of it that is not text.
-
-    Args:
-        keys: Keys of a mapping under which the answer may stand.
-        reasons: Whether a refusal carries its reasons.
-    """
-
-    def __init__(self, keys: Sequence[str], *, reasons: bool) -> None:
-        self.whole: Any = None
-        self._keys = keys
-        self._key: str | None = None
-        self._reasons = reasons
-        self._answer: GuardedAnswer | None = None
-        self._citations: list[dict[str, Any]] = []
-
-    def take(self, chunk: Any) -> str:
-        """Remember a chunk and tell its text."""
-        self.whole = chunk if self.whole is None else self.whole + chunk
-        self._key = self._key or answer_key(chunk, self._keys)
-        if self._key is not None:
-            chunk = chunk.get(self._key, "")
-        if isinstance(chunk, BaseMessage):
-            return chunk.text
-        return chunk if isinstance(chunk, str) else ""
-
-    @property
-    def _said(self) -> Any:
-        return self.whole if self._key is None else self.whole[self._key]
-
-    def _placed(self, piece: Any) -> Any:
-        return piece if self._key is None else AddableDict({self._key: piece})
-
-    def piece(self, release: Release) -> Any:
-        """A release in the type of the stream; None where it has no text."""
-        self._answer = release.answer
-        self._citations += [annotation(citation) for citation in release.citations]
-        refused = release.answer is not None and release.answer.action is Action.REFUSE
-        if not release.text or (refused and calls_tools(self._said)):
-            return None
-        if not isinstance(self._said, BaseMessage):
-            return self._placed(release.text)
-        return self._placed(AIMessageChunk(content=release.text, id=self._said.id))
-
-    def rest(self) -> Any:
-        """All that is not text: tool calls, usage, metadata and the verdict; or other data."""
-        beside = None
-        if self._key is not None:
-            kept = {key: value for key, value in self.whole.items() if key != self._key}
-            beside = AddableDict(kept) if kept else None
-        said = self._said
-        if not isinstance(said, AIMessage):
-            if self._key is not None or isinstance(said, str | BaseMessage):
-                return beside
-            return said
-        verdict = {}
-        if self._answer is not None:
-            told = details(self._answer, reasons=self._reasons)
-            verdict = {"guardrail": told | {"citations": self._citations}}
-        last = AIMessageChunk(
-            content="",
-            id=said.id,
-            tool_call_chunks=_tool_call_chunks(said),
-            usage_metadata=said.usage_metadata,
-            response_metadata={**judged_metadata(said), **verdict},
-            chunk_position="last",
-        )
-        placed = self._placed(last)
-        return placed if beside is None else beside + placed
-
-
 def _by_policy(cases: Sequence[Case]) -> list[tuple[Policy | None, list[int]]]:
     """Places of the cases, together with those of the same policy."""
     groups: list[tuple[Policy | None, list[int]]] = []
@@ -460,15 +380,6 @@ def _by_policy(cases: Sequence[Case]) -> list[tuple[Policy | None, list[int]]]:
         else:
             group.append(place)
     return groups
-
-
-def _tool_call_chunks(message: AIMessage) -> list[ToolCallChunk]:
-    if isinstance(message, AIMessageChunk):
-        return message.tool_call_chunks
-    return [
-        tool_call_chunk(name=call["name"], args=json.dumps(call["args"]), id=call["id"], index=n)
-        for n, call in enumerate(message.tool_calls)
-    ]
 
 
 async def _once(value: Any) -> AsyncIterator[Any]:

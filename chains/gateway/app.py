@@ -14,9 +14,9 @@ import httpx
 from fastapi import FastAPI, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from chains.gateway.checks import CheckBody, RankBody, check, rank
+from chains.gateway.counting import PREFIX, Counted
 from chains.gateway.dashboard import Dashboard
 from chains.gateway.metrics import CONTENT_TYPE_LATEST, Metrics
 from chains.gateway.page import docs_response, page_response
@@ -48,7 +48,6 @@ __all__ = ["create_app"]
 
 log = logging.getLogger("chains.gateway")
 
-PREFIX = "/v1"
 UNTOUCHED = (
     ("GET", "models"),
     ("GET", "models/{rest:path}"),
@@ -109,7 +108,7 @@ def create_app(
     app.add_api_route("/", page_response)
     app.add_exception_handler(GuardrailError, lambda request, error: error_response(error))
     app.add_exception_handler(HTTPException, _no_such_call)
-    app.add_middleware(_Counted, metrics=gateway.metrics, concurrency=gateway.settings.concurrency)
+    app.add_middleware(Counted, metrics=gateway.metrics, concurrency=gateway.settings.concurrency)
     return app
 
 
@@ -350,44 +349,6 @@ class _Gateway:
                 yield
         except TimeoutError as error:
             raise RejectedError(504, "the exchange took too long", "timeout") from error
-
-
-class _Counted:
-    """Counts requests, and turns away those that are too many."""
-
-    def __init__(self, app: ASGIApp, metrics: Metrics, concurrency: int) -> None:
-        self._app = app
-        self._metrics = metrics
-        self._concurrency = concurrency
-        self._in_work = 0
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not scope["path"].startswith(PREFIX + "/"):
-            await self._app(scope, receive, send)
-            return
-        status = 500
-
-        async def noting(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            await send(message)
-
-        begin = time.perf_counter()
-        self._in_work += 1
-        self._metrics.in_work.inc()
-        try:
-            if self._in_work > self._concurrency:
-                busy = RejectedError(503, "the gateway is busy", "overloaded", {"retry-after": "1"})
-                await error_response(busy)(scope, receive, noting)
-            else:
-                await self._app(scope, receive, noting)
-        finally:
-            self._in_work -= 1
-            self._metrics.in_work.dec()
-            # The template, since paths would make a series for every model's name.
-            route = getattr(scope.get("route"), "path", "none")
-            self._metrics.request(route, status, time.perf_counter() - begin)
 
 
 def _response(reply: Reply, kind: str | None = None) -> Response:

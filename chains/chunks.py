@@ -1,0 +1,98 @@
+"""A LangChain stream's chunks: their text, and what goes on beside the judged text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolCallChunk
+from langchain_core.messages.tool import tool_call_chunk
+from langchain_core.runnables.utils import AddableDict
+
+from chains.messages import annotation, answer_key, calls_tools, judged_metadata
+from chains.rendition import details
+from chains.streaming import Release
+from guardrail import Action, GuardedAnswer
+
+__all__ = ["Chunks"]
+
+
+class Chunks:
+    """What has come through a stream: its text, and everything of it that is not text.
+
+    Args:
+        keys: Keys of a mapping under which the answer may stand.
+        reasons: Whether a refusal carries its reasons.
+    """
+
+    def __init__(self, keys: Sequence[str], *, reasons: bool) -> None:
+        self.whole: Any = None
+        self._keys = keys
+        self._key: str | None = None
+        self._reasons = reasons
+        self._answer: GuardedAnswer | None = None
+        self._citations: list[dict[str, Any]] = []
+
+    def take(self, chunk: Any) -> str:
+        """Remember a chunk and tell its text."""
+        self.whole = chunk if self.whole is None else self.whole + chunk
+        self._key = self._key or answer_key(chunk, self._keys)
+        if self._key is not None:
+            chunk = chunk.get(self._key, "")
+        if isinstance(chunk, BaseMessage):
+            return chunk.text
+        return chunk if isinstance(chunk, str) else ""
+
+    @property
+    def _said(self) -> Any:
+        return self.whole if self._key is None else self.whole[self._key]
+
+    def _placed(self, piece: Any) -> Any:
+        return piece if self._key is None else AddableDict({self._key: piece})
+
+    def piece(self, release: Release) -> Any:
+        """A release in the type of the stream; None where it has no text."""
+        self._answer = release.answer
+        self._citations += [annotation(citation) for citation in release.citations]
+        refused = release.answer is not None and release.answer.action is Action.REFUSE
+        if not release.text or (refused and calls_tools(self._said)):
+            return None
+        if not isinstance(self._said, BaseMessage):
+            return self._placed(release.text)
+        return self._placed(AIMessageChunk(content=release.text, id=self._said.id))
+
+    def rest(self) -> Any:
+        """All that is not text: tool calls, usage, metadata and the verdict; or other data."""
+        beside = None
+        if self._key is not None:
+            kept = {key: value for key, value in self.whole.items() if key != self._key}
+            beside = AddableDict(kept) if kept else None
+        said = self._said
+        if not isinstance(said, AIMessage):
+            if self._key is not None or isinstance(said, str | BaseMessage):
+                return beside
+            return said
+        verdict = {}
+        if self._answer is not None:
+            told = details(self._answer, reasons=self._reasons)
+            verdict = {"guardrail": told | {"citations": self._citations}}
+        last = AIMessageChunk(
+            content="",
+            id=said.id,
+            tool_call_chunks=_tool_call_chunks(said),
+            usage_metadata=said.usage_metadata,
+            response_metadata={**judged_metadata(said), **verdict},
+            chunk_position="last",
+        )
+        placed = self._placed(last)
+        return placed if beside is None else beside + placed
+
+
+def _tool_call_chunks(message: AIMessage) -> list[ToolCallChunk]:
+    if isinstance(message, AIMessageChunk):
+        return message.tool_call_chunks
+    return [
+        tool_call_chunk(name=call["name"], args=json.dumps(call["args"]), id=call["id"], index=n)
+        for n, call in enumerate(message.tool_calls)
+    ]
