@@ -25,6 +25,8 @@ found by ``find``."""
 
 # A word keeps its combining accents, so that decomposed text has the same words as composed text.
 _TOKEN = re.compile(r"\w[\w\u0300-\u036f]*|[^\w\s]")
+# Its key is the name itself in lower case; most names are of this kind.
+_PLAIN = re.compile(r"[A-Za-z0-9_]+(?: [A-Za-z0-9_]+)*")
 _APOSTROPHES = str.maketrans("’‘ʼ`", "''''")
 # Words inside names that writers put in either case.
 _PARTICLES = frozenset(
@@ -38,6 +40,8 @@ _PARTICLES = frozenset(
 
 def key_of(name: str) -> str:
     """Return the key a name is found by: case folded, white space and apostrophes normalised."""
+    if _PLAIN.fullmatch(name):
+        return name.lower()
     return " ".join(_fold(match.group()) for match in _TOKEN.finditer(name))
 
 

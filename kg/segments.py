@@ -92,6 +92,7 @@ def load_segments(
 
 def names_of(data: bytes, profile: Profile) -> Iterator[tuple[str, str]]:
     """The (IRI, name) pairs that stand in whole lines of N-Triples, in readable languages."""
+    wanted: dict[bytes | None, bool] = {}
     for predicate in profile.label + profile.alias:
         needle = b"<" + predicate.encode() + b">"
         at = data.find(needle)
@@ -101,8 +102,10 @@ def names_of(data: bytes, profile: Profile) -> Iterator[tuple[str, str]]:
             end = len(data) if end < 0 else end
             found = _LINE.match(data, start, end)
             if found is not None and found[2] == needle:
-                language = found[4].decode() if found[4] else None
-                if profile.language_rank(language) is not None:
+                tag = found[4]
+                if tag not in wanted:
+                    wanted[tag] = _readable(profile, tag)
+                if wanted[tag]:
                     if b"\\" in found[0]:
                         yield from _parsed(found[0])
                     else:
@@ -131,6 +134,10 @@ def _whole_lines(stream: BinaryIO) -> Iterator[bytes]:
             rest += block
     if rest:
         yield rest
+
+
+def _readable(profile: Profile, tag: bytes | None) -> bool:
+    return profile.language_rank(None if tag is None else tag.decode()) is not None
 
 
 def _parsed(line: bytes) -> Iterator[tuple[str, str]]:
@@ -162,6 +169,8 @@ class _Rest:
 
 
 def _has_blank(data: bytes) -> bool:
+    if b"_:" not in data:
+        return False
     return data.startswith(b"_:") or any(
         mark in data for mark in (b"\n_:", b" _:", b"\t_:", b">_:")
     )

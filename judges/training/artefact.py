@@ -123,7 +123,7 @@ def _temperatures(
             _label(row, head) if fit else NO_LABEL for row, fit in zip(rows, fitted, strict=True)
         ]
         chosen = [i for i, label in enumerate(labels) if label != NO_LABEL]
-        if len(chosen) < LEAST_ROWS:
+        if len(chosen) < LEAST_ROWS or len({labels[i] for i in chosen}) < 2:
             continue
         sources = [rows[i].source for i in chosen]
         weights = np.array([1.0 / sources.count(source) for source in sources])

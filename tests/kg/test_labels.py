@@ -75,6 +75,11 @@ def test_any_text_is_safe(text: str) -> None:
         assert key_of(name) in {key_of(known) for names in NAMES.values() for known in names}
 
 
+@given(st.text(alphabet="aB9_ é-'.", max_size=12))
+def test_plain_names_have_the_same_key_as_in_a_longer_text(name: str) -> None:
+    assert f"{key_of(name)} ?".strip() == key_of(f"{name} ?").strip()
+
+
 @given(st.lists(st.sampled_from([name for names in NAMES.values() for name in names]), max_size=6))
 def test_every_name_written_out_is_found(names: list[str]) -> None:
     assert texts(" ; ".join(names)) == names
