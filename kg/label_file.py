@@ -165,11 +165,13 @@ class LabelFileWriter:
         first = np.fromiter(self._lengths, np.uint64, len(self._lengths))
         masks = np.fromiter(self._lengths.values(), np.uint32, len(self._lengths))
         order = np.argsort(first)
-        for part, rows in zip(
-            ("keys", "offsets", "first", "lengths"),
-            (keys, offsets, first[order], masks[order]),
-            strict=True,
-        ):
+        parts: dict[str, np.ndarray] = {
+            "keys": keys,
+            "offsets": offsets,
+            "first": first[order],
+            "lengths": masks[order],
+        }
+        for part, rows in parts.items():
             new = self._folder / f"{part}.new"
             rows.tofile(new)
             new.replace(self._folder / part)

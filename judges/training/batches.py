@@ -105,11 +105,17 @@ def encode_rows(tokenizer: Tokenizer, rows: Sequence[Row], longest: int) -> Enco
         rows: The rows.
         longest: Most word pieces of a sequence; the evidence is cut at its end, after the context
             at its beginning. Statements that nothing cites go before those that something does.
+
+    Raises:
+        ValueError: The tokenizer lacks a special token that the rows need.
     """
-    start, end, mark = (
-        tokenizer.token_to_id(token) for token in ("[CLS]", "[SEP]", STATEMENT_MARK)
-    )
-    encoder = _Encoder(start, end, mark, longest)
+    start, end = tokenizer.token_to_id("[CLS]"), tokenizer.token_to_id("[SEP]")
+    mark = tokenizer.token_to_id(STATEMENT_MARK)
+    if start is None or end is None:
+        raise ValueError("the tokenizer has no [CLS] and [SEP] tokens")
+    if mark is None and any(row.statements for row in rows):
+        raise ValueError(f"the tokenizer has no {STATEMENT_MARK} token to number statements with")
+    encoder = _Encoder(start, end, -1 if mark is None else mark, longest)
     encoded: list[EncodedRow] = []
     for first in range(0, len(rows), ENCODED_AT_ONCE):
         some = rows[first : first + ENCODED_AT_ONCE]

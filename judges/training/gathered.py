@@ -62,13 +62,13 @@ def load_gathered(data: Path, *, seed: int) -> Split:
     for name in PASSAGE_SETS:
         for raw in read_jsonl(data / "attribution" / f"{name}.jsonl.gz"):
             _put(split, name, raw, _passage_row(raw, name, chooser))
-    for row, raw in _unsupported_tokens(data):
-        _put(split, row.source, raw, row)
+    for row, source in _unsupported_tokens(data):
+        _put(split, row.source, source, row)
     for name in ("fewrel_wiki80", "knowledgenet", "rel2text", "semeval2010_8"):
-        for row, raw in _sentence_to_triple(data, name, seed):
-            _put(split, name, raw, row)
-    for row, raw in _document_relations(data, seed):
-        _put(split, row.source, raw, row)
+        for row, source in _sentence_to_triple(data, name, seed):
+            _put(split, name, source, row)
+    for row, source in _document_relations(data, seed):
+        _put(split, row.source, source, row)
     return split
 
 
@@ -79,6 +79,7 @@ def _put(split: Split, name: str, raw: Mapping[str, Any], row: Row) -> None:
 def _passage_row(raw: Mapping[str, Any], source: str, chooser: random.Random) -> Row:
     """An answer beside its passages, which are numbered statements or one premise."""
     label = raw["label"]
+    category: tuple[int, ...]
     if label == "not_attributable":
         nli, category = NOT_ENTAILMENT, (1, 2, 3)
     elif label == "attributable":

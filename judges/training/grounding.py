@@ -250,12 +250,12 @@ def kinds_table(groundings: Sequence[Grounding], statements: Sequence[Statement]
         true = [passed for passed, right in pairs if right]
         false = [passed for passed, right in pairs if not right]
         if true and false:
-            passed, let = sum(true) / len(true), sum(false) / len(false)
-            rows.append(((passed + 1 - let) / 2, kind, len(pairs), passed, let))
+            let, kept = sum(false) / len(false), sum(true) / len(true)
+            rows.append(((kept + 1 - let) / 2, kind, len(pairs), kept, let))
     lines = ["| kind | rows | balanced | true passed | false passed |", "|---|--:|--:|--:|--:|"]
     lines += [
-        f"| {kind.replace('_', ' ')} | {count} | {balanced:.3f} | {passed:.3f} | {let:.3f} |"
-        for balanced, kind, count, passed, let in sorted(rows)
+        f"| {kind.replace('_', ' ')} | {count} | {balanced:.3f} | {kept:.3f} | {let:.3f} |"
+        for balanced, kind, count, kept, let in sorted(rows)
     ]
     return "\n".join(lines)
 
