@@ -1,0 +1,94 @@
+"""Any NLI judge grounds sentences by its pairs."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from guardrail.types import Grounding, NLIScores, Verdict
+from judges.base import GroundingItem, GroundingJudge, Pair
+from judges.grounding import NLIGrounding, as_grounding
+from tests.guardrail.scripted import Overlap
+
+
+class Words:
+    """Entails what is made of the premise's words; contradicts where it says *not*."""
+
+    name = "words"
+
+    def __init__(self) -> None:
+        self.asked: list[Pair] = []
+
+    def warm_up(self) -> None:
+        """Nothing to load."""
+
+    def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
+        self.asked += pairs
+        return [_scores(pair) for pair in pairs]
+
+
+def _scores(pair: Pair) -> NLIScores:
+    told, asked = (set(text.lower().strip(".").replace(".", "").split()) for text in pair)
+    if "not" in asked:
+        return NLIScores(entailment=0.0, neutral=0.1, contradiction=0.9)
+    good = asked <= told
+    return NLIScores(entailment=0.9 if good else 0.1, neutral=0.1 if good else 0.9, contradiction=0)
+
+
+FACTS = ("the bridge opened in 1932.", "it is red.")
+
+
+def grounded(sentence: str, statements: tuple[str, ...] = FACTS) -> Grounding:
+    (one,) = NLIGrounding(Words()).ground([GroundingItem(statements, sentence)])
+    return one
+
+
+def test_the_verdict_is_that_of_all_statements_together() -> None:
+    assert grounded("the bridge opened in 1932 it is red").verdict is Verdict.SUPPORTED
+    assert grounded("the bridge opened in 1940").verdict is Verdict.UNSUPPORTED
+    assert grounded("the bridge is not red").verdict is Verdict.CONTRADICTED
+
+
+def test_statements_are_told_one_by_one() -> None:
+    first, second = grounded("the bridge opened in 1932").statements
+    assert first is not None
+    assert second is not None
+    assert first.carries > 0.5 > second.carries
+
+
+def test_a_triple_carries_what_entails_it() -> None:
+    statement = "bridge, opened: 1932."
+    one = grounded("bridge, opened: 1932 by the king", (statement,))
+    assert one.statements[0] is not None
+    assert one.statements[0].carries > 0.5
+
+
+def test_words_are_missing_without_which_the_sentence_is_entailed() -> None:
+    one = grounded("the bridge opened in 1932 yesterday")
+    missing = [word for word in one.words if word.missing >= 0.5]
+    assert [(word.start, word.end) for word in missing] == [(26, 35)]
+
+
+def test_without_statements_nothing_is_supported() -> None:
+    assert grounded("the bridge opened", ()).verdict is Verdict.UNSUPPORTED
+
+
+def test_one_call_holds_the_pairs_of_all_sentences() -> None:
+    judge = Words()
+    items = [GroundingItem(FACTS, "it is red"), GroundingItem(FACTS, "the bridge opened")]
+    assert NLIGrounding(judge).ground(items) == [
+        one for item in items for one in NLIGrounding(Words()).ground([item])
+    ]
+
+
+@pytest.mark.parametrize("able", [True, False])
+def test_a_judge_that_grounds_itself_is_used_as_it_is(able: bool) -> None:
+    class Both(Overlap, Words):
+        grounds = able
+
+        def __init__(self) -> None:
+            self.asked = []
+
+    judge = Both()
+    made = as_grounding(judge)
+    assert isinstance(made, GroundingJudge)
+    assert (made is judge) is able
