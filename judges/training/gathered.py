@@ -23,6 +23,7 @@ NLI_SETS = (
     "fever_nei_paired",
     "mnli_dev_mismatched",
     "mnli_pieces",
+    "snli_mnli_contradiction",
     "breaking_nli",
     "med",
     "function_words",

@@ -17,7 +17,14 @@ from judges.training.relations import MIXED_UP, readable
 from judges.training.rows import NO_LABEL, Row
 from judges.training.statements import Statement
 
-__all__ = ["TripleSet", "dart_sets", "e2e_sets", "set_rows", "statement_rows"]
+__all__ = [
+    "TripleSet",
+    "dart_sets",
+    "e2e_sets",
+    "other_evidence_rows",
+    "set_rows",
+    "statement_rows",
+]
 
 _ENTAILED, _NEUTRAL, _CONTRADICTED = range(3)
 _SUPPORTIVE, _PARTIAL, _CONTRADICTORY, _IRRELEVANT = range(len(HEADS["attribution"]))
@@ -28,7 +35,7 @@ DISTRACTORS = 8
 
 
 def statement_rows(
-    statements: Iterable[Statement], source: str, *, seed: int | None = None
+    statements: Iterable[Statement], source: str, *, seed: float | None = None
 ) -> Iterator[Row]:
     """Rows of statements, each with its question and what stands before it as context.
 
@@ -59,6 +66,49 @@ def statement_rows(
             span=None if one.verdict is Verdict.NO_CLAIM else one.span or (),
             cited=frozenset(place for place, old in enumerate(order) if old in one.cited),
         )
+
+
+def other_evidence_rows(
+    statements: Iterable[Statement], source: str, *, seed: int
+) -> Iterator[Row]:
+    """The same sentences beside less evidence, so that the evidence decides and not the sentence.
+
+    Without the statements that carry a sentence, or that it conflicts with, it is unsupported;
+    without some of the others nothing changes. The others stay where a sentence may rest on all
+    of them, as a sum or a list does, and in passages, whose sentences hang together.
+
+    Args:
+        statements: The statements.
+        source: Name of the rows; ``_triples`` or ``_passages`` is added.
+        seed: Seed of all choices.
+    """
+    chooser = random.Random(f"{seed}/{source}")
+    for one in statements:
+        others = [place for place in range(len(one.statements)) if place not in one.cited]
+        if not one.cited or not others or one.verdict is Verdict.NO_CLAIM:
+            continue
+        if one.verdict is not Verdict.UNSUPPORTED and chooser.random() < 0.5:
+            left = one._replace(verdict=Verdict.UNSUPPORTED, span=None, cited=frozenset())
+            for row in statement_rows([_with_only(left, others)], source, seed=chooser.random()):
+                yield row._replace(span=None)
+        elif one.triples and one.kind not in _REST_ON_ALL:
+            fewer = chooser.sample(others, chooser.randrange(len(others)))
+            kept = sorted({*one.cited, *fewer})
+            yield from statement_rows([_with_only(one, kept)], source, seed=chooser.random())
+
+
+_REST_ON_ALL = frozenset(
+    {"aggregation", "comparison", "list_items", "quantifier", "superlative_unsupported"}
+)
+"""Phenomena in which a sentence may rest on statements that it does not cite."""
+
+
+def _with_only(one: Statement, places: Sequence[int]) -> Statement:
+    """A statement with a part of its evidence."""
+    return one._replace(
+        statements=tuple(one.statements[place] for place in places),
+        cited=frozenset(new for new, place in enumerate(places) if place in one.cited),
+    )
 
 
 _NLI_OF = {

@@ -14,7 +14,13 @@ from judges.training.claim_pairs import claim_rows
 from judges.training.data import load_nli
 from judges.training.gathered import load_gathered
 from judges.training.graph_pairs import graph_rows
-from judges.training.grounding_rows import dart_sets, e2e_sets, set_rows, statement_rows
+from judges.training.grounding_rows import (
+    dart_sets,
+    e2e_sets,
+    other_evidence_rows,
+    set_rows,
+    statement_rows,
+)
 from judges.training.relation_pairs import relation_rows
 from judges.training.rows import Row
 from judges.training.sentence_pairs import load_dart, load_tekgen
@@ -56,6 +62,7 @@ def load_rows(data: Path, *, seed: int) -> list[Row]:
     graph = assemble(data)
     sentences = load_nli(data).train
     claims = [row for row in sentences if row.source == "vitaminc_real"]
+    statements = load_statements(data)[0]
     return [
         *sentences,
         *load_gathered(data, seed=seed).train,
@@ -65,7 +72,8 @@ def load_rows(data: Path, *, seed: int) -> list[Row]:
         *graph_rows(graph, rows=GRAPH_ROWS, seed=seed, split="train"),
         *caqa_rows(graph, rows=CAQA_ROWS, seed=seed, split="train"),
         *relation_rows(data, rows=RELATION_ROWS, seed=seed),
-        *statement_rows(load_statements(data)[0], "statements", seed=seed),
+        *statement_rows(statements, "statements", seed=seed),
+        *other_evidence_rows(statements, "other_evidence", seed=seed),
         *chain(
             set_rows(dart_sets(data)[0], "dart_sets", seed=seed),
             set_rows(e2e_sets(data), "e2e_sets", seed=seed),
