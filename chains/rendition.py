@@ -216,7 +216,9 @@ class _Evidence:
         passage = self.passage(citation)
         if passage is not None:
             title = passage.title or passage.id or citation.entity
-            return _Cited((title, passage.url, passage.id), title, passage.url, passage)
+            # Pieces of one page are one note, whatever their ids.
+            key = (title, passage.url or passage.id)
+            return _Cited(key, title, passage.url, passage)
         entity = self._entities.get(citation.entity)
         title = f"{self._name(citation)}, {citation.property}: {citation.value}"
         page = entity.url if entity else None
