@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-MEASURED_ROWS = 2_000
+MEASURED_ROWS = 1_000
 """Most validation rows of a source that the card measures."""
 
 EXAMPLES = """\
