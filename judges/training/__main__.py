@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         trainer.resume(options.out / "last.pt")
     final = trainer.run()
     start.model.load_state_dict(_mixed(first, final, plan.keep))
-    history = [f"Training went on from {start.name}, {plan.steps:,} steps."]
+    history = [f"Training went on from {start.name}, {trainer.step:,} steps."]
     if options.rows:
         history.append(f"Own rows (`own`): {counts}; their licence is their owner's.")
     if not options.data:
