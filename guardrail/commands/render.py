@@ -37,8 +37,6 @@ VERDICTS = {
 }
 """What a person is told of a sentence; the words of an answer's JSON are the paper's."""
 MATCHES_SHOWN = 4
-AGAINST = "contradicted by: "
-"""How a sentence's note begins where a passage contradicts it; the sign says it here."""
 
 
 def show_answer(console: Console, answer: GuardedAnswer) -> None:
@@ -140,17 +138,10 @@ def _sentences(answer: GuardedAnswer) -> RenderableType:
 
 def _beside(sentence: Sentence, facts: Mapping[Citation, str]) -> Text:
     """What a sentence rests on, or what contradicts it."""
-    against = {
-        span.triple.text: None
-        for span in sentence.spans
-        if span.kind is SpanKind.CONTRADICTED and span.triple is not None
-    }
+    against = sentence.against
     lines = [Text(f"✗ {text}", style="red") for text in against]
     if sentence.note and not against:
-        if sentence.category is Category.CONTRADICTORY:
-            lines.append(Text(f"✗ {sentence.note.removeprefix(AGAINST)}", style="red"))
-        else:
-            lines.append(Text(sentence.note, style="dim"))
+        lines.append(Text(sentence.note, style="dim"))
     for citation in sentence.citations:
         text = facts.get(citation) or f"{citation.value} ({citation.entity})"
         if text not in against:

@@ -83,13 +83,9 @@ def feedback(sentences: Sequence[Sentence]) -> list[FailedSentence]:
     failed = []
     for sentence in sentences:
         phrases = [f'"{span.text}"' for span in sentence.spans if span.kind is SpanKind.NA]
-        facts = [
-            span.triple.text
-            for span in sentence.spans
-            if span.kind is SpanKind.CONTRADICTED and span.triple is not None
-        ]
-        if facts:
-            failed.append(FailedSentence(text=sentence.text, reason="but " + " ".join(facts)))
+        if sentence.category is Category.CONTRADICTORY:
+            known = " ".join(sentence.against) or "the evidence says otherwise"
+            failed.append(FailedSentence(text=sentence.text, reason=f"but {known}"))
         elif sentence.na:
             what = f" for {', '.join(phrases)}" if phrases else ""
             failed.append(FailedSentence(text=sentence.text, reason=f"no support is given{what}"))
@@ -99,12 +95,8 @@ def feedback(sentences: Sequence[Sentence]) -> list[FailedSentence]:
 def _on_sentence(policy: Policy, sentence: Sentence) -> tuple[Action | None, str]:
     shown = sentence.text if len(sentence.text) <= 80 else sentence.text[:79] + "…"
     if sentence.category is Category.CONTRADICTORY:
-        facts = [
-            span.triple.text
-            for span in sentence.spans
-            if span.kind is SpanKind.CONTRADICTED and span.triple is not None
-        ]
-        return policy.contradicted, f'contradicted: "{shown}" against {" ".join(facts)}'.strip()
+        known = " ".join(sentence.against) or "the evidence as a whole"
+        return policy.contradicted, f'contradicted: "{shown}" against {known}'
     if sentence.na:
         phrases = ", ".join(f'"{span.text}"' for span in sentence.spans if span.kind is SpanKind.NA)
         place = f'{phrases} in "{shown}"' if phrases else f'"{shown}"'

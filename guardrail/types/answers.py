@@ -24,6 +24,12 @@ __all__ = [
     "SpanKind",
 ]
 
+AGAINST = "contradicted by: "
+"""Begins a sentence's note that names the statement against it."""
+
+DROPPED = "citation dropped, since "
+"""Begins the part of a note that tells which of the answer's own citations were left out."""
+
 
 class SpanKind(StrEnum):
     """What the evidence says of a phrase."""
@@ -101,6 +107,21 @@ class Sentence(Value):
     judgement: Judgement | None = None
     findings: tuple[Finding, ...] = ()
     note: str | None = None
+
+    @property
+    def against(self) -> tuple[str, ...]:
+        """What contradicts it: the facts, else the passage, each as text of the evidence alone.
+
+        Empty where nothing does, or where no single statement is known that does.
+        """
+        if self.category is not Category.CONTRADICTORY:
+            return ()
+        spans = [one for one in self.spans if one.kind is SpanKind.CONTRADICTED]
+        facts = tuple(dict.fromkeys(one.triple.text for one in spans if one.triple is not None))
+        if facts or self.note is None or not self.note.startswith(AGAINST):
+            return facts
+        # What stands behind it in the note is what the answer itself cited.
+        return (self.note.removeprefix(AGAINST).partition(f"; {DROPPED}")[0],)
 
 
 class FailedSentence(Value):
