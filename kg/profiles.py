@@ -56,7 +56,8 @@ class Profile(Value):
         page: Address of an entity's page, with ``{id}``; None: the IRI itself.
         languages: Language tags that count as readable, best first; untagged text always does.
         prefixes: Namespaces by the prefixes that queries of an embedded graph need not declare.
-        label_service: True where the endpoint has Wikidata's label service.
+        label_service: Whether Wikidata's label service is used, where the server has it.
+        dialect: SPARQL dialect of the server (``kg.dialects``); None for what its address tells.
         ner: Tagger's entity type to the ids of the classes it may be an instance of.
     """
 
@@ -76,6 +77,7 @@ class Profile(Value):
     languages: tuple[str, ...] = Field(default=("en",), min_length=1)
     prefixes: Mapping[str, str] = Field(default_factory=dict)
     label_service: bool = False
+    dialect: str | None = None
     ner: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
 
     def iri(self, identifier: str) -> str:
