@@ -181,14 +181,15 @@ def load_profile(source: str | Path | Profile) -> Profile:
     return _load(str(source))
 
 
-_STORED = "profile.json"
+STORED_PROFILE = "profile.json"
+"""File beside a store with the profile that it was loaded with."""
 
 
 def store_profile(graph: Path, profile: Profile) -> None:
     """Keep a profile in the directory of a graph, which is then opened with it."""
-    new = graph / f"{_STORED}.new"
+    new = graph / f"{STORED_PROFILE}.new"
     new.write_text(profile.model_dump_json(), encoding="utf-8")
-    new.replace(graph / _STORED)
+    new.replace(graph / STORED_PROFILE)
 
 
 def stored_profile(graph: Path) -> Profile | None:
@@ -197,7 +198,7 @@ def stored_profile(graph: Path) -> Profile | None:
     Raises:
         ConfigError: If the file beside the graph is no profile.
     """
-    path = graph / _STORED
+    path = graph / STORED_PROFILE
     if not path.is_file():
         return None
     try:
