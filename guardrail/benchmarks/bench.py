@@ -53,6 +53,7 @@ class Row(Value):
         against: What it is compared with; empty for nothing.
         ratio: Median over that of the baseline.
         peak_mb: Most memory that one process held, in MiB.
+        disk_mb: What a graph takes on disk, in MiB.
     """
 
     what: str
@@ -62,6 +63,7 @@ class Row(Value):
     against: str = ""
     ratio: float | None = None
     peak_mb: float | None = None
+    disk_mb: float | None = None
 
     @property
     def median(self) -> float:
@@ -166,7 +168,7 @@ def table_of(report: Report, last: Report | None = None) -> str:
         last: What the run before found; it is compared with where the machine is the same.
     """
     known = {} if last is None or last.machine != report.machine else _medians(last)
-    head = ["", "size", "median", "middle half", "against", "ratio", "memory, MiB"]
+    head = ["", "size", "median", "middle half", "against", "ratio", "memory, MiB", "disk, MiB"]
     head += [f"to {last.when}"] if known and last else []
     before, after = report.load
     lines = [
@@ -186,6 +188,7 @@ def table_of(report: Report, last: Report | None = None) -> str:
             row.against,
             "" if row.ratio is None else f"{row.ratio:.2f}",
             "" if row.peak_mb is None else f"{row.peak_mb:,.0f}",
+            "" if row.disk_mb is None else f"{row.disk_mb:,.0f}",
         ]
         if known:
             was = known.get((row.what, row.size))
@@ -219,6 +222,9 @@ def _slopes(rows: Sequence[Row]) -> list[str]:
         "|---|---|",
         f"| load of a billion triples, at the rate of {largest.size:,} | {_figure(hours)} h |",
     ]
+    if largest.disk_mb is not None:
+        disk = largest.disk_mb / largest.size * _BILLION / 1024
+        lines.append(f"| disk for a billion triples | {_figure(disk)} GiB |")
     for name, measured in (("look-up", look_ups), ("check", checks)):
         there = _at(measured[-2], measured[-1], _BILLION)
         lines.append(f"| {name} at a billion triples | {_figure(there)} ms |")
@@ -253,6 +259,7 @@ def _row(what: str, size: int, unit: str, parts: Sequence[Measured]) -> Row:
         unit=unit,
         values=tuple(value for part in parts for value in part.values),
         peak_mb=max(peaks, default=None),
+        disk_mb=parts[-1].disk_mb,
     )
 
 

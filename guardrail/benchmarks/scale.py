@@ -53,11 +53,13 @@ class Measured(Value):
         values: One value a repetition: triples or rows a second, or milliseconds, by wall time.
         triples: Triples of the graph.
         peak_mb: Most memory that one process held, in MiB; None where the system does not tell.
+        disk_mb: What the graph takes on disk, in MiB, where it was loaded.
     """
 
     values: tuple[float, ...]
     triples: int
     peak_mb: float | None
+    disk_mb: float | None = None
 
 
 def write_people(path: Path, triples: int, seed: int = 1) -> int:
@@ -114,7 +116,8 @@ def measure(
         values = (_calls_rate(graph, judge, _chosen(triples, rows)),)
     else:
         values = (_bulk_rate(folder, graph, judge, _chosen(triples, rows), workers),)
-    return Measured(values=values, triples=triples, peak_mb=_largest_mb())
+    disk_mb = _disk_mb(graph) if part == "load" else None
+    return Measured(values=values, triples=triples, peak_mb=_largest_mb(), disk_mb=disk_mb)
 
 
 def _persons(triples: int) -> int:
@@ -263,6 +266,10 @@ def _largest_mb() -> float | None:
         return own
     unit = 1 if sys.platform == "darwin" else 1024
     return None if own is None else max(own, getrusage(RUSAGE_CHILDREN).ru_maxrss * unit / 2**20)
+
+
+def _disk_mb(folder: Path) -> float:
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 2**20
 
 
 def _ms(started: float) -> float:
