@@ -139,10 +139,18 @@ def bench(
     look_ups = [_row("look-up", size, "ms", [part("look-up", size)]) for size in sizes]
     hubs = [_row("look-up of a hub", size, "ms", [part("hub", size)]) for size in sizes]
     table += _compared(look_ups[0], look_ups[1:]) + _compared(hubs[0], hubs[1:])
-    rdflib = _row("look-up, rdflib", sizes[0], "ms", [part("rdflib", sizes[0])])
-    table += _compared(look_ups[0], [rdflib])[1:]
+    baselines: list[tuple[str, Part]] = [
+        ("look-up, rdflib", "rdflib"),
+        ("look-up, SPARQL without a cache", "sparql"),
+        ("look-up, SPARQL, cached", "sparql-cached"),
+    ]
+    others = [_row(what, sizes[0], "ms", [part(name, sizes[0])]) for what, name in baselines]
+    table += _compared(look_ups[0], others)[1:]
     checks = [_row("check, two sentences", size, "ms", [part("check", size)]) for size in sizes]
     table += _compared(checks[0], checks[1:])
+    if judge != "none":
+        pairs = _row("judged pair by pair", sizes[0], "ms", [part("pairs", sizes[0])])
+        table += _compared(checks[0], [pairs])[1:]
     cores = os.cpu_count() or 1
     one = _row("bulk, 1 process", rows, "rows/s", [part("bulk", sizes[0], rows=rows, workers=1)])
     others = [_row("check, one call a row", rows, "rows/s", [part("calls", sizes[0], rows=rows)])]

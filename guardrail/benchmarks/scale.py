@@ -20,6 +20,7 @@ from typing import IO, TYPE_CHECKING, Final, Literal, cast, get_args
 
 from pyoxigraph import RdfFormat, Store
 
+from guardrail.benchmarks import baselines
 from guardrail.types import Value
 from kg import OxigraphGraph, load_graph
 from kg.memory import peak_mb
@@ -29,7 +30,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Measured", "Part", "measure", "write_people"]
 
-Part = Literal["store", "load", "look-up", "hub", "rdflib", "check", "calls", "bulk"]
+Part = Literal[
+    "store", "load", "look-up", "hub", "rdflib", "sparql", "sparql-cached",
+    "check", "pairs", "calls", "bulk",
+]  # fmt: skip
 
 _LABEL: Final = "<http://www.w3.org/2000/01/rdf-schema#label>"
 _DATE: Final = "<http://www.w3.org/2001/XMLSchema#date>"
@@ -41,7 +45,7 @@ _HUB_EVERY: Final = 8
 """One person in so many was born in the first city, which is the hub."""
 _LOOK_UPS: Final = 2000
 _HUB_LOOK_UPS: Final = 5
-_RDFLIB_LOOK_UPS: Final = 200
+_BASELINE_LOOK_UPS: Final = 200
 _CHECKS: Final = 60
 _LIMIT: Final = 200
 
@@ -85,8 +89,9 @@ def measure(
     Args:
         part: ``store`` loads by the store alone, ``load`` as ``guardrail kg load`` does;
             ``look-up`` spots a name, finds its bearer and reads one hop, ``hub`` does so for a
-            city with an eighth of all persons, on a graph opened anew each time, ``rdflib`` for
-            persons with rdflib; ``check`` checks answers of two sentences; ``calls`` and ``bulk``
+            city with an eighth of all persons, on a graph opened anew each time; ``rdflib``,
+            ``sparql`` and ``sparql-cached`` do it with rdflib and at an endpoint; ``check`` checks
+            answers of two sentences, ``pairs`` judges them pair by pair; ``calls`` and ``bulk``
             check rows, one call a row and as ``guardrail bulk`` does.
         folder: Where files and graphs of all parts are kept.
         triples: Size of the graph.
@@ -109,7 +114,13 @@ def measure(
     elif part == "hub":
         values = tuple(_look_ups(graph, ["City1"])[0] for _ in range(_HUB_LOOK_UPS))
     elif part == "rdflib":
-        values = _rdflib_look_ups(source, _chosen(triples, _RDFLIB_LOOK_UPS))
+        values = baselines.rdflib_look_ups(source, _chosen(triples, _BASELINE_LOOK_UPS))
+    elif part in ("sparql", "sparql-cached"):
+        names = list(dict.fromkeys(_chosen(triples, _BASELINE_LOOK_UPS)))
+        values = baselines.sparql_look_ups(graph, names, cached=part == "sparql-cached")
+    elif part == "pairs":
+        told = [(name, _sentences(name)) for name in _chosen(triples, _CHECKS)]
+        values = baselines.pair_by_pair(graph, told, judge)
     elif part == "check":
         values = _checks(graph, judge, _chosen(triples, _CHECKS))
     elif part == "calls":
@@ -180,25 +191,6 @@ def _look_ups(location: Path, names: list[str]) -> tuple[float, ...]:
     return tuple(times)
 
 
-def _rdflib_look_ups(source: Path, names: list[str]) -> tuple[float, ...]:
-    """Find by exact label and read one hop, each way, with labels."""
-    from rdflib import RDFS, Graph, Literal
-
-    graph = Graph()
-    with gzip.open(source) as file:
-        graph.parse(cast("IO[bytes]", file), format="nt")
-    times = []
-    for name in names:
-        started = time.perf_counter()
-        [node] = graph.subjects(RDFS.label, Literal(name, lang="en"))
-        around = {value for _, _, value in graph.triples((node, None, None))}
-        around |= {subject for subject, _, _ in graph.triples((None, None, node))}
-        for one in around:
-            graph.value(one, RDFS.label)
-        times.append(_ms(started))
-    return tuple(times)
-
-
 def _checks(graph: Path, judge: str | None, names: list[str]) -> tuple[float, ...]:
     from guardrail import Guardrail
 
@@ -243,11 +235,12 @@ def _bulk_rate(
     return summary.rows_per_second
 
 
+def _sentences(name: str) -> list[str]:
+    return [f"{name} was born in City2.", f"{name} was born on 11 January 1950."]
+
+
 def _row(name: str) -> dict[str, str]:
-    return {
-        "question": f"Where was {name} born?",
-        "answer": f"{name} was born in City2. {name} was born on 11 January 1950.",
-    }
+    return {"question": f"Where was {name} born?", "answer": " ".join(_sentences(name))}
 
 
 def _config(graph: Path, judge: str | None) -> GuardrailConfig:

@@ -12,6 +12,7 @@ from guardrail.benchmarks.scale import measure
 ROOT = Path(__file__).parents[3]
 
 
+@pytest.mark.timeout(600)
 def test_a_small_graph(tmp_path: Path) -> None:
     assert measure("store", tmp_path, 3000).values[0] > 0
     loaded = measure("load", tmp_path, 3000)
@@ -23,8 +24,14 @@ def test_a_small_graph(tmp_path: Path) -> None:
     assert min(look_ups.values) > 0
     assert len(measure("hub", tmp_path, 3000).values) == 5
     assert len(measure("rdflib", tmp_path, 3000).values) == 200
+    remote = measure("sparql", tmp_path, 3000)
+    cached = measure("sparql-cached", tmp_path, 3000)
+    assert len(remote.values) == len(cached.values) == 200
+    assert sum(cached.values) < sum(remote.values)
+    assert len(measure("pairs", tmp_path, 3000).values) == 60
 
 
+@pytest.mark.timeout(600)  # a process a part, one after the other
 def test_the_whole_bench_on_two_small_graphs(tmp_path: Path) -> None:
     told: list[str] = []
     report = bench([600, 1200], 4, tmp_path, judge="none", rounds=1, tell=told.append)
