@@ -91,7 +91,8 @@ class FileLabelIndex:
 class LabelFileWriter:
     """Gathers names while a graph is loaded, then writes the index.
 
-    What is gathered lies in memory at 16 bytes a name; the IRIs go to disk at once.
+    What is gathered lies in memory, at 16 bytes a name and some 100 a first word; the IRIs go to
+    disk at once.
 
     Args:
         graph: The graph's directory.

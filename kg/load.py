@@ -213,10 +213,11 @@ def _load_beside(job: _Job, target: Path, *, existing: bool) -> tuple[int, int, 
     """Load a graph in a folder beside its place, and put it there when it is complete."""
     partial = target.parent / f".{target.name}.loading"
     journal = job.journal(_snapshot(target))
-    if partial.exists() and Journal.resumable(journal, partial) is None:
-        # Refused while another process loads there.
+    if partial.exists():
+        # Refused while another process loads there, whose work must not be removed below.
         OxigraphGraph.open(partial, writable=True).close()
-        shutil.rmtree(partial)
+        if Journal.resumable(journal, partial) is None:
+            shutil.rmtree(partial)
     try:
         if not partial.exists():
             _start(target, partial, existing=existing)
