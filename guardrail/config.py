@@ -32,7 +32,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from guardrail.errors import ConfigError
 from guardrail.models.settings import GenerationSettings
 from guardrail.policy import ANNOTATE, Policy, policy_named
-from guardrail.types import Probability
+from guardrail.types import Probability, Strictness, StrictnessSetting
 
 __all__ = [
     "ChecksConfig",
@@ -169,6 +169,8 @@ class GuardrailConfig(_Section):
         attribution_judge: Judge of the four categories; None for the same as ``judge``.
         model: The language model.
         scorers: Further scorers by name: ``sck``, ``conner``, or ``module:attribute``.
+        strictness: How sure the judge must be: ``lenient``, ``balanced`` or ``strict``, or a table
+            of thresholds, ``support`` and ``contradiction``, as ``guardrail tune`` learns them.
         policy: A policy, or the name of one.
         log: The score log, or its file (``.sqlite`` or ``.jsonl``); None for none.
         judge_cache: Number of the judges' verdicts to remember. Concurrent callers then share
@@ -187,6 +189,7 @@ class GuardrailConfig(_Section):
     attribution_judge: str | None = None
     model: ModelConfig = ModelConfig()
     scorers: tuple[str, ...] = ()
+    strictness: StrictnessSetting = Strictness.BALANCED
     policy: Policy = ANNOTATE
     log: LogConfig | None = None
     judge_cache: int = Field(default=0, ge=0)

@@ -20,7 +20,13 @@ from guardrail.evidence.retrieval import Knowledge, as_evidence
 from guardrail.log.tracing import stage
 from guardrail.policy import Policy, chosen_policy
 from guardrail.requests import AskRequest, CheckRequest, RankRequest, all_of, several
-from guardrail.types import Evidence, GuardedAnswer
+from guardrail.types import (
+    Evidence,
+    GuardedAnswer,
+    Strictness,
+    VerdictThresholds,
+    as_strictness,
+)
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -51,6 +57,8 @@ class Guardrail:
         log: A score log; one that fails never fails an answer.
         retriever: A LangChain retriever, or a function from a question to evidence, asked in
             place of the graph.
+        strictness: ``lenient``, ``balanced`` or ``strict``, or thresholds, in place of the
+            configured strictness. For one call, hand in a policy: ``STRICT.changed(strictness=…)``.
 
     Example:
         >>> guard = Guardrail()
@@ -72,8 +80,12 @@ class Guardrail:
         scorers: Sequence[Scorer] = (),
         log: ScoreLog | None = None,
         retriever: Any = None,
+        strictness: Strictness | VerdictThresholds | str | None = None,
     ) -> None:
         self.config = GuardrailConfig.from_env() if config is None else config
+        if strictness is not None:
+            changed = {"strictness": as_strictness(strictness)}
+            self.config = self.config.model_copy(update=changed)
         given = {
             "graph": graph,
             "linker": linker,
@@ -392,7 +404,10 @@ class Guardrail:
             return [*await self._engine.recorder.record(answers[:1]), *answers[1:]]
 
     def _policy(self, policy: Policy | str | None) -> Policy:
-        return chosen_policy(policy, self.config.policy)
+        chosen = chosen_policy(policy, self.config.policy)
+        if chosen.strictness is not None:
+            return chosen
+        return chosen.model_copy(update={"strictness": self.config.strictness})
 
 
 def _evidence(evidence: Sequence[Evidence] | None) -> tuple[Evidence, ...] | None:

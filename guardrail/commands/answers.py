@@ -29,6 +29,7 @@ from guardrail.commands.options import (
     Output,
     Passages,
     PolicyName,
+    StrictnessName,
 )
 from guardrail.commands.passages import read_passages
 from guardrail.commands.setup import build_config, build_guard, configured_graph
@@ -83,6 +84,7 @@ def ask(
     config: Config = None,
     judge: JudgeName = None,
     policy: PolicyName = None,
+    strictness: StrictnessName = None,
     as_json: AsJson = False,
 ) -> None:
     """Answer questions with a model, grounded in the graph.
@@ -91,7 +93,7 @@ def ask(
     terminal, prints the answers for a person. With a QUESTION, exits with 1 where no answer came
     about.
     """
-    with build_guard(config, kg, judge, policy) as guard:
+    with build_guard(config, kg, judge, policy, strictness) as guard:
         if question is not None:
             answer = guard.ask(question=question, n=n)
             _put(answer, target, as_json=as_json)
@@ -122,6 +124,7 @@ def check(
     config: Config = None,
     judge: JudgeName = None,
     policy: PolicyName = None,
+    strictness: StrictnessName = None,
     as_json: AsJson = False,
 ) -> None:
     """Check answers that were written elsewhere: one QUESTION and ANSWER, or rows.
@@ -145,7 +148,7 @@ def check(
     if question is not None and answer is None:
         raise typer.BadParameter("give both: guardrail check QUESTION ANSWER", param_hint="ANSWER")
     evidence = read_passages(passage or ())
-    with build_guard(config, kg, judge, policy) as guard:
+    with build_guard(config, kg, judge, policy, strictness) as guard:
         if question is not None and answer is not None:
             _put(guard.check(question, answer, evidence=evidence), target, as_json=as_json)
             return
@@ -179,6 +182,7 @@ def rank(
     config: Config = None,
     judge: JudgeName = None,
     policy: PolicyName = None,
+    strictness: StrictnessName = None,
     as_json: AsJson = False,
 ) -> None:
     """Rank several answers to one question, best first: one QUESTION and its ANSWERS, or rows.
@@ -190,7 +194,7 @@ def rank(
     if question is not None and not answers:
         raise typer.BadParameter("give both: guardrail rank QUESTION ANSWER…", param_hint="ANSWERS")
     evidence = read_passages(passage or ())
-    with build_guard(config, kg, judge, policy) as guard:
+    with build_guard(config, kg, judge, policy, strictness) as guard:
         groups: deque[list[GuardedAnswer]] = deque()
 
         def process(rows: Sequence[RankRow]) -> list[Ranking]:

@@ -182,7 +182,9 @@ class Engine:
                 scored = scored and self.parts.scoring
                 ahead = self._read_ahead if scored else None
                 if sound:
-                    checked = await self.workers.run(self._pipeline.run, sound, grounder, ahead)
+                    checked = await self.workers.run(
+                        self._pipeline.run, sound, grounder, ahead, policy.strictness
+                    )
                 requests = [
                     ScoringRequest(
                         one.row.question,
@@ -350,6 +352,7 @@ class Engine:
             versions={
                 **(names := self.parts.versions()),
                 "policy": policy.name,
+                "strictness": str(policy.strictness or self.config.strictness),
                 **fingerprints(names, self.parts.made_graph, policy),
             },
             timings_ms={**(checked.timings_ms if checked else {}), "total": spent},

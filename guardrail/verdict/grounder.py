@@ -151,7 +151,9 @@ class Grounder:
         self, draft: _Draft, grounding: Grounding | None, request: GroundingRequest
     ) -> Sentence:
         claim = draft.claim
-        evidence = Premises(draft.holdings, draft.selection, draft.subjects, grounding)
+        evidence = Premises(
+            draft.holdings, draft.selection, draft.subjects, grounding, request.thresholds
+        )
         findings = self._findings(claim, evidence, draft.context)
         outcome = combine(evidence, findings) if claim.prose else Outcome(Verdict.NO_CLAIM)
         cited = citations_of(claim, evidence, outcome, verbatim=self._verbatim)
