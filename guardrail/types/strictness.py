@@ -53,13 +53,13 @@ class Strictness(StrEnum):
         return _PRESETS[self]
 
 
-# A threshold on a calibrated probability says what an error costs. At 0.8 a false sentence that
-# passes costs as much as four true ones that are marked, at 0.2 a quarter. Of contradictions, which
-# a strict policy removes, a missed one costs twice a false one, or half.
+# A threshold on a calibrated probability says what an error costs. From two thirds on, a false
+# sentence that passes costs as much as two true ones that are marked; from one third on, half of
+# one. A contradiction that is missed costs half of one that is wrongly told, as much, or twice.
 _PRESETS = {
-    Strictness.LENIENT: VerdictThresholds(support=0.2, contradiction=2 / 3),
+    Strictness.LENIENT: VerdictThresholds(support=1 / 3, contradiction=2 / 3),
     Strictness.BALANCED: VerdictThresholds(support=0.5, contradiction=0.5),
-    Strictness.STRICT: VerdictThresholds(support=0.8, contradiction=1 / 3),
+    Strictness.STRICT: VerdictThresholds(support=2 / 3, contradiction=1 / 3),
 }
 
 

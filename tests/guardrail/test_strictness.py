@@ -42,11 +42,11 @@ def grounding(supported: float, contradicted: float, no_claim: float = 0.0) -> G
         (0.90, 0.05, Verdict.SUPPORTED, Verdict.SUPPORTED, Verdict.SUPPORTED),
         (0.60, 0.10, Verdict.SUPPORTED, Verdict.SUPPORTED, Verdict.UNSUPPORTED),
         (0.60, 0.15, Verdict.SUPPORTED, Verdict.SUPPORTED, Verdict.CONTRADICTED),
-        (0.30, 0.20, Verdict.SUPPORTED, Verdict.UNSUPPORTED, Verdict.UNSUPPORTED),
+        (0.35, 0.20, Verdict.SUPPORTED, Verdict.UNSUPPORTED, Verdict.UNSUPPORTED),
         (0.10, 0.50, Verdict.UNSUPPORTED, Verdict.CONTRADICTED, Verdict.CONTRADICTED),
         (0.10, 0.35, Verdict.UNSUPPORTED, Verdict.UNSUPPORTED, Verdict.CONTRADICTED),
         # Nothing passes whose contradiction is likelier still.
-        (0.30, 0.65, Verdict.CONTRADICTED, Verdict.CONTRADICTED, Verdict.CONTRADICTED),
+        (0.40, 0.55, Verdict.CONTRADICTED, Verdict.CONTRADICTED, Verdict.CONTRADICTED),
     ],
 )
 def test_each_preset_draws_the_line_elsewhere(
