@@ -42,6 +42,8 @@ def test_the_page_s_snippets_run(page, endpoint, tmp_path, monkeypatch):
     for name, value in endpoint.items():
         monkeypatch.setenv(name, value)
     (tmp_path / "handbook.txt").write_text("The Fjell 3 costs 2,490 euros.\n", "utf-8")
+    labelled = [f"It costs {n}.,It costs {n + n % 2}.,{n % 2 == 0}" for n in range(24)]
+    (tmp_path / "my.csv").write_text("\n".join(["answer,evidence,label", *labelled]), "utf-8")
     namespace: dict[str, object] = {"__name__": "__main__"}
     for block in blocks(page):
         if block.title:
