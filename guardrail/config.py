@@ -56,7 +56,8 @@ class GraphConfig(_Section):
 
     Attributes:
         location: A directory, an RDF file or a SPARQL endpoint; None for the people graph that
-            ships with the package, ``none`` for no graph.
+            ships with the package, ``none`` for no graph; or a back end from outside, by the name
+            of an installed one or as ``module:Class``.
         profile: Vocabulary profile by name or TOML file; None to detect it.
         limit: Most triples read round one entity, each way.
         relations: Whether relations that the question names are followed.
@@ -98,6 +99,7 @@ class ChecksConfig(_Section):
         typed_values: Numbers, money, units, dates, times and versions are compared.
         unknown_names: A name that stands in no evidence lacks support.
         exact_match: A triple is cited where value, subject and property stand in the sentence.
+        more: Checks from outside, each by the name of an installed one or as ``module:Class``.
     """
 
     small_talk: bool = True
@@ -105,11 +107,12 @@ class ChecksConfig(_Section):
     typed_values: bool = True
     unknown_names: bool = True
     exact_match: bool = True
+    more: tuple[str, ...] = ()
 
     @property
     def off(self) -> frozenset[str]:
         """Names of the checks that are switched off."""
-        return frozenset(name for name, on in self.model_dump().items() if not on)
+        return frozenset(name for name, on in self.model_dump().items() if on is False)
 
 
 class LogConfig(_Section):
@@ -165,10 +168,12 @@ class GuardrailConfig(_Section):
     Attributes:
         graph: The knowledge graph.
         judge: Judge by name: ``onnx`` (shipped), ``transformers:MODEL``, ``t5-true:MODEL``,
-            ``chat:MODEL``; ``none`` for exact evidence alone.
+            ``chat:MODEL``; ``none`` for exact evidence alone; or one from outside, by the name of
+            an installed one or as ``module:Class``.
         attribution_judge: Judge of the four categories; None for the same as ``judge``.
         model: The language model.
-        scorers: Further scorers by name: ``sck``, ``conner``, or ``module:attribute``.
+        scorers: Further scorers by name: ``sck``, ``conner``, ``quality``, an installed one, or
+            ``module:Class``.
         strictness: How sure the judge must be: ``lenient``, ``balanced`` or ``strict``, or a table
             of thresholds, ``support`` and ``contradiction``, as ``guardrail tune`` learns them.
         policy: A policy, or the name of one.

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from guardrail.log.records import ScoreLog
+    from guardrail.verdict.checks import Check
     from judges.base import AttributionJudge, GroundingJudge, NLIJudge
     from kg.base import KnowledgeGraph
     from kg.linking import EntityLinker
@@ -54,6 +55,7 @@ class Guardrail:
         grounding: A grounding judge, in place of the NLI judge for verdicts.
         model: A language model: anything ``guardrail.models.open_model`` takes.
         scorers: Further scorers, beside those named in the config.
+        checks: Further checks, beside those of the package and those named in the config.
         log: A score log; one that fails never fails an answer.
         retriever: A LangChain retriever, or a function from a question to evidence, asked in
             place of the graph.
@@ -78,6 +80,7 @@ class Guardrail:
         grounding: GroundingJudge | None = None,
         model: Any = None,
         scorers: Sequence[Scorer] = (),
+        checks: Sequence[Check] = (),
         log: ScoreLog | None = None,
         retriever: Any = None,
         strictness: Strictness | VerdictThresholds | str | None = None,
@@ -93,6 +96,7 @@ class Guardrail:
             "attribution": attribution,
             "grounding": grounding,
             "model": model,
+            "checks": tuple(checks) or None,
         }
         self._engine = Engine(self.config, Parts(self.config, given, scorers), retriever, log)
 

@@ -32,7 +32,8 @@ from guardrail.commands.options import (
     StrictnessName,
 )
 from guardrail.commands.passages import read_passages
-from guardrail.commands.setup import build_config, build_guard, configured_graph
+from guardrail.commands.setup import build_config, build_guard
+from guardrail.errors import ConfigError
 from guardrail.requests import AskRequest, CheckRequest, RankRequest
 from guardrail.types import (
     Evidence,
@@ -246,10 +247,11 @@ def link(
     where matched tells how the entity was found and candidates lists all ids considered, best
     first.
     """
-    from kg import EntityLinker
+    from guardrail.engine.parts import Parts
 
-    settings = build_config(kg=kg).graph
-    linker = EntityLinker(configured_graph(kg), relations=settings.relations, limit=settings.limit)
+    linker = Parts(build_config(kg=kg), {}, ()).linker
+    if linker is None:
+        raise ConfigError("the settings name no graph (none); give one with --kg")
     if question is not None:
         found = linker.link([question])[0]
         if as_json:

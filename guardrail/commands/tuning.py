@@ -111,14 +111,13 @@ def _by_labels(
 
     rows = read_labelled(path)
     settings = build_config(config if config and config.exists() else None, judge=judge)
-    grounding = Parts(settings, {}, ()).grounding
-    if grounding is None:
+    parts = Parts(settings, {}, ())
+    if parts.grounding is None:
         raise ConfigError("a threshold is one of a judge's, and the judge of the settings is none")
     with telling() as tell:
         return tune_labelled(
             rows,
-            grounding,
-            off=settings.checks.off,
+            parts.remembering_grounder(),
             false_pass=false_pass,
             progress=lambda done, total: tell("tune", done, total),
         )

@@ -94,6 +94,7 @@ class Engine:
         """Load what the first answer would load."""
         if self.parts.grounding is not None:
             self.parts.grounding.warm_up()
+        _ = self.parts.grounder  # a check that is not there is told before the first answer
         if self._retriever is None and self.parts.linker is not None:
             self.parts.linker.link(["Ada Lovelace was born in London in 1815."])
         for scorer in self.parts.scorers:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from guardrail.engine.memory import RememberedGrounding
 from guardrail.errors import InputError, JudgeError
 from guardrail.markers.grammar import parse
 from guardrail.tuning.curve import (
@@ -33,7 +32,6 @@ from guardrail.types import (
     VerdictThresholds,
 )
 from guardrail.verdict.grounder import Grounder, GroundingRequest
-from judges.base import GroundingJudge
 
 __all__ = ["Contradiction", "LabelledTuning", "tune_labelled"]
 
@@ -83,9 +81,8 @@ class LabelledTuning(Tuning):
 
 def tune_labelled(
     rows: Sequence[LabelledRow],
-    judge: GroundingJudge,
+    grounder: Grounder,
     *,
-    off: frozenset[str] = frozenset(),
     false_pass: float = 0.05,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> LabelledTuning:
@@ -93,8 +90,7 @@ def tune_labelled(
 
     Args:
         rows: The labelled answers.
-        judge: Judges them; each sentence once.
-        off: Names of checks that are switched off.
+        grounder: Judges them, twice; one that remembers asks its judge once.
         false_pass: The share allowed, in [0, 1].
         progress: Told rows done and rows in all.
 
@@ -103,7 +99,6 @@ def tune_labelled(
         JudgeError: The judge failed.
     """
     _require_both(rows)
-    grounder = Grounder(RememberedGrounding(judge), off=off)
     scored = [
         Scored(_support(answer), row.label is Verdict.SUPPORTED, row.group)
         for row, answer in zip(rows, _judged(grounder, rows, ALL_PASS, progress), strict=True)

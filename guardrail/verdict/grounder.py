@@ -23,7 +23,7 @@ from guardrail.types import (
     Sentence,
     Verdict,
 )
-from guardrail.verdict.checks import Context, checks_without
+from guardrail.verdict.checks import Check, Context, checks_without
 from guardrail.verdict.citations import citations_of
 from guardrail.verdict.claims import Claim, GroundingRequest, claims_of
 from guardrail.verdict.combination import Outcome, combine, judgement_of
@@ -56,6 +56,7 @@ class Grounder:
     Args:
         judge: Tells what statements say of a sentence; None for exact evidence alone.
         off: Names of checks that are switched off.
+        more: Checks from outside, which speak after those of the package.
         verbatim: Cite only triples whose value stands in its sentence as the graph writes it.
         budget: Characters of statements put to the judge for one sentence.
     """
@@ -65,11 +66,12 @@ class Grounder:
         judge: GroundingJudge | None,
         *,
         off: Collection[str] = (),
+        more: Collection[Check] = (),
         verbatim: bool = False,
         budget: int = BUDGET,
     ) -> None:
         self._judge = judge
-        self._checks = checks_without(off)
+        self._checks = (*checks_without(off), *more)
         self._verbatim = verbatim
         self._budget = budget
 

@@ -11,11 +11,13 @@ from typer.testing import CliRunner, Result
 
 from guardrail import GuardrailConfig, Passage, Triple
 from guardrail.cli import app
+from guardrail.engine.memory import RememberedGrounding
 from guardrail.errors import ConfigError, InputError
 from guardrail.intervals import wilson
 from guardrail.tuning.labelled import LabelledTuning, tune_labelled
 from guardrail.tuning.rows import LabelledRow, read_labelled
 from guardrail.types import Grounding, NLIScores, Verdict
+from guardrail.verdict.grounder import Grounder
 from judges import registry
 from judges.base import GroundingItem, Pair
 
@@ -67,11 +69,15 @@ def written(path: Path, rows: Sequence[dict[str, str]], delimiter: str = ",") ->
     return path
 
 
+def grounder(off: frozenset[str] = frozenset()) -> Grounder:
+    return Grounder(RememberedGrounding(Percent()), off=off)
+
+
 def learned(
     tmp_path: Path, rows: Sequence[dict[str, str]], *, false_pass: float = 0.05
 ) -> LabelledTuning:
     labelled = read_labelled(written(tmp_path / "my.csv", rows))
-    return tune_labelled(labelled, Percent(), off=OFF, false_pass=false_pass)
+    return tune_labelled(labelled, grounder(OFF), false_pass=false_pass)
 
 
 def test_the_lowest_threshold_is_chosen_that_keeps_false_passes_down(tmp_path: Path) -> None:
@@ -101,8 +107,8 @@ def test_what_a_check_stops_passes_at_no_threshold(tmp_path: Path) -> None:
     stopped = {**row(89, "unsupported"), "evidence": "It was in 1950 that she believed it."}
     stopped["sentence"] = "It was in 1951 that she believed it p89 and doubted p0."
     rows = read_labelled(written(tmp_path / "my.csv", [*GOOD, *BAD, stopped]))
-    on = tune_labelled(rows, Percent())
-    off = tune_labelled(rows, Percent(), off=frozenset({"typed_values"}))
+    on = tune_labelled(rows, grounder())
+    off = tune_labelled(rows, grounder(OFF))
     passing = {
         name: [
             round(21 * one.false_pass)
@@ -180,7 +186,7 @@ def test_a_file_that_will_not_do_is_told(tmp_path: Path, content: bytes, message
     path = tmp_path / "my.csv"
     path.write_bytes(content)
     with pytest.raises(InputError, match=message.replace("[", r"\[")):
-        tune_labelled(read_labelled(path), Percent())
+        tune_labelled(read_labelled(path), grounder())
 
 
 def run(*arguments: object) -> Result:
