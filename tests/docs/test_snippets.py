@@ -24,7 +24,7 @@ from tests.chains.fake_openai import FakeOpenAI, served
 from tests.docs.pages import PAGES, ROOT, Block, blocks
 
 INSTALLED_ELSEWHERE = {
-    "pip", "make", "docker", "python3", "cp", "systemctl", ".", "curl", "git", "cd",
+    "pip", "make", "docker", "install", "python3", "cp", "systemctl", ".", "curl", "git", "cd",
 }  # fmt: skip
 """First words of commands that change a machine; the deployment files have tests of their own."""
 SHOWN = {"text", "json", "turtle", "yaml"}
