@@ -112,7 +112,8 @@ def _from_outside(name: str, kind: str, model: str, options: dict[str, Any]) -> 
     if make is None:
         make, arguments = named_part("judges", name), ()
     if make is None:
-        raise ConfigError(f"there is no judge {name!r}; {hint(name, _FACTORIES)}; or {NOWHERE}")
+        told = f"; {NOWHERE}" if model and model.isidentifier() else ""
+        raise ConfigError(f"there is no judge {name!r}; {hint(name, _FACTORIES)}{told}")
     try:
         return make(*arguments, **options)
     except TypeError as error:

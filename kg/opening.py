@@ -104,7 +104,8 @@ def open_graph(
         from kg.load import read_graph
 
         return read_graph(path, profile=profile)
+    own = f"; for a back end of your own, {NOWHERE}" if ":" in str(location) else ""
     raise KnowledgeGraphError(
         f"there is no graph at {location}; give a directory made by 'guardrail kg load', "
-        f"an RDF file, or the address of a SPARQL endpoint; for a back end of your own, {NOWHERE}"
+        f"an RDF file, or the address of a SPARQL endpoint{own}"
     )

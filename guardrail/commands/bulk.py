@@ -21,6 +21,7 @@ from guardrail.commands.options import (
 )
 from guardrail.commands.progress import telling
 from guardrail.commands.setup import build_config
+from guardrail.errors import InputError
 
 if TYPE_CHECKING:
     from guardrail.bulk.summary import Summary
@@ -212,6 +213,10 @@ def _run(
             progress=lambda done, total: tell(task, done, total),
         )
     show_summary(summary, as_json=as_json)
+    if summary.errors == summary.rows:
+        raise InputError(
+            f"all {summary.rows} rows failed" if summary.rows else f"no rows in {source}"
+        )
 
 
 def show_summary(summary: Summary, *, as_json: bool) -> None:

@@ -20,6 +20,7 @@ from guardrail.types import (
     SpanKind,
     Triple,
 )
+from guardrail.verdict.reasons import AGAINST
 
 __all__ = ["answer_panel", "entity_table", "ranking_table", "show_answer", "show_ranking"]
 
@@ -37,8 +38,6 @@ VERDICTS = {
 }
 """What a person is told of a sentence; the words of an answer's JSON are the paper's."""
 MATCHES_SHOWN = 4
-AGAINST = "contradicted by: "
-"""How a sentence's note begins where a passage contradicts it; the sign says it here."""
 
 
 def show_answer(console: Console, answer: GuardedAnswer) -> None:

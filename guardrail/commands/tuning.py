@@ -27,7 +27,7 @@ def tune(
     path: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[LOG]", help="A score log with feedback: .sqlite or .jsonl.", dir_okay=False
+            metavar="LOG", help="A score log with feedback: .sqlite or .jsonl.", dir_okay=False
         ),
     ] = None,
     labelled: Annotated[

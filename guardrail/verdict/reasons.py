@@ -14,7 +14,11 @@ if TYPE_CHECKING:
     from guardrail.verdict.combination import Outcome
     from guardrail.verdict.premises import Premises
 
-__all__ = ["note_of"]
+__all__ = ["AGAINST", "note_of"]
+
+
+AGAINST = "contradicted by: "
+"""Opens a note that names the statement against a sentence."""
 
 
 def note_of(
@@ -38,7 +42,7 @@ def note_of(
     """
     lines: list[str] = []
     if outcome.verdict is Verdict.CONTRADICTED and outcome.against is not None:
-        lines.append(f"contradicted by: {_told(evidence, outcome.against)}")
+        lines.append(f"{AGAINST}{_told(evidence, outcome.against)}")
     told = fold(claim.text)
     for number in outcome.carried:
         statement = evidence.holdings.statements[number]
