@@ -159,6 +159,8 @@ def _files(source: str) -> list[tuple[str, Format]]:
         found = [name for name in sorted(files.find(path)) if _kind(name)]
     else:
         found = [path] if files.exists(path) else []
+    if not files.exists(path):
+        raise InputError(f"cannot read {source}: there is no such file or folder")
     if not found:
         raise InputError(f"{source} holds no JSON lines (.jsonl) and no Parquet (.parquet)")
     named: list[tuple[str, Format]] = []
