@@ -52,6 +52,7 @@ def mcp_server(guard: Guardrail) -> MCPServer[Any]:
         answer: str,
         evidence: list[Any] | None = None,
         policy: str | None = None,
+        strictness: str | None = None,
     ) -> dict[str, Any]:
         """Check an answer sentence by sentence against evidence, or the knowledge graph.
 
@@ -61,9 +62,12 @@ def mcp_server(guard: Guardrail) -> MCPServer[Any]:
             evidence: What it must rest on: texts, {"text", "id", "title", "url"} or
                 {"triple": [subject, property, value]}; none to use the knowledge graph.
             policy: annotate (default) marks, strict removes what is contradicted.
+            strictness: How sure the judge must be: lenient, balanced (default) or strict.
         """
         with _told():
-            field = request_field({"evidence": evidence, "policy": policy})
+            field = request_field(
+                {"evidence": evidence, "policy": policy, "strictness": strictness}
+            )
             checked = await guard.acheck(
                 question=question,
                 answer=answer,

@@ -184,7 +184,7 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
         # The messages come from the request: other middleware may have changed them.
         state = {**request.state, "messages": request.messages}
         found = chain_evidence(self._evidence, state, None, field, self._places)
-        policy = field.chosen_policy(self._policy) if field.policy else None
+        policy = field.chosen_policy(self._policy) if field.changes_policy else None
         question = question_of(request.messages, None, self._places)
         return await case_of(self._guard, question, found, self._places.mode, policy)
 

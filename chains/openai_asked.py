@@ -34,7 +34,7 @@ class Asked:
 
     Raises:
         InputError: The ``guardrail`` field holds what is not known, or is no evidence.
-        ConfigError: It names a policy that there is not.
+        ConfigError: It names a policy or a strictness that there is not.
     """
 
     def __init__(self, guarding: Guarding, request: JSON, *, responses: bool = False) -> None:
@@ -42,7 +42,7 @@ class Asked:
         given = {key: value for key, value in request.items() if key != FIELD}
         settings = guarding.evidence
         self.guarding = guarding
-        if field.policy is not None and guarding.caller_policy:
+        if field.changes_policy and guarding.caller_policy:
             self.guarding = replace(guarding, policy=field.chosen_policy(guarding.policy))
         find = response_evidence if responses else chat_evidence
         self._found = find(given, field, settings)

@@ -264,7 +264,7 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
         )
         field = config_field(config)
         found = chain_evidence(self.evidence, value, output, field, places)
-        policy = field.chosen_policy(self.policy) if field.policy else None
+        policy = field.chosen_policy(self.policy) if field.changes_policy else None
         question = question_of(value, self.question_key, places)
         return await case_of(self._guard, question, found, places.mode, policy)
 

@@ -67,8 +67,10 @@ if TYPE_CHECKING:
         Sentence,
         Span,
         SpanKind,
+        Strictness,
         Subgraph,
         Triple,
+        VerdictThresholds,
         linearise,
     )
 
@@ -117,9 +119,11 @@ __all__ = [
     "Sentence",
     "Span",
     "SpanKind",
+    "Strictness",
     "Subgraph",
     "Triple",
     "Unavailable",
+    "VerdictThresholds",
     "feedback",
     "inline_evidence",
     "linearise",
@@ -145,7 +149,7 @@ _HOMES = {
     "guardrail.engine.session": "CheckSession",
     "guardrail.types": "Action AttributedAnswer Candidate Category Citation Complexity Entity "
     "Evidence GuardedAnswer Judgement LinkedEntity Mention NLIScores Passage Problem Score "
-    "ScoreCard Sentence Span SpanKind Subgraph Triple linearise",
+    "ScoreCard Sentence Span SpanKind Strictness Subgraph Triple VerdictThresholds linearise",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 

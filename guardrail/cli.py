@@ -46,7 +46,9 @@ class _Commands(LazyGroup):
         "kg": LazyCommand(f"{COMMANDS}.graph:app", "Load, query and count knowledge graphs."),
         "log": LazyCommand(f"{COMMANDS}.log:log", "Search a score log."),
         "report": LazyCommand(f"{COMMANDS}.log:report", "Make one HTML page of a score log."),
-        "tune": LazyCommand(f"{COMMANDS}.log:tune", "Learn thresholds from readers' feedback."),
+        "tune": LazyCommand(
+            f"{COMMANDS}.tuning:tune", "Learn thresholds from labelled answers or feedback."
+        ),
         "nli": LazyCommand(f"{COMMANDS}.judging:nli", "Judge whether premises entail hypotheses."),
         "attribute": LazyCommand(
             f"{COMMANDS}.judging:attribute", "Judge how evidence supports answers (CAQA)."

@@ -35,7 +35,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from guardrail.errors import ConfigError
 from guardrail.models.settings import GenerationSettings
 from guardrail.policy import ANNOTATE, Policy, policy_named
-from guardrail.types import Probability
+from guardrail.types import Probability, Strictness, StrictnessSetting
 
 __all__ = [
     "ChecksConfig",
@@ -62,7 +62,8 @@ class GraphConfig(_Section):
 
     Attributes:
         location: A directory, an RDF file or a SPARQL endpoint; None for the people graph that
-            ships with the package, ``none`` for no graph.
+            ships with the package, ``none`` for no graph; or a back end from outside, by the name
+            of an installed one or as ``module:Class``.
         profile: Vocabulary profile by name or TOML file; None to detect it.
         limit: Most triples read round one entity, each way.
         relations: Whether relations that the question names are followed.
@@ -104,6 +105,7 @@ class ChecksConfig(_Section):
         typed_values: Numbers, money, units, dates, times and versions are compared.
         unknown_names: A name that stands in no evidence lacks support.
         exact_match: A triple is cited where value, subject and property stand in the sentence.
+        more: Checks from outside, each by the name of an installed one or as ``module:Class``.
     """
 
     small_talk: bool = True
@@ -111,11 +113,12 @@ class ChecksConfig(_Section):
     typed_values: bool = True
     unknown_names: bool = True
     exact_match: bool = True
+    more: tuple[str, ...] = ()
 
     @property
     def off(self) -> frozenset[str]:
         """Names of the checks that are switched off."""
-        return frozenset(name for name, on in self.model_dump().items() if not on)
+        return frozenset(name for name, on in self.model_dump().items() if on is False)
 
 
 class LogConfig(_Section):
@@ -171,10 +174,14 @@ class GuardrailConfig(_Section):
     Attributes:
         graph: The knowledge graph.
         judge: Judge by name: ``onnx`` (shipped), ``transformers:MODEL``, ``t5-true:MODEL``,
-            ``chat:MODEL``; ``none`` for exact evidence alone.
+            ``chat:MODEL``; ``none`` for exact evidence alone; or one from outside, by the name of
+            an installed one or as ``module:Class``.
         attribution_judge: Judge of the four categories; None for the same as ``judge``.
         model: The language model.
-        scorers: Further scorers by name: ``sck``, ``conner``, or ``module:attribute``.
+        scorers: Further scorers by name: ``sck``, ``conner``, ``quality``, an installed one, or
+            ``module:Class``.
+        strictness: How sure the judge must be: ``lenient``, ``balanced`` or ``strict``, or a table
+            of thresholds, ``support`` and ``contradiction``, as ``guardrail tune`` learns them.
         policy: A policy, or the name of one.
         log: The score log, or its file (``.sqlite`` or ``.jsonl``); None for none.
         judge_cache: Number of the judges' verdicts to remember. Concurrent callers then share
@@ -193,6 +200,7 @@ class GuardrailConfig(_Section):
     attribution_judge: str | None = None
     model: ModelConfig = ModelConfig()
     scorers: tuple[str, ...] = ()
+    strictness: StrictnessSetting = Strictness.BALANCED
     policy: Policy = ANNOTATE
     log: LogConfig | None = None
     judge_cache: int = Field(default=0, ge=0)

@@ -20,12 +20,19 @@ from guardrail.evidence.retrieval import Knowledge, as_evidence
 from guardrail.log.tracing import stage
 from guardrail.policy import Policy, chosen_policy
 from guardrail.requests import AskRequest, CheckRequest, RankRequest, all_of, several
-from guardrail.types import Evidence, GuardedAnswer
+from guardrail.types import (
+    Evidence,
+    GuardedAnswer,
+    Strictness,
+    VerdictThresholds,
+    as_strictness,
+)
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from guardrail.log.records import ScoreLog
+    from guardrail.verdict.checks import Check
     from judges.base import AttributionJudge, GroundingJudge, NLIJudge
     from kg.base import KnowledgeGraph
     from kg.linking import EntityLinker
@@ -48,9 +55,12 @@ class Guardrail:
         grounding: A grounding judge, in place of the NLI judge for verdicts.
         model: A language model: anything ``guardrail.models.open_model`` takes.
         scorers: Further scorers, beside those named in the config.
+        checks: Further checks, beside those of the package and those named in the config.
         log: A score log; one that fails never fails an answer.
         retriever: A LangChain retriever, or a function from a question to evidence, asked in
             place of the graph.
+        strictness: ``lenient``, ``balanced`` or ``strict``, or thresholds, in place of the
+            configured strictness. For one call, hand in a policy: ``STRICT.changed(strictness=…)``.
 
     Example:
         >>> guard = Guardrail()
@@ -70,10 +80,15 @@ class Guardrail:
         grounding: GroundingJudge | None = None,
         model: Any = None,
         scorers: Sequence[Scorer] = (),
+        checks: Sequence[Check] = (),
         log: ScoreLog | None = None,
         retriever: Any = None,
+        strictness: Strictness | VerdictThresholds | str | None = None,
     ) -> None:
         self.config = GuardrailConfig.from_env() if config is None else config
+        if strictness is not None:
+            changed = {"strictness": as_strictness(strictness)}
+            self.config = self.config.model_copy(update=changed)
         given = {
             "graph": graph,
             "linker": linker,
@@ -81,6 +96,7 @@ class Guardrail:
             "attribution": attribution,
             "grounding": grounding,
             "model": model,
+            "checks": tuple(checks) or None,
         }
         self._engine = Engine(self.config, Parts(self.config, given, scorers), retriever, log)
 
@@ -392,7 +408,10 @@ class Guardrail:
             return [*await self._engine.recorder.record(answers[:1]), *answers[1:]]
 
     def _policy(self, policy: Policy | str | None) -> Policy:
-        return chosen_policy(policy, self.config.policy)
+        chosen = chosen_policy(policy, self.config.policy)
+        if chosen.strictness is not None:
+            return chosen
+        return chosen.model_copy(update={"strictness": self.config.strictness})
 
 
 def _evidence(evidence: Sequence[Evidence] | None) -> tuple[Evidence, ...] | None:

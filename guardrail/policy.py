@@ -16,6 +16,7 @@ from pydantic_core import PydanticCustomError
 
 from guardrail.errors import ConfigError
 from guardrail.types.answers import Action
+from guardrail.types.strictness import OwnStrictness
 from guardrail.types.value import Value
 
 __all__ = [
@@ -89,6 +90,8 @@ class Policy(Value):
         rank_by: Score that orders candidates.
         unavailable: Done when a part cannot be used; always told in ``errors``.
         refusal: The text returned in place of a refused answer.
+        strictness: How sure the judge must be, in place of the configuration's ``strictness``;
+            None for that.
     """
 
     name: str
@@ -104,6 +107,7 @@ class Policy(Value):
     rank_by: str = "overall"
     unavailable: Unavailable = Unavailable.RETURN_UNVERIFIED
     refusal: str = "I could not find an answer that the available evidence supports."
+    strictness: OwnStrictness = None
 
     def changed(self, **fields: Any) -> Self:
         """A copy with other values, each checked; ``model_copy`` checks nothing.

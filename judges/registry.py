@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any, cast
 
 from guardrail.errors import ConfigError
+from guardrail.plugins import NOWHERE, named_part
 from judges.base import AttributionJudge, GroundingJudge, NLIJudge
 
 __all__ = ["create_attribution", "create_grounding", "create_nli", "hint", "kinds", "register"]
@@ -43,7 +44,8 @@ def create_nli(name: str = "onnx", **options: Any) -> NLIJudge:
 
     Args:
         name: ``onnx`` (the shipped judge), ``onnx:FOLDER``, ``transformers:MODEL``,
-            ``t5-true:MODEL``, ``chat:MODEL``; a model is an id or a path.
+            ``t5-true:MODEL``, ``chat:MODEL``; a model is an id or a path. Of another package, the
+            name of an entry point of ``kg_guardrail.judges``, or ``module:Class``.
         options: Passed to the judge, e.g. ``threads=4`` or ``base_url="http://…"``.
 
     Raises:
@@ -89,7 +91,7 @@ def _create(name: str, options: dict[str, Any]) -> Any:
     kind, colon, model = name.partition(":")
     factory = _FACTORIES.get(kind)
     if factory is None:
-        raise ConfigError(f"there is no judge {name!r}; {hint(name, _FACTORIES)}")
+        return _from_outside(name, kind, model, options)
     if kind in _NEEDS_MODEL and not model:
         raise ConfigError(f"judge {kind!r} needs a model, as in {_NEEDS_MODEL[kind]!r}")
     if colon and not model:
@@ -99,6 +101,21 @@ def _create(name: str, options: dict[str, Any]) -> Any:
         factory = cast("Callable[..., Any]", getattr(import_module(module), attribute))
     try:
         return factory(model or None, **options)
+    except TypeError as error:
+        raise ConfigError(f"judge {name!r} does not take these options: {error}") from error
+
+
+def _from_outside(name: str, kind: str, model: str, options: dict[str, Any]) -> Any:
+    """A judge of another package: by an entry point ``kind``, or ``name`` as ``module:Class``."""
+    make = named_part("judges", kind) if kind.isidentifier() else None
+    arguments = (model,) if model else ()
+    if make is None:
+        make, arguments = named_part("judges", name), ()
+    if make is None:
+        told = f"; {NOWHERE}" if model and model.isidentifier() else ""
+        raise ConfigError(f"there is no judge {name!r}; {hint(name, _FACTORIES)}{told}")
+    try:
+        return make(*arguments, **options)
     except TypeError as error:
         raise ConfigError(f"judge {name!r} does not take these options: {error}") from error
 

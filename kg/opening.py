@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from guardrail.errors import KnowledgeGraphError
+from guardrail.plugins import NOWHERE, named_part
 
 if TYPE_CHECKING:
     from kg.base import KnowledgeGraph
@@ -29,7 +30,9 @@ def open_graphs(
     """Open a knowledge graph, or several as one.
 
     Args:
-        location: As for ``open_graph``, or several such with `` + `` between them.
+        location: As for ``open_graph``, or a back end of another package: the name of an entry
+            point of ``kg_guardrail.graphs``, with or without ``:`` and what it is to open, or
+            ``module:Class``. Several with `` + `` between them are one graph.
         profile: The profile of all of them.
         settings: Of the endpoints among them.
 
@@ -39,12 +42,29 @@ def open_graphs(
     """
     parts = str(location).split(SEPARATOR)
     if location is None or len(parts) == 1:
-        return open_graph(location, profile=profile, settings=settings)
+        return _from_outside(location) or open_graph(location, profile=profile, settings=settings)
     from kg.federation import FederatedGraph
 
     return FederatedGraph(
-        [open_graph(part.strip(), profile=profile, settings=settings) for part in parts]
+        [open_graphs(part.strip(), profile=profile, settings=settings) for part in parts]
     )
+
+
+def _from_outside(location: str | Path | None) -> KnowledgeGraph | None:
+    """A graph of another package; None where the location names none."""
+    if not isinstance(location, str) or "/" in location.partition(":")[0]:
+        return None
+    kind, _, place = location.partition(":")
+    if Path(location).exists() or place.startswith("//"):
+        return None
+    make = named_part("graphs", kind) if kind.isidentifier() else None
+    arguments = (place,) if place else ()
+    if make is None:
+        make, arguments = named_part("graphs", location), ()
+    if make is None:
+        return None
+    graph: KnowledgeGraph = make(*arguments)
+    return graph
 
 
 def open_graph(
@@ -84,7 +104,8 @@ def open_graph(
         from kg.load import read_graph
 
         return read_graph(path, profile=profile)
+    own = f"; for a back end of your own, {NOWHERE}" if ":" in str(location) else ""
     raise KnowledgeGraphError(
         f"there is no graph at {location}; give a directory made by 'guardrail kg load', "
-        "an RDF file, or the address of a SPARQL endpoint"
+        f"an RDF file, or the address of a SPARQL endpoint{own}"
     )

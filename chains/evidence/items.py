@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from guardrail import Policy, policy_named
 from guardrail.errors import InputError
-from guardrail.types import Evidence, Passage, Triple, Value
+from guardrail.types import Evidence, OwnStrictness, Passage, Triple, Value
 
 __all__ = ["FIELD", "RequestField", "evidence_item", "evidence_items", "request_field"]
 
@@ -26,28 +26,38 @@ class RequestField(Value):
     Attributes:
         evidence: What its answer is judged against; None where it hands nothing over.
         policy: A policy by name.
+        strictness: How sure the judge must be, a preset or thresholds.
     """
 
     evidence: tuple[Evidence, ...] | None = None
     policy: str | None = None
+    strictness: OwnStrictness = None
+
+    @property
+    def changes_policy(self) -> bool:
+        """Whether it asks for another policy, or for a strictness of its own."""
+        return self.policy is not None or self.strictness is not None
 
     def chosen_policy(self, configured: Policy) -> Policy:
-        """The policy named, else the configured one.
+        """The policy named, else the configured one, with the strictness told.
 
         Raises:
             ConfigError: There is none of that name.
         """
-        return policy_named(self.policy) if self.policy else configured
+        policy = policy_named(self.policy) if self.policy else configured
+        return policy.changed(strictness=self.strictness) if self.strictness else policy
 
 
 def request_field(value: object) -> RequestField:
     """Read the ``guardrail`` field of a request.
 
     Args:
-        value: ``{"evidence": [...], "policy": "strict"}``; None for a request without it.
+        value: ``{"evidence": [...], "policy": "strict", "strictness": "lenient"}``; None for a
+            request without it.
 
     Raises:
         InputError: It holds a key that is not known, or an item that is no evidence.
+        ConfigError: There is no such policy or strictness.
     """
     if value is None:
         return RequestField()
@@ -60,7 +70,7 @@ def request_field(value: object) -> RequestField:
             raise InputError(f"{FIELD}.policy must be a policy's name, not {_kind(policy)}")
         policy_named(policy)
     items = None if evidence is None else evidence_items(evidence, f"{FIELD}.evidence")
-    return RequestField(evidence=items, policy=policy)
+    return RequestField(evidence=items, policy=policy, strictness=value.get("strictness"))
 
 
 def evidence_items(items: object, where: str = "evidence") -> tuple[Evidence, ...]:

@@ -15,7 +15,7 @@ from guardrail import (
     inline_evidence,
     policy_named,
 )
-from guardrail.types import Value
+from guardrail.types import OwnStrictness, Value
 
 __all__ = ["CheckBody", "RankBody", "Ranking", "check", "rank"]
 
@@ -29,14 +29,18 @@ class _Body(Value):
     triples: tuple[tuple[str, str, str], ...] | None = None
     passages: tuple[str | Passage, ...] | None = None
     policy: str | None = None
+    strictness: OwnStrictness = None
 
     def evidence(self) -> tuple[Evidence, ...] | None:
         """The evidence given inline; None where the graph is to be asked."""
         return inline_evidence(self.triples, self.passages)
 
     def chosen_policy(self) -> Policy:
-        """The policy named; ``annotate`` unless told, since the caller keeps control here."""
-        return policy_named(self.policy) if self.policy else ANNOTATE
+        """The policy named, with the strictness told; ``annotate`` unless told otherwise, since
+        the caller keeps control here.
+        """
+        policy = policy_named(self.policy) if self.policy else ANNOTATE
+        return policy.changed(strictness=self.strictness) if self.strictness else policy
 
 
 class CheckBody(_Body):

@@ -65,7 +65,7 @@ class GatewaySettings(Value):
         evidence_marks: Delimiters of a marked stretch in system and user messages, two with a
             space between them: ``<context> </context>``.
         keep_parts: Whether content parts of other gateways are sent on as they are.
-        caller_policy: Whether a request may name a policy of its own.
+        caller_policy: Whether a request may name a policy or a strictness of its own.
         reasons: Whether a refusal carries its reasons.
         protocols: Protocols of other gateways to serve: ``litellm``, ``portkey``, ``fms``.
         max_body_bytes: Largest request that is read.

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from pydantic import Field
 
+from guardrail.intervals import Z_95, wilson
 from guardrail.types import Value
 
 __all__ = ["Counts", "Rate", "Summary", "count_row", "summarise"]
-
-_Z: Final = 1.959963984540054
-"""Normal quantile of a two-sided interval of 95 %."""
 
 
 class Counts(Value):
@@ -118,16 +116,14 @@ def share(number: int, of: int) -> Rate:
     """A share with Wilson's score interval."""
     if of == 0:
         return Rate(value=0.0, low=0.0, high=1.0, rows=0)
-    p, z2 = number / of, _Z * _Z
-    middle = (p + z2 / (2 * of)) / (1 + z2 / of)
-    half = _Z * math.sqrt(p * (1 - p) / of + z2 / (4 * of * of)) / (1 + z2 / of)
-    return Rate(value=p, low=max(0.0, middle - half), high=min(1.0, middle + half), rows=of)
+    low, high = wilson(number / of, of)
+    return Rate(value=number / of, low=low, high=high, rows=of)
 
 
 def _mean(number: int, total: float, squares: float) -> Rate:
     mean = total / number
     spread = max(0.0, squares / number - mean * mean)
-    half = _Z * math.sqrt(spread / max(1, number - 1))
+    half = Z_95 * math.sqrt(spread / max(1, number - 1))
     return Rate(value=mean, low=mean - half, high=mean + half, rows=number)
 
 

@@ -29,9 +29,11 @@ from guardrail.commands.options import (
     Output,
     Passages,
     PolicyName,
+    StrictnessName,
 )
 from guardrail.commands.passages import read_passages
-from guardrail.commands.setup import build_config, build_guard, configured_graph
+from guardrail.commands.setup import build_config, build_guard
+from guardrail.errors import ConfigError
 from guardrail.requests import AskRequest, CheckRequest, RankRequest
 from guardrail.types import (
     Evidence,
@@ -83,6 +85,7 @@ def ask(
     config: Config = None,
     judge: JudgeName = None,
     policy: PolicyName = None,
+    strictness: StrictnessName = None,
     as_json: AsJson = False,
 ) -> None:
     """Answer questions with a model, grounded in the graph.
@@ -91,7 +94,7 @@ def ask(
     terminal, prints the answers for a person. With a QUESTION, exits with 1 where no answer came
     about.
     """
-    with build_guard(config, kg, judge, policy) as guard:
+    with build_guard(config, kg, judge, policy, strictness) as guard:
         if question is not None:
             answer = guard.ask(question=question, n=n)
             _put(answer, target, as_json=as_json)
@@ -122,6 +125,7 @@ def check(
     config: Config = None,
     judge: JudgeName = None,
     policy: PolicyName = None,
+    strictness: StrictnessName = None,
     as_json: AsJson = False,
 ) -> None:
     """Check answers that were written elsewhere: one QUESTION and ANSWER, or rows.
@@ -145,7 +149,7 @@ def check(
     if question is not None and answer is None:
         raise typer.BadParameter("give both: guardrail check QUESTION ANSWER", param_hint="ANSWER")
     evidence = read_passages(passage or ())
-    with build_guard(config, kg, judge, policy) as guard:
+    with build_guard(config, kg, judge, policy, strictness) as guard:
         if question is not None and answer is not None:
             _put(guard.check(question, answer, evidence=evidence), target, as_json=as_json)
             return
@@ -179,6 +183,7 @@ def rank(
     config: Config = None,
     judge: JudgeName = None,
     policy: PolicyName = None,
+    strictness: StrictnessName = None,
     as_json: AsJson = False,
 ) -> None:
     """Rank several answers to one question, best first: one QUESTION and its ANSWERS, or rows.
@@ -190,7 +195,7 @@ def rank(
     if question is not None and not answers:
         raise typer.BadParameter("give both: guardrail rank QUESTION ANSWER…", param_hint="ANSWERS")
     evidence = read_passages(passage or ())
-    with build_guard(config, kg, judge, policy) as guard:
+    with build_guard(config, kg, judge, policy, strictness) as guard:
         groups: deque[list[GuardedAnswer]] = deque()
 
         def process(rows: Sequence[RankRow]) -> list[Ranking]:
@@ -242,10 +247,11 @@ def link(
     where matched tells how the entity was found and candidates lists all ids considered, best
     first.
     """
-    from kg import EntityLinker
+    from guardrail.engine.parts import Parts
 
-    settings = build_config(kg=kg).graph
-    linker = EntityLinker(configured_graph(kg), relations=settings.relations, limit=settings.limit)
+    linker = Parts(build_config(kg=kg), {}, ()).linker
+    if linker is None:
+        raise ConfigError("the settings name no graph (none); give one with --kg")
     if question is not None:
         found = linker.link([question])[0]
         if as_json:

@@ -10,9 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from guardrail.commands.figures import json_line
-from guardrail.commands.options import AsJson, Config, Graph, JudgeName, ModelJudgeName, PolicyName
+from guardrail.commands.options import (
+    AsJson,
+    Config,
+    Graph,
+    JudgeName,
+    ModelJudgeName,
+    PolicyName,
+    StrictnessName,
+)
 from guardrail.commands.progress import telling
 from guardrail.commands.setup import build_config
+from guardrail.errors import InputError
 
 if TYPE_CHECKING:
     from guardrail.bulk.summary import Summary
@@ -74,6 +83,7 @@ def check(
     config: Config = None,
     judge: JudgeName = None,
     policy: PolicyName = None,
+    strictness: StrictnessName = None,
     as_json: AsJson = False,
 ) -> None:
     """Check answers: rows and results are those of guardrail check, without timings.
@@ -82,7 +92,7 @@ def check(
     finished is skipped when the command is run again. At the end rates are printed with 95 %
     confidence intervals.
     """
-    settings = build_config(config, kg=kg, judge=judge, policy=policy)
+    settings = build_config(config, kg=kg, judge=judge, policy=policy, strictness=strictness)
     _run("check", settings, source, target, engine, workers, shard_rows, format, None, as_json)
 
 
@@ -98,10 +108,11 @@ def rank(
     config: Config = None,
     judge: JudgeName = None,
     policy: PolicyName = None,
+    strictness: StrictnessName = None,
     as_json: AsJson = False,
 ) -> None:
     """Rank answers: rows and results are those of guardrail rank; see guardrail bulk check."""
-    settings = build_config(config, kg=kg, judge=judge, policy=policy)
+    settings = build_config(config, kg=kg, judge=judge, policy=policy, strictness=strictness)
     _run("rank", settings, source, target, engine, workers, shard_rows, format, None, as_json)
 
 
@@ -137,6 +148,7 @@ def replay(
     config: Config = None,
     judge: JudgeName = None,
     policy: PolicyName = None,
+    strictness: StrictnessName = None,
     as_json: AsJson = False,
 ) -> None:
     """Judge the answers of a score log again and print which verdicts flipped, and why.
@@ -148,7 +160,7 @@ def replay(
     """
     from guardrail.bulk.replay import replay_log
 
-    settings = build_config(config, kg=kg, judge=judge, policy=policy)
+    settings = build_config(config, kg=kg, judge=judge, policy=policy, strictness=strictness)
     settings = settings.model_copy(update={"log": None})
     with telling() as tell:
         result = replay_log(
@@ -201,6 +213,10 @@ def _run(
             progress=lambda done, total: tell(task, done, total),
         )
     show_summary(summary, as_json=as_json)
+    if summary.errors == summary.rows:
+        raise InputError(
+            f"all {summary.rows} rows failed" if summary.rows else f"no rows in {source}"
+        )
 
 
 def show_summary(summary: Summary, *, as_json: bool) -> None:

@@ -170,9 +170,9 @@ def _judge(settings: GuardrailConfig) -> Finding:
 def _graph(settings: GuardrailConfig) -> Finding:
     if settings.graph.location == "none":
         return Finding(part="graph", state="ok", said="none: passages and triples of each call")
-    from kg import open_graph
+    from kg import open_graphs
 
-    graph = open_graph(settings.graph.location, profile=settings.graph.profile)
+    graph = open_graphs(settings.graph.location, profile=settings.graph.profile)
     where = settings.graph.location or "the people graph of the package"
     graph.find(["Ada Lovelace"])
     return Finding(part="graph", state="ok", said=f"{where} answers")

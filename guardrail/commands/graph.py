@@ -77,6 +77,8 @@ def load(
 
     from kg import Selection, Table, load_graph
 
+    if not file.is_file():
+        raise InputError(f"cannot read {file}: there is no such file")
     if subject is None and (label is not None or link):
         raise InputError("--label and --link speak of a table; name the column of its ids too")
     table = None
@@ -102,6 +104,8 @@ def load(
                 classes=_parts(classes),
             ),
         )
+    if not report.triples and not report.resumed:
+        raise InputError(f"{file} holds no triples; nothing was loaded")
     _show(report, as_json=as_json or not sys.stdout.isatty())
 
 

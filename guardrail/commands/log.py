@@ -1,4 +1,4 @@
-"""``guardrail log``, ``report`` and ``tune``: what the guardrail did, and what to make of it."""
+"""``guardrail log`` and ``report``: what the guardrail did."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -17,17 +17,11 @@ from guardrail.log.entries import Record, RecordFilter, ScoreBound, to_json
 from guardrail.log.records import JSONLinesLog, SQLiteLog, open_log
 from guardrail.types import Action, Category
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from guardrail.log.tuning import Tuning, WeightAdvice
-
-__all__ = ["log", "report", "tune"]
+__all__ = ["log", "opened", "report"]
 
 POLL_S = 1.0
 AGE = re.compile(r"(\d+)([smhdw])")
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-CURVE_ROWS = 12
 NAMES_FROM = 20
 """Newest records whose scores are named where a score is asked for that they do not have."""
 
@@ -91,7 +85,7 @@ def log(
         bounds=tuple(ScoreBound.parse(one) for one in score or ()),
         tag=tag,
     )
-    held = _opened(path)
+    held = opened(path)
     if target is not None:
         from guardrail.log.export import export
 
@@ -131,7 +125,7 @@ def report(
     """
     from guardrail.report import report_html
 
-    held = _opened(path)
+    held = opened(path)
     where = RecordFilter(since=_moment(since), until=_moment(until))
     html = report_html(held, where, title=title, answers=answers)
     try:
@@ -141,54 +135,7 @@ def report(
     typer.echo(f"{target}: {len(html) / 1024:,.0f} KiB", err=True)
 
 
-def tune(
-    path: LogFile,
-    score: Annotated[str, typer.Option(help="The score a threshold is wanted for.")] = "overall",
-    false_pass: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="Share of wrong answers that may pass.")
-    ] = 0.05,
-    as_json: AsJson = False,
-) -> None:
-    """Choose a threshold of a score from readers' feedback.
-
-    At most the share --false-pass of the wrong answers passes it. An answer counts as wrong when a
-    reader gave it or one of its sentences a thumb down or a correction, as right with thumbs up
-    alone. Prints the curve, the setting to copy, and, where SCK was scored, the weights that order
-    right answers above wrong ones best.
-    """
-    from guardrail.log.tuning import learn_sck_weights, read_labels
-    from guardrail.log.tuning import tune as choose
-
-    labels = read_labels(_opened(path))
-    found = choose(labels, score=score, false_pass=false_pass)
-    weights = learn_sck_weights(labels)
-    if as_json:
-        typer.echo(found.model_dump_json())
-        for advice in weights:
-            typer.echo(advice.model_dump_json())
-        return
-    from rich.console import Console
-
-    console = Console()
-    console.print(_curve_table(found))
-    console.print(
-        f"{found.right} right and {found.wrong} wrong answers; a right one scores above a wrong "
-        f"one with probability {found.auc:.2f}."
-    )
-    if found.chosen is None:
-        console.print(f"No threshold keeps false passes at {false_pass:.0%}.")
-    else:
-        one = found.chosen
-        console.print(
-            f"At {one.threshold:.4f}, {one.false_pass:.1%} of wrong answers pass (at most "
-            f"{one.upper:.1%} with 95 % confidence) and {one.pass_right:.1%} of right ones."
-        )
-        typer.echo(f"\n{found.toml}", nl=False)
-    if weights:
-        console.print(_weight_table(weights))
-
-
-def _opened(path: Path) -> SQLiteLog | JSONLinesLog:
+def opened(path: Path) -> SQLiteLog | JSONLinesLog:
     """A score log to read.
 
     Raises:
@@ -213,40 +160,6 @@ def _none_found(held: SQLiteLog | JSONLinesLog, where: RecordFilter) -> str:
             hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(known))}"
             return f"no answer has a score {bound.name!r}; {hint}"
     return "no record meets these conditions"
-
-
-def _curve_table(found: Tuning) -> Table:
-    from rich.table import Table
-
-    table = Table(title=f"Thresholds on {found.score}", box=None, pad_edge=False)
-    for name in ("threshold", "false pass", "at most (95 %)", "right pass"):
-        table.add_column(name, justify="right")
-    table.add_column("wrong (█) and right (░) that pass")
-    step = max(1, len(found.curve) // CURVE_ROWS)
-    shown = [*found.curve[::step], *([found.chosen] if found.chosen else [])]
-    for point in sorted(set(shown), key=lambda one: one.threshold):
-        mark = "→ " if point == found.chosen else ""
-        bars = "█" * round(20 * point.false_pass) + "\n" + "░" * round(20 * point.pass_right)
-        table.add_row(
-            f"{mark}{point.threshold:.3f}",
-            f"{point.false_pass:.1%}",
-            f"{point.upper:.1%}",
-            f"{point.pass_right:.1%}",
-            bars,
-        )
-    return table
-
-
-def _weight_table(weights: list[WeightAdvice]) -> Table:
-    from rich.table import Table
-
-    table = Table(title="Weights of SCK by intent", box=None, pad_edge=False)
-    for name in ("intent", "answers", "structure", "content", "knowledge", "AUC", "AUC, equal"):
-        table.add_column(name, justify="left" if name == "intent" else "right")
-    for one in weights:
-        parts = (one.structure, one.content, one.knowledge, one.auc, one.auc_equal)
-        table.add_row(one.intent, str(one.labels), *(f"{part:.2f}" for part in parts))
-    return table
 
 
 def _moment(text: str | None) -> datetime | None:

@@ -17,6 +17,7 @@ __all__ = [
     "Output",
     "Passages",
     "PolicyName",
+    "StrictnessName",
 ]
 
 Input = Annotated[str, typer.Option("--input", "-i", metavar="FILE|-", help="JSON lines to read.")]
@@ -48,6 +49,15 @@ PolicyName = Annotated[
         metavar="NAME",
         help="annotate, strict or best-of-n; that of the settings unless given, else annotate "
         "(serve: strict).",
+    ),
+]
+StrictnessName = Annotated[
+    str | None,
+    typer.Option(
+        "--strictness",
+        metavar="NAME",
+        help="How sure the judge must be: lenient, balanced or strict; that of the settings unless "
+        "given, else balanced.",
     ),
 ]
 Passages = Annotated[

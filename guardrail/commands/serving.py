@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from guardrail.commands.options import Config, Graph, JudgeName, PolicyName
+from guardrail.commands.options import Config, Graph, JudgeName, PolicyName, StrictnessName
 from guardrail.commands.setup import build_config
 from guardrail.config import GuardrailConfig, LogConfig, gateway_section
 from guardrail.errors import ConfigError, MissingExtraError
@@ -30,6 +30,7 @@ def serve(
     config: Config = None,
     judge: JudgeName = None,
     policy: PolicyName = None,
+    strictness: StrictnessName = None,
     log: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Score log that /dashboard shows.")
     ] = None,
@@ -86,7 +87,9 @@ def serve(
     ] = None,
     caller_policy: Annotated[
         bool | None,
-        typer.Option(help="Whether a request may name a policy of its own (default: yes)."),
+        typer.Option(
+            help="Whether a request may name a policy or a strictness of its own (default: yes)."
+        ),
     ] = None,
     reasons: Annotated[
         bool | None, typer.Option(help="Whether a refusal carries its reasons (default: yes).")
@@ -126,7 +129,7 @@ def serve(
     option wins over the environment, and that over the file. On another address than this
     machine's own and without a key, the gateway warns and keeps /dashboard and /metrics closed.
     """
-    settings = gateway_config(config, kg=kg, judge=judge, policy=policy)
+    settings = gateway_config(config, kg=kg, judge=judge, policy=policy, strictness=strictness)
     try:
         from chains.gateway import GatewaySettings, run
     except ImportError as error:
@@ -188,6 +191,7 @@ def mcp(
     config: Config = None,
     judge: JudgeName = None,
     policy: PolicyName = None,
+    strictness: StrictnessName = None,
 ) -> None:
     """Serve the tools check_answer and find_facts to agents, over the Model Context Protocol.
 
@@ -199,19 +203,25 @@ def mcp(
         raise MissingExtraError(getattr(error, "name", None) or "mcp", "mcp") from error
     from guardrail.guard import Guardrail
 
-    with Guardrail(build_config(config, kg=kg, judge=judge, policy=policy)) as guard:
+    settings = build_config(config, kg=kg, judge=judge, policy=policy, strictness=strictness)
+    with Guardrail(settings) as guard:
         mcp_server(guard).run()
 
 
 def gateway_config(
-    config: Path | None, *, kg: str | None, judge: str | None, policy: str | None
+    config: Path | None,
+    *,
+    kg: str | None,
+    judge: str | None,
+    policy: str | None,
+    strictness: str | None = None,
 ) -> GuardrailConfig:
     """The gateway's configuration: ``strict`` where neither option nor settings name a policy.
 
     Raises:
         ConfigError: A setting or a name is unknown.
     """
-    settings = build_config(config, kg=kg, judge=judge, policy=policy)
+    settings = build_config(config, kg=kg, judge=judge, policy=policy, strictness=strictness)
     if "policy" in settings.model_fields_set:
         return settings
     return settings.model_copy(update={"policy": STRICT})

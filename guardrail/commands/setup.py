@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from guardrail.config import GuardrailConfig
 from guardrail.errors import ConfigError
 from guardrail.policy import policy_named
+from guardrail.types import as_strictness
 
 if TYPE_CHECKING:
     from guardrail.guard import Guardrail
@@ -22,6 +23,7 @@ def build_config(
     kg: str | None = None,
     judge: str | None = None,
     policy: str | None = None,
+    strictness: str | None = None,
 ) -> GuardrailConfig:
     """The configuration of a command: file and environment, then the command's own options.
 
@@ -36,11 +38,20 @@ def build_config(
         changes["judge"] = judge
     if policy is not None:
         changes["policy"] = policy_named(policy)
+    if strictness is not None:
+        changes["strictness"] = as_strictness(strictness)
+        if policy is None and settings.policy.strictness is not None:
+            # A policy's own wins over the settings', but not over what is asked for now.
+            changes["policy"] = settings.policy.model_copy(update={"strictness": None})
     return settings.model_copy(update=changes)
 
 
 def build_guard(
-    config: Path | None, kg: str | None, judge: str | None, policy: str | None
+    config: Path | None,
+    kg: str | None,
+    judge: str | None,
+    policy: str | None,
+    strictness: str | None = None,
 ) -> Guardrail:
     """A loaded guardrail as a command's options describe it.
 
@@ -52,7 +63,8 @@ def build_guard(
     """
     from guardrail.guard import Guardrail
 
-    guard = Guardrail(build_config(config, kg=kg, judge=judge, policy=policy))
+    settings = build_config(config, kg=kg, judge=judge, policy=policy, strictness=strictness)
+    guard = Guardrail(settings)
     try:
         guard.warm_up()
     except BaseException:

@@ -94,6 +94,7 @@ class Engine:
         """Load what the first answer would load."""
         if self.parts.grounding is not None:
             self.parts.grounding.warm_up()
+        _ = self.parts.grounder  # a check that is not there is told before the first answer
         if self._retriever is None and self.parts.linker is not None:
             self.parts.linker.link(["Ada Lovelace was born in London in 1815."])
         for scorer in self.parts.scorers:
@@ -182,7 +183,9 @@ class Engine:
                 scored = scored and self.parts.scoring
                 ahead = self._read_ahead if scored else None
                 if sound:
-                    checked = await self.workers.run(self._pipeline.run, sound, grounder, ahead)
+                    checked = await self.workers.run(
+                        self._pipeline.run, sound, grounder, ahead, policy.strictness
+                    )
                 requests = [
                     ScoringRequest(
                         one.row.question,
@@ -350,6 +353,7 @@ class Engine:
             versions={
                 **(names := self.parts.versions()),
                 "policy": policy.name,
+                "strictness": str(policy.strictness or self.config.strictness),
                 **fingerprints(names, self.parts.made_graph, policy),
             },
             timings_ms={**(checked.timings_ms if checked else {}), "total": spent},

@@ -11,6 +11,7 @@ from guardrail.config import GuardrailConfig
 if TYPE_CHECKING:
     from guardrail.engine.scoring import Scorer
     from guardrail.models.base import LanguageModel
+    from guardrail.verdict.checks import Check
     from guardrail.verdict.grounder import Grounder
     from judges.base import AttributionJudge, GroundingJudge, NLIJudge
     from kg.base import KnowledgeGraph
@@ -27,7 +28,7 @@ class Parts:
     Args:
         config: What to make.
         given: Parts by name: ``graph``, ``linker``, ``nli``, ``attribution``, ``grounding``,
-            ``model``.
+            ``model``, ``checks``.
         scorers: Scorers beside those named in the config.
     """
 
@@ -177,7 +178,19 @@ class Parts:
         from guardrail.verdict.grounder import Grounder
 
         verbatim = self._config.citations == "verbatim"
-        return Grounder(judge, off=self._config.checks.off, verbatim=verbatim)
+        off = self._config.checks.off
+        return Grounder(judge, off=off, more=self.checks, verbatim=verbatim)
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """Checks from outside: those that the config names, then those handed in."""
+
+        def make() -> tuple[Check, ...]:
+            from guardrail.verdict.checks import create_check
+
+            return tuple(map(create_check, self._config.checks.more))
+
+        return self._part("named checks", make) + tuple(self._given_parts.get("checks", ()))
 
     @property
     def model(self) -> LanguageModel:

@@ -18,7 +18,7 @@ from guardrail.evidence.retrieval import GraphRetriever, Knowledge
 from guardrail.log.tracing import stage
 from guardrail.markers.grammar import ParsedText
 from guardrail.markers.grammar import parse as parse_markers
-from guardrail.types import AttributedAnswer, Problem, Triple
+from guardrail.types import AttributedAnswer, Problem, Strictness, Triple, VerdictThresholds
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -107,6 +107,7 @@ class Pipeline:
         rows: Sequence[Row],
         grounder: Callable[[], Grounder] | None = None,
         ahead: Callable[[Sequence[ScoringRequest]], None] | None = None,
+        strictness: Strictness | VerdictThresholds | None = None,
     ) -> list[Checked]:
         """Check n rows in one pass; a part that fails is told in the rows' problems.
 
@@ -118,14 +119,16 @@ class Pipeline:
             grounder: Gives what grounds them; None for the one of the parts.
             ahead: Told the answers before any work is done, and again with what was retrieved for
                 them. Questions are then parsed in any case: scorers read them.
+            strictness: How sure the judge must be; None for the configured strictness.
         """
+        thresholds = (strictness or self._config.strictness).thresholds
         chosen = grounder() if grounder else self._parts.grounder
-        checked = self._pass(rows, chosen, ahead)
+        checked = self._pass(rows, chosen, ahead, thresholds)
         if len(rows) < 2 or not any(one.problems for one in checked):
             return checked
         alone: list[Checked] = []
         for row in rows:
-            alone += self._pass([row], chosen, ahead)
+            alone += self._pass([row], chosen, ahead, thresholds)
             if len(alone) == PROBES and all(one.problems for one in alone):
                 return checked
         return alone
@@ -135,6 +138,7 @@ class Pipeline:
         rows: Sequence[Row],
         grounder: Grounder,
         ahead: Callable[[Sequence[ScoringRequest]], None] | None,
+        thresholds: VerdictThresholds,
     ) -> list[Checked]:
         from guardrail.text.tagging import parse
         from guardrail.verdict.grounder import GroundingRequest
@@ -175,6 +179,7 @@ class Pipeline:
                         known.other_names,
                         known.wider,
                         row.since,
+                        thresholds,
                     )
                     for row, answer, known in zip(rows, answers, knowledge, strict=True)
                 ]

@@ -6,11 +6,11 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from difflib import get_close_matches
-from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from guardrail.errors import ConfigError, GuardrailError
+from guardrail.plugins import NOWHERE, named_part
 from guardrail.policy import CLAIM_SCORES
 from guardrail.types import (
     AttributedAnswer,
@@ -111,7 +111,7 @@ class AheadScorer(Scorer, Protocol):
 
 
 def create_scorer(name: str, **parts: Any) -> Scorer:
-    """Make a scorer by its registered name or as ``module:factory``.
+    """Make a scorer by its registered name, that of an installed one, or as ``module:factory``.
 
     Args:
         name: ``sck``, ``conner``, ``quality``, or an import path.
@@ -120,16 +120,13 @@ def create_scorer(name: str, **parts: Any) -> Scorer:
     Raises:
         ConfigError: There is no such scorer; the message names the nearest.
     """
-    target = SCORERS.get(name, name)
-    module, _, attribute = target.partition(":")
-    if not attribute:
+    factory = named_part("scorers", SCORERS.get(name, name))
+    if factory is None:
         near = get_close_matches(name, SCORERS, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(SCORERS)}"
+        hint = (
+            f"did you mean {near[0]!r}?" if near else f"known: {', '.join(SCORERS)}; or {NOWHERE}"
+        )
         raise ConfigError(f"there is no scorer {name!r}; {hint}")
-    try:
-        factory = getattr(import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        raise ConfigError(f"the scorer {name!r} cannot be loaded: {error}") from error
     wanted = inspect.signature(factory).parameters
     scorer: Scorer = factory(**{key: part for key, part in parts.items() if key in wanted})
     return scorer

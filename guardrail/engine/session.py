@@ -70,7 +70,11 @@ class CheckSession:
         self._knowledge = None if evidence is None else given(evidence, limit)
         self._policy = policy
         self._look = ANNOTATE.model_copy(
-            update={"unavailable": policy.unavailable, "deadline_s": policy.deadline_s}
+            update={
+                "unavailable": policy.unavailable,
+                "deadline_s": policy.deadline_s,
+                "strictness": policy.strictness,
+            }
         )
         self._id = id or uuid4().hex
         self._raw = ""

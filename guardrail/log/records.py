@@ -44,6 +44,8 @@ __all__ = [
 
 BUSY_TIMEOUT_S = 30.0
 """How long a writer waits for another process's transaction before it gives up."""
+NO_LOG = ("no such table: responses", "file is not a database")
+"""What SQLite says of a file that is something else."""
 PURGE_EVERY = 1000
 """Old records are looked for after this many writes."""
 
@@ -281,6 +283,8 @@ class SQLiteLog:
         try:
             yield
         except (sqlite3.Error, OSError) as error:
+            if any(told in str(error) for told in NO_LOG):
+                raise RecordError(f"{self.path} is no score log") from error
             raise RecordError(f"cannot {what} the score log {self.path}: {error}") from error
 
 

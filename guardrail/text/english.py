@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from itertools import pairwise
 
 from guardrail.text.lexicon import lexicon
 
@@ -52,9 +53,12 @@ def in_english(text: str) -> bool:
     foreign = sum(ord(sign) > _LATIN_END for sign in letters)
     if foreign >= MIN_LETTERS and 2 * foreign > len(letters):
         return False
-    words = [word for word in _WORD.findall(text) if word[0].islower()]
-    english = sum(word in ENGLISH_WORDS for word in words)
-    other = max(sum(word in language for word in words) for language in _other_languages())
-    if other >= OTHER_WORDS and other > english:
+    found = _WORD.findall(text)
+    words = [word for word in found if word[0].islower()]
+    # A small word before a capital may be part of a name or a title: von Neumann, un Carnaval.
+    alone = [word for word, after in pairwise([*found, ""]) if not after[:1].isupper()]
+    other = max(sum(word in language for word in alone) for language in _other_languages())
+    if other >= OTHER_WORDS and other > sum(word.lower() in ENGLISH_WORDS for word in found):
         return False
+    english = sum(word in ENGLISH_WORDS for word in words)
     return len(words) < LONG_WORDS or english >= ENGLISH_SHARE * len(words)

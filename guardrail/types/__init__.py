@@ -42,6 +42,13 @@ from guardrail.types.knowledge import (
     Triple,
     linearise,
 )
+from guardrail.types.strictness import (
+    OwnStrictness,
+    Strictness,
+    StrictnessSetting,
+    VerdictThresholds,
+    as_strictness,
+)
 from guardrail.types.value import Probability, Value
 
 __all__ = [
@@ -62,6 +69,7 @@ __all__ = [
     "LinkedEntity",
     "Mention",
     "NLIScores",
+    "OwnStrictness",
     "Passage",
     "Probability",
     "Problem",
@@ -71,10 +79,14 @@ __all__ = [
     "Span",
     "SpanKind",
     "StatementScore",
+    "Strictness",
+    "StrictnessSetting",
     "Subgraph",
     "Triple",
     "Value",
     "Verdict",
+    "VerdictThresholds",
     "WordScore",
+    "as_strictness",
     "linearise",
 ]

@@ -24,12 +24,6 @@ __all__ = [
     "SpanKind",
 ]
 
-AGAINST = "contradicted by: "
-"""Begins a sentence's note that names the statement against it."""
-
-DROPPED = "citation dropped, since "
-"""Begins the part of a note that tells which of the answer's own citations were left out."""
-
 
 class SpanKind(StrEnum):
     """What the evidence says of a phrase."""
@@ -94,6 +88,8 @@ class Sentence(Value):
         spans: Phrases by support, in order, not overlapping.
         judgement: The judge's verdict behind ``category``, in the four categories.
         findings: What the checks beside the judge found.
+        against: What contradicts it, as text of the evidence; empty where nothing does, or where
+            no single statement is known that does.
         note: What a reader should know, such as a citation dropped and why.
     """
 
@@ -106,22 +102,8 @@ class Sentence(Value):
     spans: tuple[Span, ...] = ()
     judgement: Judgement | None = None
     findings: tuple[Finding, ...] = ()
+    against: tuple[str, ...] = ()
     note: str | None = None
-
-    @property
-    def against(self) -> tuple[str, ...]:
-        """What contradicts it: the facts, else the passage, each as text of the evidence alone.
-
-        Empty where nothing does, or where no single statement is known that does.
-        """
-        if self.category is not Category.CONTRADICTORY:
-            return ()
-        spans = [one for one in self.spans if one.kind is SpanKind.CONTRADICTED]
-        facts = tuple(dict.fromkeys(one.triple.text for one in spans if one.triple is not None))
-        if facts or self.note is None or not self.note.startswith(AGAINST):
-            return facts
-        # What stands behind it in the note is what the answer itself cited.
-        return (self.note.removeprefix(AGAINST).partition(f"; {DROPPED}")[0],)
 
 
 class FailedSentence(Value):

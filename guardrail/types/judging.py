@@ -8,6 +8,7 @@ from typing import Self
 
 from pydantic import Field, FiniteFloat, model_validator
 
+from guardrail.types.strictness import Strictness, VerdictThresholds
 from guardrail.types.value import Probability, Value
 
 __all__ = [
@@ -103,11 +104,16 @@ class Grounding(Value):
     @property
     def verdict(self) -> Verdict:
         """The verdict: ``supported`` and ``no_claim`` from 0.5, else the likelier of the two."""
+        return self.verdict_at(Strictness.BALANCED.thresholds)
+
+    def verdict_at(self, thresholds: VerdictThresholds) -> Verdict:
+        """The verdict where support and contradiction need other probabilities than 0.5."""
         if self.no_claim >= 0.5:
             return Verdict.NO_CLAIM
-        if self.supported >= 0.5 * (1.0 - self.no_claim):
+        likely = self.supported >= thresholds.support * (1.0 - self.no_claim)
+        if likely and self.supported >= self.contradicted:
             return Verdict.SUPPORTED
-        if self.contradicted > self.unsupported:
+        if self.contradicted > thresholds.contradiction * (self.contradicted + self.unsupported):
             return Verdict.CONTRADICTED
         return Verdict.UNSUPPORTED
 
@@ -134,7 +140,8 @@ class Judgement(Value):
     """An attribution judge's verdict on (question, answer, evidence) (CAQA 3).
 
     Attributes:
-        category: The likeliest category.
+        category: The likeliest category; with a strictness other than ``balanced``, the one that
+            its thresholds give.
         scores: Probability of each category.
         complexity: The reasoning needed; None where the judge does not tell.
         supported_share: Share of the answer's sub-facts that the evidence supports, in [0, 1];

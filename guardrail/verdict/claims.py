@@ -15,7 +15,7 @@ from guardrail.text.names import NO_NAMES, find_names
 from guardrail.text.sentences import Stretch, code_blocks, split_sentences
 from guardrail.text.values import TypedValue, find_values
 from guardrail.text.words import Token, content_stems, plain, tokenise
-from guardrail.types import Evidence, Triple
+from guardrail.types import Evidence, Strictness, Triple, VerdictThresholds
 
 __all__ = ["Claim", "GroundingRequest", "claims_of"]
 
@@ -44,6 +44,7 @@ class GroundingRequest(NamedTuple):
         names: Other names of entities by label.
         wider: Names of the places that hold a triple's value, by its id.
         since: Offset in the clean answer; sentences that end before it are read as context alone.
+        thresholds: How sure the judge must be.
     """
 
     question: str
@@ -53,6 +54,7 @@ class GroundingRequest(NamedTuple):
     names: Mapping[str, tuple[str, ...]] = NO_NAMES
     wider: Mapping[str, tuple[str, ...]] = NO_NAMES
     since: int = 0
+    thresholds: VerdictThresholds = Strictness.BALANCED.thresholds
 
 
 class Claim:

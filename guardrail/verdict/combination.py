@@ -80,8 +80,8 @@ def _confident(evidence: Premises) -> bool:
 
 
 def _word(evidence: Premises, carried: Sequence[int]) -> Verdict:
-    if evidence.grounding is not None:
-        return evidence.grounding.verdict
+    if evidence.word is not None:
+        return evidence.word
     return Verdict.SUPPORTED if carried else Verdict.UNSUPPORTED
 
 
@@ -101,9 +101,9 @@ def _carried(evidence: Premises, findings: Sequence[Finding]) -> tuple[int, ...]
     found |= {
         number: score for number, score in scores.items() if score >= CITED and number not in found
     }
-    if not found and scores and evidence.grounding is not None:
+    if not found and scores and evidence.word is Verdict.SUPPORTED:
         best = max(scores, key=lambda number: scores[number])
-        if evidence.grounding.verdict is Verdict.SUPPORTED and scores[best] > 0.0:
+        if scores[best] > 0.0:
             found[best] = scores[best]
     return tuple(sorted(found, key=lambda number: (-found[number], number)))
 

@@ -23,12 +23,12 @@ from guardrail.types import (
     Sentence,
     Verdict,
 )
-from guardrail.verdict.checks import Context, checks_without
+from guardrail.verdict.checks import Check, Context, checks_without
 from guardrail.verdict.citations import citations_of
 from guardrail.verdict.claims import Claim, GroundingRequest, claims_of
 from guardrail.verdict.combination import Outcome, combine, judgement_of
 from guardrail.verdict.premises import Holdings, Premises
-from guardrail.verdict.reasons import note_of
+from guardrail.verdict.reasons import against_of, note_of
 from guardrail.verdict.spans import spans_of
 from guardrail.verdict.subjects import subjects_of
 from judges.base import GroundingItem, GroundingJudge
@@ -56,6 +56,7 @@ class Grounder:
     Args:
         judge: Tells what statements say of a sentence; None for exact evidence alone.
         off: Names of checks that are switched off.
+        more: Checks from outside, which speak after those of the package.
         verbatim: Cite only triples whose value stands in its sentence as the graph writes it.
         budget: Characters of statements put to the judge for one sentence.
     """
@@ -65,11 +66,12 @@ class Grounder:
         judge: GroundingJudge | None,
         *,
         off: Collection[str] = (),
+        more: Collection[Check] = (),
         verbatim: bool = False,
         budget: int = BUDGET,
     ) -> None:
         self._judge = judge
-        self._checks = checks_without(off)
+        self._checks = (*checks_without(off), *more)
         self._verbatim = verbatim
         self._budget = budget
 
@@ -151,7 +153,9 @@ class Grounder:
         self, draft: _Draft, grounding: Grounding | None, request: GroundingRequest
     ) -> Sentence:
         claim = draft.claim
-        evidence = Premises(draft.holdings, draft.selection, draft.subjects, grounding)
+        evidence = Premises(
+            draft.holdings, draft.selection, draft.subjects, grounding, request.thresholds
+        )
         findings = self._findings(claim, evidence, draft.context)
         outcome = combine(evidence, findings) if claim.prose else Outcome(Verdict.NO_CLAIM)
         cited = citations_of(claim, evidence, outcome, verbatim=self._verbatim)
@@ -165,6 +169,7 @@ class Grounder:
             spans=spans_of(claim, evidence, outcome, findings),
             judgement=judgement_of(outcome, grounding),
             findings=tuple(one.model_copy(update={"statements": ()}) for one in findings),
+            against=against_of(evidence, outcome),
             note=note_of(
                 claim,
                 evidence,

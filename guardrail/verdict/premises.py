@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from guardrail.types import Strictness, VerdictThresholds
+
 if TYPE_CHECKING:
     from guardrail.evidence.index import Selection
     from guardrail.evidence.statements import Statement
@@ -57,6 +59,7 @@ class Premises:
         selection: The statements that the judge read.
         grounding: What the judge says; None without a judge.
         subjects: The subjects that the sentence speaks of.
+        word: The judge's verdict, at the thresholds asked for; None without a judge.
     """
 
     def __init__(
@@ -65,11 +68,13 @@ class Premises:
         selection: Selection,
         subjects: frozenset[str],
         grounding: Grounding | None = None,
+        thresholds: VerdictThresholds = Strictness.BALANCED.thresholds,
     ) -> None:
         self.holdings = holdings
         self.selection = selection
         self.subjects = subjects
         self.grounding = grounding
+        self.word = None if grounding is None else grounding.verdict_at(thresholds)
 
     @property
     def chosen(self) -> list[tuple[int, Statement]]:

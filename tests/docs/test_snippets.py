@@ -13,16 +13,18 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from guardrail import GuardrailConfig
+from guardrail.plugins import Kind
 from kg import load_profile
 from tests.chains.fake_openai import FakeOpenAI, served
 from tests.docs.pages import PAGES, ROOT, Block, blocks
 
 INSTALLED_ELSEWHERE = {
-    "pip", "make", "docker", "python3", "cp", "systemctl", ".", "curl", "git", "cd",
+    "pip", "make", "docker", "install", "python3", "cp", "systemctl", ".", "curl", "git", "cd",
 }  # fmt: skip
 """First words of commands that change a machine; the deployment files have tests of their own."""
 SHOWN = {"text", "json", "turtle", "yaml"}
@@ -39,9 +41,12 @@ def endpoint():
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_page_s_snippets_run(page, endpoint, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
     for name, value in endpoint.items():
         monkeypatch.setenv(name, value)
     (tmp_path / "handbook.txt").write_text("The Fjell 3 costs 2,490 euros.\n", "utf-8")
+    labelled = [f"It costs {n}.,It costs {n + n % 2}.,{n % 2 == 0}" for n in range(24)]
+    (tmp_path / "my.csv").write_text("\n".join(["answer,evidence,label", *labelled]), "utf-8")
     namespace: dict[str, object] = {"__name__": "__main__"}
     for block in blocks(page):
         if block.title:
@@ -83,7 +88,11 @@ def run(command: str, folder: Path) -> None:
 
 def read_settings(block: Block) -> None:
     """Settings and profiles are read by what reads them."""
-    if "extends" in tomllib.loads(block.text):
+    if block.title == "pyproject.toml":
+        groups = tomllib.loads(block.text)["project"]["entry-points"]
+        kinds = {f"kg_guardrail.{kind}" for kind in get_args(Kind)}
+        assert set(groups) == kinds
+    elif "extends" in tomllib.loads(block.text):
         assert load_profile(block.title).name
     else:
         path = Path(block.title or "page.toml")

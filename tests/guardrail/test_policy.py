@@ -109,6 +109,22 @@ def test_feedback_names_what_failed() -> None:
     ]
 
 
+def test_a_passage_that_contradicts_is_named_as_a_fact_is() -> None:
+    sentence = Sentence(
+        text="The toll is 5 dollars.",
+        start=0,
+        end=22,
+        category=Category.CONTRADICTORY,
+        note="contradicted by: The toll is 4 dollars.",
+    )
+    answer = AttributedAnswer(text=sentence.text, marked=sentence.text, sentences=(sentence,))
+    (reason, *_) = decide(ANNOTATE, answer, ScoreCard(overall=Score(value=0.0))).reasons
+    assert reason == 'contradicted: "The toll is 5 dollars." against The toll is 4 dollars.'
+    assert [one.reason for one in feedback([sentence])] == ["but The toll is 4 dollars."]
+    bare = sentence.model_copy(update={"note": None})
+    assert [one.reason for one in feedback([bare])] == ["but the evidence contradicts it"]
+
+
 def test_a_policy_that_cannot_ask_again_keeps_to_what_can_be_done() -> None:
     settled = BEST_OF_N.changed(contradicted="regenerate", exhausted="filter").settled()
     assert (settled.contradicted, settled.below) == (Action.FILTER, Action.ANNOTATE)

@@ -22,7 +22,7 @@ __all__ = ["LiteLLMGuardrail"]
 
 CALLS = 10_000
 """Most calls whose request is kept until their response comes."""
-PARAMETERS = ("evidence", "policy")
+PARAMETERS = ("evidence", "policy", "strictness")
 """What ``additional_provider_specific_params`` may say."""
 ENDS = (".", "!", "?", "…", "。", "]", "`", ")", '"', "”")
 
@@ -56,7 +56,7 @@ class LiteLLMGuardrail:
         question, evidence = self._asked.get(str(call), ("", Found()))
         found = (found[0] or question, found[1] | evidence)
         guarding = self._guarding
-        if field.policy and guarding.caller_policy:
+        if field.changes_policy and guarding.caller_policy:
             guarding = replace(guarding, policy=field.chosen_policy(guarding.policy))
         case = await case_of(guarding.guard, *found, guarding.evidence.mode)
         return await self._judged(body, guarding, case)

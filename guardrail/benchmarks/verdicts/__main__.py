@@ -11,25 +11,22 @@ from pathlib import Path
 
 from guardrail import GuardrailConfig
 from guardrail.benchmarks.verdicts.cases import Case
-from guardrail.benchmarks.verdicts.measure import Judged, Row, judged, summed
+from guardrail.benchmarks.verdicts.judging import judge_cases
+from guardrail.benchmarks.verdicts.measure import Row, summed
 from guardrail.benchmarks.verdicts.scores import KeptScores
 from guardrail.benchmarks.verdicts.sets import SETS, read_set
 from guardrail.engine.memory import RememberedGrounding
 from guardrail.engine.parts import Parts
-from guardrail.markers.grammar import ParsedText
 from guardrail.verdict.checks import all_checks
-from guardrail.verdict.grounder import Grounder, GroundingRequest
+from guardrail.verdict.grounder import Grounder
 from judges.base import GroundingJudge
 
-__all__ = ["judge_cases", "main"]
+__all__ = ["main"]
 
 SHIPPED = "engine"
 BARE = "bare judge"
 TIMED = 20
 """Cases that are timed, one after the other, before any verdict is remembered."""
-
-TOGETHER = 32
-"""Cases that go to the judge together."""
 
 COLUMNS = {
     "cases": "cases", "true_passed": "true", "false_passed": "false", "balanced": "balanced",
@@ -37,23 +34,6 @@ COLUMNS = {
     "small_talk": "talk", "citation_precision": "cited P", "citation_recall": "cited R",
     "told_recall": "told R", "span_f1": "span F1", "milliseconds": "ms",
 }  # fmt: skip
-
-
-def judge_cases(grounder: Grounder, cases: Sequence[Case]) -> list[Judged]:
-    """Judge n cases, each as an answer of its own with the sentences before it."""
-    found: list[Judged] = []
-    for first in range(0, len(cases), TOGETHER):
-        some = cases[first : first + TOGETHER]
-        answers, problems = grounder.ground([_request(case) for case in some])
-        if problems:
-            raise SystemExit(problems[0].message)
-        found += [judged(case, answer) for case, answer in zip(some, answers, strict=True)]
-    return found
-
-
-def _request(case: Case) -> GroundingRequest:
-    text = f"{case.before} {case.text}" if case.before else case.text
-    return GroundingRequest(case.question, ParsedText(clean=text, marked=text), case.evidence)
 
 
 def _rows(
@@ -68,7 +48,7 @@ def _rows(
     timed = cases[:TIMED]
     begin = time.perf_counter()
     for case in timed:
-        Grounder(judge).ground([_request(case)])
+        judge_cases(Grounder(judge), [case])
     spent = (time.perf_counter() - begin) * 1000.0 / max(1, len(timed))
     rows = {SHIPPED: summed(cases, judge_cases(Grounder(remembered), cases), spent)}
     rows[BARE] = summed(cases, judge_cases(Grounder(remembered, off=checks), cases))

@@ -138,3 +138,28 @@ def test_a_bad_policy_is_told_before_loading() -> None:
     done = run("check", "Q?", "A.", "--policy", "strikt")
     assert "did you mean 'strict'" in str(done.exception)
     assert time.perf_counter() - begin < 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("kg", "load", "missing", "--kg", "g"), "cannot read missing: there is no such file"),
+        (("kg", "load", "empty.nt", "--kg", "g"), "empty.nt holds no triples; nothing was loaded"),
+        (("log", "empty.sqlite"), "empty.sqlite is no score log"),
+        (("log", "bytes.sqlite"), "bytes.sqlite is no score log"),
+        (("bulk", "check", "missing", "-o", "o"), "cannot read missing: there is no such file"),
+        (("bulk", "check", "empty.jsonl", "-o", "o"), "no rows in empty.jsonl"),
+        (("bulk", "check", "bad.jsonl", "-o", "o", "--judge", "none"), "all 1 rows failed"),
+    ],
+)
+def test_a_file_that_is_missing_empty_or_another_thing_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("empty.nt", "empty.sqlite", "empty.jsonl"):
+        Path(name).touch()
+    Path("bytes.sqlite").write_bytes(b"\xff\xfe\x00bad" * 99)
+    Path("bad.jsonl").write_text("{bad\n", "utf-8")
+    done = run(*arguments)
+    assert done.exit_code == 1
+    assert said in str(done.exception)

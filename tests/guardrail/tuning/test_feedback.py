@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from guardrail.commands.log import tune as tune_command
+from guardrail.commands.tuning import tune as tune_command
 from guardrail.errors import InputError
 from guardrail.log.records import Feedback, Record, open_log
-from guardrail.log.tuning import Label, learn_sck_weights, read_labels, tune
+from guardrail.tuning.feedback import Label, learn_sck_weights, read_labels, tune
 from guardrail.types import Action, GuardedAnswer, Score, ScoreCard
 
 
@@ -48,7 +48,7 @@ def test_the_threshold_is_the_lowest_that_keeps_false_passes_down():
     assert found.chosen.false_pass == pytest.approx(0.1)
     assert found.chosen.pass_right == pytest.approx(0.25)
     assert found.chosen.upper == pytest.approx(0.301, abs=0.001)  # Wilson, 2 of 20
-    assert found.toml == '[policy.thresholds]\n"overall" = 0.8750\n'
+    assert found.toml == "[policy.thresholds]\noverall = 0.8750\n"
 
 
 scores = st.lists(st.integers(0, 20).map(lambda n: n / 20), min_size=10, max_size=30)
@@ -104,6 +104,6 @@ def test_labels_come_from_feedback_and_the_command_prints_the_setting(tmp_path, 
     app = typer.Typer()
     app.command()(tune_command)
     shown = CliRunner().invoke(app, [str(path), "--false-pass", "0"])
-    assert '"overall" = 0.5000' in shown.stdout
+    assert "overall = 0.5000" in shown.stdout
     as_json = CliRunner().invoke(app, [str(path), "--json", "--false-pass", "0"])
     assert json.loads(as_json.stdout)["chosen"]["threshold"] == 0.5

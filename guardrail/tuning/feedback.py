@@ -7,34 +7,37 @@ rate is the share of the wrong answers that pass.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import product
-from math import ceil, sqrt
 
-from pydantic import Field, FiniteFloat
+from pydantic import Field
 
 from guardrail.errors import InputError
 from guardrail.log.entries import Feedback, Record
 from guardrail.log.records import Readable
 from guardrail.report.summary import intent_of
+from guardrail.tuning.curve import (
+    LEAST_LABELS,
+    Scored,
+    Tuning,
+    area,
+    chosen_point,
+    curve_of,
+)
 from guardrail.types import Probability, Value
 
 __all__ = [
-    "CurvePoint",
     "Label",
-    "Tuning",
     "WeightAdvice",
     "learn_sck_weights",
     "read_labels",
     "tune",
 ]
 
-LEAST_LABELS = 10
-"""Fewer wrong or fewer right answers than this give no threshold worth the name."""
-Z_95 = 1.96
-"""Two-sided 95 % of the normal distribution, for Wilson's interval."""
+SECTION = "policy.thresholds"
+"""Where the settings hold thresholds on scores."""
+
 WEIGHT_STEP = 10
 """SCK weights are tried in tenths."""
 SCK_PARTS = ("sck.structure", "sck.content", "sck.knowledge")
@@ -50,56 +53,6 @@ class Label(Value):
 
     record: Record
     right: bool
-
-
-class CurvePoint(Value):
-    """What a threshold lets through.
-
-    Attributes:
-        threshold: Least score that passes.
-        false_pass: Share of the wrong answers that pass.
-        upper: Upper end of its 95 % Wilson interval.
-        pass_right: Share of the right answers that pass.
-        wrong_among_passed: Share of wrong ones among those that pass; None when none does.
-    """
-
-    threshold: FiniteFloat
-    false_pass: Probability
-    upper: Probability
-    pass_right: Probability
-    wrong_among_passed: Probability | None
-
-
-class Tuning(Value):
-    """A threshold for a wanted false-pass rate, with the whole curve.
-
-    Attributes:
-        score: Name of the score.
-        wanted: Most false passes allowed, as a share of the wrong answers.
-        right: Number of answers found right.
-        wrong: Number of answers found wrong.
-        chosen: The lowest threshold within what is wanted; None where even the highest score
-            lets too many pass.
-        auc: Probability that a right answer scores above a wrong one.
-        curve: By rising threshold.
-    """
-
-    score: str
-    wanted: Probability
-    right: int
-    wrong: int
-    chosen: CurvePoint | None
-    auc: Probability
-    curve: tuple[CurvePoint, ...]
-
-    @property
-    def toml(self) -> str:
-        """The setting to copy into ``guardrail.toml``; empty without a threshold."""
-        if self.chosen is None:
-            return ""
-        # Rounded up, since a lower threshold would let more pass than was asked for.
-        threshold = ceil(round(self.chosen.threshold * 1e4, 6)) / 1e4
-        return f'[policy.thresholds]\n"{self.score}" = {threshold:.4f}\n'
 
 
 class WeightAdvice(Value):
@@ -157,25 +110,26 @@ def tune(labels: Sequence[Label], *, score: str = "overall", false_pass: float =
     Raises:
         InputError: There are too few labels with that score.
     """
-    scored = [
-        (value, one.right) for one in labels if (value := one.record.score(score)) is not None
+    rows = [
+        Scored(value, one.right, one.record.id)
+        for one in labels
+        if (value := one.record.score(score)) is not None
     ]
-    good = sorted(value for value, right in scored if right)
-    bad = sorted(value for value, right in scored if not right)
-    if min(len(good), len(bad)) < LEAST_LABELS:
+    right = sum(row.right for row in rows)
+    if min(right, len(rows) - right) < LEAST_LABELS:
         raise InputError(
-            f"{len(good)} right and {len(bad)} wrong answers with a score {score!r} have feedback; "
-            f"{LEAST_LABELS} of each are needed"
+            f"{right} right and {len(rows) - right} wrong answers with a score {score!r} have "
+            f"feedback; {LEAST_LABELS} of each are needed"
         )
-    curve = [_point(threshold, good, bad) for threshold in _thresholds(good, bad)]
-    chosen = next((point for point in curve if point.false_pass <= false_pass), None)
+    curve = curve_of(rows, _thresholds(rows))
     return Tuning(
+        section=SECTION,
         score=score,
         wanted=false_pass,
-        right=len(good),
-        wrong=len(bad),
-        chosen=chosen,
-        auc=_auc(good, bad),
+        right=right,
+        wrong=len(rows) - right,
+        chosen=chosen_point(curve, false_pass),
+        auc=area(rows),
         curve=tuple(curve),
     )
 
@@ -221,49 +175,17 @@ def learn_sck_weights(labels: Sequence[Label]) -> list[WeightAdvice]:
 
 
 def _mixed(rows: Iterable[tuple[tuple[float, ...], bool]], mix: tuple[float, ...]) -> float:
-    good: list[float] = []
-    bad: list[float] = []
-    for parts, right in rows:
-        value = round(sum(weight * part for weight, part in zip(mix, parts, strict=True)), 12)
-        (good if right else bad).append(value)
-    return _auc(sorted(good), sorted(bad))
-
-
-def _thresholds(good: Sequence[float], bad: Sequence[float]) -> list[float]:
-    """Every score seen, and one just above the highest, which lets nothing pass."""
-    seen = sorted({*good, *bad})
-    return [*seen, seen[-1] + max(1e-4, 1e-4 * abs(seen[-1]))]
-
-
-def _point(threshold: float, good: Sequence[float], bad: Sequence[float]) -> CurvePoint:
-    passed_bad = len(bad) - bisect_left(bad, threshold)
-    passed_good = len(good) - bisect_left(good, threshold)
-    passed = passed_bad + passed_good
-    return CurvePoint(
-        threshold=threshold,
-        false_pass=passed_bad / len(bad),
-        upper=_wilson_upper(passed_bad, len(bad)),
-        pass_right=passed_good / len(good),
-        wrong_among_passed=passed_bad / passed if passed else None,
+    return area(
+        Scored(
+            round(sum(weight * part for weight, part in zip(mix, parts, strict=True)), 12),
+            right,
+            "",
+        )
+        for parts, right in rows
     )
 
 
-def _wilson_upper(hits: int, total: int) -> float:
-    share, square = hits / total, Z_95 * Z_95
-    middle = share + square / (2 * total)
-    reach = Z_95 * sqrt(share * (1 - share) / total + square / (4 * total * total))
-    return min(1.0, (middle + reach) / (1 + square / total))
-
-
-def _auc(good: Sequence[float], bad: Sequence[float]) -> float:
-    """Area under the ROC curve by ranks; ties count half. Both are sorted."""
-    below = at = 0
-    wins = 0.0
-    for value in good:
-        while below < len(bad) and bad[below] < value:
-            below += 1
-        at = max(at, below)
-        while at < len(bad) and bad[at] <= value:
-            at += 1
-        wins += below + 0.5 * (at - below)
-    return wins / (len(good) * len(bad))
+def _thresholds(rows: Sequence[Scored]) -> list[float]:
+    """Every score seen, and one just above the highest, which lets nothing pass."""
+    seen = sorted({row.score for row in rows})
+    return [*seen, seen[-1] + max(1e-4, 1e-4 * abs(seen[-1]))]

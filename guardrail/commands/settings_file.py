@@ -1,0 +1,87 @@
+"""Changes single settings of a TOML file, and leaves all else in it as it is."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from guardrail.errors import ConfigError
+from guardrail.tuning.curve import toml_key
+
+__all__ = ["write_settings"]
+
+_HEADER = re.compile(r"^\s*\[", re.MULTILINE)
+
+
+def write_settings(path: Path, section: str, values: Mapping[str, float]) -> None:
+    """Set numbers in one section of a settings file; a file that is missing is made.
+
+    Args:
+        path: The file.
+        section: Such as ``policy.thresholds``. A plain value of that name, such as
+            ``strictness = "strict"``, gives way to it.
+        values: The settings by name.
+
+    Raises:
+        ConfigError: The file cannot be read or written, is no TOML, or says these settings in a
+            way that this cannot change; it is then left as it was.
+    """
+    try:
+        before = path.read_text(encoding="utf-8") if path.exists() else ""
+        wanted = tomllib.loads(before)
+        after = _changed(before, section, values)
+        _set(wanted, section.split("."), values)
+        if _read(after) != wanted:
+            written = ", ".join(f"{name} = {value}" for name, value in values.items())
+            raise ConfigError(f"cannot change {path} by itself; write into [{section}]: {written}")
+        path.write_text(after, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"cannot write {path}: {error.strerror}") from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{path} is not TOML: {error}") from error
+
+
+def _changed(text: str, section: str, values: Mapping[str, float]) -> str:
+    lines = {name: f"{toml_key(name)} = {value:.4f}" for name, value in values.items()}
+    header = re.search(rf"^\[{re.escape(section)}\][^\n]*\n?", text, re.MULTILINE)
+    if header is None:
+        text = _without_plain(text, section)
+        gap = "\n" if text.strip() else ""
+        return f"{text.rstrip()}\n{gap}[{section}]\n".lstrip("\n") + "".join(
+            f"{line}\n" for line in lines.values()
+        )
+    following = _HEADER.search(text, header.end())
+    end = following.start() if following else len(text)
+    body = text[header.end() : end]
+    for name, line in lines.items():
+        held = re.compile(rf'^\s*"?{re.escape(name)}"?\s*=[^\n#]*?(?=\s*(?:#|$))', re.MULTILINE)
+        body, found = held.subn(line, body, count=1)
+        if not found:
+            body = f"{line}\n{body}"
+    return f"{text[: header.end()].rstrip()}\n{body}{text[end:]}"
+
+
+def _without_plain(text: str, name: str) -> str:
+    """A text without a setting of the top level that one line sets."""
+    first = _HEADER.search(text)
+    end = first.start() if first else len(text)
+    top = re.sub(rf"^{re.escape(name)}\s*=[^\n]*\n?", "", text[:end], flags=re.MULTILINE)
+    return top + text[end:]
+
+
+def _set(settings: dict[str, Any], place: list[str], values: Mapping[str, float]) -> None:
+    for name in place:
+        if not isinstance(settings.get(name), dict):
+            settings[name] = {}
+        settings = settings[name]
+    settings.update({name: float(f"{value:.4f}") for name, value in values.items()})
+
+
+def _read(text: str) -> dict[str, Any] | None:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return None

@@ -1,0 +1,211 @@
+"""``guardrail tune``: thresholds from answers that people judged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from guardrail.commands.options import AsJson, Config, JudgeName
+from guardrail.errors import ConfigError, InputError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from guardrail.tuning.curve import CurvePoint, Tuning
+    from guardrail.tuning.feedback import WeightAdvice
+    from guardrail.tuning.labelled import LabelledTuning
+
+__all__ = ["tune"]
+
+CURVE_ROWS = 12
+"""Most thresholds of the curve that are printed, beside the chosen one."""
+
+
+def tune(
+    path: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="LOG", help="A score log with feedback: .sqlite or .jsonl.", dir_okay=False
+        ),
+    ] = None,
+    labelled: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="CSV",
+            help="A file of labelled answers, in place of a log.",
+            dir_okay=False,
+        ),
+    ] = None,
+    score: Annotated[
+        str, typer.Option(help="The score of a log that a threshold is wanted for.")
+    ] = "overall",
+    false_pass: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="Share of wrong answers that may pass.")
+    ] = 0.05,
+    config: Config = None,
+    judge: JudgeName = None,
+    write: Annotated[
+        bool, typer.Option("--write", help="Write what is learned into the file of --config.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Choose a threshold: at most the share --false-pass of the wrong answers passes it.
+
+    With --labelled, the strictness of verdicts. The CSV's first line names its columns: question
+    (may be left out), answer or sentence, evidence or passages, label. Evidence is a text, or a
+    JSON list of texts and of [subject, property, value]; a label is supported, unsupported or
+    contradicted (or true and false, yes and no, 1 and 0). The answers are judged by the settings.
+
+    With a LOG, a score of answers. An answer counts as wrong when a reader gave it or one of its
+    sentences a thumb down or a correction, as right with thumbs up alone. Where SCK was scored, the
+    weights that order right answers above wrong ones best are printed as well.
+
+    Prints the curve with 95 % intervals and the settings, which --write writes. Rows that share
+    their evidence count as a group, which makes intervals wider.
+    """
+    if (path is None) == (labelled is None):
+        raise InputError("give a score log or --labelled CSV, one of the two")
+    if write and config is None:
+        raise ConfigError("--write needs a file to write to: --config FILE")
+    weights: list[WeightAdvice] = []
+    found: Tuning
+    if labelled is not None:
+        found = _by_labels(labelled, config, judge, false_pass)
+    else:
+        assert path is not None
+        found, weights = _by_feedback(path, score, false_pass)
+    if as_json:
+        typer.echo(found.model_dump_json())
+        for advice in weights:
+            typer.echo(advice.model_dump_json())
+    else:
+        _show(found)
+        if weights:
+            _print(_weight_table(weights))
+    if write:
+        assert config is not None
+        _write(config, found)
+    elif found.toml and not as_json:
+        typer.echo("guardrail: nothing is written; --write --config FILE writes it", err=True)
+
+
+def _by_feedback(path: Path, score: str, false_pass: float) -> tuple[Tuning, list[WeightAdvice]]:
+    from guardrail.commands.log import opened
+    from guardrail.tuning.feedback import learn_sck_weights, read_labels
+    from guardrail.tuning.feedback import tune as choose
+
+    labels = read_labels(opened(path))
+    return choose(labels, score=score, false_pass=false_pass), learn_sck_weights(labels)
+
+
+def _by_labels(
+    path: Path, config: Path | None, judge: str | None, false_pass: float
+) -> LabelledTuning:
+    from guardrail.commands.progress import telling
+    from guardrail.commands.setup import build_config
+    from guardrail.engine.parts import Parts
+    from guardrail.tuning.labelled import tune_labelled
+    from guardrail.tuning.rows import read_labelled
+
+    rows = read_labelled(path)
+    settings = build_config(config if config and config.exists() else None, judge=judge)
+    parts = Parts(settings, {}, ())
+    if parts.grounding is None:
+        raise ConfigError("a threshold is one of a judge's, and the judge of the settings is none")
+    with telling() as tell:
+        return tune_labelled(
+            rows,
+            parts.remembering_grounder(),
+            false_pass=false_pass,
+            progress=lambda done, total: tell("tune", done, total),
+        )
+
+
+def _write(path: Path, found: Tuning) -> None:
+    from guardrail.commands.settings_file import write_settings
+    from guardrail.config import GuardrailConfig
+
+    if not found.settings:
+        raise ConfigError(f"{path} is left as it is: no threshold keeps false passes down")
+    own = path.exists() and GuardrailConfig.from_toml(path, environ={}).policy.strictness
+    if found.section == "strictness" and own:
+        raise ConfigError(f"{path}: its policy has a strictness, which would win; take that out")
+    write_settings(path, found.section, found.settings)
+    typer.echo(f"guardrail: written to {path}", err=True)
+
+
+def _show(found: Tuning) -> None:
+    from guardrail.tuning.labelled import LabelledTuning
+
+    _print(_curve_table(found))
+    grouped = isinstance(found, LabelledTuning)
+    told = f", by {found.groups} different texts of evidence" if grouped else ""  # type: ignore[attr-defined]
+    typer.echo(
+        f"{found.right} right and {found.wrong} wrong answers{told}; a right one scores above a "
+        f"wrong one with probability {found.auc:.2f}."
+    )
+    if found.chosen is None:
+        typer.echo(f"No threshold keeps false passes at {found.wanted:.0%}.")
+        return
+    one = found.chosen
+    typer.echo(
+        f"At {one.threshold:.4f}, {_share(one.false_pass, one.lower, one.upper)} of wrong answers "
+        f"pass and {_share(one.pass_right, one.right_lower, one.right_upper)} of right ones "
+        "(95 % confidence)."
+    )
+    against = found.contradiction if isinstance(found, LabelledTuning) else None
+    if against is not None:
+        typer.echo(
+            f"Of what does not pass, above {against.threshold:.4f} {against.found:.1%} of the "
+            f"contradicted answers and {against.wrong:.1%} of the unsupported ones are called "
+            "contradicted."
+        )
+    typer.echo(f"\n{found.toml}", nl=False)
+
+
+def _share(value: float, low: float, high: float) -> str:
+    return f"{value:.1%} [{low:.1%}, {high:.1%}]"
+
+
+def _print(table: Table) -> None:
+    from rich.console import Console
+
+    Console().print(table)
+
+
+def _curve_table(found: Tuning) -> Table:
+    from rich.table import Table
+
+    table = Table(title=f"Thresholds on {found.score}", box=None, pad_edge=False)
+    for name in ("threshold", "wrong that pass", "95 %", "right that pass", "95 %"):
+        table.add_column(name, justify="right")
+    for point in _shown(found):
+        mark = "→ " if point == found.chosen else ""
+        table.add_row(
+            f"{mark}{point.threshold:.4f}",
+            f"{point.false_pass:.1%}",
+            f"{point.lower:.1%}–{point.upper:.1%}",
+            f"{point.pass_right:.1%}",
+            f"{point.right_lower:.1%}–{point.right_upper:.1%}",
+        )
+    return table
+
+
+def _shown(found: Tuning) -> list[CurvePoint]:
+    step = max(1, len(found.curve) // CURVE_ROWS)
+    shown = {*found.curve[::step], *([found.chosen] if found.chosen else [])}
+    return sorted(shown, key=lambda one: one.threshold)
+
+
+def _weight_table(weights: list[WeightAdvice]) -> Table:
+    from rich.table import Table
+
+    table = Table(title="Weights of SCK by intent", box=None, pad_edge=False)
+    for name in ("intent", "answers", "structure", "content", "knowledge", "AUC", "AUC, equal"):
+        table.add_column(name, justify="left" if name == "intent" else "right")
+    for one in weights:
+        parts = (one.structure, one.content, one.knowledge, one.auc, one.auc_equal)
+        table.add_row(one.intent, str(one.labels), *(f"{part:.2f}" for part in parts))
+    return table

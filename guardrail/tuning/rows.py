@@ -1,0 +1,161 @@
+"""Reads a file of labelled answers: CSV with a question, an answer, its evidence and a label."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import ValidationError
+
+from guardrail.errors import InputError
+from guardrail.evidence.retrieval import inline_evidence
+from guardrail.types import Evidence, Passage, Triple, Verdict
+
+__all__ = ["LabelledRow", "read_labelled"]
+
+LONGEST_CELL = 10_000_000
+"""Characters of one cell; evidence may be a whole document."""
+
+COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "answer": ("answer", "sentence"),
+    "evidence": ("evidence", "passages"),
+    "label": ("label",),
+}
+"""Columns that are needed, with all their names."""
+
+LABELS: Mapping[str, Verdict] = {
+    "supported": Verdict.SUPPORTED,
+    "true": Verdict.SUPPORTED,
+    "yes": Verdict.SUPPORTED,
+    "1": Verdict.SUPPORTED,
+    "unsupported": Verdict.UNSUPPORTED,
+    "false": Verdict.UNSUPPORTED,
+    "no": Verdict.UNSUPPORTED,
+    "0": Verdict.UNSUPPORTED,
+    "contradicted": Verdict.CONTRADICTED,
+}
+"""How a label may be written."""
+
+
+class LabelledRow(NamedTuple):
+    """An answer that people judged.
+
+    Attributes:
+        question: The question; may be empty.
+        answer: The answer, or one sentence of it.
+        evidence: What it was judged by.
+        label: ``supported``, ``unsupported`` or ``contradicted``.
+        group: The evidence as written; rows with the same are not independent.
+    """
+
+    question: str
+    answer: str
+    evidence: tuple[Evidence, ...]
+    label: Verdict
+    group: str
+
+
+def read_labelled(path: Path) -> list[LabelledRow]:
+    """Read a CSV file whose first line names its columns.
+
+    Args:
+        path: The file; commas, semicolons or tabs between cells. Columns: ``question`` (may be
+            left out), ``answer`` or ``sentence``, ``evidence`` or ``passages``, ``label``. A cell
+            of evidence is a text, or a JSON list of texts, ``{"text", "id", "title", "url"}`` and
+            ``[subject, property, value]``.
+
+    Raises:
+        InputError: The file cannot be read, has no rows or not these columns, or a row is wrong.
+    """
+    csv.field_size_limit(LONGEST_CELL)
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            lines = csv.reader(file, delimiter=_delimiter(file.readline()))
+            file.seek(0)
+            head = [name.strip().lower() for name in next(lines, [])]
+            places = _places(path, head)
+            rows = [
+                _row(f"{path}, line {lines.line_num}", cells, places)
+                for cells in lines
+                if any(cell.strip() for cell in cells)
+            ]
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 text; save it as UTF-8") from error
+    except csv.Error as error:
+        raise InputError(f"{path} is no CSV: {error}") from error
+    if not rows:
+        raise InputError(f"{path} has no rows below its first line")
+    return rows
+
+
+def _delimiter(head: str) -> str:
+    """What stands between the names of the columns most often."""
+    return max(",;\t", key=head.count)
+
+
+def _places(path: Path, head: Sequence[str]) -> dict[str, int]:
+    """The place of each column.
+
+    Raises:
+        InputError: One is missing.
+    """
+    if not any(head):
+        raise InputError(f"{path} is empty; its first line must name the columns")
+    places = {"question": head.index("question")} if "question" in head else {}
+    for column, names in COLUMNS.items():
+        found = [name for name in names if name in head]
+        if not found:
+            raise InputError(
+                f"{path} has no column {' or '.join(map(repr, names))}; its first line names "
+                f"{', '.join(repr(name) for name in head if name)}"
+            )
+        places[column] = head.index(found[0])
+    return places
+
+
+def _row(where: str, cells: Sequence[str], places: Mapping[str, int]) -> LabelledRow:
+    held = {
+        column: cells[place].strip() if place < len(cells) else ""
+        for column, place in places.items()
+    }
+    for column in ("answer", "label"):
+        if not held[column]:
+            raise InputError(f"{where}: no {column}")
+    label = LABELS.get(held["label"].lower())
+    if label is None:
+        raise InputError(
+            f"{where}: there is no label {held['label']!r}; known: {', '.join(LABELS)}"
+        )
+    evidence = _evidence(where, held["evidence"])
+    group = " ".join(held["evidence"].split())
+    return LabelledRow(held.get("question", ""), held["answer"], evidence, label, group)
+
+
+def _evidence(where: str, cell: str) -> tuple[Evidence, ...]:
+    if not cell.startswith("["):
+        return (Passage(text=cell),) if cell else ()
+    try:
+        items = json.loads(cell)
+    except ValueError:
+        return (Passage(text=cell),)  # a text that begins with a bracket
+    return tuple(_items(where, items))
+
+
+def _items(where: str, items: Iterable[object]) -> Iterable[Evidence]:
+    for item in items:
+        if isinstance(item, list) and len(item) == 3:
+            yield Triple(*map(str, item))
+            continue
+        if isinstance(item, dict):
+            try:
+                item = Passage.model_validate(item)
+            except ValidationError as error:
+                raise InputError(f"{where}: {item!r} is no passage; it needs a text") from error
+        if not isinstance(item, str | Passage):
+            raise InputError(f"{where}: {item!r} is no evidence; write a text or a triple")
+        yield from inline_evidence(None, [item]) or ()

@@ -1,0 +1,105 @@
+"""How sure a judge must be: presets by name, and thresholds of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import BeforeValidator, ValidationError
+
+from guardrail.errors import ConfigError
+from guardrail.types.value import Probability, Value
+
+__all__ = [
+    "OwnStrictness",
+    "Strictness",
+    "StrictnessSetting",
+    "VerdictThresholds",
+    "as_strictness",
+]
+
+
+class VerdictThresholds(Value):
+    """Least probabilities of a calibrated judge for its verdicts.
+
+    Attributes:
+        support: A sentence is supported from this probability of support on, among sentences that
+            claim something, unless a contradiction is likelier still.
+        contradiction: Of a sentence that is not supported, the share of *contradicted* among
+            *contradicted* and *unsupported* above which it is called contradicted.
+    """
+
+    support: Probability = 0.5
+    contradiction: Probability = 0.5
+
+    @property
+    def thresholds(self) -> VerdictThresholds:
+        """Itself, as a preset has its own."""
+        return self
+
+
+class Strictness(StrEnum):
+    """Presets of thresholds."""
+
+    LENIENT = "lenient"
+    BALANCED = "balanced"
+    STRICT = "strict"
+
+    @property
+    def thresholds(self) -> VerdictThresholds:
+        """The preset's thresholds."""
+        return _PRESETS[self]
+
+
+# A threshold on a calibrated probability says what an error costs. From two thirds on, a false
+# sentence that passes costs as much as two true ones that are marked; from one third on, half of
+# one. A contradiction that is missed costs half of one that is wrongly told, as much, or twice.
+_PRESETS = {
+    Strictness.LENIENT: VerdictThresholds(support=1 / 3, contradiction=2 / 3),
+    Strictness.BALANCED: VerdictThresholds(support=0.5, contradiction=0.5),
+    Strictness.STRICT: VerdictThresholds(support=2 / 3, contradiction=1 / 3),
+}
+
+
+def as_strictness(value: object) -> Strictness | VerdictThresholds:
+    """Read a strictness: a preset, its name, or thresholds.
+
+    Raises:
+        ConfigError: It is none of these; the message names the nearest preset.
+    """
+    if isinstance(value, Strictness | VerdictThresholds):
+        return value
+    if isinstance(value, str):
+        name = value.strip().lower()
+        if name in list(Strictness):
+            return Strictness(name)
+        near = get_close_matches(name, [one.value for one in Strictness], n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(Strictness)}"
+        raise ConfigError(f"there is no strictness {value!r}; {hint}")
+    if isinstance(value, Mapping):
+        try:
+            return VerdictThresholds.model_validate(dict(value))
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            if first["type"] == "extra_forbidden":
+                known = ", ".join(VerdictThresholds.model_fields)
+                raise ConfigError(
+                    f"strictness has no {first['loc'][0]!r}; known: {known}"
+                ) from None
+            raise ConfigError(f"strictness.{first['loc'][0]}: {first['msg']}") from None
+    raise ConfigError(
+        f"strictness is one of {', '.join(Strictness)}, or a table of support and contradiction"
+    )
+
+
+def _as_own(value: object) -> Strictness | VerdictThresholds | None:
+    return None if value is None else as_strictness(value)
+
+
+StrictnessSetting = Annotated[Strictness | VerdictThresholds, BeforeValidator(as_strictness)]
+"""The type of a setting that holds one."""
+
+OwnStrictness = Annotated[Strictness | VerdictThresholds | None, BeforeValidator(_as_own)]
+"""The type of a setting that may leave it to another one."""

@@ -1,0 +1,151 @@
+"""The deployment files: what they name exists, and what they start is accepted by the program."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Sequence
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+import typer
+import yaml
+
+from chains.gateway import GatewaySettings, create_app
+from guardrail import GuardrailConfig
+from guardrail.cli import app
+from tests.docs.pages import ROOT
+
+DEPLOY = ROOT / "deploy"
+SERVICE_KEYS = {"build", "command", "ports", "environment", "volumes", "restart"}
+"""Keys of a service that are used here, of those in the Compose specification."""
+
+
+def accepted(command: Sequence[str]) -> dict[str, object]:
+    """Parse a command as the program does; fails on an option or a value that it does not take."""
+    assert Path(command[0]).name == "guardrail"
+    group = typer.main.get_command(app)
+    with group.make_context("guardrail", list(command[1:2])) as context:
+        serve = group.get_command(context, command[1])  # type: ignore[attr-defined]
+    with serve.make_context(command[1], list(command[2:])) as parsed:
+        return dict(parsed.params)
+
+
+def dockerfile(instruction: str) -> list[str]:
+    text = (DEPLOY / "Dockerfile").read_text("utf-8").replace("\\\n", " ")
+    return re.findall(rf"^{instruction} +(.+)$", text, re.MULTILINE)
+
+
+def compose() -> dict[str, object]:
+    found = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))
+    assert set(found) == {"services", "volumes"}
+    assert set(found["services"]["guardrail"]) == SERVICE_KEYS
+    return found["services"]["guardrail"] | {"kept": found["volumes"]}  # type: ignore[no-any-return]
+
+
+def unit() -> dict[str, list[str]]:
+    settings: dict[str, list[str]] = {}
+    for line in (DEPLOY / "guardrail.service").read_text("utf-8").splitlines():
+        if line and line[0] not in "#[":
+            name, _, value = line.partition("=")
+            settings.setdefault(name, []).append(value)
+    return settings
+
+
+def test_the_image_starts_a_command_that_the_program_accepts() -> None:
+    (entry,) = dockerfile("ENTRYPOINT")
+    (exposed,) = dockerfile("EXPOSE")
+    parsed = accepted(json.loads(entry))
+    assert parsed["port"] == int(exposed)
+    assert parsed["host"] == "0.0.0.0"
+    (probe,) = dockerfile("HEALTHCHECK")
+    address = re.search(r"http://127\.0\.0\.1:(\d+)(/\w+)", probe)
+    assert address is not None
+    assert int(address[1]) == parsed["port"]
+    served = create_app(
+        GuardrailConfig.model_validate({"judge": "none", "graph": "none"}), GatewaySettings()
+    )
+    assert address[2] in {route.path for route in served.routes}  # type: ignore[attr-defined]
+
+
+def test_the_image_is_given_what_its_installation_reads() -> None:
+    assert dockerfile("COPY") == [". /app"]
+    left_out = [
+        line.removeprefix("**/")
+        for line in (DEPLOY / "Dockerfile.dockerignore").read_text("utf-8").splitlines()
+        if line and not line.startswith("#")
+    ]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    (install,) = [line for line in dockerfile("RUN") if "pip install" in line]
+    words = shlex.split(install)
+    constraints = words[words.index("--constraint") + 1]
+    packages = [
+        one.rstrip("*") for one in project["tool"]["setuptools"]["packages"]["find"]["include"]
+    ]
+    needed = [constraints, "pyproject.toml", project["project"]["readme"], *packages]
+    needed += project["project"]["license-files"]
+    for name in needed:
+        assert (ROOT / name).exists()
+        assert not [one for one in left_out if fnmatch(name, one)], name
+    extras = re.search(r"\.\[(\w+)\]", install)
+    assert extras is not None
+    assert extras[1] in project["project"]["optional-dependencies"]
+
+
+def test_the_compose_file_builds_mounts_and_starts_what_there_is() -> None:
+    service = compose()
+    build = service["build"]
+    assert isinstance(build, dict)
+    context = (DEPLOY / build["context"]).resolve()
+    assert context == ROOT.resolve()
+    assert (context / build["dockerfile"]).exists()
+    (entry,) = dockerfile("ENTRYPOINT")
+    parsed = accepted([*json.loads(entry), *service["command"]])  # type: ignore[misc]
+    mounts = dict(one.split(":")[:2] for one in service["volumes"])  # type: ignore[attr-defined]
+    settings, kept = mounts.items()
+    assert (DEPLOY / settings[0]).exists()
+    assert str(parsed["config"]) == settings[1]
+    assert kept[0] in service["kept"]  # type: ignore[operator]
+    held = GuardrailConfig.from_toml(DEPLOY / "guardrail.toml", environ={})
+    assert held.policy.name == "strict"
+    assert held.log is not None
+    assert held.log.path.is_relative_to(kept[1])
+    (port,) = map(str, service["ports"])  # type: ignore[call-overload]
+    assert port.split(":")[-1] == str(parsed["port"])
+    for name in service["environment"]:  # type: ignore[attr-defined]
+        assert name.removeprefix("KG_GATEWAY_").lower() in GatewaySettings.model_fields
+
+
+def test_the_unit_starts_what_there_is_and_may_write_its_log(tmp_path: Path) -> None:
+    settings = unit()
+    (start,) = settings["ExecStart"]
+    parsed = accepted(shlex.split(start))
+    assert parsed["workers"] == 2
+    variables = dict(one.split("=", 1) for one in settings["Environment"])
+    ours = {name: text for name, text in variables.items() if name.startswith("GUARDRAIL_")}
+    held = GuardrailConfig.from_toml(DEPLOY / "guardrail.toml", environ=ours)
+    assert held.log is not None
+    assert settings["ProtectSystem"] == ["strict"]
+    (state,) = settings["StateDirectory"]
+    assert held.log.path.is_relative_to(f"/var/lib/{state}")
+    guide = (ROOT / "docs" / "gateway.md").read_text("utf-8")
+    for file in (str(parsed["config"]), *settings["EnvironmentFile"]):
+        assert file in guide, f"the guide does not say what {file} is"
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd-analyze")
+def test_systemd_has_nothing_to_say_against_the_unit(tmp_path: Path) -> None:
+    text = (DEPLOY / "guardrail.service").read_text("utf-8")
+    path = tmp_path / "guardrail.service"
+    path.write_text(text.replace("/opt/guardrail/bin/guardrail", sys.executable), "utf-8")
+    done = subprocess.run(
+        ["systemd-analyze", "verify", str(path)],
+        capture_output=True, text=True, check=False, env={**os.environ, "LC_ALL": "C"},
+    )  # fmt: skip
+    said = [line for line in done.stderr.splitlines() if "guardrail" in line]
+    assert (done.returncode, said) == (0, [])

@@ -1,0 +1,264 @@
+"""Thresholds from a file of labelled answers, and the command that learns and writes them."""
+
+import csv
+import json
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from guardrail import GuardrailConfig, Passage, Triple
+from guardrail.cli import app
+from guardrail.engine.memory import RememberedGrounding
+from guardrail.errors import ConfigError, InputError
+from guardrail.intervals import wilson
+from guardrail.tuning.labelled import LabelledTuning, tune_labelled
+from guardrail.tuning.rows import LabelledRow, read_labelled
+from guardrail.types import Grounding, NLIScores, Verdict
+from guardrail.verdict.grounder import Grounder
+from judges import registry
+from judges.base import GroundingItem, Pair
+
+
+class Percent:
+    """Believes the percentages that stand in a sentence: of support, and of contradiction."""
+
+    name = "percent-1"
+
+    def warm_up(self) -> None:
+        """Nothing to load."""
+
+    def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
+        raise AssertionError("it judges in one pass")
+
+    def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
+        return [_believed(item.sentence) for item in items]
+
+
+def _believed(sentence: str) -> Grounding:
+    first, second = (word for word in sentence.rstrip(".").split() if word.startswith("p"))
+    support, against = int(first[1:]) / 100, int(second[1:]) / 100
+    rest = round(1 - support - against, 4)
+    return Grounding(supported=support, unsupported=rest, contradicted=against, no_claim=0)
+
+
+def row(support: int, label: str, *, against: int = 0, evidence: str = "A note.") -> dict[str, str]:
+    sentence = f"She believes it p{support} and doubts p{against}."
+    return {"question": "", "sentence": sentence, "evidence": evidence, "label": label}
+
+
+OFF = frozenset({"typed_values"})
+"""The sentences' own numbers are no values of the evidence."""
+
+GOOD = [row(50 + 2 * n, "supported", evidence=f"Note {n}.") for n in range(20)]
+BAD = [row(5 * n, "unsupported", evidence=f"Note {n}.") for n in range(20)]
+
+
+@pytest.fixture(autouse=True)
+def _judge(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry._FACTORIES, "percent", lambda model=None, **options: Percent())
+
+
+def written(path: Path, rows: Sequence[dict[str, str]], delimiter: str = ",") -> Path:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        table = csv.DictWriter(file, list(rows[0]), delimiter=delimiter)
+        table.writeheader()
+        table.writerows(rows)
+    return path
+
+
+def grounder(off: frozenset[str] = frozenset()) -> Grounder:
+    return Grounder(RememberedGrounding(Percent()), off=off)
+
+
+def learned(
+    tmp_path: Path, rows: Sequence[dict[str, str]], *, false_pass: float = 0.05
+) -> LabelledTuning:
+    labelled = read_labelled(written(tmp_path / "my.csv", rows))
+    return tune_labelled(labelled, grounder(OFF), false_pass=false_pass)
+
+
+def test_the_lowest_threshold_is_chosen_that_keeps_false_passes_down(tmp_path: Path) -> None:
+    found = learned(tmp_path, GOOD + BAD, false_pass=0.1)
+    # Of the 20 wrong rows two may pass, those at 0.90 and 0.95; 0.86 is next above 0.85.
+    assert found.chosen is not None
+    assert (found.chosen.threshold, found.chosen.false_pass) == (0.855, 0.1)
+    assert found.chosen.pass_right == pytest.approx(2 / 20)  # 0.86 and 0.88
+    assert (found.chosen.lower, found.chosen.upper) == pytest.approx(wilson(0.1, 20))
+    assert found.toml == "[strictness]\nsupport = 0.8550\n"
+    assert found.contradiction is None
+
+
+def test_rows_that_share_their_evidence_tell_less(tmp_path: Path) -> None:
+    alone = learned(tmp_path, GOOD + BAD, false_pass=0.5)
+    shared = [{**one, "evidence": f"Note {n // 5}."} for n, one in enumerate(BAD)]
+    together = learned(tmp_path, GOOD + shared, false_pass=0.5)
+    assert alone.chosen is not None
+    assert together.chosen is not None
+    assert alone.chosen.false_pass == together.chosen.false_pass == 0.5
+    assert alone.groups == 20
+    assert together.chosen.upper - together.chosen.lower > alone.chosen.upper - alone.chosen.lower
+    assert together.chosen.right_upper == alone.chosen.right_upper
+
+
+def test_what_a_check_stops_passes_at_no_threshold(tmp_path: Path) -> None:
+    stopped = {**row(89, "unsupported"), "evidence": "It was in 1950 that she believed it."}
+    stopped["sentence"] = "It was in 1951 that she believed it p89 and doubted p0."
+    rows = read_labelled(written(tmp_path / "my.csv", [*GOOD, *BAD, stopped]))
+    on = tune_labelled(rows, grounder())
+    off = tune_labelled(rows, grounder(OFF))
+    passing = {
+        name: [
+            round(21 * one.false_pass)
+            for one in found.curve
+            if one.threshold in (0.885, 0.89, 0.895)
+        ]
+        for name, found in (("on", on), ("off", off))
+    }
+    assert passing == {"on": [2], "off": [3, 2]}  # those at 0.90 and 0.95, and the stopped one
+
+
+def test_contradictions_are_told_from_lack_of_support(tmp_path: Path) -> None:
+    against = [row(10, "contradicted", against=30 + n, evidence=f"C {n}.") for n in range(12)]
+    lacking = [row(10, "unsupported", against=n, evidence=f"U {n}.") for n in range(12)]
+    found = learned(tmp_path, GOOD + against + lacking)
+    assert found.contradiction is not None
+    assert (found.contradiction.found, found.contradiction.wrong) == (1.0, 0.0)
+    assert 11 / 90 <= found.contradiction.threshold < 30 / 90
+    assert set(tomllib.loads(found.toml)["strictness"]) == {"support", "contradiction"}
+
+
+def test_the_threshold_learned_is_the_engines_own(tmp_path: Path) -> None:
+    from guardrail import Guardrail
+
+    found = learned(tmp_path, GOOD + BAD, false_pass=0.1)
+    settings = GuardrailConfig.model_validate(
+        {"judge": "percent", "strictness": found.settings, "checks": {"typed_values": False}}
+    )
+    with Guardrail(settings) as guard:
+        passed = [
+            guard.check("", one["sentence"], evidence=[Passage(one["evidence"])]).action == "pass"
+            for one in BAD
+        ]
+    assert sum(passed) / len(passed) == 0.1
+
+
+def test_a_cell_of_evidence_is_a_text_or_a_list(tmp_path: Path) -> None:
+    cells = ["Plain, with a comma.", '["One.", {"text": "Two.", "id": "2"}, ["a", "b", "c"]]', ""]
+    rows = [
+        {"answer": "It is.", "passages": cell, "label": label}
+        for cell, label in zip(cells, ("Yes", "0", "contradicted"), strict=True)
+    ]
+    for delimiter in ",;\t":
+        found = read_labelled(written(tmp_path / "my.csv", rows, delimiter))
+        assert [one.evidence for one in found] == [
+            (Passage("Plain, with a comma."),),
+            (Passage("One."), Passage(text="Two.", id="2"), Triple("a", "b", "c")),
+            (),
+        ]
+        assert [one.label for one in found] == [
+            Verdict.SUPPORTED, Verdict.UNSUPPORTED, Verdict.CONTRADICTED,
+        ]  # fmt: skip
+    assert isinstance(found[0], LabelledRow)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is empty; its first line must name the columns"),
+        (b"answer,evidence,label\n", "has no rows"),
+        (b"answer,evidence\na,b\n", "no column 'label'; its first line names 'answer', 'evidence'"),
+        (b"text,evidence,label\na,b,1\n", "no column 'answer' or 'sentence'"),
+        (
+            b"answer,evidence,label\na,b,perhaps\n",
+            "line 2: there is no label 'perhaps'; known: sup",
+        ),
+        (b"answer,evidence,label\n,b,1\n", "line 2: no answer"),
+        (b'answer,evidence,label\na,"[7]",1\n', "line 2: 7 is no evidence"),
+        (b"answer,evidence,label\n\xff,b,1\n", "is not UTF-8"),
+        (b"answer,evidence,label\n" + b"a,b,1\n" * 30, "all 30 rows are supported"),
+        (b"answer,evidence,label\na,b,1\na,b,0\n", "1 supported and 1 other rows are too few; 10"),
+    ],
+)
+def test_a_file_that_will_not_do_is_told(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "my.csv"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=message.replace("[", r"\[")):
+        tune_labelled(read_labelled(path), grounder())
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["tune", *map(str, arguments)])
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "",
+        '# mine\nstrictness = "strict"  # for now\njudge_cache = 7\n\n[limits]\nevidence = 9\n',
+        "[strictness]\n# learned in May\nsupport = 0.9 # old\n\n[limits]\nevidence = 9\n",
+    ],
+)
+def test_the_command_says_what_it_would_write_and_writes_it(tmp_path: Path, before: str) -> None:
+    rows = written(tmp_path / "my.csv", GOOD + BAD)
+    config = tmp_path / "guardrail.toml"
+    config.write_text(before)
+    asked = ("--labelled", rows, "--judge", "percent", "--false-pass", 0.1, "--config", config)
+    shown = run(*asked)
+    assert shown.exit_code == 0, shown.output
+    assert "[strictness]\nsupport = 0.8550\n" in shown.stdout
+    assert "20 right and 20 wrong answers, by 20 different texts of evidence" in shown.stdout
+    assert "10.0% [2.8%, 30.1%] of wrong answers pass" in shown.stdout
+    assert config.read_text() == before
+    assert run(*asked, "--write").exit_code == 0
+    held = tomllib.loads(config.read_text())
+    assert held["strictness"]["support"] == 0.855
+    assert held | {"strictness": 0} == tomllib.loads(before) | {"strictness": 0}
+    assert config.read_text().count("#") == before.count("#") - before.count("# for now")
+    assert run(*asked, "--write").exit_code == 0
+    assert tomllib.loads(config.read_text()) == held
+
+
+def test_a_settings_file_is_made_where_there_is_none(tmp_path: Path) -> None:
+    rows = written(tmp_path / "my.csv", GOOD + BAD)
+    config = tmp_path / "new.toml"
+    shown = run("--labelled", rows, "--judge", "percent", "--config", config, "--write", "--json")
+    assert config.read_text().startswith("[strictness]\nsupport = ")
+    assert json.loads(shown.stdout)["section"] == "strictness"
+
+
+@pytest.mark.parametrize(
+    ("options", "settings", "message"),
+    [
+        ((), "", "one of the two"),
+        (("--labelled", "my.csv", "--write"), "", "--config FILE"),
+        (("--labelled", "my.csv", "--judge", "none"), "", "the judge of the settings is none"),
+        (("--labelled", "no.csv"), "", "cannot read no.csv"),
+        (
+            ("--labelled", "my.csv", "--judge", "percent", "--config", "s.toml", "--write"),
+            '[policy]\nbase = "strict"\nstrictness = "lenient"\n',
+            "its policy has a strictness",
+        ),
+        (
+            ("--labelled", "my.csv", "--judge", "percent", "--config", "s.toml", "--write"),
+            "strictness.support = 0.5\n",
+            r"write into \[strictness\]: support = 0",
+        ),
+    ],
+)
+def test_wrong_use_is_told(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: tuple[str, ...],
+    settings: str,
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path / "my.csv", GOOD + BAD)
+    (tmp_path / "s.toml").write_text(settings)
+    done = run(*options)
+    with pytest.raises((ConfigError, InputError), match=message):
+        raise done.exception or AssertionError(done.output)
+    assert (tmp_path / "s.toml").read_text() == settings
