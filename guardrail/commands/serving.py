@@ -123,11 +123,12 @@ def serve(
     settings, else strict. Without --upstream only what judges and shows is served: /v1/checks,
     /v1/rank, a page to try (/), the score log (/dashboard), /metrics, /healthz and /readyz.
 
-    Settings of the gateway, all but --kg, --config, --judge, --policy and --log, may stand in the
-    section [gateway] of the settings file and in the environment as KG_GATEWAY_… as well, lists
-    (KG_GATEWAY_KEYS, KG_GATEWAY_PROTOCOLS, KG_GATEWAY_TRUSTED_HOSTS) with commas between. The
-    option wins over the environment, and that over the file. On another address than this
-    machine's own and without a key, the gateway warns and keeps /dashboard and /metrics closed.
+    Settings of the gateway, all but --kg, --config, --judge, --policy, --strictness and --log, may
+    stand in the section [gateway] of the settings file and in the environment as KG_GATEWAY_… as
+    well, lists (KG_GATEWAY_KEYS, KG_GATEWAY_PROTOCOLS, KG_GATEWAY_TRUSTED_HOSTS) with commas
+    between. The option wins over the environment, and that over the file. On another address than
+    this machine's own and without a key, the gateway warns and keeps /dashboard and /metrics
+    closed.
     """
     settings = gateway_config(config, kg=kg, judge=judge, policy=policy, strictness=strictness)
     try:

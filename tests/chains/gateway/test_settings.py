@@ -46,7 +46,7 @@ concurrency = 6
 """
 ALONE = typer.Typer(add_completion=False)
 ALONE.command()(serving_command.serve)
-OF_THE_GUARDRAIL = {"kg", "config", "judge", "policy", "log", "help"}
+OF_THE_GUARDRAIL = {"kg", "config", "judge", "policy", "strictness", "log", "help"}
 
 
 @pytest.fixture
