@@ -1,13 +1,15 @@
-# Two commands for a fresh clone, with only Python, pip and make installed:
+# Commands for a fresh clone, with only Python, pip and make installed:
 #   make demo   install the base, then answers about an invented company judged
 #   make test   install, then lint, types and tests
 #   make docs   install, then the documentation as a site in build/site
+#   make bench  install, then speed and memory by size, written to docs/performance.md;
+#               small: make bench SIZES=10000,100000 ROWS=50 OUTPUT=build/performance.md
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test docs lint format types unit browser wheel clean
+.PHONY: demo test docs bench lint format types unit browser wheel clean
 
 demo: $(VENV)/.demo
 	$(BIN)/guardrail demo
@@ -38,6 +40,10 @@ browser:
 
 docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m guardrail.benchmarks.bench $(if $(SIZES),--sizes $(SIZES)) \
+		$(if $(ROWS),--rows $(ROWS)) $(if $(OUTPUT),--output $(OUTPUT))
 
 wheel: $(VENV)/.dev
 	$(PIP) build

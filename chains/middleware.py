@@ -16,6 +16,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 from langchain_core.runnables.config import RunnableConfig, ensure_config, set_config_context
 from langgraph.types import Command
 
+from chains.check_run import Asked, traced
 from chains.evidence.base import Case, EvidenceMode, EvidenceSettings, case_of
 from chains.evidence.langchain import EvidenceOf, chain_evidence, config_field
 from chains.messages import calls_tools, guarded_message, has_text, is_answer, question_of
@@ -134,7 +135,7 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
             request = _with_feedback(request, best, answer)
         if answer.action is Action.REGENERATE:
             # No attempt is left: what the policy cannot have, it does without.
-            answer = await case.check(self._guard, _last(best).text, policy.settled())
+            answer = await self._checked(case, _last(best).text, policy.settled())
         return self._replaced(best, answer)
 
     async def _best(
@@ -143,9 +144,17 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
         policy = case.policy or self._policy
         texts = [_last(response).text for response in responses]
         if len(texts) == 1:
-            return responses[0], await case.check(self._guard, texts[0], policy)
-        ranked = await case.rank(self._guard, texts, policy)
+            return responses[0], await self._checked(case, texts[0], policy)
+        ranked = await traced(_asked(case, texts), case.rank(self._guard, texts, policy))
         return responses[ranked[0].index], ranked[0]
+
+    async def _checked(self, case: Case, text: str, policy: Policy) -> GuardedAnswer:
+        """Check one answer, under a run of its own for tracers."""
+
+        async def check() -> list[GuardedAnswer]:
+            return [await case.check(self._guard, text, policy)]
+
+        return (await traced(_asked(case, [text]), check()))[0]
 
     async def _beside_tools(self, case: Case, response: ModelResponse[Any]) -> ModelResponse[Any]:
         """Judge the words beside a tool call; the call itself and data stay as they are."""
@@ -155,7 +164,7 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
         if not (isinstance(message, AIMessage) and calls_tools(message) and has_text(message)):
             return response
         policy = (case.policy or self._policy).settled()
-        answer = await case.check(self._guard, message.text, policy)
+        answer = await self._checked(case, message.text, policy)
         guarded = guarded_message(message, answer, self._style, reasons=self._reasons)
         return ModelResponse(result=[*response.result[:-1], guarded])
 
@@ -205,6 +214,12 @@ def _without_streaming(request: ModelRequest[Any]) -> ModelRequest[Any]:
 def _hidden_from_streams(config: RunnableConfig) -> RunnableConfig:
     callbacks = config.get("callbacks")
     return hidden(config, callbacks) if isinstance(callbacks, BaseCallbackManager) else config
+
+
+def _asked(case: Case, texts: Sequence[str]) -> list[Asked]:
+    """Answers to check, for the tracers of the run that is in work."""
+    config = _hidden_from_streams(ensure_config())
+    return [Asked(config, case.question, text, case.evidence) for text in texts]
 
 
 def _quietly(

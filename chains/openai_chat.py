@@ -153,14 +153,17 @@ def _guarded_choice(guarding: Guarding, choice: JSON, answer: GuardedAnswer, raw
 
 
 def nested_annotation(citation: PlacedCitation) -> JSON:
-    """A citation as chat completions write it; offsets index the returned content."""
+    """A citation as chat completions write it; offsets index the returned content.
+
+    Where there is no page to open the address is empty: the title says what is cited.
+    """
     return {
         "type": "url_citation",
         "url_citation": {
             "start_index": citation.start,
             "end_index": citation.end,
             "title": citation.title,
-            "url": citation.url,
+            "url": citation.url or "",
         },
         **cited(citation),
     }

@@ -165,13 +165,13 @@ def clean_part(part: Any) -> JSON | None:
 
 
 def flat_annotation(citation: PlacedCitation) -> JSON:
-    """A citation as responses write it; offsets index the returned text."""
+    """A citation as responses write it; see ``nested_annotation``."""
     return {
         "type": "url_citation",
         "start_index": citation.start,
         "end_index": citation.end,
         "title": citation.title,
-        "url": citation.url,
+        "url": citation.url or "",
         **cited(citation),
     }
 

@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 from guardrail.markers.grammar import insert, render_marker
 from guardrail.markers.rendering import markers_of
@@ -38,16 +37,17 @@ PASSAGE = "passage"
 QUOTED = re.compile(r'".*"', re.DOTALL)
 """What a reason quotes: from the first quotation mark to the last, since the text may hold some."""
 
-URN = "urn:kg-guardrail:"
-"""Begins the address of what has no page."""
+IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
+"""An identifier of a graph without short ones: for machines, and no name to show to a reader."""
 
 
 class MarkerStyle(StrEnum):
     """How citations stand in the text that a host receives.
 
-    ``kalma``: triples as ``[Q212657, place of birth: Rome]``, passages as numbered notes, whose
-    list with title and address stands at the end, and ``[NA]``; ``footnotes``: all as numbered
-    notes; ``none``: clean text, citations in the host's own fields only.
+    ``kalma``: triples as ``[Q212657, place of birth: Rome]``, with the label in place of an id that
+    is an IRI; passages as numbered notes, whose list with title and address stands at the end, and
+    ``[NA]``; ``footnotes``: all as numbered notes; ``none``: clean text, citations in the host's
+    own fields only.
     """
 
     KALMA = "kalma"
@@ -63,7 +63,7 @@ class PlacedCitation(NamedTuple):
         end: Offset past it.
         citation: As it stands in a marker.
         title: What is cited, for a person to read.
-        url: Page to open; a URN where there is none.
+        url: Page to open; None where there is none.
         evidence: What is cited; None where the answer does not hold it.
         note: Number of its note in the text; None where it has none.
     """
@@ -72,7 +72,7 @@ class PlacedCitation(NamedTuple):
     end: int
     citation: Citation
     title: str
-    url: str
+    url: str | None
     evidence: Evidence | None = None
     note: int | None = None
 
@@ -94,8 +94,9 @@ class _Cited(NamedTuple):
 
     @property
     def line(self) -> str:
-        """Its note, as a reader sees it."""
-        return f"{self.title} ({self.url})" if self.url else self.title
+        """Its note, as a reader sees it: with the page, unless that is the id of a node alone."""
+        node = isinstance(self.evidence, Triple) and self.evidence.subject_id == self.url
+        return f"{self.title} ({self.url})" if self.url and not node else self.title
 
 
 class Notes:
@@ -215,12 +216,23 @@ class _Evidence:
         passage = self.passage(citation)
         if passage is not None:
             title = passage.title or passage.id or citation.entity
-            return _Cited((title, passage.url, passage.id), title, passage.url, passage)
-        triple = self._triples.get(citation)
+            # Pieces of one page are one note, whatever their ids.
+            key = (title, passage.url or passage.id)
+            return _Cited(key, title, passage.url, passage)
         entity = self._entities.get(citation.entity)
-        name = triple.subject if triple else entity.label if entity else citation.entity
-        title = f"{name}, {citation.property}: {citation.value}"
-        return _Cited(citation, title, entity.url if entity else None, triple)
+        title = f"{self._name(citation)}, {citation.property}: {citation.value}"
+        page = entity.url if entity else None
+        return _Cited(citation, title, page, self._triples.get(citation))
+
+    def readable(self, citation: Citation) -> Citation:
+        """A citation as it stands in a text that people read: the label in place of an IRI."""
+        if not IRI.fullmatch(citation.entity):
+            return citation
+        return citation.model_copy(update={"entity": self._name(citation)})
+
+    def _name(self, citation: Citation) -> str:
+        triple, entity = self._triples.get(citation), self._entities.get(citation.entity)
+        return triple.subject if triple else entity.label if entity else citation.entity
 
     def passage(self, citation: Citation) -> Passage | None:
         """The passage that a citation quotes: of several with one name the one that holds it."""
@@ -248,7 +260,7 @@ def _write(
     written = "".join(f"[{number}]" for number in numbers)
     rest = [one for one in citations if one not in noted]
     if style is MarkerStyle.KALMA and (rest or na):
-        return written + render_marker(rest, na=na)
+        return written + render_marker([evidence.readable(one) for one in rest], na=na)
     return written + ("[NA]" if na else "")
 
 
@@ -274,7 +286,7 @@ def _place(
                 end=_moved(end, shifts, closing=True),
                 citation=citation,
                 title=cited.title,
-                url=cited.url or URN + quote(citation.entity, safe=""),
+                url=cited.url,
                 evidence=cited.evidence,
                 note=notes.known(cited),
             )

@@ -21,6 +21,7 @@ from langchain_core.tracers._streaming import (
 )
 from pydantic import ConfigDict, Field, PrivateAttr
 
+from chains.check_run import Asked, traced, traced_stream
 from chains.chunks import Chunks
 from chains.evidence.base import Case, EvidenceMode, EvidenceSettings, case_of
 from chains.evidence.langchain import EvidenceOf, chain_evidence, config_field, holds
@@ -61,7 +62,8 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
     beside a tool call is judged as any other, and left out where it is refused. No unjudged text
     leaves, neither in the output nor in events: handlers that stream a run's
     tokens to a consumer (``astream_events``, LangGraph's stream modes) are kept from the inner
-    Runnable, while all other callbacks (tracers, loggers) still see it.
+    Runnable, while all other callbacks (tracers, loggers) still see it, and the check beside it as
+    a run ``guardrail_check`` with question, answer, evidence and verdict.
 
     Args:
         guard: The guardrail.
@@ -180,8 +182,9 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
         config: RunnableConfig,
         **kwargs: Any,
     ) -> Any:
-        output = self.bound.invoke(value, hidden(config, run_manager.get_child()), **kwargs)
-        return run_sync(self._guarded([value], [output], [config]))[0]
+        inner = hidden(config, run_manager.get_child())
+        output = self.bound.invoke(value, inner, **kwargs)
+        return run_sync(self._guarded([value], [output], [inner]))[0]
 
     async def _ainvoke(
         self,
@@ -190,8 +193,9 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
         config: RunnableConfig,
         **kwargs: Any,
     ) -> Any:
-        output = await self.bound.ainvoke(value, hidden(config, run_manager.get_child()), **kwargs)
-        return (await self._guarded([value], [output], [config]))[0]
+        inner = hidden(config, run_manager.get_child())
+        output = await self.bound.ainvoke(value, inner, **kwargs)
+        return (await self._guarded([value], [output], [inner]))[0]
 
     def _batch(
         self,
@@ -202,7 +206,7 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
     ) -> list[Any]:
         inner = [hidden(one, run.get_child()) for one, run in zip(config, run_manager, strict=True)]
         outputs = self.bound.batch(values, inner, return_exceptions=True, **kwargs)
-        return run_sync(self._guarded(values, outputs, config))
+        return run_sync(self._guarded(values, outputs, inner))
 
     async def _abatch(
         self,
@@ -213,7 +217,7 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
     ) -> list[Any]:
         inner = [hidden(one, run.get_child()) for one, run in zip(config, run_manager, strict=True)]
         outputs = await self.bound.abatch(values, inner, return_exceptions=True, **kwargs)
-        return await self._guarded(values, outputs, config)
+        return await self._guarded(values, outputs, inner)
 
     async def _guarded(
         self, values: Sequence[Any], outputs: Sequence[Any], configs: Sequence[RunnableConfig]
@@ -240,7 +244,11 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
             ]
             # A Runnable's answer cannot be asked for again.
             chosen = (policy or self.policy).settled()
-            checked = await self._guard.acheck_batch(requests, policy=chosen)
+            asked = [
+                Asked(configs[places[one]], request.question, request.answer, request.evidence)
+                for one, request in zip(named, requests, strict=True)
+            ]
+            checked = await traced(asked, self._guard.acheck_batch(requests, policy=chosen))
             for one, answer in zip(named, checked, strict=True):
                 place, key = places[one], keys[places[one]]
                 guarded = guarded_output(
@@ -308,9 +316,11 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
     ) -> Iterator[Any]:
         value = reduce(add, pieces)
         chunks = Chunks(self._answer_keys(), reasons=self.reasons)
-        source = self.bound.stream(value, hidden(config, run_manager.get_child()), **kwargs)
-        texts = (chunks.take(chunk) for chunk in source)
+        inner = hidden(config, run_manager.get_child())
+        texts = (chunks.take(chunk) for chunk in self.bound.stream(value, inner, **kwargs))
         for release in guard_stream_sync(self._gate(value, config, chunks), texts):
+            if release.answer is not None:
+                run_sync(traced_stream(inner, release.answer))
             if (piece := chunks.piece(release)) is not None:
                 yield piece
         if (rest := chunks.rest()) is not None:
@@ -325,9 +335,11 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
     ) -> AsyncIterator[Any]:
         value = reduce(add, [piece async for piece in pieces])
         chunks = Chunks(self._answer_keys(), reasons=self.reasons)
-        source = self.bound.astream(value, hidden(config, run_manager.get_child()), **kwargs)
-        texts = (chunks.take(chunk) async for chunk in source)
+        inner = hidden(config, run_manager.get_child())
+        texts = (chunks.take(chunk) async for chunk in self.bound.astream(value, inner, **kwargs))
         async for release in guard_stream(self._gate(value, config, chunks), texts):
+            if release.answer is not None:
+                await traced_stream(inner, release.answer)
             if (piece := chunks.piece(release)) is not None:
                 yield piece
         if (rest := chunks.rest()) is not None:

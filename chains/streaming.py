@@ -121,7 +121,9 @@ class SentenceGate:
             self._held.append(piece)
             return Release("")
         judged = await (await self._open()).aadd(piece)
-        return Release("") if judged is None else self._released(judged)
+        if judged is None:
+            return Release("")
+        return self._released((await self._settled()).told(judged))
 
     async def finish(self) -> Release:
         """Judge and release what is left, and give the verdict on the whole.
@@ -136,8 +138,9 @@ class SentenceGate:
             return Release(*render(answer, self._style), answer)
         session = await self._open()
         rest = await session.arest()
-        last = Release("") if rest is None else self._released(rest, final=True)
-        answer = (await self._settled()).told(await session.afinish())
+        case = await self._settled()
+        last = Release("") if rest is None else self._released(case.told(rest), final=True)
+        answer = case.told(await session.afinish())
         if not self._sent and answer.action is Action.REFUSE:
             return Release(answer.text, (), answer)
         return Release(last.text + self._notes.text(), last.citations, answer)

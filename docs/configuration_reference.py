@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from chains.gateway.settings import GatewaySettings
+from chains.gateway.settings import GatewaySettings, option_of
 from guardrail.config import GuardrailConfig
 from guardrail.models.settings import GenerationSettings
 from guardrail.policy import Policy
@@ -24,6 +24,12 @@ Made from the settings classes by `python docs/configuration_reference.py`; do n
 Settings come from a TOML file (`--config FILE`, `GuardrailConfig.from_toml`) and from the
 environment, which wins: `GUARDRAIL_JUDGE=onnx`, `GUARDRAIL_GRAPH__LOCATION=…`, with two underscores
 between a section and its setting. An unknown setting is an error that names the nearest known one.
+"""
+
+GATEWAY = """Read by `guardrail serve` alone. Each setting is an option as well, and a variable of
+the environment: `KG_GATEWAY_` and its name in capitals, lists with commas between. The option wins
+over the environment, and that over the file. A file that holds keys is for its service's eyes alone
+(`chmod 600`).
 """
 
 
@@ -45,24 +51,32 @@ def page() -> str:
         "## `[policy]`\n",
         "`base` names the policy that the other keys change.\n",
         _table(Policy),
-        "## The gateway\n",
-        "From the environment alone: `KG_GATEWAY_` and the name in capitals.\n",
-        _table(GatewaySettings, prefix="KG_GATEWAY_"),
+        "## `[gateway]`\n",
+        GATEWAY,
+        _gateway_table(),
     ]
     return "\n".join(parts)
 
 
-def _table(model: type[BaseModel], prefix: str = "") -> str:
+def _gateway_table() -> str:
+    """The gateway's settings, each with its option of ``guardrail serve``."""
+    head, rule, *rows = _table(GatewaySettings).splitlines()
+    options = [f"| `{option_of(name)}` " for name in GatewaySettings.model_fields]
+    lines = [f"| option {head}", f"|---{rule}"]
+    lines += [option + row for option, row in zip(options, rows, strict=True)]
+    return "\n".join(lines) + "\n"
+
+
+def _table(model: type[BaseModel]) -> str:
     told = _attributes(model)
     lines = ["| setting | default | meaning |", "|---|---|---|"]
     for name, field in model.model_fields.items():
-        shown = (prefix + name.upper()) if prefix else name
         default = (
             "required"
             if field.is_required()
             else _default(field.get_default(call_default_factory=True))
         )
-        lines.append(f"| `{shown}` | {default} | {told.get(name, '')} |")
+        lines.append(f"| `{name}` | {default} | {told.get(name, '')} |")
     return "\n".join(lines) + "\n"
 
 

@@ -33,4 +33,4 @@ with Guardrail() as guard:
         verdict = chunk.response_metadata.get("guardrail", {})
     print(f"\n\naction: {verdict['action']}")
     for citation in verdict["citations"]:
-        print(f"  {citation['title']}  <{citation['url']}>")
+        print("  ", citation["title"], citation.get("url", ""))

@@ -13,6 +13,9 @@ Parts are named by data, so that each is replaceable without code::
     base = "strict"
     deadline_s = 5.0
 
+    [gateway]                             # read by ``guardrail serve`` alone
+    upstream = "https://api.openai.com/v1"
+
 Environment variables win over the file: ``GUARDRAIL_JUDGE=onnx``,
 ``GUARDRAIL_GRAPH__LOCATION=…``, ``GUARDRAIL_POLICY=strict``.
 """
@@ -41,10 +44,13 @@ __all__ = [
     "LimitsConfig",
     "LogConfig",
     "ModelConfig",
+    "gateway_section",
 ]
 
 ENV_PREFIX = "GUARDRAIL_"
 ENV_NESTING = "__"
+GATEWAY = "gateway"
+"""Section of the file that the gateway reads itself; it may hold keys, so no config keeps it."""
 
 
 class _Section(BaseModel):
@@ -240,13 +246,8 @@ class GuardrailConfig(_Section):
             ConfigError: The file cannot be read, or a setting is unknown or malformed; the
                 message names the nearest known setting.
         """
-        try:
-            settings = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
-            told = getattr(error, "strerror", None) or error  # strerror names no file again
-            raise ConfigError(f"cannot read the settings file {path}: {told}") from error
-        except tomllib.TOMLDecodeError as error:
-            raise ConfigError(f"{path} is not TOML: {error}") from error
+        settings = _read_toml(path)
+        settings.pop(GATEWAY, None)
         return cls._build(settings, environ, str(path))
 
     @classmethod
@@ -271,6 +272,28 @@ class GuardrailConfig(_Section):
         except ConfigError as error:
             raise ConfigError(f"{source}: {error}") from error
         return made
+
+
+def gateway_section(path: str | Path) -> dict[str, Any]:
+    """The ``[gateway]`` section of a settings file, as it stands; empty where there is none.
+
+    Raises:
+        ConfigError: The file cannot be read, or the section is no table.
+    """
+    section = _read_toml(path).get(GATEWAY, {})
+    if not isinstance(section, dict):
+        raise ConfigError(f"{path}: {GATEWAY!r} must be a section, [gateway], with its settings")
+    return section
+
+
+def _read_toml(path: str | Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        told = getattr(error, "strerror", None) or error  # strerror names no file again
+        raise ConfigError(f"cannot read the settings file {path}: {told}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path} is not TOML: {error}") from error
 
 
 def _overlay(settings: dict[str, Any], environ: Mapping[str, str]) -> None:
@@ -303,7 +326,9 @@ def _explain(model: type[BaseModel], error: ValidationError) -> str:
     for problem in error.errors():
         where = ".".join(str(part) for part in problem["loc"])
         if problem["type"] == "extra_forbidden":
-            known = list(_fields_at(model, problem["loc"][:-1]))
+            known = _fields_at(model, problem["loc"][:-1])
+            if len(problem["loc"]) == 1:
+                known.append(GATEWAY)
             near = get_close_matches(str(problem["loc"][-1]), known, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(known))}"
             lines.append(f"there is no setting {where!r}; {hint}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import random
 import time
@@ -21,6 +20,8 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type
 from guardrail.errors import ConfigError, KnowledgeGraphError
 from guardrail.types import Value
 from kg.cache import QueryCache, default_cache_path
+from kg.dialects import Dialect, dialect_of
+from kg.sparql_request import build_request, read_graph, read_result
 from kg.traffic import CircuitBreaker, RateLimit
 
 __all__ = ["Cell", "Endpoint", "EndpointSettings", "QueryRejectedError"]
@@ -29,6 +30,9 @@ _LOG = logging.getLogger(__name__)
 _RESULT_TYPES = ("application/sparql-results+json", "application/json", "text/json")
 _GRAPH_TYPES = ("text/turtle", "application/n-triples", "application/x-turtle", "text/plain")
 _TRANSIENT_STATUS = (408, 425, 429, 500, 502, 503, 504)
+_PARTIAL = 206
+# SQLSTATE of Virtuoso for a query that its time limit stopped; see kg.dialects.
+_OUT_OF_TIME = "S1TAT"
 _SHOWN = 200
 
 
@@ -54,6 +58,10 @@ class EndpointSettings(Value):
         failures: Queries in a row, each with all its attempts, whose failure stops further ones
             for a while; None for never.
         pause_s: Seconds that they are stopped.
+        dialect: ``qlever``, ``virtuoso``, ``blazegraph``, ``graphdb`` or ``standard``; None for
+            what address and profile tell.
+        text_search: Also find names in other capitals, by the server's index of texts. Servers
+            without one refuse such queries.
     """
 
     timeout_s: float = Field(default=30.0, gt=0)
@@ -61,7 +69,7 @@ class EndpointSettings(Value):
     attempts: int = Field(default=4, ge=1, le=20)
     backoff_s: float = Field(default=0.5, ge=0)
     method: Literal["POST", "GET"] = "POST"
-    user_agent: str = "kg-guardrail/0.1 (knowledge graph guardrail; httpx)"
+    user_agent: str = "kg-guardrail/0.1 (knowledge graph guardrail; SPARQLWrapper)"
     cache: Path | Literal["default"] | None = "default"
     cache_expire_s: float = Field(default=86_400.0, gt=0)
     batch: int = Field(default=50, ge=1, le=1000)
@@ -70,6 +78,8 @@ class EndpointSettings(Value):
     per_second: float | None = Field(default=None, gt=0)
     failures: int | None = Field(default=5, ge=1)
     pause_s: float = Field(default=10.0, gt=0)
+    dialect: str | None = None
+    text_search: bool = False
 
 
 class Cell(Value):
@@ -99,19 +109,20 @@ class Endpoint:
     Args:
         url: Its address.
         settings: Time limits, retries, cache.
+        dialect: What the profile says of the server; settings and address count before it.
     """
 
-    def __init__(self, url: str, settings: EndpointSettings) -> None:
+    def __init__(self, url: str, settings: EndpointSettings, *, dialect: str | None = None) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ConfigError(f"{url!r} is not the address of an endpoint; it starts with https://")
         self.url = url
         self.settings = settings
+        self.dialect: Dialect = dialect_of(url, settings.dialect, dialect)
         self._cache = _open_cache(settings)
         self._rate = RateLimit(settings.per_second)
         self._breaker = CircuitBreaker(settings.failures, settings.pause_s)
         self._client = httpx.Client(
-            headers={"User-Agent": settings.user_agent},
             limits=httpx.Limits(
                 max_connections=settings.connections,
                 max_keepalive_connections=settings.connections,
@@ -162,6 +173,10 @@ class Endpoint:
             raise KnowledgeGraphError(
                 f"{self.url} sends a malformed SPARQL result: {error!r}"
             ) from error
+
+    def graph(self, query: str) -> bytes:
+        """Run a CONSTRUCT or DESCRIBE, past the cache, and return its Turtle."""
+        return read_graph(self.fetch(query, graph=True))
 
     def fetch(self, query: str, *, graph: bool = False) -> bytes:
         """Run a query, past the cache, and return the body of the answer.
@@ -221,17 +236,17 @@ class Endpoint:
         if not self._rate.take(end):
             raise _TransientError(f"its {settings.per_second:g} queries a second are taken")
         timeout = min(settings.timeout_s, max(0.01, end - time.monotonic()))
-        parameters = {"query": query}
-        accept = ", ".join(_GRAPH_TYPES if graph else _RESULT_TYPES[:2])
-        request = self._client.build_request(
-            settings.method,
-            self.url,
-            params=parameters if settings.method == "GET" else None,
-            data=parameters if settings.method == "POST" else None,
-            headers={"Accept": accept},
-            timeout=timeout,
-        )
         try:
+            request = build_request(
+                self._client,
+                self.url,
+                query,
+                method=settings.method,
+                dialect=self.dialect,
+                timeout_s=timeout,
+                agent=settings.user_agent,
+                graph=graph,
+            )
             return self._read(request, timeout, graph=graph)
         except (httpx.TimeoutException, TimeoutError) as error:
             raise _TransientError(f"no answer within {timeout:.3g} s") from error
@@ -272,6 +287,7 @@ class Endpoint:
         try:
             if not response.is_success:
                 raise self._status_error(response)
+            self._check_whole(response)
             media = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
             parts: list[bytes] = []
             size = 0
@@ -297,15 +313,27 @@ class Endpoint:
             )
         return body
 
+    def _check_whole(self, response: httpx.Response) -> None:
+        """Refuse a part of an answer: what it lacks would count as unknown, and be kept."""
+        if response.headers.get("X-SQL-State") == _OUT_OF_TIME:
+            raise _TransientError("its time limit cut the answer short")
+        if response.status_code == _PARTIAL:
+            raise KnowledgeGraphError(
+                f"{self.url} sends a part of the answer alone: it has a limit of rows; set a "
+                "lower batch"
+            )
+
     def _parse(self, body: bytes) -> dict[str, Any]:
         try:
-            result = json.loads(body)
-            if isinstance(result, dict) and ("results" in result or "boolean" in result):
-                return result
+            result = read_result(body)
         except ValueError as error:
             raise KnowledgeGraphError(
                 f"{self.url} breaks off or sends malformed JSON: {error}"
             ) from error
+        except TypeError:
+            result = {}
+        if "results" in result or "boolean" in result:
+            return result
         raise KnowledgeGraphError(f"{self.url} answers with JSON that is no SPARQL result")
 
 

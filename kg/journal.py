@@ -22,6 +22,7 @@ class Journal(BaseModel):
         size: Its bytes.
         changed: When it was changed, in nanoseconds.
         options: Table and selection that it was read with.
+        base: What names the state of the graph that it is loaded into; empty for none.
         before: Triples that were in the graph before.
         indexed: Whether their names were in the label index.
         place: What is in the graph: bytes of the text that is loaded, and lines.
@@ -31,6 +32,7 @@ class Journal(BaseModel):
     size: int
     changed: int
     options: str
+    base: str = ""
     before: int = 0
     indexed: bool = True
     place: Place = (0, 0)

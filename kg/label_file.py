@@ -24,7 +24,8 @@ from kg.profiles import Profile
 
 __all__ = ["FileLabelIndex", "LabelFileWriter"]
 
-FOLDER: Final = "names"
+NAMES: Final = "names"
+"""Folder beside a store that holds the index."""
 _VERSION: Final = 2
 _PARTS: Final = ("keys", "offsets", "iris", "first", "lengths")
 
@@ -40,7 +41,7 @@ class FileLabelIndex:
     """
 
     def __init__(self, graph: Path) -> None:
-        folder = graph / FOLDER
+        folder = graph / NAMES
         try:
             views = {part: _mapped(folder / part) for part in _PARTS}
         except OSError as error:
@@ -53,14 +54,14 @@ class FileLabelIndex:
     def exists(graph: Path, profile: Profile) -> bool:
         """Whether the directory holds an index of the names that a profile speaks of."""
         try:
-            return bool(json.loads((graph / FOLDER / "meta.json").read_text()) == _meta(profile))
+            return bool(json.loads((graph / NAMES / "meta.json").read_text()) == _meta(profile))
         except (OSError, ValueError):
             return False
 
     @staticmethod
     def drop(graph: Path) -> None:
         """Remove the index; done before a store is changed, so that none is ever stale."""
-        (graph / FOLDER / "meta.json").unlink(missing_ok=True)
+        (graph / NAMES / "meta.json").unlink(missing_ok=True)
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -72,8 +73,8 @@ class FileLabelIndex:
         found = set()
         while at < len(self._keys) and self._keys[at] == wanted:
             start = self._offsets[at]
-            size = int.from_bytes(self._iris[start : start + 4], "little")
-            found.add(str(self._iris[start + 4 : start + 4 + size], "utf-8"))
+            end = start + 4 + _size(self._iris, start)
+            found.add(str(self._iris[start + 4 : end], "utf-8"))
             at += 1
         return sorted(found)
 
@@ -90,7 +91,8 @@ class FileLabelIndex:
 class LabelFileWriter:
     """Gathers names while a graph is loaded, then writes the index.
 
-    What is gathered lies in memory at 16 bytes a name; the IRIs go to disk at once.
+    What is gathered lies in memory, at 16 bytes a name and some 100 a first word; the IRIs go to
+    disk at once.
 
     Args:
         graph: The graph's directory.
@@ -101,7 +103,7 @@ class LabelFileWriter:
 
     def __init__(self, graph: Path, profile: Profile, *, keep: bool) -> None:
         self.profile = profile
-        self._folder = graph / FOLDER
+        self._folder = graph / NAMES
         self._folder.mkdir(exist_ok=True)
         self._keys, self._offsets = array("Q"), array("Q")
         self._lengths: dict[int, int] = {}
@@ -114,7 +116,8 @@ class LabelFileWriter:
                 strict=True,
             ):
                 self._lengths[word] = mask
-        self._iris = (self._folder / "iris").open("r+b" if keep and self._keys else "w+b")
+        self._kept = len(self._keys)
+        self._iris = (self._folder / "iris").open("r+b" if self._kept else "w+b")
         self._end = self._iris.seek(0, 2)
 
     def add(self, names: Iterable[tuple[str, str]]) -> None:
@@ -148,11 +151,15 @@ class LabelFileWriter:
         self._write(np.frombuffer(self._keys, np.uint64), np.frombuffer(self._offsets, np.uint64))
 
     def finish(self) -> None:
-        """Sort and write the index."""
+        """Sort and write the index, each name of a node once however often it was loaded."""
         self._iris.close()
         keys = np.frombuffer(self._keys, np.uint64)
         order = np.argsort(keys, kind="stable")
-        self._write(keys[order], np.frombuffer(self._offsets, np.uint64)[order])
+        keys, offsets = keys[order], np.frombuffer(self._offsets, np.uint64)[order]
+        once = _distinct(keys, offsets, _mapped(self._folder / "iris"))
+        compact = self._kept and not once.all()
+        offsets = self._compact(offsets[once]) if compact else offsets[once]
+        self._write(keys[once], offsets)
         meta = self._folder / "meta.json"
         meta.with_suffix(".new").write_text(json.dumps(_meta(self.profile)))
         meta.with_suffix(".new").replace(meta)
@@ -160,6 +167,21 @@ class LabelFileWriter:
     def close(self) -> None:
         """Close the files; after ``finish`` there is nothing left to do."""
         self._iris.close()
+
+    def _compact(self, offsets: np.ndarray) -> np.ndarray:
+        """Leave out the IRIs that no name points to any more; return where the others are."""
+        old = _mapped(self._folder / "iris")
+        used = np.unique(offsets)
+        moved = np.empty_like(used)
+        new = self._folder / "iris.new"
+        end = 0
+        with new.open("wb") as file:
+            for number, place in enumerate(used.tolist()):
+                moved[number] = end
+                end += file.write(old[place : place + 4 + _size(old, place)])
+        new.replace(self._folder / "iris")
+        found: np.ndarray = moved[np.searchsorted(used, offsets)]
+        return found
 
     def _write(self, keys: np.ndarray, offsets: np.ndarray) -> None:
         first = np.fromiter(self._lengths, np.uint64, len(self._lengths))
@@ -175,6 +197,27 @@ class LabelFileWriter:
             new = self._folder / f"{part}.new"
             rows.tofile(new)
             new.replace(self._folder / part)
+
+
+def _distinct(keys: np.ndarray, offsets: np.ndarray, iris: memoryview) -> np.ndarray:
+    """Which rows of a sorted index say what no row before says: same key, same IRI."""
+    once = np.ones(len(keys), np.bool_)
+    same = keys[1:] == keys[:-1]
+    shared = np.flatnonzero(np.append(same, False) | np.insert(same, 0, False))
+    last, seen = None, set[bytes]()
+    for row, key, place in zip(
+        shared.tolist(), keys[shared].tolist(), offsets[shared].tolist(), strict=True
+    ):
+        if key != last:
+            last, seen = key, set()
+        iri = bytes(iris[place : place + 4 + _size(iris, place)])
+        once[row] = iri not in seen
+        seen.add(iri)
+    return once
+
+
+def _size(iris: memoryview, place: int) -> int:
+    return int.from_bytes(iris[place : place + 4], "little")
 
 
 def _hash(text: str) -> int:

@@ -19,15 +19,15 @@ from typing import BinaryIO, Final, cast
 from uuid import uuid4
 
 from pydantic import Field, ValidationError, computed_field
-from pyoxigraph import DefaultGraph, Quad, RdfFormat, Store, parse
+from pyoxigraph import DefaultGraph, Quad, RdfFormat, Store
 
 from guardrail.errors import InputError, KnowledgeGraphError
 from guardrail.types import Value
 from kg.build_people import Person, build
 from kg.journal import Journal
-from kg.label_file import FileLabelIndex, LabelFileWriter
+from kg.label_file import NAMES, FileLabelIndex, LabelFileWriter
 from kg.memory import peak_mb
-from kg.profiles import Profile, load_profile, store_profile, stored_profile
+from kg.profiles import STORED_PROFILE, Profile, load_profile, store_profile, stored_profile
 from kg.reading import LINES, PEOPLE, TABLES, Chunks, Progress, format_of, reading, suffix_of
 from kg.segments import Place, load_segments, names_of
 from kg.selection import Selection
@@ -120,8 +120,8 @@ class _Job:
             else:
                 yield stream
 
-    def journal(self) -> Journal:
-        """The journal of this load at its beginning."""
+    def journal(self, base: str) -> Journal:
+        """The journal of this load into a state of a graph, at its beginning."""
         stat = self.source.stat()
         options = "|".join(
             "" if one is None else one.model_dump_json() for one in (self.table, self.selection)
@@ -131,23 +131,8 @@ class _Job:
             size=stat.st_size,
             changed=stat.st_mtime_ns,
             options=options,
+            base=base,
         )
-
-    def check(self) -> None:
-        """Read the file to its end without keeping anything."""
-        if self.by_lines is not None:
-            with self.lines(None) as stream:
-                for _ in parse(input=stream, format=self.by_lines):
-                    pass
-            return
-        with reading(self.source, None) as stream:
-            rows: Iterator[object]
-            if self.format is None:
-                rows = _people(self.source, stream)
-            else:
-                rows = parse(input=stream, format=self.format)
-            for _ in rows:
-                pass
 
 
 def load_graph(
@@ -161,7 +146,8 @@ def load_graph(
 ) -> LoadReport:
     """Load a file into an on-disk graph, which is made where missing, and index its labels.
 
-    A file that turns out not to be RDF leaves the graph as it was. Memory stays bounded however
+    A file that turns out not to be RDF leaves the graph as it was: all is done beside it, with hard
+    links to what stays, and put in its place at the end. Memory stays bounded however
     long a file is; JSON lines of persons are held in memory, since their names link them. A load
     of N-Triples, N-Quads or a table that is interrupted goes on where it was when it is called
     again with the same file.
@@ -187,15 +173,8 @@ def load_graph(
     if not existing and target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise KnowledgeGraphError(f"{target} exists and is no graph; name another directory")
     try:
-        if existing:
-            # Bulk loading cannot be undone, so the file is read through once before.
-            if Journal.resumable(job.journal(), target) is None:
-                OxigraphGraph.open(target, writable=True).close()
-                job.check()
-            counts = _load_into(job, target)
-        else:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            counts = _load_beside(job, target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        counts = _load_beside(job, target, existing=existing)
     except OSError as error:
         raise KnowledgeGraphError(f"cannot write the graph {target}: {error}") from error
     added, triples, skipped, resumed = counts
@@ -230,31 +209,71 @@ def read_graph(
     return OxigraphGraph(store, profile=profile, name=source.name)
 
 
-def _load_beside(job: _Job, target: Path) -> tuple[int, int, int, int]:
-    """Load a new graph in a folder beside its place, and put it there when it is complete."""
+def _load_beside(job: _Job, target: Path, *, existing: bool) -> tuple[int, int, int, int]:
+    """Load a graph in a folder beside its place, and put it there when it is complete."""
     partial = target.parent / f".{target.name}.loading"
-    if partial.exists() and Journal.resumable(job.journal(), partial) is None:
-        # Refused while another process loads there.
+    journal = job.journal(_snapshot(target))
+    if partial.exists():
+        # Refused while another process loads there, whose work must not be removed below.
         OxigraphGraph.open(partial, writable=True).close()
-        shutil.rmtree(partial)
-    partial.mkdir(exist_ok=True)
+        if Journal.resumable(journal, partial) is None:
+            shutil.rmtree(partial)
     try:
-        counts = _load_into(job, partial)
-        if target.exists():
-            target.rmdir()
-        partial.rename(target)
+        if not partial.exists():
+            _start(target, partial, existing=existing)
+        counts = _load_into(job, partial, journal)
+        _replace(target, partial, existing=existing)
         return counts
     except BaseException as error:
         _release(error)
         # What was interrupted can go on; what is wrong in itself cannot.
         if isinstance(error, KnowledgeGraphError | InputError) or not Journal.resumable(
-            job.journal(), partial
+            journal, partial
         ):
             shutil.rmtree(partial, ignore_errors=True)
         raise
 
 
-def _load_into(job: _Job, target: Path) -> tuple[int, int, int, int]:
+def _start(target: Path, partial: Path, *, existing: bool) -> None:
+    """Make the folder that is loaded into, with what the graph holds already."""
+    if not existing:
+        partial.mkdir()
+        return
+    graph = OxigraphGraph.open(target, writable=True)
+    try:
+        graph.store.backup(str(partial))
+    finally:
+        graph.close()
+    for name in (SNAPSHOT, STORED_PROFILE):
+        if (target / name).is_file():
+            shutil.copy2(target / name, partial / name)
+    if (target / NAMES).is_dir():
+        shutil.copytree(target / NAMES, partial / NAMES)
+
+
+def _replace(target: Path, partial: Path, *, existing: bool) -> None:
+    """Put what was loaded in its place."""
+    old = target.parent / f".{target.name}.old"
+    if existing:
+        # Refused while another process writes there.
+        OxigraphGraph.open(target, writable=True).close()
+        shutil.rmtree(old, ignore_errors=True)
+        target.rename(old)
+    elif target.exists():
+        target.rmdir()
+    partial.rename(target)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _snapshot(target: Path) -> str:
+    """What names the state of the graph; empty where there is none."""
+    try:
+        return (target / SNAPSHOT).read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""
+
+
+def _load_into(job: _Job, target: Path, start: Journal) -> tuple[int, int, int, int]:
     """Fill and index the store in a directory.
 
     Returns:
@@ -262,12 +281,12 @@ def _load_into(job: _Job, target: Path) -> tuple[int, int, int, int]:
     """
     graph = OxigraphGraph.open(target, profile=job.profile, writable=True)
     try:
-        journal = Journal.resumable(job.journal(), target)
+        journal = Journal.resumable(start, target)
         resumed = journal.place[1] if journal else 0
         if journal is None:
             before = len(graph.store)
             indexed = before == 0 or FileLabelIndex.exists(target, graph.profile)
-            journal = job.journal().model_copy(update={"before": before, "indexed": indexed})
+            journal = start.model_copy(update={"before": before, "indexed": indexed})
         FileLabelIndex.drop(target)
         skipped = 0
         writer = None
@@ -278,10 +297,10 @@ def _load_into(job: _Job, target: Path) -> tuple[int, int, int, int]:
         graph.refresh()
         if job.profile is not None:
             store_profile(target, job.profile)
-        # Merges what loading left in many files: look-ups take half the time afterwards.
-        graph.store.optimize()
         if writer is not None and journal.indexed and writer.speaks(graph.profile):
             writer.finish()
+            # Merges what loading left in many files: look-ups take half the time afterwards.
+            graph.store.optimize()
         else:
             graph.index_labels()
         after = len(graph.store)

@@ -56,7 +56,8 @@ class Profile(Value):
         page: Address of an entity's page, with ``{id}``; None: the IRI itself.
         languages: Language tags that count as readable, best first; untagged text always does.
         prefixes: Namespaces by the prefixes that queries of an embedded graph need not declare.
-        label_service: True where the endpoint has Wikidata's label service.
+        label_service: Whether Wikidata's label service is used, where the server has it.
+        dialect: SPARQL dialect of the server (``kg.dialects``); None for what its address tells.
         ner: Tagger's entity type to the ids of the classes it may be an instance of.
     """
 
@@ -76,6 +77,7 @@ class Profile(Value):
     languages: tuple[str, ...] = Field(default=("en",), min_length=1)
     prefixes: Mapping[str, str] = Field(default_factory=dict)
     label_service: bool = False
+    dialect: str | None = None
     ner: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
 
     def iri(self, identifier: str) -> str:
@@ -179,14 +181,15 @@ def load_profile(source: str | Path | Profile) -> Profile:
     return _load(str(source))
 
 
-_STORED = "profile.json"
+STORED_PROFILE = "profile.json"
+"""File beside a store with the profile that it was loaded with."""
 
 
 def store_profile(graph: Path, profile: Profile) -> None:
     """Keep a profile in the directory of a graph, which is then opened with it."""
-    new = graph / f"{_STORED}.new"
+    new = graph / f"{STORED_PROFILE}.new"
     new.write_text(profile.model_dump_json(), encoding="utf-8")
-    new.replace(graph / _STORED)
+    new.replace(graph / STORED_PROFILE)
 
 
 def stored_profile(graph: Path) -> Profile | None:
@@ -195,7 +198,7 @@ def stored_profile(graph: Path) -> Profile | None:
     Raises:
         ConfigError: If the file beside the graph is no profile.
     """
-    path = graph / _STORED
+    path = graph / STORED_PROFILE
     if not path.is_file():
         return None
     try:

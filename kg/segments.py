@@ -25,10 +25,8 @@ SEGMENT: Final = 64 * 2**20
 AT_ONCE: Final = 2
 SAVE_EVERY_S: Final = 20.0
 
-_LINE: Final = re.compile(
-    rb"[ \t]*<([^>\n]*)>[ \t]*(<[^>\n]*>)[ \t]*"
-    rb'"((?:[^"\\\n]|\\.)*)"(?:@([A-Za-z0-9-]+)|\^\^<[^>\n]*>)?[ \t]*\.'
-)
+_NAME: Final = rb'[ \t]*"((?:[^"\\\n]|\\.)*)"(?:@([A-Za-z0-9-]+)|\^\^<[^>\n]*>)?[ \t]*\.'
+"""What follows a predicate where its value is a literal."""
 _LOCAL_LINE: Final = re.compile(r"\bline \d+")
 
 Place = tuple[int, int]
@@ -94,23 +92,22 @@ def names_of(data: bytes, profile: Profile) -> Iterator[tuple[str, str]]:
     """The (IRI, name) pairs that stand in whole lines of N-Triples, in readable languages."""
     wanted: dict[bytes | None, bool] = {}
     for predicate in profile.label + profile.alias:
-        needle = b"<" + predicate.encode() + b">"
-        at = data.find(needle)
-        while at >= 0:
-            start = data.rfind(b"\n", 0, at) + 1
-            end = data.find(b"\n", at)
-            end = len(data) if end < 0 else end
-            found = _LINE.match(data, start, end)
-            if found is not None and found[2] == needle:
-                tag = found[4]
-                if tag not in wanted:
-                    wanted[tag] = _readable(profile, tag)
-                if wanted[tag]:
-                    if b"\\" in found[0]:
-                        yield from _parsed(found[0])
-                    else:
-                        yield found[1].decode(), found[3].decode()
-            at = data.find(needle, end)
+        # Looked for from the predicate on: most lines have another one and are passed over.
+        named = re.compile(re.escape(b"<" + predicate.encode() + b">") + _NAME)
+        for found in named.finditer(data):
+            start = data.rfind(b"\n", 0, found.start()) + 1
+            subject = data[start : found.start()].strip(b" \t")
+            if not (subject.startswith(b"<") and subject.find(b">") == len(subject) - 1):
+                continue
+            name, tag = found.groups()
+            if tag not in wanted:
+                wanted[tag] = _readable(profile, tag)
+            if not wanted[tag]:
+                continue
+            if b"\\" in subject or b"\\" in name:
+                yield from _parsed(data[start : found.end()])
+            else:
+                yield subject[1:-1].decode(), name.decode()
 
 
 def _result(future: Future[None], first: int) -> None:

@@ -67,7 +67,7 @@ class SparqlGraph:
         name: Name for the score log; None for the host.
 
     Raises:
-        ConfigError: If the address, the profile or the cache cannot be used.
+        ConfigError: If the address, the profile, the dialect or the cache cannot be used.
     """
 
     def __init__(
@@ -78,10 +78,13 @@ class SparqlGraph:
         settings: EndpointSettings | None = None,
         name: str | None = None,
     ) -> None:
-        self._endpoint = Endpoint(endpoint, settings or EndpointSettings())
         host = urlsplit(endpoint).hostname or endpoint
         self._profile = load_profile(_KNOWN_HOSTS.get(host, "rdfs") if profile is None else profile)
-        self.queries = QueryWriter(self._profile)
+        settings = settings or EndpointSettings()
+        self._endpoint = Endpoint(endpoint, settings, dialect=self._profile.dialect)
+        self.queries = QueryWriter(
+            self._profile, self._endpoint.dialect, text_search=settings.text_search
+        )
         """Writes what the endpoint is asked, for whoever wants to see it."""
         self._name = name or host
         self._nodes = SparqlNodes(self._endpoint, self._profile, self.queries)
@@ -198,7 +201,7 @@ class SparqlGraph:
         try:
             if body[:9].upper() in ("CONSTRUCT", "DESCRIBE "):
                 store = Store()
-                store.load(self._endpoint.fetch(sparql, graph=True), format=RdfFormat.TURTLE)
+                store.load(self._endpoint.graph(sparql), format=RdfFormat.TURTLE)
                 return read_solutions(store.query("CONSTRUCT WHERE { ?s ?p ?o }"))
             result = self._endpoint.json(sparql)
         except QueryRejectedError as error:

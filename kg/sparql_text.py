@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from kg.dialects import DIALECTS, Dialect
 from kg.profiles import Profile
 from kg.quoting import quote_iri, quote_literal, values
 
@@ -19,10 +20,24 @@ STEPS_READ = 200
 
 
 class QueryWriter:
-    """Writes the queries of one profile; every name and id in them is escaped or checked."""
+    """Writes the queries of one profile; every name and id in them is escaped or checked.
 
-    def __init__(self, profile: Profile) -> None:
+    Args:
+        profile: The vocabulary.
+        dialect: The server's.
+        text_search: Whether names are looked up by the server's index of texts as well.
+    """
+
+    def __init__(
+        self,
+        profile: Profile,
+        dialect: Dialect = DIALECTS["standard"],
+        *,
+        text_search: bool = False,
+    ) -> None:
         self._profile = profile
+        self._dialect = dialect
+        self._text_search = text_search
 
     def find(self, labels: Sequence[str]) -> str:
         """Nodes ``?e`` that bear the name of number ``?q``, in any of its usual spellings."""
@@ -34,8 +49,17 @@ class QueryWriter:
             for language in languages
         )
         names = "|".join(map(quote_iri, self._profile.label + self._profile.alias))
+        bearers = f"VALUES (?q ?l) {{ {rows} }} ?e {names} ?l ."
+        searched = [
+            f"{pattern} ?e {names} ?l . FILTER(LCASE(STR(?l)) = {quote_literal(label.lower())}) "
+            f"{self._language_filter('l')} BIND({number} AS ?q)"
+            for number, label in enumerate(labels)
+            if self._text_search and (pattern := self._dialect.literals_with("l", label))
+        ]
+        if searched:
+            bearers = " UNION ".join(f"{{ {part} }}" for part in (bearers, *searched))
         return (
-            f"SELECT DISTINCT ?q ?e WHERE {{ VALUES (?q ?l) {{ {rows} }} ?e {names} ?l . "
+            f"SELECT DISTINCT ?q ?e WHERE {{ {bearers} "
             f"{self.not_a_property()} }} LIMIT {NAMESAKES * len(labels)}"
         )
 
@@ -94,7 +118,7 @@ class QueryWriter:
     def labels(self, iris: Sequence[str]) -> str:
         """Labels ``?nLabel`` of nodes ``?n``, through the label service where there is one."""
         profile = self._profile
-        if profile.label_service:
+        if profile.label_service and self._dialect.label_service:
             languages = quote_literal(",".join(profile.languages))
             return (
                 f"SELECT ?n ?nLabel WHERE {{ {values('n', iris)} "
@@ -158,9 +182,9 @@ class QueryWriter:
         return "FILTER NOT EXISTS { ?from ?e ?to }"
 
     def _language_filter(self, variable: str) -> str:
+        test = "LANGMATCHES(LANG(?{}), {})" if self._dialect.lang_matches else "LANG(?{}) = {}"
         tags = " || ".join(
-            f"LANGMATCHES(LANG(?{variable}), {quote_literal(language)})"
-            for language in self._profile.languages
+            test.format(variable, quote_literal(language)) for language in self._profile.languages
         )
         return f'FILTER(ISLITERAL(?{variable}) && (LANG(?{variable}) = "" || {tags}))'
 

@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 from pydantic import Field, field_validator
 
 from guardrail import CheckSession, GuardedAnswer, Guardrail, Policy
-from guardrail.types import Evidence, Value
+from guardrail.types import Evidence, LinkedEntity, Value
 
 __all__ = ["Case", "EvidenceMode", "EvidenceSettings", "Found", "Source", "case_of"]
 
@@ -105,16 +105,19 @@ class Case(NamedTuple):
         evidence: Replaces the graph; None to ask the graph.
         sources: Where the evidence came from.
         policy: Of this call, in place of the configured one.
+        entities: Of the graph's part of the evidence, with their pages.
     """
 
     question: str
     evidence: tuple[Evidence, ...] | None = None
     sources: tuple[Source, ...] = (Source.GRAPH,)
     policy: Policy | None = None
+    entities: tuple[LinkedEntity, ...] = ()
 
     def told(self, answer: GuardedAnswer) -> GuardedAnswer:
-        """The answer with the word where its evidence came from."""
-        return answer.model_copy(update={"evidence_from": self.sources})
+        """The answer with the word where its evidence came from, and what it is about."""
+        linked = answer.entities or self.entities
+        return answer.model_copy(update={"evidence_from": self.sources, "entities": linked})
 
     async def check(
         self, guard: Guardrail, answer: str, policy: Policy, *, record: bool = True
@@ -169,4 +172,5 @@ async def case_of(
         return Case(question, found.evidence, found.sources, policy)
     known = await guard.aretrieve(question=question)
     together = dict.fromkeys((*found.evidence, *known.evidence))
-    return Case(question, tuple(together), (*found.sources, Source.GRAPH), policy)
+    sources = (*found.sources, Source.GRAPH)
+    return Case(question, tuple(together), sources, policy, known.entities)

@@ -1,7 +1,8 @@
 """Content parts in which other gateways and models mark sources and questions.
 
 LiteLLM: ``{"type": "grounding_source", "text": …}`` and ``{"type": "query", "text": …}``.
-Bedrock: ``{"guardContent": {"text": {"text": …, "qualifiers": ["grounding_source"]}}}``.
+Bedrock: ``{"guardContent": {"text": {"text": …, "qualifiers": ["grounding_source"]}}}``, and of its
+``converse`` ``{"searchResult": {"source", "title", "content"}}`` and ``{"document": …}``.
 Azure: ``groundingSources`` beside the messages, or in a part.
 Anthropic: ``{"type": "document", "source": …, "title": …}`` and ``search_result``.
 """
@@ -95,13 +96,12 @@ def _plain_message(message: Any, kind: str) -> Any:
 def _plain_part(part: Any, kind: str) -> Any:
     if not isinstance(part, Mapping):
         return part
-    if part.get("type") in (GROUNDING, QUERY) and isinstance(part.get("text"), str):
-        return {"type": kind, "text": part["text"]}
     guarded = part.get("guardContent")
     block = guarded.get("text") if isinstance(guarded, Mapping) else None
     if isinstance(block, Mapping) and isinstance(block.get("text"), str):
         return {"type": kind, "text": block["text"]}
-    return part
+    texts = dict.fromkeys(passage.text for _, passage in _marked(part))
+    return {"type": kind, "text": "\n\n".join(texts)} if texts else part
 
 
 def _marked(part: Mapping[str, Any]) -> Iterator[tuple[str, Passage]]:
@@ -122,20 +122,25 @@ def _marked(part: Mapping[str, Any]) -> Iterator[tuple[str, Passage]]:
             yield GROUNDING, Passage(text=text)
     if kind in ("document", "search_result"):
         yield from _document(part)
+    for name in ("document", "searchResult"):
+        if isinstance(part.get(name), Mapping):
+            yield from _document(part[name])
 
 
 def _document(part: Mapping[str, Any]) -> Iterator[tuple[str, Passage]]:
-    """A document or search result as Anthropic writes it: plain text, or blocks of text."""
+    """A document or search result of Anthropic or Bedrock: plain text, or blocks of text."""
     source = part.get("source")
     url = source if isinstance(source, str) else None
     held: object = part.get("content")
     if isinstance(source, Mapping):
         held = source.get("data") if source.get("type") == "text" else source.get("content")
+        held = source["text"] if held is None and "text" in source else held
+    told = {"url": url, "title": part.get("name"), **part}
     blocks = [held] if isinstance(held, str) else held if isinstance(held, list) else []
     for block in blocks:
         text = block.get("text") if isinstance(block, Mapping) else block
         if isinstance(text, str) and text.strip():
-            yield GROUNDING, _passage(text, {"url": url, **part})
+            yield GROUNDING, _passage(text, told)
 
 
 def _passage(text: str, told: Mapping[str, Any]) -> Passage:

@@ -13,6 +13,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 import httpx
 from fastapi import FastAPI, Request
 from starlette.exceptions import HTTPException
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import JSONResponse, Response
 
 from chains.gateway.checks import CheckBody, RankBody, check, rank
@@ -108,6 +109,9 @@ def create_app(
     app.add_api_route("/", page_response)
     app.add_exception_handler(GuardrailError, lambda request, error: error_response(error))
     app.add_exception_handler(HTTPException, _no_such_call)
+    if gateway.settings.trusted_hosts:
+        hosts = list(gateway.settings.trusted_hosts)
+        app.add_middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False)
     app.add_middleware(Counted, metrics=gateway.metrics, concurrency=gateway.settings.concurrency)
     return app
 

@@ -24,7 +24,8 @@ __all__ = ["Dashboard"]
 NO_LOG = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="color-scheme" content="light dark">
 <title>No score log</title>
-<style>body { font: 16px/1.55 system-ui, sans-serif; max-width: 40rem; margin: 3rem auto; }</style>
+<style>body { font: 16px/1.55 system-ui, sans-serif; max-width: 40rem; margin: 3rem auto;
+  padding: 0 1.25rem; overflow-wrap: anywhere; }</style>
 </head><body><h1>There is no score log yet</h1>
 <p>The dashboard shows the answers that were recorded, and none are: no log is configured.
 Switch it on and start the gateway anew:</p>

@@ -7,7 +7,6 @@ import json
 import logging
 import os
 import tempfile
-from collections.abc import Mapping
 from contextlib import ExitStack
 
 import uvicorn
@@ -33,47 +32,32 @@ CONFIG_VARIABLE = "KG_WORKER_CONFIG"
 """Hands the guardrail's settings from the parent to its workers, as JSON; they hold no key."""
 
 
-def run(
-    config: GuardrailConfig,
-    *,
-    host: str,
-    port: int,
-    workers: int = 1,
-    upstream: str | None = None,
-    options: Mapping[str, object] | None = None,
-) -> None:
+def run(config: GuardrailConfig, settings: GatewaySettings) -> None:
     """Serve until told to stop; requests in work are then finished first.
 
     The guardrail is loaded before anything is served: one that cannot be used serves nobody.
 
     Args:
         config: Of the guardrail; its policy decides on answers.
-        upstream: Address of the server to guard, with ``/v1``; None for the environment's.
-        host: Address to listen on.
-        port: Port to listen on; 0 for a free one.
-        workers: Processes.
-        options: Further settings of the gateway by name, which win over the environment.
+        settings: Of the gateway.
 
     Raises:
-        ConfigError: A setting in the environment is unknown or malformed.
         GuardrailError: A part of the guardrail cannot be loaded.
     """
-    told = {**(options or {}), "host": host}
-    settings = GatewaySettings.from_env(upstream=upstream, options=told)
     if settings.open_to_network:
         log.warning(
             "anybody who reaches %s can use this gateway, since it has no key; /dashboard and "
             "/metrics stay closed: give it one with --key or KG_GATEWAY_KEYS",
-            host,
+            settings.host,
         )
     served = {
-        "host": host,
-        "port": port,
+        "host": settings.host,
+        "port": settings.port,
         "timeout_graceful_shutdown": int(settings.drain_s),
         "log_level": "info",
         "server_header": False,
     }
-    if workers == 1:
+    if settings.workers == 1:
         with Guardrail(sharing(config)) as guard:
             guard.warm_up()
             uvicorn.run(create_app(guard, settings, on_loaded=freeze_loaded), **served)  # type: ignore[arg-type]
@@ -89,7 +73,7 @@ def run(
         uvicorn.run(
             "chains.gateway.serving:worker_app",
             factory=True,
-            workers=workers,
+            workers=settings.workers,
             timeout_worker_healthcheck=SILENCE_S,
             **served,  # type: ignore[arg-type]
         )

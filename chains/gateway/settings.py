@@ -1,15 +1,16 @@
-"""Settings of the gateway, from the command line and the environment; never from a request."""
+"""Settings of the gateway: command line, environment, settings file; never from a request."""
 
 from __future__ import annotations
 
 import hmac
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from typing import Self
 from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic_core import ErrorDetails
 
 from chains.evidence.base import EvidenceMode, EvidenceSettings
 from chains.rendition import MarkerStyle
@@ -18,13 +19,16 @@ from guardrail import GuardrailConfig
 from guardrail.errors import ConfigError
 from guardrail.types import Value
 
-__all__ = ["ENV_PREFIX", "GatewaySettings", "sharing"]
+__all__ = ["ENV_PREFIX", "GatewaySettings", "option_of", "sharing", "variable_of"]
 
 ENV_PREFIX = "KG_GATEWAY_"
 """``KG_GATEWAY_KEYS=a,b``, ``KG_GATEWAY_MAX_BODY_BYTES=…`` and so on, one for each field."""
 
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+REPEATED = {"keys": "key", "protocols": "protocol", "trusted_hosts": "trusted-host"}
+"""Lists, each with the option that may be given several times."""
 
 PROTOCOL_NAMES = ("litellm", "portkey", "fms")
 
@@ -43,11 +47,16 @@ class GatewaySettings(Value):
     """What the gateway does beside judging.
 
     Attributes:
+        host: Address to listen on.
+        port: Port to listen on; 0 for a free one.
+        workers: Worker processes behind the port.
         upstream: Address of the OpenAI-compatible server, with its ``/v1``; None to serve the
             checking endpoints alone.
         upstream_key: Sent to the upstream in place of the caller's key.
         keys: Keys of this gateway; where there are any, callers need one of them, and it is not
             passed on. Without, the caller's key is passed through to the upstream.
+        trusted_hosts: Names under which callers may reach the gateway, as the ``Host`` of their
+            requests says it: ``api.example.com``, ``*.example.com``; empty for any.
         style: How markers look in the text.
         stream_mode: When streamed text is released.
         evidence_mode: Whether evidence in a request stands in place of the graph (``given``),
@@ -65,12 +74,15 @@ class GatewaySettings(Value):
         timeout_s: Seconds for one exchange, streams included.
         drain_s: Seconds that exchanges in work get when the gateway is told to stop.
         concurrency: Exchanges in work at once in one worker; more get status 503.
-        host: Address that is listened on; told by the command.
     """
 
+    host: str = "127.0.0.1"
+    port: int = Field(default=8000, ge=0, le=65_535)
+    workers: int = Field(default=1, ge=1)
     upstream: str | None = None
     upstream_key: SecretStr | None = None
     keys: tuple[SecretStr, ...] = ()
+    trusted_hosts: tuple[str, ...] = ()
     style: MarkerStyle = MarkerStyle.KALMA
     stream_mode: StreamMode = StreamMode.SENTENCE
     evidence_mode: EvidenceMode = EvidenceMode.GIVEN
@@ -86,7 +98,6 @@ class GatewaySettings(Value):
     timeout_s: float = Field(default=600.0, gt=0)
     drain_s: float = Field(default=30.0, ge=0)
     concurrency: int = Field(default=512, ge=1)
-    host: str = "127.0.0.1"
 
     @property
     def open_to_network(self) -> bool:
@@ -120,15 +131,26 @@ class GatewaySettings(Value):
             keep_parts=self.keep_parts,
         )
 
-    @field_validator("keys", "protocols", mode="before")
+    @field_validator(*REPEATED, mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
-        return [key.strip() for key in value.split(",")] if isinstance(value, str) else value
+        return [one.strip() for one in value.split(",")] if isinstance(value, str) else value
 
     @field_validator("keys")
     @classmethod
     def _no_empty_key(cls, keys: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
         return tuple(key for key in keys if key.get_secret_value())
+
+    @field_validator("trusted_hosts")
+    @classmethod
+    def _names(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            if "*" in name.removeprefix("*.") or "/" in name or ":" in name:
+                raise ValueError(
+                    f"{name!r} is no name of a host; write it without scheme and port, and a "
+                    "wildcard as *.example.com"
+                )
+        return tuple(name for name in names if name)
 
     @field_validator("protocols")
     @classmethod
@@ -144,38 +166,40 @@ class GatewaySettings(Value):
     def from_env(
         cls,
         *,
-        upstream: str | None = None,
         environ: Mapping[str, str] | None = None,
         options: Mapping[str, object] | None = None,
+        section: Mapping[str, object] | None = None,
     ) -> Self:
-        """Read the environment.
+        """Read the environment, under what the command line says and over what the file says.
 
         Args:
-            upstream: Wins over the environment.
             environ: Variables to read; those of the process by default.
             options: Settings by name that win over the environment.
+            section: ``[gateway]`` of the settings file.
 
         Raises:
-            ConfigError: A variable names no setting, or its value is malformed.
+            ConfigError: A setting is unknown or malformed; the message names where it stands, and
+                of an unknown one the nearest.
         """
         variables = os.environ if environ is None else environ
-        values: dict[str, object] = {
+        told = {
             name.removeprefix(ENV_PREFIX).lower(): text
             for name, text in variables.items()
             if name.startswith(ENV_PREFIX)
         }
-        values |= options or {}
-        if upstream is not None:
-            values["upstream"] = upstream
+        options, section = options or {}, section or {}
         try:
-            return cls.model_validate(values)
+            return cls.model_validate({**section, **told, **options})
         except ValidationError as error:
-            given = {"upstream": upstream} if upstream else options or {}
-            told = "; ".join(
-                f"{_spelled(one['loc'], given)}: {one['msg'].removeprefix('Value error, ')}"
-                for one in error.errors(include_input=False)
-            )
-            raise ConfigError(told) from None
+            problems = []
+            for one in error.errors(include_input=False):
+                name = str(one["loc"][0])
+                if name in options:
+                    spelled = option_of
+                else:
+                    spelled = variable_of if name in told else _in_the_file
+                problems.append(f"{spelled(name)}: {_problem(cls, one, spelled)}")
+            raise ConfigError("; ".join(problems)) from None
 
     def admits(self, key: str | None) -> bool:
         """Whether a caller with this key may use the gateway; takes the same time for any key."""
@@ -186,8 +210,26 @@ class GatewaySettings(Value):
         return any(matches)
 
 
-def _spelled(place: tuple[int | str, ...], options: Mapping[str, object]) -> str:
-    """A setting as the user gave it: the option or the variable."""
-    if place[0] in options:
-        return "--" + str(place[0]).replace("_", "-")
-    return ENV_PREFIX + "_".join(map(str, place)).upper()
+def option_of(name: str) -> str:
+    """A setting as an option of the command."""
+    return "--" + REPEATED.get(name, name).replace("_", "-")
+
+
+def variable_of(name: str) -> str:
+    """A setting as a variable of the environment."""
+    return ENV_PREFIX + name.upper()
+
+
+def _in_the_file(name: str) -> str:
+    return f"[gateway] {name}"
+
+
+def _problem(
+    model: type[GatewaySettings], problem: ErrorDetails, spelled: Callable[[str], str]
+) -> str:
+    """What is wrong with a setting; for one that there is not, the nearest, spelled alike."""
+    if problem["type"] != "extra_forbidden":
+        return problem["msg"].removeprefix("Value error, ")
+    near = get_close_matches(str(problem["loc"][0]), model.model_fields, n=1)
+    hint = f"did you mean {spelled(near[0])!r}?" if near else "see guardrail serve --help"
+    return f"there is no such setting; {hint}"

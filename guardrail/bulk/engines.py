@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -33,7 +34,7 @@ def run_local(plan: Plan, shards: Sequence[Shard], workers: int) -> Iterator[tup
     # A fork would copy the threads' locks of whatever is loaded here.
     context = multiprocessing.get_context("spawn")
     try:
-        with ProcessPoolExecutor(workers, mp_context=context) as pool:
+        with ProcessPoolExecutor(workers, mp_context=context, initializer=_end_with_parent) as pool:
             running = {pool.submit(run_shard, plan, shard): shard.number for shard in shards}
             try:
                 for future in as_completed(running):
@@ -80,6 +81,21 @@ def run_ray(plan: Plan, shards: Sequence[Shard], workers: int) -> Iterator[tuple
     )
     for row in found.iter_rows():
         yield int(row["number"]), Counts.model_validate_json(row["counts"])
+
+
+def _end_with_parent() -> None:
+    """End this worker when the process that started it is gone.
+
+    It would go on with its shard beside the run that is started next, and then wait for ever.
+    """
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def wait() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait, name="parent", daemon=True).start()
 
 
 class _Actor:

@@ -15,7 +15,7 @@ from guardrail.errors import InputError
 from guardrail.log.entries import Record
 from guardrail.log.fingerprints import HASHES
 from guardrail.log.records import open_log
-from guardrail.types import Citation, GuardedAnswer, Passage, Sentence, SpanKind, Triple, Value
+from guardrail.types import Citation, GuardedAnswer, Passage, Sentence, Triple, Value
 
 __all__ = ["Flip", "replay_log"]
 
@@ -165,17 +165,12 @@ def _verdict(sentence: Sentence) -> str:
 
 
 def _because(old: Sentence, new: Sentence, after: GuardedAnswer, changed: tuple[str, ...]) -> str:
-    against = [
-        span.triple.text
-        for span in new.spans
-        if span.kind is SpanKind.CONTRADICTED and span.triple is not None
-    ]
     known = {item.citation for item in after.evidence if isinstance(item, Triple)}
     gone = [one for one in old.citations if one not in known]
     found = [one for one in new.citations if one not in old.citations]
     told = []
-    if against:
-        told.append(f"the graph says: {' '.join(dict.fromkeys(against))}")
+    if new.against:
+        told.append(f"the evidence says: {' '.join(new.against)}")
     if gone:
         told.append(f"no longer in the graph: {_facts(gone)}")
     if found:

@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from guardrail.bulk.engines import run_local, run_ray
 from guardrail.bulk.scorer import BulkScorer
-from guardrail.bulk.shards import Plan, Shard, file_system, plan_shards
+from guardrail.bulk.shards import UNFINISHED, Plan, Shard, file_system, plan_shards
 from guardrail.bulk.summary import Counts, Summary, summarise
 from guardrail.errors import InputError
 
@@ -93,6 +93,9 @@ def _open_output(plan: Plan, shards: list[Shard]) -> dict[int, Counts]:
             raise InputError(
                 f"{plan.output} holds the results of other rows or settings; name another folder"
             )
+    for left in (folder, f"{folder.rstrip('/')}/_finished"):
+        for name in files.glob(f"{left.rstrip('/')}/*{UNFINISHED}"):
+            files.rm(name)
     finished = {}
     for shard in shards:
         _, note = file_system(plan.report(shard.number))

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal
+from uuid import uuid4
 
 from guardrail.bulk.scorer import LINES, BulkScorer, arrow
 from guardrail.bulk.summary import Counts, count_row
@@ -20,6 +21,8 @@ __all__ = ["Plan", "Shard", "plan_shards", "run_shard"]
 
 Format = Literal["jsonl", "parquet"]
 _ENDINGS: Final = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".parquet": "parquet"}
+UNFINISHED: Final = ".new"
+"""Ending of files that are being written."""
 _PACKED: Final = (".gz", ".bz2", ".xz")
 
 
@@ -133,18 +136,20 @@ def run_shard(plan: Plan, shard: Shard) -> Counts:
         tail = row["result"] or json.dumps({"error": row["error"]}, ensure_ascii=False)
         lines.append(f"{head}{', ' if tail != '{}' else ''}{tail[1:]}\n")
     files, part = file_system(plan.part(shard.number))
-    with files.open(f"{part}.new", "wb") as file:
+    # Named apart: what was cut off half way may lie there still.
+    new = f".{uuid4().hex}{UNFINISHED}"
+    with files.open(part + new, "wb") as file:
         if plan.kind == "parquet":
             import pyarrow.parquet as pq
 
             pq.write_table(table, file)
         else:
             file.write("".join(lines).encode("utf-8", "backslashreplace"))
-    files.mv(f"{part}.new", part)
+    files.mv(part + new, part)
     files, note = file_system(plan.report(shard.number))
-    with files.open(f"{note}.new", "wb") as file:
+    with files.open(note + new, "wb") as file:
         file.write(counts.model_dump_json().encode())
-    files.mv(f"{note}.new", note)
+    files.mv(note + new, note)
     return counts
 
 

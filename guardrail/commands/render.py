@@ -20,7 +20,6 @@ from guardrail.types import (
     SpanKind,
     Triple,
 )
-from guardrail.verdict.reasons import AGAINST
 
 __all__ = ["answer_panel", "entity_table", "ranking_table", "show_answer", "show_ranking"]
 
@@ -139,17 +138,10 @@ def _sentences(answer: GuardedAnswer) -> RenderableType:
 
 def _beside(sentence: Sentence, facts: Mapping[Citation, str]) -> Text:
     """What a sentence rests on, or what contradicts it."""
-    against = {
-        span.triple.text: None
-        for span in sentence.spans
-        if span.kind is SpanKind.CONTRADICTED and span.triple is not None
-    }
+    against = sentence.against
     lines = [Text(f"✗ {text}", style="red") for text in against]
     if sentence.note and not against:
-        if sentence.category is Category.CONTRADICTORY:
-            lines.append(Text(f"✗ {sentence.note.removeprefix(AGAINST)}", style="red"))
-        else:
-            lines.append(Text(sentence.note, style="dim"))
+        lines.append(Text(sentence.note, style="dim"))
     for citation in sentence.citations:
         text = facts.get(citation) or f"{citation.value} ({citation.entity})"
         if text not in against:

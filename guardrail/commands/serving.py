@@ -11,7 +11,7 @@ import typer
 
 from guardrail.commands.options import Config, Graph, JudgeName, PolicyName, StrictnessName
 from guardrail.commands.setup import build_config
-from guardrail.config import GuardrailConfig, LogConfig
+from guardrail.config import GuardrailConfig, LogConfig, gateway_section
 from guardrail.errors import ConfigError, MissingExtraError
 from guardrail.policy import STRICT
 
@@ -23,9 +23,9 @@ def serve(
         str | None,
         typer.Option(metavar="URL", help="OpenAI-compatible endpoint to guard, with /v1."),
     ] = None,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on.")] = 8000,
-    workers: Annotated[int, typer.Option(min=1, help="Worker processes.")] = 1,
+    host: Annotated[str | None, typer.Option(help="Address to listen on (127.0.0.1).")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on (8000).")] = None,
+    workers: Annotated[int | None, typer.Option(help="Worker processes (1).")] = None,
     kg: Graph = None,
     config: Config = None,
     judge: JudgeName = None,
@@ -40,6 +40,22 @@ def serve(
             metavar="KEY",
             help="Key that callers need, repeatable. KG_GATEWAY_KEYS keeps it out of the "
             "list of processes.",
+        ),
+    ] = None,
+    upstream_key: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY",
+            help="Sent to the upstream in place of the caller's key. KG_GATEWAY_UPSTREAM_KEY keeps "
+            "it out of the list of processes.",
+        ),
+    ] = None,
+    trusted_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Name under which callers may reach the gateway, such as api.example.com or "
+            "*.example.com; repeatable (any).",
         ),
     ] = None,
     style: Annotated[
@@ -107,22 +123,27 @@ def serve(
     settings, else strict. Without --upstream only what judges and shows is served: /v1/checks,
     /v1/rank, a page to try (/), the score log (/dashboard), /metrics, /healthz and /readyz.
 
-    Every option from --key on can be set as KG_GATEWAY_… in the environment as well
-    (KG_GATEWAY_KEYS, KG_GATEWAY_PROTOCOLS with commas between), and the upstream's own key as
-    KG_GATEWAY_UPSTREAM_KEY. On another address than this machine's own and without a key, the
-    gateway warns and keeps /dashboard and /metrics closed.
+    Settings of the gateway, all but --kg, --config, --judge, --policy and --log, may stand in the
+    section [gateway] of the settings file and in the environment as KG_GATEWAY_… as well, lists
+    (KG_GATEWAY_KEYS, KG_GATEWAY_PROTOCOLS, KG_GATEWAY_TRUSTED_HOSTS) with commas between. The
+    option wins over the environment, and that over the file. On another address than this
+    machine's own and without a key, the gateway warns and keeps /dashboard and /metrics closed.
     """
     settings = gateway_config(config, kg=kg, judge=judge, policy=policy, strictness=strictness)
-    require_free(host, port)
     try:
-        from chains.gateway import run
+        from chains.gateway import GatewaySettings, run
     except ImportError as error:
         raise MissingExtraError(getattr(error, "name", None) or "fastapi", "server") from error
     if log is not None:
         settings = settings.model_copy(update={"log": LogConfig(path=log)})
     told = {
+        "host": host,
+        "port": port,
+        "workers": workers,
         "upstream": upstream,
         "keys": key,
+        "upstream_key": upstream_key,
+        "trusted_hosts": trusted_host,
         "style": style,
         "stream_mode": stream_mode,
         "evidence_mode": evidence_mode,
@@ -140,7 +161,10 @@ def serve(
         "max_reply_bytes": max_reply_bytes,
     }
     options = {name: value for name, value in told.items() if value not in (None, [])}
-    run(settings, options=options, host=host, port=port, workers=workers)
+    section = gateway_section(config) if config else {}
+    gateway = GatewaySettings.from_env(options=options, section=section)
+    require_free(gateway.host, gateway.port)
+    run(settings, gateway)
 
 
 def require_free(host: str, port: int) -> None:

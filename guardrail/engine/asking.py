@@ -9,12 +9,12 @@ from typing import Any
 
 from guardrail.engine.decision import decide, feedback
 from guardrail.engine.flow import UNUSABLE, Engine, late, problem_of
-from guardrail.engine.generation import generate
 from guardrail.engine.pipeline import Row
 from guardrail.engine.ranking import ranked
 from guardrail.errors import InputError
 from guardrail.evidence.retrieval import Knowledge
 from guardrail.log.tracing import model_call, stage
+from guardrail.models.generation import generate
 from guardrail.policy import Policy
 from guardrail.types import (
     Action,

@@ -16,7 +16,6 @@ from guardrail.types import (
     Sentence,
     SpanKind,
 )
-from guardrail.verdict.reasons import AGAINST
 
 __all__ = ["Decision", "decide", "feedback"]
 
@@ -85,32 +84,19 @@ def feedback(sentences: Sequence[Sentence]) -> list[FailedSentence]:
     for sentence in sentences:
         phrases = [f'"{span.text}"' for span in sentence.spans if span.kind is SpanKind.NA]
         if sentence.category is Category.CONTRADICTORY:
-            told = f"but {_against(sentence) or 'the evidence contradicts it'}"
-            failed.append(FailedSentence(text=sentence.text, reason=told))
+            known = " ".join(sentence.against) or "the evidence says otherwise"
+            failed.append(FailedSentence(text=sentence.text, reason=f"but {known}"))
         elif sentence.na:
             what = f" for {', '.join(phrases)}" if phrases else ""
             failed.append(FailedSentence(text=sentence.text, reason=f"no support is given{what}"))
     return failed
 
 
-def _against(sentence: Sentence) -> str:
-    """The facts that contradict a sentence, or the passage, which no span names."""
-    facts = [
-        span.triple.text
-        for span in sentence.spans
-        if span.kind is SpanKind.CONTRADICTED and span.triple is not None
-    ]
-    note = sentence.note or ""
-    if not facts and note.startswith(AGAINST):
-        return note.removeprefix(AGAINST)
-    return " ".join(facts)
-
-
 def _on_sentence(policy: Policy, sentence: Sentence) -> tuple[Action | None, str]:
     shown = sentence.text if len(sentence.text) <= 80 else sentence.text[:79] + "…"
     if sentence.category is Category.CONTRADICTORY:
-        told = _against(sentence)
-        return policy.contradicted, f'contradicted: "{shown}"{f" against {told}" if told else ""}'
+        known = " ".join(sentence.against) or "the evidence as a whole"
+        return policy.contradicted, f'contradicted: "{shown}" against {known}'
     if sentence.na:
         phrases = ", ".join(f'"{span.text}"' for span in sentence.spans if span.kind is SpanKind.NA)
         place = f'{phrases} in "{shown}"' if phrases else f'"{shown}"'

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from guardrail.engine.agreement import explained
 from guardrail.engine.scoring import ScoringRequest
 from guardrail.errors import KnowledgeGraphError
 from guardrail.evidence.places import with_wider
@@ -188,7 +189,7 @@ class Pipeline:
             Checked(
                 row,
                 known,
-                answer,
+                explained(answer),
                 (
                     *(problems if row.knowledge is None else ()),
                     *(unplaced if known.entities else ()),

@@ -112,8 +112,13 @@ class GapFinder:
                 self._properties[name] += 1
                 if len(self._values) < MOST_PHRASES:
                     self._values[fold(item.value)][name] += 1
+        self._total += sum(
+            span.kind is SpanKind.NA
+            for sentence in record.answer.sentences
+            if sentence.category is not None
+            for span in sentence.spans
+        )
         for phrase in _phrases(record):
-            self._total += 1
             if len(self._phrases) < MOST_PHRASES:
                 self._phrases.append(phrase)
 

@@ -205,7 +205,12 @@ def _latency(summary: Summary) -> str:
 def _gaps(summary: Summary, shown: Iterable[str]) -> str:
     gaps = summary.gaps
     if not gaps.facts:
-        return "<p class=dim>No phrase lacked support.</p>"
+        told = "No phrase lacked support."
+        if gaps.phrases:
+            told = (
+                f"Phrases that lacked support: {gaps.phrases:,}; none names whose fact it asks for."
+            )
+        return f"<p class=dim>{told}</p>"
     there = set(shown)
 
     def example(record_id: str) -> str:

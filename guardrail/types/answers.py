@@ -88,6 +88,8 @@ class Sentence(Value):
         spans: Phrases by support, in order, not overlapping.
         judgement: The judge's verdict behind ``category``, in the four categories.
         findings: What the checks beside the judge found.
+        against: What contradicts it, as text of the evidence; empty where nothing does, or where
+            no single statement is known that does.
         note: What a reader should know, such as a citation dropped and why.
     """
 
@@ -100,6 +102,7 @@ class Sentence(Value):
     spans: tuple[Span, ...] = ()
     judgement: Judgement | None = None
     findings: tuple[Finding, ...] = ()
+    against: tuple[str, ...] = ()
     note: str | None = None
 
 

@@ -28,7 +28,7 @@ from guardrail.verdict.citations import citations_of
 from guardrail.verdict.claims import Claim, GroundingRequest, claims_of
 from guardrail.verdict.combination import Outcome, combine, judgement_of
 from guardrail.verdict.premises import Holdings, Premises
-from guardrail.verdict.reasons import note_of
+from guardrail.verdict.reasons import against_of, note_of
 from guardrail.verdict.spans import spans_of
 from guardrail.verdict.subjects import subjects_of
 from judges.base import GroundingItem, GroundingJudge
@@ -169,6 +169,7 @@ class Grounder:
             spans=spans_of(claim, evidence, outcome, findings),
             judgement=judgement_of(outcome, grounding),
             findings=tuple(one.model_copy(update={"statements": ()}) for one in findings),
+            against=against_of(evidence, outcome),
             note=note_of(
                 claim,
                 evidence,

@@ -14,11 +14,15 @@ if TYPE_CHECKING:
     from guardrail.verdict.combination import Outcome
     from guardrail.verdict.premises import Premises
 
-__all__ = ["AGAINST", "note_of"]
+__all__ = ["against_of", "note_of"]
 
 
-AGAINST = "contradicted by: "
-"""Opens a note that names the statement against a sentence."""
+def against_of(evidence: Premises, outcome: Outcome) -> tuple[str, ...]:
+    """The statement that contradicts a sentence, where one is known."""
+    if outcome.verdict is not Verdict.CONTRADICTED or outcome.against is None:
+        return ()
+    statement = evidence.holdings.statements[outcome.against]
+    return (statement.triple.text if statement.triple else statement.text,)
 
 
 def note_of(
@@ -41,8 +45,7 @@ def note_of(
         verbatim: Whether only triples are cited whose value stands in the sentence.
     """
     lines: list[str] = []
-    if outcome.verdict is Verdict.CONTRADICTED and outcome.against is not None:
-        lines.append(f"{AGAINST}{_told(evidence, outcome.against)}")
+    lines += [f"contradicted by: {text}" for text in against_of(evidence, outcome)]
     told = fold(claim.text)
     for number in outcome.carried:
         statement = evidence.holdings.statements[number]
@@ -62,8 +65,3 @@ def note_of(
             f"{' word for word' if verbatim else ''}: " + " ".join(dict.fromkeys(gone))
         )
     return "; ".join(dict.fromkeys(lines)) or None
-
-
-def _told(evidence: Premises, number: int) -> str:
-    statement = evidence.holdings.statements[number]
-    return statement.triple.text if statement.triple else statement.text

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-MEASURED_ROWS = 2_000
+MEASURED_ROWS = 1_000
 """Most validation rows of a source that the card measures."""
 
 EXAMPLES = """\
@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         trainer.resume(options.out / "last.pt")
     final = trainer.run()
     start.model.load_state_dict(_mixed(first, final, plan.keep))
-    history = [f"Training went on from {start.name}, {plan.steps:,} steps."]
+    history = [f"Training went on from {start.name}, {trainer.step:,} steps."]
     if options.rows:
         history.append(f"Own rows (`own`): {counts}; their licence is their owner's.")
     if not options.data:

@@ -197,7 +197,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--data", type=Path, required=True, help="the data folder")
     parser.add_argument("--judge", type=Path, default=Path(__file__).parents[1] / "weights/judge")
     parser.add_argument("--compare", type=Path, help="the same judge in 32 bits")
-    parser.add_argument("--most", type=int, help="most rows of a source, evenly spaced")
+    parser.add_argument("--most", type=int, help="most rows of a source")
     parser.add_argument("--seed", type=int, default=SEED, help="seed of the constructed rows")
     options = parser.parse_args(arguments)
     rows = load_validation(options.data, seed=options.seed, most=options.most)

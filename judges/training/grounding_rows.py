@@ -69,13 +69,14 @@ def statement_rows(
 
 
 def other_evidence_rows(
-    statements: Iterable[Statement], source: str, *, seed: int
+    statements: Sequence[Statement], source: str, *, seed: int
 ) -> Iterator[Row]:
-    """The same sentences beside less evidence, so that the evidence decides and not the sentence.
+    """The same sentences beside other evidence, so that the evidence decides, not the sentence.
 
-    Without the statements that carry a sentence, or that it conflicts with, it is unsupported;
-    without some of the others nothing changes. The others stay where a sentence may rest on all
-    of them, as a sum or a list does, and in passages, whose sentences hang together.
+    Without the statements that carry a sentence, or that it conflicts with, it is unsupported.
+    Without some of the others nothing changes, nor with statements of another set beside them.
+    Others stay where a sentence may rest on all of them, as a sum or a list does, and in
+    passages, whose sentences hang together.
 
     Args:
         statements: The statements.
@@ -83,18 +84,25 @@ def other_evidence_rows(
         seed: Seed of all choices.
     """
     chooser = random.Random(f"{seed}/{source}")
+    by_kind = {kind: [one for one in statements if one.triples is kind] for kind in (True, False)}
     for one in statements:
         others = [place for place in range(len(one.statements)) if place not in one.cited]
-        if not one.cited or not others or one.verdict is Verdict.NO_CLAIM:
+        alike = chooser.choice(by_kind[one.triples])
+        drawn = chooser.random()
+        if one.verdict is Verdict.NO_CLAIM or not one.cited or not others:
             continue
-        if one.verdict is not Verdict.UNSUPPORTED and chooser.random() < 0.5:
-            left = one._replace(verdict=Verdict.UNSUPPORTED, span=None, cited=frozenset())
+        if drawn < 0.4 and one.verdict is not Verdict.UNSUPPORTED:
+            left = one._replace(verdict=Verdict.UNSUPPORTED, cited=frozenset())
             for row in statement_rows([_with_only(left, others)], source, seed=chooser.random()):
                 yield row._replace(span=None)
-        elif one.triples and one.kind not in _REST_ON_ALL:
+        elif drawn < 0.7 and one.triples and one.kind not in _REST_ON_ALL:
             fewer = chooser.sample(others, chooser.randrange(len(others)))
             kept = sorted({*one.cited, *fewer})
             yield from statement_rows([_with_only(one, kept)], source, seed=chooser.random())
+        elif alike.group != one.group:
+            beside = alike.statements[: chooser.randint(1, MORE_STATEMENTS)]
+            more = _with_others(one, beside, first=chooser.random() < 0.5)
+            yield from statement_rows([more], source, seed=chooser.random())
 
 
 _REST_ON_ALL = frozenset(
@@ -109,6 +117,14 @@ def _with_only(one: Statement, places: Sequence[int]) -> Statement:
         statements=tuple(one.statements[place] for place in places),
         cited=frozenset(new for new, place in enumerate(places) if place in one.cited),
     )
+
+
+def _with_others(one: Statement, others: tuple[str, ...], *, first: bool) -> Statement:
+    """A statement with other evidence before its own, or behind it."""
+    if not first:
+        return one._replace(statements=(*one.statements, *others))
+    cited = frozenset(place + len(others) for place in one.cited)
+    return one._replace(statements=(*others, *one.statements), cited=cited)
 
 
 _NLI_OF = {
@@ -128,6 +144,10 @@ def _attribution(one: Statement) -> tuple[int, ...]:
         case Verdict.UNSUPPORTED:
             return (_PARTIAL,) if one.cited else (_PARTIAL, _IRRELEVANT)
     return ()
+
+
+MORE_STATEMENTS = 10
+"""Most statements of another set that are put beside a sentence's own."""
 
 
 class TripleSet(NamedTuple):

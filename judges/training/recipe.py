@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import chain
@@ -89,7 +90,7 @@ def load_validation(data: Path, *, seed: int = SEED, most: int | None = None) ->
     Args:
         data: The data folder, with ``nli/``, ``triples/`` and ``kg/``.
         seed: Seed of all constructions.
-        most: Most rows of a source, evenly spaced; all by default.
+        most: Most rows of a source, drawn by chance; all by default.
     """
     graph = assemble(data)
     rows = [
@@ -107,12 +108,13 @@ def load_validation(data: Path, *, seed: int = SEED, most: int | None = None) ->
 
 
 def _thinned(rows: Sequence[Row], most: int) -> list[Row]:
-    """At most some rows of each source, evenly spaced."""
+    """At most some rows of each source, drawn by chance: neighbours often share label or table."""
     by_source: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         by_source[row.source].append(row)
+    chooser = random.Random(SEED)
     return [
-        some[place * len(some) // min(most, len(some))]
+        row
         for some in by_source.values()
-        for place in range(min(most, len(some)))
+        for row in (some if len(some) <= most else chooser.sample(some, most))
     ]

@@ -67,6 +67,11 @@ class Trainer:
             _groups(model, plan), betas=(0.9, 0.98), eps=1e-6, fused=True
         )
 
+    @property
+    def step(self) -> int:
+        """Optimiser steps made so far, those before a resumption among them."""
+        return self._step
+
     def resume(self, path: Path) -> None:
         """Continue from a checkpoint, with the batch after its last one.
 

@@ -141,6 +141,21 @@ def test_the_gap_list_names_facts_that_were_removed_from_the_graph(tmp_path):
     assert gaps.facts[0].count == 2
 
 
+def test_phrases_that_name_nobody_are_counted_all_the_same(tmp_path):
+    """They ask the graph for no fact, but a page that said that none lacked support would lie."""
+    with (
+        SQLiteLog(tmp_path / "log.sqlite") as log,
+        Guardrail(GuardrailConfig(judge="none"), log=log) as guard,
+    ):
+        guard.check(
+            question="May I?", answer="cats may come along.", evidence=[Passage("Dogs may.")]
+        )
+        gaps = summarise(log.records()).gaps
+        shown = report_html(log)
+    assert (gaps.facts, gaps.phrases) == ((), 1)
+    assert "Phrases that lacked support: 1" in shown
+
+
 class Addresses(HTMLParser):
     """Everything a browser would fetch, and every id."""
 

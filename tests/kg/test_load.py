@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import stat
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,42 @@ def test_two_files_into_one_graph_read_by_two(tmp_path: Path) -> None:
     # The index lies in the store, and is no part of the data.
     assert one.query("SELECT (COUNT(*) AS ?n) { ?s ?p ?o }").rows[0][0] is not None
     assert one.stats().triples == report.triples
+
+
+def test_a_file_that_is_loaded_again_adds_nothing(tmp_path: Path) -> None:
+    label = "<http://www.w3.org/2000/01/rdf-schema#label>"
+    (tmp_path / "a.nt").write_text(
+        "".join(f'<urn:n{n}> {label} "Ana Smith{n % 5}"@en .\n' for n in range(20))
+    )
+    (tmp_path / "b.nt").write_text(f'<urn:n3> {label} "Ana Smith4"@en .\n')
+    for name, added, names in (("a", 20, 20), ("a", 0, 20), ("b", 1, 21), ("a", 0, 21)):
+        report = load_graph(tmp_path / f"{name}.nt", tmp_path / "g")
+        assert report.added == added
+        with closing(OxigraphGraph.open(tmp_path / "g")) as graph:
+            assert graph.indexed_names == names
+            bearers = {entity.id for entity in graph.find(["ana smith4"])[0]}
+            assert bearers == {f"urn:n{n}" for n in range(4, 20, 5)} | (
+                {"urn:n3"} if names == 21 else set()
+            )
+        # Every node stands in the index once.
+        iris = (tmp_path / "g" / "names" / "iris").read_bytes()
+        assert iris.count(b"urn:n19") == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.nt", "b.nt", "g"]
+
+
+def test_readers_of_a_graph_keep_it_while_it_is_loaded(tmp_path: Path) -> None:
+    (tmp_path / "a.nt").write_text(TRIPLES)
+    (tmp_path / "b.ttl").write_text(PAINTERS)
+    load_graph(tmp_path / "a.nt", tmp_path / "g")
+    before = OxigraphGraph.open(tmp_path / "g")
+    assert before.find(["Ada Lovelace"])[0]
+    snapshot = before.snapshot
+    load_graph(tmp_path / "b.ttl", tmp_path / "g")
+    assert before.find(["Ada Lovelace"])[0]
+    assert not before.find(["Rome"])[0]
+    with closing(OxigraphGraph.open(tmp_path / "g")) as after:
+        assert after.find(["Rome"])[0]
+        assert after.snapshot != snapshot
 
 
 def test_json_lines_of_persons(tmp_path: Path) -> None:

@@ -100,6 +100,57 @@ def test_an_interrupted_load_goes_on_where_it_was(
     assert not list(tmp_path.glob(".*"))
 
 
+@pytest.mark.usefixtures("small_segments")
+def test_two_loads_at_once_do_not_harm_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.nt").write_text("".join(lines(200)))
+
+    def interrupt(data: bytes, profile: object) -> list[tuple[str, str]]:
+        if b"<urn:n60>" in data:
+            raise KeyboardInterrupt
+        return list(names(data, profile))  # type: ignore[arg-type]
+
+    names = kg.segments.names_of
+    with monkeypatch.context() as patch:
+        patch.setattr(kg.load, "names_of", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            load_graph(tmp_path / "a.nt", tmp_path / "g")
+    other = OxigraphGraph.open(tmp_path / ".g.loading", writable=True)
+    with pytest.raises(KnowledgeGraphError, match="cannot open"):
+        load_graph(tmp_path / "a.nt", tmp_path / "g")
+    other.close()
+    report = load_graph(tmp_path / "a.nt", tmp_path / "g")
+    assert report.resumed > 0
+    assert report.triples == 400
+
+
+@pytest.mark.usefixtures("small_segments")
+def test_what_was_interrupted_is_not_put_over_a_later_load(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("old", "later"):
+        (tmp_path / f"{name}.nt").write_text(f'<urn:{name}> {LABEL} "{name.title()} Name" .\n')
+    load_graph(tmp_path / "old.nt", tmp_path / "g")
+    (tmp_path / "a.nt").write_text("".join(lines(200)))
+
+    def interrupt(data: bytes, profile: object) -> list[tuple[str, str]]:
+        if b"<urn:n60>" in data:
+            raise KeyboardInterrupt
+        return []
+
+    with monkeypatch.context() as patch:
+        patch.setattr(kg.load, "names_of", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            load_graph(tmp_path / "a.nt", tmp_path / "g")
+    assert (tmp_path / ".g.loading").is_dir()
+    load_graph(tmp_path / "later.nt", tmp_path / "g")
+    report = load_graph(tmp_path / "a.nt", tmp_path / "g")
+    assert (report.resumed, report.added, report.triples) == (0, 400, 402)
+    graph = open_graph(tmp_path / "g")
+    assert all(graph.find(["Old Name", "Later Name", 'Ana9 "A" Smith9']))
+
+
 def test_the_profile_stays_with_the_graph(tmp_path: Path) -> None:
     (tmp_path / "a.nt").write_text('<urn:x> <urn:called> "Ada Lovelace" ; .\n'.replace(" ;", ""))
     profile = tmp_path / "own.toml"

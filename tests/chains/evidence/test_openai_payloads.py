@@ -1,4 +1,7 @@
-"""Recorded requests of OpenAI's APIs and of gateways: what is found, in which order."""
+"""Requests of OpenAI's protocol: what is found, in which order, within which bounds.
+
+Payloads of single hosts are tested in ``tests/chains/hosts``.
+"""
 
 import json
 
@@ -8,10 +11,7 @@ from chains.evidence import EvidenceSettings, RequestField, Source
 from chains.evidence.openai import (
     chat_evidence,
     chat_question,
-    response_evidence,
-    response_question,
 )
-from chains.evidence.parts import plain_body
 from guardrail import Passage, Triple
 
 SETTINGS = EvidenceSettings()
@@ -83,104 +83,6 @@ def test_the_callers_evidence_goes_first():
     assert found.sources == (Source.CALLER, Source.TOOLS)
     assert found.evidence[0] == Passage(text=POOL)
     assert found.handed_over
-
-
-def test_litellm_parts():
-    content = [
-        {"type": "grounding_source", "text": ROOMS},
-        {"type": "query", "text": ASKED},
-    ]
-    request = {"messages": [user(content)]}
-    found = chat_evidence(request, NONE, SETTINGS)
-    assert found == ((Passage(text=ROOMS),), (Source.PARTS,), ASKED)
-    assert chat_question(request, SETTINGS) == ASKED
-    assert plain_body(request)["messages"][0]["content"] == [
-        {"type": "text", "text": ROOMS},
-        {"type": "text", "text": ASKED},
-    ]
-
-
-def test_bedrock_guard_content():
-    def block(text, *qualifiers):
-        return {"guardContent": {"text": {"text": text, "qualifiers": list(qualifiers)}}}
-
-    content = [
-        block(ROOMS, "grounding_source"),
-        block(POOL, "grounding_source", "guard_content"),
-        block(ASKED, "query"),
-    ]
-    found = chat_evidence({"messages": [user(content)]}, NONE, SETTINGS)
-    assert [one.text for one in found.evidence] == [ROOMS, POOL]
-    assert found.question == ASKED
-
-
-def test_azure_grounding_sources():
-    request = {
-        "domain": "Generic",
-        "task": "QnA",
-        "qna": {"query": ASKED},
-        "groundingSources": [ROOMS, POOL],
-        "messages": [user("anything")],
-    }
-    found = chat_evidence(request, NONE, SETTINGS)
-    assert [one.text for one in found.evidence] == [ROOMS, POOL]
-    assert found.question == ASKED
-    assert "groundingSources" not in plain_body(request)
-
-
-def test_anthropic_content():
-    document = {
-        "type": "document",
-        "source": {"type": "text", "media_type": "text/plain", "data": ROOMS},
-        "title": "Kestrel guide",
-    }
-    search = {
-        "type": "search_result",
-        "source": "https://h.example/pool",
-        "title": "Pool",
-        "content": [{"type": "text", "text": POOL}],
-    }
-    messages = [
-        user([document, search, {"type": "text", "text": ASKED}]),
-        {
-            "role": "assistant",
-            "content": [{"type": "tool_use", "id": "t1", "name": "prices", "input": {}}],
-        },
-        user([{"type": "tool_result", "tool_use_id": "t1", "content": "A room costs 90 euros."}]),
-    ]
-    found = chat_evidence({"messages": messages}, NONE, SETTINGS)
-    assert found.evidence == (
-        Passage(text=ROOMS, title="Kestrel guide"),
-        Passage(text=POOL, title="Pool", url="https://h.example/pool"),
-        Passage(text="A room costs 90 euros.", title="prices"),
-    )
-    assert found.sources == (Source.PARTS, Source.TOOLS)
-    assert chat_question({"messages": messages}, SETTINGS) == ASKED
-
-
-def test_responses_with_a_function_and_a_file_search():
-    request = {
-        "input": [
-            user(ASKED),
-            {"type": "function_call", "call_id": "c1", "name": "look", "arguments": "{}"},
-            {"type": "function_call_output", "call_id": "c1", "output": ROOMS},
-            {
-                "type": "file_search_call",
-                "id": "fs_1",
-                "queries": ["pool"],
-                "results": [
-                    {"file_id": "f1", "filename": "pool.md", "score": 0.9, "text": POOL,
-                     "attributes": {"url": "https://h.example/pool"}}
-                ],
-            },
-        ]
-    }  # fmt: skip
-    found = response_evidence(request, NONE, SETTINGS)
-    assert found.evidence == (
-        Passage(text=POOL, id="f1", title="pool.md", url="https://h.example/pool"),
-        Passage(text=ROOMS, title="look"),
-    )
-    assert response_question(request, SETTINGS) == ASKED
 
 
 @pytest.mark.parametrize("role", ["system", "user"])

@@ -17,7 +17,6 @@ import pytest
 
 from chains.gateway import GatewaySettings, create_app, serving
 from guardrail import STRICT, GuardrailConfig
-from guardrail.errors import ConfigError
 from tests.chains.conftest import ANSWER, CANARY, QUESTION, TRUE_START, scripted_guard
 from tests.chains.fake_openai import FakeOpenAI, served
 
@@ -213,17 +212,6 @@ def test_a_caller_that_goes_away_cancels_the_call(upstream, fake, strict_guard):
         assert fake.cancelled.wait(8)
 
 
-def test_settings_come_from_the_environment():
-    environ = {"KG_GATEWAY_KEYS": "a, b,", "KG_GATEWAY_TIMEOUT_S": "5", "OTHER": "1"}
-    settings = GatewaySettings.from_env(upstream="http://model/v1/", environ=environ)
-    assert settings.upstream == "http://model/v1"
-    assert [key.get_secret_value() for key in settings.keys] == ["a", "b"]
-    assert "a, b" not in repr(settings)
-    for wrong in ({"KG_GATEWAY_PORT": "1"}, {"KG_GATEWAY_UPSTREAM": "file:///etc/passwd"}):
-        with pytest.raises(ConfigError, match="KG_GATEWAY_"):
-            GatewaySettings.from_env(environ=wrong)
-
-
 async def test_who_serves_is_told_once_when_the_guardrail_is_loaded(strict_guard):
     told = []
     app = create_app(strict_guard, GatewaySettings(), on_loaded=lambda: told.append(True))
@@ -251,7 +239,7 @@ def test_every_process_that_serves_freezes_what_it_has_loaded(monkeypatch):
     monkeypatch.setattr(serving, "create_app", lambda *_, **options: told.append(options))
     monkeypatch.setattr(serving.uvicorn, "run", lambda *_, **__: None)
     config = GuardrailConfig(judge="none", graph={"location": "none"})
-    serving.run(config, upstream=None, host="127.0.0.1", port=0)
+    serving.run(config, GatewaySettings(port=0))
     monkeypatch.setenv(serving.CONFIG_VARIABLE, config.model_dump_json())
     serving.worker_app()
     assert [one["on_loaded"] for one in told] == [serving.freeze_loaded] * 2

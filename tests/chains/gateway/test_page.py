@@ -73,6 +73,28 @@ def test_the_fact_shows_on_hover(page, site, tmp_path):
 
 
 @pytest.mark.timeout(300)
+def test_passages_given_are_told_without_gaps(page, site):
+    """What rests on a passage names it; a sentence about it never ends in "by"."""
+    page.open(f"{site}/?passages")
+    passages = "Breakfast costs 12 euros.\n\nThe Kestrel Hotel has 42 rooms."
+    page.value(f"document.getElementById('evidence').value = {passages!r}")
+    said = "The Kestrel Hotel has 42 rooms. Breakfast costs 15 euros."
+    page.value(f"document.getElementById('text').value = {said!r}")
+    page.value("document.getElementById('form').requestSubmit()")
+    wait(lambda: page.value("document.querySelectorAll('.sentence').length"))
+    rests = page.value("[...document.querySelectorAll('#rests td')].map((e) => e.innerText)")
+    assert "“The Kestrel Hotel has 42 rooms.”" in rests[0]
+    assert "contradicted by: Breakfast costs 12 euros." in rests[1]
+    assert "evidence was given" in page.value("document.getElementById('entities').innerText")
+    for kind in ("supportive", "contradictory"):
+        page.point_at(f".sentence.{kind}")
+        wait(lambda: page.value("!document.getElementById('tip').hidden"))
+        lines = page.value("[...document.querySelectorAll('#tip li')].map((e) => e.innerText)")
+        assert lines
+        assert [one for one in lines if one.rstrip().endswith(" by")] == []
+
+
+@pytest.mark.timeout(300)
 def test_a_text_is_never_read_as_html(page, site):
     page.open(f"{site}/?html")
     page.value("document.getElementById('text').value = '<img src=x onerror=alert(1)> Mary.'")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -45,6 +47,13 @@ def write(path: Path, count: int) -> Path:
 def output(folder: Path) -> list[str]:
     parts = sorted(folder.glob("part-*.jsonl"))
     return [line for part in parts for line in part.read_text().splitlines()]
+
+
+def children(pid: int) -> list[int]:
+    """The workers of a process."""
+    files = Path(f"/proc/{pid}/task").glob("*/children")
+    found = {int(child) for file in files for child in file.read_text().split()}
+    return [pid for pid in found if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
 
 def run(source: Path, target: Path, **options: Any) -> Any:
@@ -93,7 +102,7 @@ def test_parquet_and_json_lines_give_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize("engine", ["local", "ray"])
 def test_engines_and_workers_do_not_show(tmp_path: Path, engine: Literal["local", "ray"]) -> None:
     if engine == "ray":
-        pytest.importorskip("ray")
+        pytest.importorskip("ray", reason="Ray is not installed: pip install 'kg-guardrail[ray]'")
     source = write(tmp_path / "a.jsonl", 24)
     alone = run(source, tmp_path / "one")
     many = run(source, tmp_path / "two", engine=engine, workers=2)
@@ -107,12 +116,7 @@ def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path) -> None:
     def kill() -> None:
         while len(list(target.glob("_finished/*.json"))) < 3:
             time.sleep(0.01)
-        children = Path(f"/proc/{os.getpid()}/task").glob("*/children")
-        found = {int(child) for file in children for child in file.read_text().split()}
-        workers = [
-            pid for pid in found if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()
-        ]
-        os.kill(max(workers), signal.SIGKILL)
+        os.kill(max(children(os.getpid())), signal.SIGKILL)
 
     killer = threading.Thread(target=kill)
     killer.start()
@@ -127,6 +131,32 @@ def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path) -> None:
     for name, written in before.items():
         assert (target / "_finished" / name).stat().st_mtime_ns == written
     assert run(source, target).skipped == summary.shards
+
+
+def test_a_command_that_is_killed_leaves_no_worker_and_nothing_half(tmp_path: Path) -> None:
+    source, target = write(tmp_path / "a.jsonl", 120), tmp_path / "out"
+    command = [sys.executable, "-m", "guardrail", "bulk", "check", str(source), "-o", str(target)]
+    command += ["--workers", "2", "--shard-rows", "4", "--judge", "none", "--json"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while len(list(target.glob("_finished/*.json"))) < 3:
+        assert process.poll() is None, "it ended before it was killed"
+        time.sleep(0.01)
+    workers = children(process.pid)
+    process.kill()
+    process.wait()
+    finished = len(list(target.glob("_finished/*.json")))
+    (target / "part-000029.jsonl.0.new").write_text("half a li")
+    for _ in range(500):
+        if not any(Path(f"/proc/{pid}").exists() for pid in workers):
+            break
+        time.sleep(0.02)
+    assert not [pid for pid in workers if Path(f"/proc/{pid}/exe").exists()]
+    again = subprocess.run(command, capture_output=True, text=True)
+    summary = json.loads(again.stdout)
+    assert finished <= summary["skipped"] < 30
+    run(source, tmp_path / "undisturbed")
+    assert output(target) == output(tmp_path / "undisturbed")
+    assert not list(target.rglob("*.new"))
 
 
 def test_an_output_of_another_job_is_left_alone(tmp_path: Path) -> None:

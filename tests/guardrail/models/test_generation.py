@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import asyncio
 
-from guardrail.engine.generation import generate
 from guardrail.evidence.relevance import flatten, relevant_triples
 from guardrail.markers.grammar import parse
 from guardrail.models import LangChainModel
+from guardrail.models.generation import generate
 from guardrail.models.prompts import DEMONSTRATION, answer_prompt
 from guardrail.models.settings import GenerationSettings, PromptBudget
 from guardrail.types import Entity, FailedSentence, Subgraph, Triple

@@ -1,0 +1,99 @@
+"""A LangChain run of its own for each check, so that tracers show it beside the model's."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Sequence
+from typing import NamedTuple
+
+from langchain_core.callbacks import (
+    AsyncCallbackManager,
+    AsyncCallbackManagerForChainRun,
+    CallbackManager,
+    CallbackManagerForChainRun,
+)
+from langchain_core.runnables import RunnableConfig
+
+from guardrail.types import Evidence, GuardedAnswer
+
+__all__ = ["CHECK", "Asked", "traced", "traced_stream"]
+
+CHECK = "guardrail_check"
+"""Name of the run."""
+
+VERDICT = {
+    "action", "errors", "evidence_from", "reasons", "scorecard", "sentences", "text", "timings_ms",
+}  # fmt: skip
+"""Fields of a guarded answer that the run's outputs hold."""
+
+
+class Asked(NamedTuple):
+    """One answer to check.
+
+    Attributes:
+        config: Whose callbacks are told. They must be such that nobody streams what they see to a
+            consumer, since the answer is not judged yet.
+        question: The question.
+        answer: The answer as the model gave it.
+        evidence: What it is judged against; None for the graph.
+    """
+
+    config: RunnableConfig
+    question: str
+    answer: str
+    evidence: Sequence[Evidence] | None = None
+
+
+async def traced(
+    asked: Sequence[Asked], checks: Awaitable[Sequence[GuardedAnswer]]
+) -> Sequence[GuardedAnswer]:
+    """Await the checks of n answers, each under a run of its own.
+
+    Args:
+        asked: The n answers.
+        checks: Gives their verdicts, in the same order or each with its place as ``index``.
+
+    Raises:
+        GuardrailError: The checks raised it; the runs end with it.
+    """
+    runs = [await _begun(one) for one in asked]
+    try:
+        answers = await checks
+    except BaseException as error:
+        for run in runs:
+            if run is not None:
+                await _told(run.on_chain_error(error))
+        raise
+    for run, answer in zip(runs, sorted(answers, key=lambda one: one.index), strict=True):
+        if run is not None:
+            await _told(run.on_chain_end(answer.model_dump(mode="json", include=VERDICT)))
+    return answers
+
+
+async def traced_stream(config: RunnableConfig, answer: GuardedAnswer) -> None:
+    """Show the check of a streamed answer, once all of it has been judged."""
+
+    async def judged() -> list[GuardedAnswer]:
+        return [answer]
+
+    said = answer.text if answer.original is None else answer.original
+    await traced([Asked(config, answer.question, said, answer.evidence)], judged())
+
+
+async def _begun(
+    asked: Asked,
+) -> CallbackManagerForChainRun | AsyncCallbackManagerForChainRun | None:
+    """The run of one check; None where nobody looks."""
+    manager = asked.config.get("callbacks")
+    if not isinstance(manager, CallbackManager | AsyncCallbackManager) or not manager.handlers:
+        return None
+    inputs: dict[str, object] = {"question": asked.question, "answer": asked.answer}
+    if asked.evidence is not None:
+        inputs["evidence"] = [one.model_dump(exclude_none=True) for one in asked.evidence]
+    started = manager.on_chain_start(None, inputs, name=CHECK)
+    return await started if inspect.isawaitable(started) else started
+
+
+async def _told(event: Awaitable[None] | None) -> None:
+    if event is not None:
+        await event

@@ -1,0 +1,165 @@
+"""What SPARQL servers want told beyond the standard, as one table.
+
+Sources, by server:
+
+- QLever: https://github.com/ad-freiburg/qlever/pull/1162 (a time limit above the server's own is
+  refused), https://github.com/ad-freiburg/qlever/issues/194 (``LANG(?x) = "en"`` has an index,
+  ``langMatches`` none), https://github.com/ad-freiburg/qlever/blob/master/docs/sparql_plus_text.md
+- Virtuoso: https://github.com/openlink/virtuoso-opensource/blob/develop/7/README.ANYTIME.md
+  (milliseconds, a second at least; what is cut short is marked ``S1TAT`` or 206),
+  https://docs.openlinksw.com/virtuoso/rdfsparqlrulefulltext/
+- Blazegraph: https://github.com/blazegraph/database/wiki/REST_API (the header of the time limit;
+  a single type in ``Accept``), https://github.com/blazegraph/database/wiki/FullTextSearch
+- GraphDB: https://rdf4j.org/documentation/reference/rest-api/ (whole seconds),
+  https://graphdb.ontotext.com/documentation/10.1/full-text-search.html
+- Wikidata's label service, on Blazegraph:
+  https://www.mediawiki.org/wiki/Wikidata_Query_Service/User_Manual
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Final, Literal
+from urllib.parse import urlsplit
+
+from guardrail.errors import ConfigError
+from guardrail.types import Value
+from kg.quoting import quote_literal
+
+__all__ = ["DIALECTS", "Dialect", "dialect_of"]
+
+
+class Dialect(Value):
+    """What one server wants told.
+
+    Attributes:
+        name: Its name in settings and profiles.
+        timeout: Parameter or header that carries the time limit; None: it takes none.
+        timeout_as: Where the time limit stands.
+        timeout_unit_s: Seconds of one unit of it; it is told in whole units, rounded up.
+        timeout_least: Fewest units that count as a limit.
+        accept: Types of results that are asked for; None for those of the standard.
+        accept_graph: Types of RDF that are asked for; None for those of the standard.
+        lang_matches: Whether ``LANGMATCHES`` is as fast as ``LANG(?x) = "en"``; without it, texts
+            in ``en-GB`` are not read for ``en``.
+        label_service: Whether it has Wikidata's label service, for profiles that use it.
+        text_search: Pattern that binds ``?{variable}`` to literals with all words ``{words}``, by
+            the server's index of texts; None: it has none.
+        words: How several words are written in that pattern, each as ``{word}``.
+        between_words: What stands between them.
+    """
+
+    name: str
+    timeout: str | None = None
+    timeout_as: Literal["parameter", "header"] = "parameter"
+    timeout_unit_s: float = 1.0
+    timeout_least: int = 1
+    accept: str | None = None
+    accept_graph: str | None = None
+    lang_matches: bool = True
+    label_service: bool = False
+    text_search: str | None = None
+    words: str = "{word}"
+    between_words: str = " "
+
+    def headers(self, timeout_s: float, *, graph: bool) -> dict[str, str]:
+        """The headers of a query that may take so many seconds."""
+        accept = self.accept_graph if graph else self.accept
+        return self._limit(timeout_s, "header") | ({"Accept": accept} if accept else {})
+
+    def parameters(self, timeout_s: float) -> dict[str, str]:
+        """The parameters, beside the query, of one that may take so many seconds."""
+        return self._limit(timeout_s, "parameter")
+
+    def literals_with(self, variable: str, text: str) -> str | None:
+        """The pattern for literals that hold all words of a text; None where there is none."""
+        words = _WORD.findall(text)
+        if self.text_search is None or not words:
+            return None
+        joined = self.between_words.join(self.words.format(word=word) for word in words)
+        return self.text_search.format(variable=variable, words=quote_literal(joined))
+
+    def _limit(self, timeout_s: float, place: str) -> dict[str, str]:
+        if self.timeout is None or self.timeout_as != place:
+            return {}
+        units = math.ceil(timeout_s / self.timeout_unit_s)
+        return {self.timeout: str(max(self.timeout_least, units))}
+
+
+_WORD: Final = re.compile(r"[^\W_]+")
+_QL: Final = "http://qlever.cs.uni-freiburg.de/builtin-functions/"
+_BDS: Final = "http://www.bigdata.com/rdf/search#"
+
+DIALECTS: Final = {
+    dialect.name: dialect
+    for dialect in (
+        Dialect(name="standard"),
+        Dialect(
+            name="qlever",
+            lang_matches=False,
+            text_search=f"?text <{_QL}contains-entity> ?{{variable}} ; "
+            f"<{_QL}contains-word> {{words}} .",
+        ),
+        Dialect(
+            name="virtuoso",
+            timeout="timeout",
+            timeout_unit_s=0.001,
+            timeout_least=1000,
+            text_search="?{variable} <bif:contains> {words} .",
+            words="'{word}'",
+            between_words=" AND ",
+        ),
+        Dialect(
+            name="blazegraph",
+            timeout="X-BIGDATA-MAX-QUERY-MILLIS",
+            timeout_as="header",
+            timeout_unit_s=0.001,
+            accept="application/sparql-results+json",
+            accept_graph="application/x-turtle",
+            label_service=True,
+            text_search=f'?{{variable}} <{_BDS}search> {{words}} ; <{_BDS}matchAllTerms> "true" .',
+        ),
+        Dialect(
+            name="graphdb",
+            timeout="timeout",
+            text_search='?{variable} <http://www.ontotext.com/fts> ({words} "*") .',
+            between_words=" AND ",
+        ),
+    )
+}
+"""Dialects by name."""
+
+_HOSTS: Final = {
+    "query.wikidata.org": "blazegraph",
+    "query-main.wikidata.org": "blazegraph",
+    "query-scholarly.wikidata.org": "blazegraph",
+    "qlever.cs.uni-freiburg.de": "qlever",
+    "qlever.dev": "qlever",
+    "dbpedia.org": "virtuoso",
+}
+_PATHS: Final = {
+    "/repositories/": "graphdb",
+    "/blazegraph/": "blazegraph",
+    "/bigdata/": "blazegraph",
+}
+
+
+def dialect_of(url: str, *named: str | None) -> Dialect:
+    """The dialect of an endpoint.
+
+    Args:
+        url: Its address; well-known hosts and paths tell.
+        named: What settings and profile say, the first that says something counts; the address
+            counts before the last.
+
+    Raises:
+        ConfigError: No dialect has that name.
+    """
+    parts = urlsplit(url)
+    told = _HOSTS.get(parts.hostname or "")
+    told = told or next((name for path, name in _PATHS.items() if path in parts.path), None)
+    name = next(filter(None, (*named[:-1], told, *named[-1:])), "standard")
+    if name not in DIALECTS:
+        raise ConfigError(f"no SPARQL dialect {name!r}; choose one of {', '.join(DIALECTS)}")
+    return DIALECTS[name]

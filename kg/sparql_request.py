@@ -1,0 +1,117 @@
+"""Builds requests to SPARQL endpoints and reads their answers, by means of SPARQLWrapper.
+
+SPARQLWrapper's own transport (urllib) opens a connection a query and knows a time limit a read
+alone; the request it builds is sent by httpx, which keeps connections and ends with the deadline.
+"""
+
+from __future__ import annotations
+
+from http.client import HTTPResponse
+from io import BytesIO
+from typing import Any, Final, Literal, cast
+from urllib.parse import parse_qsl, urlsplit
+
+import httpx
+from SPARQLWrapper import CONSTRUCT, JSON, SELECT, TURTLE, SPARQLWrapper
+from SPARQLWrapper.Wrapper import QueryResult
+
+from kg.dialects import Dialect
+
+__all__ = ["build_request", "read_graph", "read_result"]
+
+_JSON: Final = "application/sparql-results+json"
+_TURTLE: Final = "text/turtle"
+
+
+class _Request(SPARQLWrapper):
+    """A query on its way to one endpoint. What it asks for is told, not guessed from its text."""
+
+    def __init__(self, url: str, *, graph: bool, agent: str) -> None:
+        self._form = CONSTRUCT if graph else SELECT
+        super().__init__(url, returnFormat=TURTLE if graph else JSON, agent=agent)
+        # Servers differ in what their own parameters of the format are called.
+        self.setOnlyConneg(True)
+
+    def _parseQueryType(self, query: str) -> str:  # noqa: N802
+        return self._form
+
+    def http(self, client: httpx.Client, timeout_s: float) -> httpx.Request:
+        request = self._createRequest()
+        return client.build_request(
+            request.get_method(),
+            request.full_url,
+            content=cast("bytes | None", request.data),
+            headers=dict(request.header_items()),
+            timeout=timeout_s,
+        )
+
+
+def build_request(
+    client: httpx.Client,
+    url: str,
+    query: str,
+    *,
+    method: Literal["POST", "GET"],
+    dialect: Dialect,
+    timeout_s: float,
+    agent: str,
+    graph: bool = False,
+) -> httpx.Request:
+    """Build the request that asks an endpoint a query.
+
+    Args:
+        client: Sends it.
+        url: Address of the endpoint, with parameters of its own if it has some.
+        query: A SELECT or ASK; with ``graph`` a CONSTRUCT or DESCRIBE.
+        method: How it is sent.
+        dialect: What the server wants told.
+        timeout_s: Seconds that client and, where it can be told, server give the query.
+        agent: The ``User-Agent``.
+        graph: Ask for Turtle instead of SPARQL JSON.
+    """
+    parts = urlsplit(url)
+    bare = parts._replace(query="").geturl() if method == "GET" else url
+    request = _Request(bare, graph=graph, agent=agent)
+    if method == "GET":
+        for name, value in parse_qsl(parts.query, keep_blank_values=True):
+            request.addParameter(name, value)
+    request.setMethod(method)
+    request.setQuery(query)
+    for name, value in dialect.headers(timeout_s, graph=graph).items():
+        request.addCustomHttpHeader(name, value)
+    for name, value in dialect.parameters(timeout_s).items():
+        request.addParameter(name, value)
+    return request.http(client, timeout_s)
+
+
+def read_result(body: bytes) -> dict[str, Any]:
+    """Read a SPARQL JSON result.
+
+    Raises:
+        ValueError: It is no JSON.
+        TypeError: It is JSON, but no object.
+    """
+    result: dict[str, Any] = _converted(body, _JSON, JSON)
+    return result
+
+
+def read_graph(body: bytes) -> bytes:
+    """Read the RDF of a CONSTRUCT or DESCRIBE: Turtle or N-Triples."""
+    text: bytes = _converted(body, _TURTLE, TURTLE)
+    return text
+
+
+def _converted(body: bytes, media_type: str, format_: str) -> Any:
+    answer = cast(HTTPResponse, _Answer(body, media_type))
+    return QueryResult((answer, format_)).convert()
+
+
+class _Answer(BytesIO):
+    """An answer as SPARQLWrapper reads it: whole, with the type that was checked before."""
+
+    def __init__(self, body: bytes, media_type: str) -> None:
+        super().__init__(body)
+        self._media_type = media_type
+
+    def info(self) -> dict[str, str]:
+        return {"content-type": self._media_type}

@@ -1,0 +1,72 @@
+"""Sends recorded requests through a way in, and reads what a host gets back."""
+
+import json
+from pathlib import Path
+
+import httpx
+
+from chains.evidence import EvidenceSettings, RequestField
+from chains.evidence.openai import chat_evidence
+from chains.gateway import GatewaySettings, create_app
+from tests.chains import fake_openai
+from tests.chains.fake_openai import FakeOpenAI
+from tests.chains.hotel import MORE, RIGHT, SAID
+
+FOLDER = Path(__file__).parent / "recorded"
+GUIDE = ("Kestrel guide", "https://h.example/guide")
+PRICES = ("Prices", "https://h.example/prices")
+NOTES = (
+    f"{RIGHT[:-1]} [1]. {MORE[:-1]} [2].\n\n"
+    "[1] Kestrel guide (https://h.example/guide)\n[2] Prices (https://h.example/prices)"
+)
+
+
+def recorded(name):
+    """A payload as its host sends it."""
+    return json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def found(body):
+    """Evidence of a chat request as (text, title, url), in order, and where it came from."""
+    evidence = chat_evidence(body, RequestField(), EvidenceSettings())
+    return [(one.text, one.title, one.url) for one in evidence.evidence], evidence.sources
+
+
+class Asked:
+    """One gateway before a model whose answer is told.
+
+    Attributes:
+        http: Speaks to the gateway.
+        upstream: Speaks to the model itself.
+        sent: What the model was asked.
+    """
+
+    def __init__(self, guard, monkeypatch, said=SAID, **settings):
+        monkeypatch.setattr(fake_openai, "ANSWER", said)
+        self._model = FakeOpenAI()
+        self.upstream = httpx.AsyncClient(transport=httpx.ASGITransport(self._model.app))
+        told = GatewaySettings(upstream="http://model/v1", **settings)
+        app = create_app(guard, told, client=self.upstream)
+        self.http = httpx.AsyncClient(
+            transport=httpx.ASGITransport(app), base_url="http://gateway/v1"
+        )
+
+    @property
+    def sent(self):
+        return self._model.requests[-1]
+
+    def seed(self, seed):
+        """Of the sizes of the pieces that streams come in."""
+        self._model.seed = seed
+
+    async def chat(self, body):
+        """The message of the reply to a chat request."""
+        reply = await self.http.post("/chat/completions", json=body)
+        assert reply.status_code == 200, reply.text
+        return reply.json()["choices"][0]["message"]
+
+
+def pages(message):
+    """Title and url of each citation of a chat message, in order."""
+    cited = [one["url_citation"] for one in message["annotations"]]
+    return [(one["title"], one["url"]) for one in cited]

@@ -1,0 +1,25 @@
+"""The FMS orchestrator's detector: an answer with its context, to what does not hold."""
+
+from tests.chains.hosts.asking import Asked, recorded
+from tests.chains.hotel import WRONG
+
+PATH = "http://gateway/api/v1/text/context/doc"
+
+
+async def test_detections_in_order_with_what_speaks_against_them(empty, monkeypatch):
+    asked = Asked(empty, monkeypatch, protocols="fms")
+    body = recorded("fms")
+    headers = {"detector-id": "grounding"}
+    first, second = (await asked.http.post(PATH, json=body, headers=headers)).json()
+    assert body["content"][first["start"] : first["end"]] == WRONG == first["text"]
+    assert (first["detection"], second["detection"]) == ("contradicted", "unsupported")
+    assert second["text"] == "Dogs are welcome."
+    told = {one["name"]: one["value"] for one in first["evidence"]}
+    assert told["note"] == "contradicted by: The Kestrel Hotel has 42 rooms."
+
+
+async def test_the_context_alone_counts(empty, monkeypatch):
+    asked = Asked(empty, monkeypatch, protocols="fms")
+    body = recorded("fms") | {"context": ["Dogs are welcome."]}
+    found = (await asked.http.post(PATH, json=body)).json()
+    assert [one["text"] for one in found] == ["The Kestrel Hotel has 42 rooms.", WRONG]

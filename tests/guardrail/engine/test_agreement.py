@@ -1,0 +1,84 @@
+"""A sentence's verdict and its judge never part without a finding that says why."""
+
+import json
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from guardrail import CheckRequest, Guardrail, GuardrailConfig, Passage, Triple
+from guardrail.types import Grounding
+from tests.guardrail.scripted import Scripted
+
+VERDICTS = Path(__file__).parents[1] / "verdict"
+ROWS = [
+    json.loads(line)
+    for path in sorted(VERDICTS.glob("*.jsonl"))
+    for line in path.read_text(encoding="utf-8").splitlines()
+]
+TENTHS = [
+    dict(zip(("supported", "unsupported", "contradicted", "no_claim"), parts, strict=True))
+    for parts in product((0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 0.9), repeat=4)
+    if abs(sum(parts) - 1.0) < 1e-9
+]
+"""What a judge may say of a sentence, over its whole range."""
+
+
+def request(row):
+    evidence = tuple(
+        Passage(text=one) if isinstance(one, str) else Triple(*one) for one in row["evidence"]
+    )
+    text = f"{row['before']} {row['sentence']}" if row.get("before") else row["sentence"]
+    return CheckRequest(question=row.get("question", ""), answer=text, evidence=evidence)
+
+
+def sentences(told, rows):
+    config = GuardrailConfig(graph={"location": "none"})
+    judge = Scripted({name: Grounding.model_validate(scores) for name, scores in told.items()})
+    with Guardrail(config, grounding=judge) as guard:
+        for answer in guard.check_batch([request(row) for row in rows], policy="annotate"):
+            assert [one.part for one in answer.errors] in ([], ["question"])
+            yield from answer.sentences
+
+
+def agree(sentence):
+    """Whether verdict, judgement and what the judge finds likeliest are the same."""
+    judgement = sentence.judgement
+    if judgement is None or sentence.category is None:
+        return judgement is None
+    best = max(judgement.scores.values())
+    return judgement.category is sentence.category and (
+        judgement.scores[sentence.category] == pytest.approx(best)
+    )
+
+
+def test_every_recorded_row():
+    for row in ROWS:
+        told = {row["sentence"]: row["scores"]} if row.get("scores") else {}
+        found = list(sentences(told, [row]))
+        assert found
+        for one in found:
+            assert agree(one) or one.findings, one
+
+
+@pytest.mark.parametrize("scores", TENTHS, ids=lambda one: " ".join(map(str, one.values())))
+def test_every_row_whatever_the_judge_says(scores):
+    held = [row.get("scores") or {} for row in ROWS]
+    told = {row["sentence"]: {**one, **scores} for row, one in zip(ROWS, held, strict=True)}
+    parted = [one for one in sentences(told, ROWS) if not agree(one)]
+    for one in parted:
+        assert one.findings, one
+        assert one.findings[-1].check == "judge"
+        assert f"has {one.judgement.scores['supportive']:.2f}" in one.findings[-1].because
+
+
+def test_the_finding_says_what_was_weighed():
+    scores = {"supported": 0.4, "unsupported": 0.25, "contradicted": 0.35, "no_claim": 0.0}
+    row = {"sentence": "The pool is warm.", "evidence": ["The pool is cold."]}
+    (one,) = sentences({row["sentence"]: scores}, [row])
+    assert one.category == "contradictory"
+    (finding,) = one.findings
+    assert (finding.check, finding.effect) == ("judge", "contradicts")
+    assert finding.because == (
+        "support takes a probability of 0.5 and has 0.40; of the rest, contradiction is likelier"
+    )
