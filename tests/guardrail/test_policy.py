@@ -40,6 +40,7 @@ def sentence(
         na=kind is SpanKind.NA,
         citations=(BORN.citation,) if kind is SpanKind.SUPPORTED else (),
         spans=spans,
+        against=(BORN.text,) if kind is SpanKind.CONTRADICTED else (),
     )
 
 
@@ -115,14 +116,14 @@ def test_a_passage_that_contradicts_is_named_as_a_fact_is() -> None:
         start=0,
         end=22,
         category=Category.CONTRADICTORY,
-        note="contradicted by: The toll is 4 dollars.",
+        against=("The toll is 4 dollars.",),
     )
     answer = AttributedAnswer(text=sentence.text, marked=sentence.text, sentences=(sentence,))
     (reason, *_) = decide(ANNOTATE, answer, ScoreCard(overall=Score(value=0.0))).reasons
     assert reason == 'contradicted: "The toll is 5 dollars." against The toll is 4 dollars.'
     assert [one.reason for one in feedback([sentence])] == ["but The toll is 4 dollars."]
-    bare = sentence.model_copy(update={"note": None})
-    assert [one.reason for one in feedback([bare])] == ["but the evidence contradicts it"]
+    bare = sentence.model_copy(update={"against": ()})
+    assert [one.reason for one in feedback([bare])] == ["but the evidence says otherwise"]
 
 
 def test_a_policy_that_cannot_ask_again_keeps_to_what_can_be_done() -> None:
