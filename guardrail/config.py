@@ -100,8 +100,6 @@ class ChecksConfig(_Section):
 
     Attributes:
         small_talk: Questions, greetings, offers and refusals claim nothing.
-        truth_values: A property that is *true* or *false* against a sentence that affirms or
-            denies it.
         typed_values: Numbers, money, units, dates, times and versions are compared.
         unknown_names: A name that stands in no evidence lacks support.
         exact_match: A triple is cited where value, subject and property stand in the sentence.
@@ -109,7 +107,6 @@ class ChecksConfig(_Section):
     """
 
     small_talk: bool = True
-    truth_values: bool = True
     typed_values: bool = True
     unknown_names: bool = True
     exact_match: bool = True

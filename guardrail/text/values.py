@@ -165,7 +165,8 @@ def _compare_quantities(told: Quantity, held: Quantity) -> Agreement:
     if told.bound in (Bound.AT_LEAST, Bound.ABOVE):
         if held.bound in (Bound.AT_MOST, Bound.BELOW):
             return Agreement.OPEN
-        kept = high >= value - slack if told.bound is Bound.AT_LEAST else high > value
+        reached = told.bound is Bound.AT_LEAST or held.bound is Bound.ABOVE
+        kept = high >= value - slack if reached else high > value
         return (
             Agreement.SAME
             if kept and high <= 3 * max(value, 1e-9)
@@ -174,7 +175,8 @@ def _compare_quantities(told: Quantity, held: Quantity) -> Agreement:
     if told.bound in (Bound.AT_MOST, Bound.BELOW):
         if held.bound in (Bound.AT_LEAST, Bound.ABOVE):
             return Agreement.OPEN
-        kept = low <= value + slack if told.bound is Bound.AT_MOST else low < value
+        reached = told.bound is Bound.AT_MOST or held.bound is Bound.BELOW
+        kept = low <= value + slack if reached else low < value
         return (
             Agreement.SAME
             if kept and low >= value / 3
