@@ -169,7 +169,7 @@ class Parts:
 
     def remembering_grounder(self) -> Grounder:
         """One that asks the judge nothing twice, for one answer that is looked at often."""
-        from guardrail.engine.memory import RememberedGrounding
+        from judges.memory import RememberedGrounding
 
         judge = self.grounding
         return self._grounder(judge and RememberedGrounding(judge))

@@ -32,7 +32,6 @@ __all__ = ["Checked", "Pipeline", "Row", "clean_input"]
 UNWANTED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 """Control characters and lone surrogates: no text, and no JSON either."""
 
-
 PROBES = 3
 """Rows that fail alone, none having come through, before a part is taken to be down: enough to
 tell a bad row from a dead part, few enough not to keep callers of a dead one waiting."""

@@ -9,7 +9,7 @@ from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from guardrail.errors import GuardrailError, InputError, KnowledgeGraphError
-from guardrail.evidence.relevance import flatten, relevant_triples
+from guardrail.models.facts import flatten, relevant_triples
 from guardrail.text.names import NO_NAMES
 from guardrail.types import Entity, Evidence, LinkedEntity, Passage, Subgraph, Triple
 from kg.base import KnowledgeGraph

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from pydantic import FiniteFloat
 
-from guardrail.evidence.relevance import relevant_triples
 from guardrail.markers.grammar import ParsedText, keep, parse
 from guardrail.models.base import Completion, LanguageModel, SampleRequest
 from guardrail.models.constraints import CitationConstraint, constraint_for
+from guardrail.models.facts import relevant_triples
 from guardrail.models.prompts import answer_prompt
 from guardrail.models.settings import GenerationSettings
 from guardrail.text.sentences import split_sentences

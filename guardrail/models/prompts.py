@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from guardrail.evidence.relevance import flatten
 from guardrail.models.base import Message, Prompt
+from guardrail.models.facts import flatten
 from guardrail.types import FailedSentence, Triple, Value
 
 __all__ = ["DEMONSTRATION", "INSTRUCTION", "Demonstration", "answer_prompt"]

@@ -6,24 +6,13 @@ import re
 from functools import cache
 from itertools import pairwise
 
-from guardrail.text.lexicon import lexicon
+from guardrail.text.lexicon import lexicon, lexicon_set
 
 __all__ = ["in_english"]
 
 ENGLISH_SHARE = 0.16
 """Of the words of running English that are written small, at least this share are common ones."""
 
-# Without those that other languages write as well: in, no, do.
-ENGLISH_WORDS = frozenset(
-    (
-        "the", "of", "and", "to", "a", "is", "that", "for", "it", "was", "as", "with", "be",
-        "by", "on", "not", "he", "his", "but", "at", "are", "this", "have", "from", "had",
-        "an", "they", "which", "you", "your", "i", "we", "she", "her", "its", "has", "were",
-        "my", "us", "our", "their", "him", "them", "if", "who", "what", "when", "where",
-        "how", "can", "will", "would", "does", "did", "been", "there", "these", "those",
-        "more", "about", "than", "into", "after", "before", "also", "know", "let", "need", "you're",
-    )
-)  # fmt: skip
 LONG_WORDS = 40
 """Words written small from which on running English holds its common ones, whatever it is about;
 a shorter text of plain English may hold hardly any: *yes, ships free within two working days*."""
@@ -38,8 +27,13 @@ _LATIN_END = 0x24F
 
 
 @cache
+def _english() -> frozenset[str]:
+    return lexicon_set("languages", "english")
+
+
+@cache
 def _other_languages() -> tuple[frozenset[str], ...]:
-    return tuple(frozenset(words) for words in lexicon("other_languages")["languages"].values())
+    return tuple(frozenset(words) for words in lexicon("languages")["others"].values())
 
 
 def in_english(text: str) -> bool:
@@ -58,7 +52,7 @@ def in_english(text: str) -> bool:
     # A small word before a capital may be part of a name or a title: von Neumann, un Carnaval.
     alone = [word for word, after in pairwise([*found, ""]) if not after[:1].isupper()]
     other = max(sum(word in language for word in alone) for language in _other_languages())
-    if other >= OTHER_WORDS and other > sum(word.lower() in ENGLISH_WORDS for word in found):
+    if other >= OTHER_WORDS and other > sum(word.lower() in _english() for word in found):
         return False
-    english = sum(word in ENGLISH_WORDS for word in words)
+    english = sum(word in _english() for word in words)
     return len(words) < LONG_WORDS or english >= ENGLISH_SHARE * len(words)

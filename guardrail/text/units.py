@@ -29,11 +29,6 @@ class Unit(NamedTuple):
     factor: float
     offset: float = 0.0
 
-    @property
-    def is_money(self) -> bool:
-        """Whether it is a currency."""
-        return self.measure.startswith(MONEY)
-
 
 @cache
 def _symbols() -> dict[str, Unit]:

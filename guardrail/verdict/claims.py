@@ -25,7 +25,6 @@ BEFORE_CHARS = 400
 EMPHASIS = re.compile(r"(?<!\w)[*_~`]{1,3}(?=\w)|(?<=\w)[*_~`]{1,3}(?!\w)")
 """Marks before and behind emphasised words."""
 
-
 HEADING_WORDS = 4
 """Most words of a line that opens a list and claims nothing: *Main facts:*."""
 

@@ -15,7 +15,6 @@ __all__ = ["Outcome", "combine", "judgement_of"]
 CITED = 0.5
 """Least probability that a statement carries a part of the sentence for it to be cited."""
 
-
 CONFIDENT = 0.9
 """A judge this sure of support is believed against a value or name that is found nowhere: it may
 follow from others."""

@@ -19,9 +19,9 @@ from pydantic import BaseModel, Field
 from guardrail.benchmarks.biokalma.templates import tell
 from guardrail.config import GuardrailConfig
 from guardrail.errors import InputError
-from guardrail.evidence.relevance import is_housekeeping
 from guardrail.guard import CheckRequest, Guardrail
 from guardrail.markers.grammar import parse
+from guardrail.models.facts import is_housekeeping
 from guardrail.policy import ANNOTATE
 from guardrail.text.sentences import split_sentences
 from guardrail.types import Triple, Value

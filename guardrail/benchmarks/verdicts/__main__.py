@@ -15,11 +15,11 @@ from guardrail.benchmarks.verdicts.judging import judge_cases
 from guardrail.benchmarks.verdicts.measure import Row, summed
 from guardrail.benchmarks.verdicts.scores import KeptScores
 from guardrail.benchmarks.verdicts.sets import SETS, read_set
-from guardrail.engine.memory import RememberedGrounding
 from guardrail.engine.parts import Parts
 from guardrail.verdict.checks import all_checks
 from guardrail.verdict.grounder import Grounder
 from judges.base import GroundingJudge
+from judges.memory import RememberedGrounding
 
 __all__ = ["main"]
 

@@ -18,10 +18,10 @@ from guardrail.benchmarks.verdicts.judging import judge_cases
 from guardrail.benchmarks.verdicts.measure import Row, summed
 from guardrail.benchmarks.verdicts.scores import KeptScores
 from guardrail.benchmarks.verdicts.sets import SETS, read_set
-from guardrail.engine.memory import RememberedGrounding
 from guardrail.engine.parts import Parts
 from guardrail.types import Strictness
 from guardrail.verdict.grounder import Grounder
+from judges.memory import RememberedGrounding
 
 __all__ = ["main", "preset_table", "write_table"]
 

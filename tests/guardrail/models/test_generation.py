@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import asyncio
 
-from guardrail.evidence.relevance import flatten, relevant_triples
 from guardrail.markers.grammar import parse
 from guardrail.models import LangChainModel
+from guardrail.models.facts import flatten, relevant_triples
 from guardrail.models.generation import generate
 from guardrail.models.prompts import DEMONSTRATION, answer_prompt
 from guardrail.models.settings import GenerationSettings, PromptBudget

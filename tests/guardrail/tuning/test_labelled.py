@@ -11,7 +11,6 @@ from typer.testing import CliRunner, Result
 
 from guardrail import GuardrailConfig, Passage, Triple
 from guardrail.cli import app
-from guardrail.engine.memory import RememberedGrounding
 from guardrail.errors import ConfigError, InputError
 from guardrail.intervals import wilson
 from guardrail.tuning.labelled import LabelledTuning, tune_labelled
@@ -20,6 +19,7 @@ from guardrail.types import Grounding, NLIScores, Verdict
 from guardrail.verdict.grounder import Grounder
 from judges import registry
 from judges.base import GroundingItem, Pair
+from judges.memory import RememberedGrounding
 
 
 class Percent:
