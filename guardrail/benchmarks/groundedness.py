@@ -27,9 +27,6 @@ from judges.registry import create_nli
 
 __all__ = ["Measured", "main", "measure"]
 
-BUDGET = 1_600
-"""Characters of evidence put to a judge for one claim, as the engine does."""
-
 PUBLISHED = (
     ("SummaC-ZS", 67.7),
     ("HHEM-2.1", 71.8),
@@ -81,7 +78,7 @@ def measure(judge: GroundingJudge, name: str, rows: Sequence[ClaimRow]) -> Measu
 
 def _item(row: ClaimRow) -> GroundingItem:
     statements = statements_of([Passage(text=text) for text in row.evidence if text.strip()])
-    chosen = StatementIndex(statements, BUDGET).select(row.claim, row.question)
+    chosen = StatementIndex(statements).select(row.claim, row.question)
     return GroundingItem(
         statements=tuple(statements[place].text for place in chosen.places),
         sentence=" ".join(row.claim.split()),

@@ -9,14 +9,15 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 from guardrail.text.words import content_stems
 
-if TYPE_CHECKING:
-    from guardrail.evidence.statements import Statement
+__all__ = ["BUDGET", "Indexed", "Selection", "StatementIndex"]
 
-__all__ = ["Selection", "StatementIndex"]
+BUDGET = 450
+"""Characters of statements put to the judge for one sentence, some 110 of its tokens: among many
+statements that are beside the point a small judge loses its way."""
 
 K1 = 1.2
 """BM25: how soon repeated words stop counting (Robertson and Zaragoza 2009)."""
@@ -43,6 +44,19 @@ class Selection(NamedTuple):
     priority: tuple[int, ...]
 
 
+class Indexed(Protocol):
+    """What the index reads of a statement; see ``guardrail.evidence.statements``."""
+
+    @property
+    def text(self) -> str: ...  # noqa: D102
+    @property
+    def stems(self) -> frozenset[str]: ...  # noqa: D102
+    @property
+    def triple(self) -> object: ...  # noqa: D102
+    @property
+    def place(self) -> int: ...  # noqa: D102
+
+
 class StatementIndex:
     """Ranks the statements of one answer's evidence for its sentences.
 
@@ -51,7 +65,7 @@ class StatementIndex:
         budget: Most characters of statements for one sentence.
     """
 
-    def __init__(self, statements: Sequence[Statement], budget: int) -> None:
+    def __init__(self, statements: Sequence[Indexed], budget: int = BUDGET) -> None:
         self.statements = tuple(statements)
         self._budget = budget
         self._all = sum(len(one.text) + 1 for one in statements) <= budget

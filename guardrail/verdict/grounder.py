@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from guardrail.errors import JudgeError
-from guardrail.evidence.index import Selection, StatementIndex
+from guardrail.evidence.index import BUDGET, Selection, StatementIndex
 from guardrail.evidence.statements import Statement, statements_of
 from guardrail.markers.rendering import marked_text
 from guardrail.text.words import content_stems, plain
@@ -34,9 +34,6 @@ from guardrail.verdict.subjects import subjects_of
 from judges.base import GroundingItem, GroundingJudge
 
 __all__ = ["Grounder", "GroundingRequest"]
-
-BUDGET = 1_600
-"""Characters of statements put to the judge for one sentence, some 400 of its tokens."""
 
 
 class _Draft(NamedTuple):

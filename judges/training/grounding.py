@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 from guardrail.benchmarks.classification import area
 from guardrail.benchmarks.data import held_out
-from guardrail.types import Grounding, Verdict
+from guardrail.evidence.index import Selection, StatementIndex
+from guardrail.text.words import content_stems
+from guardrail.types import Grounding, StatementScore, Verdict
 from judges.base import GroundingItem
 from judges.heads import HEADS, Calibration
 from judges.onnx import OnnxJudge
@@ -55,22 +57,52 @@ class Grounded(NamedTuple):
     citation_f1: float
 
 
-def items(statements: Iterable[Statement]) -> list[GroundingItem]:
-    """Statements as a judge is asked about them."""
-    return [
-        GroundingItem(
-            one.statements,
-            one.sentence,
-            " ".join(f"{one.question} {one.context}".split()),
-            structured=one.triples,
-        )
-        for one in statements
-    ]
+class _Indexed(NamedTuple):
+    """A statement as the engine's index reads it."""
+
+    text: str
+    stems: frozenset[str]
+    triple: object | None
+    place: int
+
+
+def _selection(one: Statement) -> Selection:
+    """What the engine would put to the judge of a statement's evidence."""
+    index = StatementIndex(
+        [
+            _Indexed(text, content_stems(text), text if one.triples else None, 0)
+            for text in one.statements
+        ]
+    )
+    return index.select(one.sentence, _context(one))
+
+
+def _context(one: Statement) -> str:
+    return " ".join(f"{one.question} {one.context}".split())
 
 
 def ground(judge: OnnxJudge, statements: Sequence[Statement]) -> list[Grounding]:
-    """What a judge says of statements, in order."""
-    return judge.ground(items(statements))
+    """What a judge says of statements, in order, each beside what the engine would select."""
+    selected = [_selection(one) for one in statements]
+    groundings = judge.ground(
+        [
+            GroundingItem(
+                tuple(one.statements[place] for place in chosen.places),
+                one.sentence,
+                _context(one),
+                chosen.priority,
+                structured=one.triples,
+            )
+            for one, chosen in zip(statements, selected, strict=True)
+        ]
+    )
+    found = []
+    for one, chosen, grounding in zip(statements, selected, groundings, strict=True):
+        scores: list[StatementScore | None] = [None] * len(one.statements)
+        for place, score in zip(chosen.places, grounding.statements, strict=True):
+            scores[place] = score
+        found.append(grounding.model_copy(update={"statements": tuple(scores)}))
+    return found
 
 
 def fit_calibrations(
