@@ -140,8 +140,8 @@ def check(
     action is pass, annotate, filter, regenerate, refuse or unverified; reasons say why. sentences:
     [{text, start, end, category, na, citations: [{entity, property, value}], spans, judgement,
     findings, against, note}]; spans: [{text, start, end, kind: supported, na or contradicted,
-    triple}], where triple is the fact that supports or contradicts; findings: [{check, effect, start, end,
-    because}]. entities: [{mention, entity, matched, candidates}].
+    triple}], where triple is the fact that supports or contradicts; findings: [{check, effect,
+    start, end, because}]. entities: [{mention, entity, matched, candidates}].
     evidence: triples {subject, property, value, subject_id, property_id, value_id} and passages.
     marked writes [NA] after na and contradicted spans alike. scorecard: {overall: {value, reason,
     evidence}, scores: {NAME: the same}}. errors: [{part, message}]: what could not be used.
