@@ -84,10 +84,9 @@ def other_evidence_rows(
         seed: Seed of all choices.
     """
     chooser = random.Random(f"{seed}/{source}")
-    by_kind = {kind: [one for one in statements if one.triples is kind] for kind in (True, False)}
     for one in statements:
         others = [place for place in range(len(one.statements)) if place not in one.cited]
-        alike = chooser.choice(by_kind[one.triples])
+        other = chooser.choice(statements)
         drawn = chooser.random()
         if one.verdict is Verdict.NO_CLAIM or not one.cited or not others:
             continue
@@ -99,8 +98,8 @@ def other_evidence_rows(
             fewer = chooser.sample(others, chooser.randrange(len(others)))
             kept = sorted({*one.cited, *fewer})
             yield from statement_rows([_with_only(one, kept)], source, seed=chooser.random())
-        elif alike.group != one.group:
-            beside = alike.statements[: chooser.randint(1, MORE_STATEMENTS)]
+        elif other.group != one.group:
+            beside = other.statements[: chooser.randint(1, MORE_STATEMENTS)]
             more = _with_others(one, beside, first=chooser.random() < 0.5)
             yield from statement_rows([more], source, seed=chooser.random())
 
