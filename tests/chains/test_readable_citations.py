@@ -100,7 +100,7 @@ async def test_openai_with_evidence_beside_the_graph(own, way, endpoint, monkeyp
 
 def test_a_node_with_a_page_shows_it():
     """The people graph knows the page of every person."""
-    question, said = "Who was Mary Shelley?", "Mary Shelley was a novelist."
+    question, said = "Who was Mary Shelley?", "Her mother was Mary Wollstonecraft."
     with scripted_guard(config=GuardrailConfig(policy=STRICT), retriever=None) as guard:
         model = GenericFakeChatModel(messages=iter([AIMessage(said)]))
         chain = GuardrailRunnable(
