@@ -29,7 +29,6 @@ __all__ = [
     "retrieve_passages",
 ]
 
-
 Item = TypeVar("Item", Triple, Evidence)
 
 REACHED = ("relation:", "value:", "family name:")

@@ -27,11 +27,6 @@ _LATIN_END = 0x24F
 
 
 @cache
-def _english() -> frozenset[str]:
-    return lexicon_set("languages", "english")
-
-
-@cache
 def _other_languages() -> tuple[frozenset[str], ...]:
     return tuple(frozenset(words) for words in lexicon("languages")["others"].values())
 
@@ -51,8 +46,9 @@ def in_english(text: str) -> bool:
     words = [word for word in found if word[0].islower()]
     # A small word before a capital may be part of a name or a title: von Neumann, un Carnaval.
     alone = [word for word, after in pairwise([*found, ""]) if not after[:1].isupper()]
+    common = lexicon_set("languages", "english")
     other = max(sum(word in language for word in alone) for language in _other_languages())
-    if other >= OTHER_WORDS and other > sum(word.lower() in _english() for word in found):
+    if other >= OTHER_WORDS and other > sum(word.lower() in common for word in found):
         return False
-    english = sum(word in _english() for word in words)
+    english = sum(word in common for word in words)
     return len(words) < LONG_WORDS or english >= ENGLISH_SHARE * len(words)
