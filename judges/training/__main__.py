@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from judges.training.plan import PLANS, Plan, read_plan
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from judges.training.model import CrossEncoder
+    from judges.training.rows import Row
 
 __all__ = ["main"]
 
 MEASURED_ROWS = 1_000
 """Most validation rows of a source that the card measures."""
+
+DISTILLED = "The weights were distilled from a teacher by `python -m judges.training.distil`."
 
 EXAMPLES = """\
 go on from the shipped judge by the project's plan:
@@ -39,12 +40,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     import torch
 
     from judges.training.artefact import write_judge
-    from judges.training.batches import encode_rows, load_tokenizer
     from judges.training.data import Split
     from judges.training.evaluate import table
     from judges.training.own_rows import read_own_rows, with_own
     from judges.training.recipe import load_rows, load_statements, load_validation
-    from judges.training.trainer import Trainer
 
     plan = _plan(options)
     torch.manual_seed(plan.seed)
@@ -52,23 +51,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rows, validation = read_own_rows(options.rows) if options.rows else Split([], [])
     counts = f"{len(rows):,} rows trained on and {len(validation):,} held out"
     start = _start(options, plan)
-    if options.data:
-        rows += load_rows(options.data, seed=plan.seed)
-    plan = with_own(plan, rows)
-    read = {source for stage in plan.stages for source, share in stage.shares.items() if share}
     options.out.mkdir(parents=True, exist_ok=True)
-    encoded = encode_rows(
-        load_tokenizer(start.tokenizer),
-        [row for row in rows if row.source in read],
-        min(plan.longest, start.model.config.positions),
-    )
-    first = {name: values.detach().clone() for name, values in start.model.state_dict().items()}
-    trainer = Trainer(start.model, encoded, plan, options.out, device=options.device)
-    if options.resume:
-        trainer.resume(options.out / "last.pt")
-    final = trainer.run()
-    start.model.load_state_dict(_mixed(first, final, plan.keep))
-    history = [f"Training went on from {start.name}, {trainer.step:,} steps."]
+    if options.weights:
+        history = [DISTILLED]
+    else:
+        if options.data:
+            rows += load_rows(options.data, seed=plan.seed)
+        steps = _fit(start, with_own(plan, rows), rows, options)
+        history = [f"Training went on from {start.name}, {steps:,} steps."]
     if options.rows:
         history.append(f"Own rows (`own`): {counts}; their licence is their owner's.")
     if not options.data:
@@ -87,6 +77,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
         history=" ".join(history),
     )
     print(table(measured, compared))
+
+
+def _fit(start: _Start, plan: Plan, rows: Sequence[Row], options: argparse.Namespace) -> int:
+    """Train the starting model by a plan; gives the number of optimiser steps."""
+    from judges.training.batches import encode_rows, load_tokenizer
+    from judges.training.encoded import EncodedRows
+    from judges.training.trainer import Trainer, mixed
+
+    read = plan.sources
+    encoded = encode_rows(
+        load_tokenizer(start.tokenizer),
+        [row for row in rows if row.source in read],
+        min(plan.longest, start.model.config.positions),
+    )
+    first = {name: values.detach().clone() for name, values in start.model.state_dict().items()}
+    trainer = Trainer(start.model, EncodedRows(encoded), plan, options.out, device=options.device)
+    if options.resume:
+        trainer.resume(options.out / "last.pt")
+    start.model.load_state_dict(mixed(first, trainer.run(), plan.keep))
+    return trainer.step
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -108,6 +118,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     start = parser.add_mutually_exclusive_group()
     start.add_argument("--encoder", type=Path, help="folder of the encoder to start from")
     start.add_argument("--judge", type=Path, help="folder of a judge to go on training")
+    start.add_argument(
+        "--weights", type=Path, help="weights that are ready, as judges.training.distil writes them"
+    )
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--seed", type=int, help="in place of the plan's")
     parser.add_argument("--steps", type=int, help="optimiser steps, in place of the plan's")
@@ -151,13 +164,22 @@ class _Start(NamedTuple):
 
 def _start(options: argparse.Namespace, plan: Plan) -> _Start:
     from judges.onnx import SHIPPED
-    from judges.training.model import load_judge, load_pretrained
+    from judges.training.model import load_judge, load_pretrained, read_weights
 
+    if options.weights:
+        weights = read_weights(options.weights)
+        return _Start(weights, SHIPPED / "tokenizer.json", "", "", {})
     if options.encoder or (plan.start == "encoder" and not options.judge):
         folder = options.encoder or _published_encoder()
-        return _Start(load_pretrained(folder), folder / "tokenizer.json", folder.name, "", {})
+        return _Start(
+            load_pretrained(folder, dropout=plan.dropout),
+            folder / "tokenizer.json",
+            folder.name,
+            "",
+            {},
+        )
     folder = options.judge or SHIPPED
-    model, card = load_judge(folder)
+    model, card = load_judge(folder, dropout=plan.dropout)
     return _Start(
         model,
         folder / "tokenizer.json",
@@ -165,13 +187,6 @@ def _start(options: argparse.Namespace, plan: Plan) -> _Start:
         f"{card.version}+",  # never the name of the judge it started from
         dict(card.temperature),
     )
-
-
-def _mixed(
-    first: Mapping[str, Tensor], final: Mapping[str, Tensor], keep: float
-) -> dict[str, Tensor]:
-    """The final weights, drawn towards the starting ones by a share."""
-    return {name: values.lerp(first[name].to(values), keep) for name, values in final.items()}
 
 
 def _published_encoder() -> Path:

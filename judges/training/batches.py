@@ -14,47 +14,29 @@ from tokenizers import Encoding, Tokenizer
 from torch import Tensor
 
 from judges.heads import HEADS, STATEMENT_MARK
-from judges.training.rows import NO_LABEL, Row, nli_targets
+from judges.training.encoded import EncodedRow, EncodedRows, SoftLabels, targets
+from judges.training.rows import NO_LABEL, Row
 
 __all__ = [
+    "HYPOTHESIS",
     "Batch",
-    "EncodedRow",
-    "EncodedRows",
     "batches_by_length",
     "encode_rows",
     "load_tokenizer",
 ]
+
+Floats = NDArray[np.float32]
 
 CHUNK_TOKENS = 200_000
 """Rows are sorted by length within chunks of about this many tokens, so batches stay random."""
 
 ENCODED_AT_ONCE = 4096
 
+HYPOTHESIS = 1
+"""Segment of the hypothesis."""
+
 CONTEXT_SHARE = 4
 """The context takes at most one token in this many of the longest sequence; its end is kept."""
-
-
-class EncodedRow(NamedTuple):
-    """Word pieces of a row and the targets of its tokens.
-
-    Attributes:
-        ids: Word-piece ids, special ones included, [l].
-        types: Segment of each: 0 evidence, 1 hypothesis, 2 context, [l].
-        words: Index into ``TOKEN_HEADS["words"]`` of the hypothesis' tokens, else ``NO_LABEL``.
-        statements: Index into ``TOKEN_HEADS["statements"]`` of the marks, else ``NO_LABEL``.
-    """
-
-    ids: NDArray[np.uint16]
-    types: NDArray[np.uint8]
-    words: NDArray[np.int8]
-    statements: NDArray[np.int8]
-
-
-class EncodedRows(NamedTuple):
-    """Rows, and their word pieces ready to be batched."""
-
-    encoded: list[EncodedRow]
-    rows: list[Row]
 
 
 class Batch(NamedTuple):
@@ -70,7 +52,11 @@ class Batch(NamedTuple):
         claim: int64 [n].
         words: int64 [n, l].
         statements: int64 [n, l].
+        soft_rows: float32 [n, labels of all ``HEADS``], a teacher's probabilities; [n, 0] without
+            a teacher.
+        soft_tokens: float32 [n, l, labels of all ``TOKEN_HEADS``], likewise.
         weight: float32 [n], weight of the row in the loss.
+        places: int64 [n], where the rows stand among all.
     """
 
     input_ids: Tensor
@@ -82,7 +68,14 @@ class Batch(NamedTuple):
     claim: Tensor
     words: Tensor
     statements: Tensor
+    soft_rows: Tensor
+    soft_tokens: Tensor
     weight: Tensor
+    places: Tensor
+
+    def to(self, device: str) -> Batch:
+        """The batch on a device."""
+        return Batch(*(tensor.to(device, non_blocking=True) for tensor in self))
 
 
 def load_tokenizer(path: Path) -> Tokenizer:
@@ -97,7 +90,7 @@ def load_tokenizer(path: Path) -> Tokenizer:
     return tokenizer
 
 
-def encode_rows(tokenizer: Tokenizer, rows: Sequence[Row], longest: int) -> EncodedRows:
+def encode_rows(tokenizer: Tokenizer, rows: Sequence[Row], longest: int) -> list[EncodedRow]:
     """Split rows into word pieces.
 
     Args:
@@ -129,7 +122,7 @@ def encode_rows(tokenizer: Tokenizer, rows: Sequence[Row], longest: int) -> Enco
             hypothesis, context = next(pieces), next(pieces)
             evidence = [next(pieces) for _ in (row.statements or (row.premise,))]
             encoded.append(encoder.row(row, hypothesis, context, evidence))
-    return EncodedRows(encoded, list(rows))
+    return encoded
 
 
 class _Encoder(NamedTuple):
@@ -146,7 +139,7 @@ class _Encoder(NamedTuple):
         said = hypothesis.ids[: self.longest // 2]
         before = context.ids[-self.longest // CONTEXT_SHARE :] if context.ids else []
         room = self.longest - 3 - len(said) - (len(before) + 1 if before else 0)
-        ids, targets = self._evidence(row, evidence, room)
+        ids, marks = self._evidence(row, evidence, room)
         first = [self.start, *ids, self.end]
         second = [*said, self.end]
         third = [*before, self.end] if before else []
@@ -154,13 +147,15 @@ class _Encoder(NamedTuple):
         words = np.full(length, NO_LABEL, np.int8)
         words[len(first) : len(first) + len(said)] = _word_targets(row, hypothesis, len(said))
         statements = np.full(length, NO_LABEL, np.int8)
-        for place, target in targets.items():
+        for place, target in marks.items():
             statements[1 + place] = target
         return EncodedRow(
+            row.source,
             np.array([*first, *second, *third], np.uint16),
             np.repeat(np.arange(3, dtype=np.uint8), [len(first), len(second), len(third)]),
             words,
             statements,
+            targets(row),
         )
 
     def _evidence(
@@ -178,27 +173,27 @@ class _Encoder(NamedTuple):
             kept.discard(place)
             over -= len(evidence[place].ids) + 1
         ids: list[int] = []
-        targets: dict[int, int] = {}
+        marks: dict[int, int] = {}
         for place in sorted(kept):
             if row.cited is not None:
                 conflicts = row.nli == HEADS["nli"].index("contradiction")
-                targets[len(ids)] = (2 if conflicts else 1) if place in cited else 0
+                marks[len(ids)] = (2 if conflicts else 1) if place in cited else 0
             ids += [self.mark, *evidence[place].ids]
-        return ids[:room], {place: target for place, target in targets.items() if place < room}
+        return ids[:room], {place: target for place, target in marks.items() if place < room}
 
 
 def _word_targets(row: Row, hypothesis: Encoding, count: int) -> NDArray[np.int8]:
     """Per token of the hypothesis: 0 carried, 1 missing, 2 contradicted, or ``NO_LABEL``."""
     if row.span is None:
         return np.full(count, NO_LABEL, np.int8)
-    targets = np.zeros(count, np.int8)
+    problems = np.zeros(count, np.int8)
     if row.span:
         first, last = row.span
         wrong = 2 if row.nli == HEADS["nli"].index("contradiction") else 1
         for place, (start, end) in enumerate(hypothesis.offsets[:count]):
             if first < end and start < last:
-                targets[place] = wrong
-    return targets
+                problems[place] = wrong
+    return problems
 
 
 def batches_by_length(
@@ -223,7 +218,7 @@ def batches_by_length(
     size = 0
     for position, index in enumerate(order):
         chunk.append(index)
-        size += len(rows.encoded[index].ids)
+        size += len(rows.rows[index].ids)
         last = position == len(order) - 1
         if last or (seed is not None and size >= CHUNK_TOKENS):
             groups = list(_groups(rows, chunk, tokens))
@@ -236,8 +231,8 @@ def batches_by_length(
 
 def _groups(rows: EncodedRows, chunk: list[int], tokens: int) -> Iterator[list[int]]:
     group: list[int] = []
-    for index in sorted(chunk, key=lambda i: len(rows.encoded[i].ids), reverse=True):
-        longest = len(rows.encoded[group[0]].ids) if group else len(rows.encoded[index].ids)
+    for index in sorted(chunk, key=lambda i: len(rows.rows[i].ids), reverse=True):
+        longest = len(rows.rows[group[0]].ids) if group else len(rows.rows[index].ids)
         if group and (len(group) + 1) * longest > tokens:
             yield group
             group = []
@@ -247,7 +242,7 @@ def _groups(rows: EncodedRows, chunk: list[int], tokens: int) -> Iterator[list[i
 
 
 def _batch(rows: EncodedRows, group: list[int], weights: Sequence[float] | None) -> Batch:
-    length = max(len(rows.encoded[i].ids) for i in group)
+    length = max(len(rows.rows[i].ids) for i in group)
     ids = np.zeros((len(group), length), np.int64)
     mask = np.zeros_like(ids)
     types = np.zeros_like(ids)
@@ -256,21 +251,35 @@ def _batch(rows: EncodedRows, group: list[int], weights: Sequence[float] | None)
     labels = np.zeros((len(group), len(HEADS["nli"])), bool)
     categories = np.zeros((len(group), len(HEADS["attribution"])), bool)
     for k, i in enumerate(group):
-        one = rows.encoded[i]
+        one = rows.rows[i]
         n = len(one.ids)
         ids[k, :n], types[k, :n], mask[k, :n] = one.ids, one.types, 1
         words[k, :n], statements[k, :n] = one.words, one.statements
-        labels[k, list(nli_targets(rows.rows[i]))] = True
-        categories[k, list(rows.rows[i].attribution)] = True
+        labels[k, list(one.targets.nli)] = True
+        categories[k, list(one.targets.attribution)] = True
+    soft_rows, soft_tokens = _soft(rows.soft, group, length)
     return Batch(
         torch.from_numpy(ids),
         torch.from_numpy(mask),
         torch.from_numpy(types),
         torch.from_numpy(labels),
         torch.from_numpy(categories),
-        torch.tensor([rows.rows[i].complexity for i in group]),
-        torch.tensor([rows.rows[i].claim for i in group]),
+        torch.tensor([rows.rows[i].targets.complexity for i in group]),
+        torch.tensor([rows.rows[i].targets.claim for i in group]),
         torch.from_numpy(words),
         torch.from_numpy(statements),
+        torch.from_numpy(soft_rows),
+        torch.from_numpy(soft_tokens),
         torch.tensor([1.0 if weights is None else weights[i] for i in group]),
+        torch.tensor(group),
     )
+
+
+def _soft(soft: SoftLabels | None, group: list[int], length: int) -> tuple[Floats, Floats]:
+    """A teacher's probabilities of some rows, padded with 0."""
+    if soft is None:
+        return np.zeros((len(group), 0), np.float32), np.zeros((len(group), length, 0), np.float32)
+    tokens = np.zeros((len(group), length, soft.tokens[0].shape[1]), np.float32)
+    for k, i in enumerate(group):
+        tokens[k, : len(soft.tokens[i])] = soft.tokens[i]
+    return soft.rows[group].astype(np.float32), tokens

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from guardrail.benchmarks.classification import area
 from judges.heads import HEADS, JudgeCard
 from judges.session import OnnxTextModel, Segments
-from judges.training.batches import EncodedRow, encode_rows, load_tokenizer
+from judges.training.batches import encode_rows, load_tokenizer
 from judges.training.calibrate import expected_calibration_error, softmax
+from judges.training.encoded import EncodedRow
 from judges.training.rows import NO_LABEL, NOT_ENTAILMENT, Row
 
 __all__ = ["Measured", "breakdown", "logits", "main", "measure", "table"]
@@ -56,7 +57,7 @@ def logits(folder: Path, rows: Sequence[Row]) -> dict[str, NDArray[np.float32]]:
     """
     card = JudgeCard.model_validate_json((folder / "judge.json").read_text("utf-8"))
     tokenizer = load_tokenizer(folder / "tokenizer.json")
-    encoded = encode_rows(tokenizer, rows, card.max_length).encoded
+    encoded = encode_rows(tokenizer, rows, card.max_length)
     return OnnxTextModel(folder).run([_segments(one) for one in encoded])
 
 

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from guardrail.benchmarks.classification import area
 from guardrail.benchmarks.data import held_out
-from guardrail.evidence.index import Selection, StatementIndex
-from guardrail.text.words import content_stems
 from guardrail.types import Grounding, StatementScore, Verdict
 from judges.base import GroundingItem
 from judges.heads import HEADS, Calibration
@@ -57,39 +55,15 @@ class Grounded(NamedTuple):
     citation_f1: float
 
 
-class _Indexed(NamedTuple):
-    """A statement as the engine's index reads it."""
-
-    text: str
-    stems: frozenset[str]
-    triple: object | None
-    place: int
-
-
-def _selection(one: Statement) -> Selection:
-    """What the engine would put to the judge of a statement's evidence."""
-    index = StatementIndex(
-        [
-            _Indexed(text, content_stems(text), text if one.triples else None, 0)
-            for text in one.statements
-        ]
-    )
-    return index.select(one.sentence, _context(one))
-
-
-def _context(one: Statement) -> str:
-    return " ".join(f"{one.question} {one.context}".split())
-
-
 def ground(judge: OnnxJudge, statements: Sequence[Statement]) -> list[Grounding]:
     """What a judge says of statements, in order, each beside what the engine would select."""
-    selected = [_selection(one) for one in statements]
+    selected = [one.selection() for one in statements]
     groundings = judge.ground(
         [
             GroundingItem(
                 tuple(one.statements[place] for place in chosen.places),
                 one.sentence,
-                _context(one),
+                one.before,
                 chosen.priority,
                 structured=one.triples,
             )

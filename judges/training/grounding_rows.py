@@ -19,6 +19,7 @@ from judges.training.statements import Statement
 
 __all__ = [
     "TripleSet",
+    "chosen_evidence_rows",
     "dart_sets",
     "e2e_sets",
     "other_evidence_rows",
@@ -103,6 +104,34 @@ def other_evidence_rows(
             more = _with_others(one, beside, first=chooser.random() < 0.5)
             yield from statement_rows([more], source, seed=chooser.random())
 
+
+def chosen_evidence_rows(
+    statements: Iterable[Statement], source: str, *, seed: int
+) -> Iterator[Row]:
+    """The same sentences beside what the engine puts to the judge of long evidence.
+
+    Where it leaves out a statement that carries the sentence, the sentence is unsupported.
+
+    Args:
+        statements: The statements.
+        source: Name of the rows; ``_triples`` or ``_passages`` is added.
+        seed: Seed of all choices.
+    """
+    chooser = random.Random(f"{seed}/{source}")
+    for one in statements:
+        places = one.selection().places
+        if len(places) == len(one.statements):
+            continue
+        chosen = _with_only(one, places)
+        if len(chosen.cited) < len(one.cited) and one.verdict in _DECIDED:
+            chosen = chosen._replace(verdict=Verdict.UNSUPPORTED)
+            for row in statement_rows([chosen], source, seed=chooser.random()):
+                yield row._replace(span=None, cited=None)
+        else:
+            yield from statement_rows([chosen], source, seed=chooser.random())
+
+
+_DECIDED = (Verdict.SUPPORTED, Verdict.CONTRADICTED)
 
 _REST_ON_ALL = frozenset(
     {"aggregation", "comparison", "list_items", "quantifier", "superlative_unsupported"}

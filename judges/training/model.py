@@ -1,15 +1,17 @@
 """The judge as a PyTorch model: a MiniLM cross-encoder with one small head per question.
 
-The encoder is BERT as published, written out in plain operators: on a CPU they train about twice
-as fast as the fused attention kernel and torch's dropout, and they export to ONNX as they are.
+The encoder is BERT as published, or MPNet, written out in plain operators: on a CPU they train
+about twice as fast as the fused attention kernel and torch's dropout, and they export to ONNX as
+they are.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
@@ -19,7 +21,15 @@ from torch.nn import functional
 from judges.heads import HEADS, TOKEN_HEADS, JudgeCard
 from judges.optimise import read_cross_encoder, read_sizes
 
-__all__ = ["CrossEncoder", "EncoderConfig", "MaskBank", "load_judge", "load_pretrained"]
+__all__ = [
+    "CrossEncoder",
+    "EncoderConfig",
+    "MaskBank",
+    "load_judge",
+    "load_pretrained",
+    "read_weights",
+    "write_weights",
+]
 
 SEGMENTS = 3
 """Evidence, hypothesis, context."""
@@ -37,6 +47,8 @@ class EncoderConfig:
     positions: int = 512
     layer_norm_eps: float = 1e-12
     dropout: float = 0.1
+    relative_buckets: int = 0
+    """Buckets of distances between tokens whose bias attention learns, as in MPNet; 0: none."""
 
 
 class MaskBank(nn.Module):
@@ -92,7 +104,7 @@ class _Layer(nn.Module):
         self.dropout = dropout
 
     def forward(self, x: Tensor, bias: Tensor) -> Tensor:
-        """Map states [n, l, h] under an additive attention bias [n, 1, 1, l]."""
+        """Map states [n, l, h] under an additive attention bias [n, 1 or heads, 1 or l, l]."""
         n, length, hidden = x.shape
         width = hidden // self.heads
         qkv = self.qkv(x).view(n, length, 3, self.heads, width).permute(2, 0, 3, 1, 4)
@@ -124,6 +136,8 @@ class CrossEncoder(nn.Module):
         self.embedding_norm = nn.LayerNorm(hidden, eps=config.layer_norm_eps)
         self.dropout = MaskBank(config.dropout)
         self.layers = nn.ModuleList(_Layer(config, self.dropout) for _ in range(config.layers))
+        if config.relative_buckets:
+            self.distances = nn.Embedding(config.relative_buckets, config.attention_heads)
         self.heads = nn.ModuleDict(
             {
                 name: nn.Sequential(
@@ -158,6 +172,9 @@ class CrossEncoder(nn.Module):
         x = self.dropout(self.embedding_norm(x))
         keep = attention_mask.to(x.dtype)
         bias = ((1.0 - keep) * -1e4)[:, None, None, :]
+        if self.config.relative_buckets:
+            buckets = _distance_buckets(place, self.config.relative_buckets)
+            bias = bias + self.distances(buckets).permute(2, 0, 1)
         for layer in self.layers:
             x = layer(x, bias)
         mean = (x * keep[:, :, None]).sum(1) / keep.sum(1, keepdim=True)
@@ -166,35 +183,101 @@ class CrossEncoder(nn.Module):
         return logits | {name: self.tokens[name](x) for name in TOKEN_HEADS}
 
 
+def _distance_buckets(places: Tensor, count: int) -> Tensor:
+    """Buckets of the distances between tokens, int64 [l, l]: near ones exact, far ones on a
+    logarithmic scale up to 128 tokens, half of the buckets for either direction (T5, section 2.1).
+    """
+    half, exact = count // 2, count // 4
+    distance = places[:, None] - places[None, :]
+    ahead = (distance < 0) * half
+    distance = distance.abs()
+    share = torch.log(distance.clamp(min=1).float() / exact) / math.log(FARTHEST / exact)
+    far = (exact + (share * (half - exact)).long()).clamp(max=half - 1)
+    return ahead + torch.where(distance < exact, distance, far)
+
+
+FARTHEST = 128
+"""Distance between tokens from which on all share a bucket."""
+
+
 def load_pretrained(folder: Path, *, dropout: float = 0.1) -> CrossEncoder:
-    """Build the judge on a published BERT encoder; the heads start at random.
+    """Build the judge on a published BERT or MPNet encoder; the heads start at random.
+
+    MPNet's vocabulary is BERT's behind some tokens of its own; its embeddings are put in BERT's
+    order, so that judges on both encoders read the same word pieces.
 
     Args:
         folder: Holds ``config.json`` and ``model.safetensors`` in Hugging Face's layout.
         dropout: Share of units dropped during training.
+
+    Raises:
+        ValueError: The folder holds an encoder of another kind.
     """
     from safetensors.torch import load_file
 
     raw = json.loads((folder / "config.json").read_text("utf-8"))
+    published = load_file(folder / "model.safetensors")
+    state = {
+        k.removeprefix("bert.").removeprefix("mpnet."): v.float() for k, v in published.items()
+    }
+    state = {k: v for k, v in state.items() if not k.endswith("position_ids")}
+    if raw["model_type"] == "mpnet":
+        state = _as_bert(state)
     config = EncoderConfig(
-        vocab_size=raw["vocab_size"],
+        vocab_size=len(state["embeddings.word_embeddings.weight"]),
         hidden_size=raw["hidden_size"],
         layers=raw["num_hidden_layers"],
         attention_heads=raw["num_attention_heads"],
         intermediate_size=raw["intermediate_size"],
-        positions=raw["max_position_embeddings"],
+        positions=len(state["embeddings.position_embeddings.weight"]),
         layer_norm_eps=raw["layer_norm_eps"],
         dropout=dropout,
+        relative_buckets=raw.get("relative_attention_num_buckets", 0),
     )
     model = CrossEncoder(config)
-    published = load_file(folder / "model.safetensors")
-    state = {k.removeprefix("bert."): v.float() for k, v in published.items()}
     renamed = _renamed(state, config.layers)
     renamed["segments.weight"] = with_segments(renamed["segments.weight"])
     missing, unexpected = model.load_state_dict(renamed, strict=False)
     if unexpected or any(not name.startswith(("heads.", "tokens.")) for name in missing):
-        raise ValueError(f"{folder} holds no BERT encoder of the expected layout: {missing}")
+        raise ValueError(f"{folder} holds no encoder of the expected layout: {missing}")
     return model
+
+
+_MPNET_SPECIAL = {"[PAD]": (0, 1), "[UNK]": (100, 3), "[CLS]": (101, 0), "[SEP]": (102, 2)}
+"""Places of special tokens in BERT's vocabulary and in MPNet's."""
+_MPNET_OWN = 4
+"""Tokens of MPNet before those of BERT; one more stands behind them."""
+_MPNET_FIRST_POSITION = 2
+
+
+def _as_bert(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """MPNet's parameters under the names that BERT has, word embeddings in BERT's order."""
+    own = state["embeddings.word_embeddings.weight"]
+    words = own[_MPNET_OWN:-1].clone()
+    for bert, mpnet in _MPNET_SPECIAL.values():
+        words[bert] = own[mpnet]
+    renamed = {
+        _mpnet_name(name): values for name, values in state.items() if not name.startswith("pooler")
+    }
+    positions = renamed["embeddings.position_embeddings.weight"][_MPNET_FIRST_POSITION:]
+    return renamed | {
+        "embeddings.word_embeddings.weight": words,
+        "embeddings.position_embeddings.weight": positions,
+        "embeddings.token_type_embeddings.weight": words.new_zeros(1, words.shape[1]),
+    }
+
+
+def _mpnet_name(name: str) -> str:
+    """BERT's name of a parameter of MPNet."""
+    for theirs, berts in (
+        ("attention.attn.q.", "attention.self.query."),
+        ("attention.attn.k.", "attention.self.key."),
+        ("attention.attn.v.", "attention.self.value."),
+        ("attention.attn.o.", "attention.output.dense."),
+        ("attention.LayerNorm.", "attention.output.LayerNorm."),
+    ):
+        name = name.replace(theirs, berts)
+    return name
 
 
 def load_judge(folder: Path, *, dropout: float = 0.1) -> tuple[CrossEncoder, JudgeCard]:
@@ -237,6 +320,32 @@ def load_judge(folder: Path, *, dropout: float = 0.1) -> tuple[CrossEncoder, Jud
     return model, card
 
 
+def write_weights(model: CrossEncoder, path: Path) -> None:
+    """Write a judge's parameters in 16 bits, with its sizes, as one safetensors file."""
+    from safetensors.torch import save_file
+
+    state = {name: values.detach().half().cpu() for name, values in model.state_dict().items()}
+    save_file(state, path, {"config": json.dumps(asdict(model.config))})
+
+
+def read_weights(path: Path) -> CrossEncoder:
+    """Read a judge that ``write_weights`` wrote.
+
+    Raises:
+        ValueError: The file holds no judge of this recipe.
+    """
+    from safetensors import safe_open
+
+    with safe_open(path, "pt") as stored:
+        config = (stored.metadata() or {}).get("config")
+        if config is None:
+            raise ValueError(f"{path} holds no judge of this recipe")
+        state = {name: stored.get_tensor(name).float() for name in stored.keys()}  # noqa: SIM118
+    model = CrossEncoder(EncoderConfig(**json.loads(config)))
+    model.load_state_dict(state)
+    return model
+
+
 def with_segments(embeddings: Tensor) -> Tensor:
     """Segment embeddings [s, h] with rows up to ``SEGMENTS``; a new one starts as the last."""
     missing = SEGMENTS - len(embeddings)
@@ -260,6 +369,8 @@ def _renamed(state: Mapping[str, Tensor], layers: int) -> dict[str, Tensor]:
         "output_norm": "output.LayerNorm",
     }
     renamed = {ours: state[theirs] for ours, theirs in names.items()}
+    if "encoder.relative_attention_bias.weight" in state:
+        renamed["distances.weight"] = state["encoder.relative_attention_bias.weight"]
     for i in range(layers):
         theirs = f"encoder.layer.{i}"
         for kind in ("weight", "bias"):

@@ -47,6 +47,9 @@ class Plan(Value):
         averaging: Share of the averaged weights kept at each averaging.
         average_every: Steps between averagings.
         keep: Share of the starting weights in the final ones.
+        dropout: Share of units dropped.
+        soft: Share of the teacher's probabilities in the loss, where rows have them; the labels
+            have the rest.
         checkpoint_every: Steps between checkpoints.
         seed: Seed of order, constructions and new heads.
         weights: Weight of a source's rows in the loss where it is not 1.
@@ -63,6 +66,8 @@ class Plan(Value):
     averaging: FiniteFloat = Field(default=0.98, ge=0, lt=1)
     average_every: PositiveInt = 5
     keep: FiniteFloat = Field(default=0.0, ge=0, lt=1)
+    dropout: FiniteFloat = Field(default=0.1, ge=0, lt=1)
+    soft: FiniteFloat = Field(default=0.0, ge=0, le=1)
     checkpoint_every: PositiveInt = 100
     seed: int = 13
     weights: dict[str, FiniteFloat] = Field(default_factory=dict)
@@ -72,6 +77,13 @@ class Plan(Value):
     def steps(self) -> int:
         """Optimiser steps of all stages."""
         return sum(stage.steps for stage in self.stages)
+
+    @property
+    def sources(self) -> frozenset[str]:
+        """Names of the sources that a stage reads."""
+        return frozenset(
+            source for stage in self.stages for source, share in stage.shares.items() if share
+        )
 
     def stage(self, step: int) -> Stage:
         """The stage that a step belongs to."""

@@ -16,6 +16,7 @@ from judges.training.data import load_nli
 from judges.training.gathered import load_gathered
 from judges.training.graph_pairs import graph_rows
 from judges.training.grounding_rows import (
+    chosen_evidence_rows,
     dart_sets,
     e2e_sets,
     other_evidence_rows,
@@ -75,6 +76,7 @@ def load_rows(data: Path, *, seed: int) -> list[Row]:
         *relation_rows(data, rows=RELATION_ROWS, seed=seed),
         *statement_rows(statements, "statements", seed=seed),
         *other_evidence_rows(statements, "other_evidence", seed=seed),
+        *chosen_evidence_rows(statements, "chosen_evidence", seed=seed),
         *chain(
             set_rows(dart_sets(data)[0], "dart_sets", seed=seed),
             set_rows(e2e_sets(data), "e2e_sets", seed=seed),

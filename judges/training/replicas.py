@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from judges.heads import HEADS, TOKEN_HEADS
 from judges.training.batches import Batch
 from judges.training.model import CrossEncoder, MaskBank
 from judges.training.rows import NO_LABEL
@@ -40,12 +41,13 @@ RARE_TOKEN = 2.0
 others, of which there are more."""
 
 
-def losses(outputs: Mapping[str, Tensor], batch: Batch) -> dict[str, Tensor]:
+def losses(outputs: Mapping[str, Tensor], batch: Batch, *, soft: float = 0.0) -> dict[str, Tensor]:
     """Weighted sums of the heads' losses over a batch's rows.
 
     Args:
         outputs: Logits by head, as ``CrossEncoder`` gives them.
         batch: The targets.
+        soft: Share of a teacher's probabilities in the loss, where the batch has them.
     """
     logits = {name: values.float() for name, values in outputs.items()}
 
@@ -69,7 +71,7 @@ def losses(outputs: Mapping[str, Tensor], batch: Batch) -> dict[str, Tensor]:
         )
         return each.sum(-1) / (targets != NO_LABEL).sum(-1).clamp(min=1)
 
-    each = {
+    taught = {
         "nli": one_of("nli", batch.nli),
         "attribution": one_of("attribution", batch.attribution),
         "complexity": one_label("complexity", batch.complexity),
@@ -77,7 +79,26 @@ def losses(outputs: Mapping[str, Tensor], batch: Batch) -> dict[str, Tensor]:
         "words": tokens("words", batch.words),
         "statements": tokens("statements", batch.statements),
     }
-    return {name: (loss * batch.weight).sum() for name, loss in each.items()}
+    if batch.soft_rows.shape[-1]:
+        learnt = _soft_losses(logits, batch)
+        taught = {name: (1 - soft) * taught[name] + soft * learnt[name] for name in taught}
+    return {name: (loss * batch.weight).sum() for name, loss in taught.items()}
+
+
+def _soft_losses(logits: Mapping[str, Tensor], batch: Batch) -> dict[str, Tensor]:
+    """Cross-entropies against a teacher's probabilities, [n]; of tokens the mean."""
+    sizes = [len(labels) for labels in HEADS.values()]
+    wholes = dict(zip(HEADS, torch.split(batch.soft_rows, sizes, -1), strict=True))
+    sizes = [len(labels) for labels in TOKEN_HEADS.values()]
+    tokens = dict(zip(TOKEN_HEADS, torch.split(batch.soft_tokens, sizes, -1), strict=True))
+    result = {
+        name: -(soft * functional.log_softmax(logits[name], -1)).sum(-1)
+        for name, soft in (wholes | tokens).items()
+    }
+    for name in TOKEN_HEADS:
+        asked = (tokens[name].sum(-1) > 0.5).sum(-1).clamp(min=1)
+        result[name] = result[name].sum(-1) / asked
+    return result
 
 
 class Replicas:
@@ -87,6 +108,7 @@ class Replicas:
         model: The model in 32 bits; its parameters are the ones the optimiser changes.
         count: Number of replicas; each reads its own micro-batch of a step.
         device: ``cpu`` or ``cuda``.
+        soft: Share of a teacher's probabilities in the loss.
         precision: What the replicas compute in; by default what is fast on the device.
     """
 
@@ -96,9 +118,11 @@ class Replicas:
         *,
         count: int,
         device: str,
+        soft: float = 0.0,
         precision: torch.dtype | None = None,
     ) -> None:
         self.model = model.to(device)
+        self._soft = soft
         self._device = device
         first = copy.deepcopy(model).to(precision or fast_precision(device)).train()
         self._replicas = [first, *(copy.deepcopy(first) for _ in range(count - 1))]
@@ -116,7 +140,7 @@ class Replicas:
         """Number of micro-batches a step takes."""
         return len(self._replicas)
 
-    def backward(self, batches: Sequence[Batch]) -> dict[str, float]:
+    def backward(self, batches: Sequence[Batch]) -> dict[str, Tensor]:
         """Compute one step's gradients into the 32-bit model.
 
         Args:
@@ -138,7 +162,9 @@ class Replicas:
                     master.grad.add_(gradient)
             for p in copies:
                 p.grad = None
-        return {name: sum(float(one[name]) for one in sums) / total for name in HEAD_WEIGHTS}
+        return {
+            name: torch.stack([one[name] for one in sums]).sum() / total for name in HEAD_WEIGHTS
+        }
 
     @torch.no_grad()
     def refresh(self) -> None:
@@ -148,9 +174,9 @@ class Replicas:
             low.copy_(master)
 
     def _one(self, replica: CrossEncoder, batch: Batch, total: float) -> dict[str, Tensor]:
-        batch = Batch(*(tensor.to(self._device) for tensor in batch))
+        batch = batch.to(self._device)
         outputs = replica(batch.input_ids, batch.attention_mask, batch.token_type_ids)
-        parts = losses(outputs, batch)
+        parts = losses(outputs, batch, soft=self._soft)
         weighted = torch.stack([HEAD_WEIGHTS[name] * loss for name, loss in parts.items()])
         (weighted.sum() / total).backward()  # type: ignore[no-untyped-call]
         return {name: loss.detach() for name, loss in parts.items()}

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from guardrail.evidence.index import Selection, StatementIndex
+from guardrail.text.words import content_stems
 from guardrail.types import Triple, Verdict
 from judges.selection import split_sentences
 
@@ -22,13 +24,22 @@ OWN = Path(__file__).parent / "statements"
 Evidence = list[dict[str, Any]]
 
 
+class _Indexed(NamedTuple):
+    """A statement as the engine's index reads it."""
+
+    text: str
+    stems: frozenset[str]
+    triple: object | None
+    place: int
+
+
 class Statement(NamedTuple):
     """One sentence with its evidence and what is right of it.
 
     Attributes:
         group: Name of the evidence set; sets are never split between training and validation.
         kind: The phenomenon, such as ``number_changed``.
-        triples: Whether the evidence is triples, not passages.
+        triples: Whether all of the evidence is triples.
         statements: The evidence as numbered statements.
         question: What the user asked.
         context: The sentences of the answer before this one, or nothing.
@@ -48,6 +59,21 @@ class Statement(NamedTuple):
     verdict: Verdict
     span: tuple[int, int] | None
     cited: frozenset[int]
+
+    @property
+    def before(self) -> str:
+        """The question and the sentences before this one."""
+        return " ".join(f"{self.question} {self.context}".split())
+
+    def selection(self) -> Selection:
+        """What the engine would put to the judge of the evidence."""
+        index = StatementIndex(
+            [
+                _Indexed(text, content_stems(text), text if self.triples else None, 0)
+                for text in self.statements
+            ]
+        )
+        return index.select(self.sentence, self.before)
 
 
 def shared_statements(data: Path, part: str) -> Iterator[Statement]:
@@ -77,15 +103,11 @@ def _statement(group: str, evidence: Evidence, row: Mapping[str, Any]) -> Statem
     sentence = " ".join(row["sentence"].split())
     span = " ".join(row["span"].split())
     start = sentence.find(span) if span else -1
-    if "triple" in evidence[0]:
-        statements = [_triple(one["triple"]) for one in evidence if "triple" in one]
-        cited = {cite for cite in row["cites"] if isinstance(cite, int)}
-    else:
-        statements, cited = _passages(evidence, row["cites"])
+    statements, cited = _numbered(evidence, row["cites"])
     return Statement(
         group=group,
         kind=row["kind"],
-        triples="triple" in evidence[0],
+        triples=all("triple" in one for one in evidence),
         statements=tuple(statements),
         question=row["question"],
         context=row["context"],
@@ -101,20 +123,32 @@ def _triple(parts: list[str]) -> str:
     return Triple(subject=subject, property=name, value=value).statement
 
 
-def _passages(evidence: Evidence, cites: list[str]) -> tuple[list[str], set[int]]:
-    """The sentences of passages, and the places of those that a cited stretch touches."""
+def _numbered(evidence: Evidence, cites: list[int | str]) -> tuple[list[str], set[int]]:
+    """Triples and the sentences of passages, and the places of those that are cited.
+
+    A triple is cited by its place in the evidence, sentences by a stretch of their passage.
+    """
     statements: list[str] = []
     cited: set[int] = set()
-    for one in evidence:
-        passage = one.get("passage", "")
-        stretches = [
-            (start, start + len(cite)) for cite in cites if (start := passage.find(cite)) >= 0
-        ]
-        end = 0
-        for text in split_sentences(passage):
-            start = passage.index(text, end)
-            end = start + len(text)
-            if any(first < end and start < last for first, last in stretches):
+    stretches = [cite for cite in cites if isinstance(cite, str)]
+    for place, one in enumerate(evidence):
+        if "triple" in one:
+            if place in cites:
                 cited.add(len(statements))
-            statements.append(" ".join(text.split()))
+            statements.append(_triple(one["triple"]))
+            continue
+        for text, touched in _sentences(one["passage"], stretches):
+            if touched:
+                cited.add(len(statements))
+            statements.append(text)
     return statements, cited
+
+
+def _sentences(passage: str, stretches: list[str]) -> Iterator[tuple[str, bool]]:
+    """The sentences of a passage, and whether a cited stretch touches them."""
+    found = [(start, start + len(one)) for one in stretches if (start := passage.find(one)) >= 0]
+    end = 0
+    for text in split_sentences(passage):
+        start = passage.index(text, end)
+        end = start + len(text)
+        yield " ".join(text.split()), any(a < end and start < b for a, b in found)

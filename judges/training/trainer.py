@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 from torch import Tensor
 
-from judges.training.batches import Batch, EncodedRows, batches_by_length
+from judges.training.batches import Batch, batches_by_length
+from judges.training.encoded import EncodedRows
 from judges.training.model import CrossEncoder
 from judges.training.plan import Plan, Stage
 from judges.training.replicas import Replicas
 
-__all__ = ["Trainer"]
+__all__ = ["Trainer", "mixed"]
 
 
 CPU_REPLICAS = 2
@@ -25,8 +29,13 @@ HEAD_RATE = 2.0
 """Learning rate of the heads as a multiple of the encoder's."""
 WEIGHT_DECAY = 0.01
 """Decay of matrices."""
+BATCHES_AHEAD = 8
+"""Micro-batches made before they are used."""
 LOG_EVERY = 25
 """Steps between lines of the log."""
+
+
+_Made = TypeVar("_Made")
 
 
 class Trainer:
@@ -60,7 +69,10 @@ class Trainer:
         self._met = 0
         self._row_weights = [plan.weights.get(row.source, 1.0) for row in encoded.rows]
         self._replicas = Replicas(
-            model, count=1 if device == "cuda" else CPU_REPLICAS, device=device
+            model,
+            count=1 if device == "cuda" else CPU_REPLICAS,
+            device=device,
+            soft=plan.soft,
         )
         self._average = {k: v.detach().clone() for k, v in model.named_parameters()}
         self._optimizer = torch.optim.AdamW(
@@ -96,15 +108,18 @@ class Trainer:
         """
         plan = self._plan
         stage = plan.stage(self._step)
-        stream = self._stream(stage, skip=self._met)
+        stream = _ahead(self._stream(stage, skip=self._met))
         started, tokens = time.monotonic(), 0
         while self._step < self._steps:
             self._look_for_stop()
             if plan.stage(self._step) is not stage:
                 stage = plan.stage(self._step)
                 self._round, self._met = self._round + 1, 0
-                stream = self._stream(stage)
-            batches = [next(stream) for _ in range(self._replicas.count)]
+                stream = _ahead(self._stream(stage))
+            batches = []
+            for _ in range(self._replicas.count):
+                self._round, self._met, batch = next(stream)
+                batches.append(batch)
             share = plan.rate_share(self._step, self._steps)
             for group in self._optimizer.param_groups:
                 group["lr"] = group["peak"] * share
@@ -119,7 +134,7 @@ class Trainer:
                 self._take_average()
             if self._step % LOG_EVERY == 0:
                 speed = tokens / (time.monotonic() - started)
-                heads = " ".join(f"{name} {mean:.3f}" for name, mean in means.items())
+                heads = " ".join(f"{name} {float(mean):.3f}" for name, mean in means.items())
                 print(
                     f"{time.strftime('%H:%M:%S')} step {self._step}/{self._steps} "
                     f"round {self._round} rate {share:.3f} {heads} tokens/s {speed:.0f}",
@@ -135,18 +150,21 @@ class Trainer:
         if (self._folder / "stop").exists() and end < self._steps:
             self._steps = end
 
-    def _stream(self, stage: Stage, *, skip: int = 0) -> Iterator[Batch]:
+    def _stream(self, stage: Stage, *, skip: int = 0) -> Iterator[tuple[int, int, Batch]]:
         """Micro-batches without end: rounds over the mixture, each freshly shuffled.
 
         Args:
             stage: The mixture.
             skip: Micro-batches of the first round that were met already.
+
+        Yields:
+            The round, how many of its micro-batches were met, this one included, and the batch.
         """
         by_source: dict[str, list[int]] = {}
         for index, row in enumerate(self._encoded.rows):
             by_source.setdefault(row.source, []).append(index)
-        while True:
-            chooser = random.Random(f"{self._plan.seed}/{self._round}")
+        for number in itertools.count(self._round):
+            chooser = random.Random(f"{self._plan.seed}/{number}")
             order: list[int] = []
             for source, indices in by_source.items():
                 order += _drawn(indices, stage.shares.get(source, 0.0), chooser)
@@ -158,11 +176,9 @@ class Trainer:
                 seed=chooser.randrange(2**31),
                 weights=self._row_weights,
             )
-            self._met = skip
-            for batch in islice(batches, skip, None):
-                self._met += 1
-                yield batch
-            self._round, skip = self._round + 1, 0
+            for met, batch in enumerate(itertools.islice(batches, skip, None), skip + 1):
+                yield number, met, batch
+            skip = 0
 
     @torch.no_grad()
     def _take_average(self) -> None:
@@ -183,6 +199,22 @@ class Trainer:
         part = self._folder / "last.part"
         torch.save(state, part)
         part.replace(self._folder / "last.pt")
+
+
+def mixed(
+    first: Mapping[str, Tensor], final: Mapping[str, Tensor], keep: float
+) -> dict[str, Tensor]:
+    """The final weights, drawn towards the starting ones by a share."""
+    return {name: values.lerp(first[name].to(values), keep) for name, values in final.items()}
+
+
+def _ahead(stream: Iterator[_Made]) -> Iterator[_Made]:
+    """The same, made by a thread of its own some steps ahead."""
+    with ThreadPoolExecutor(1) as maker:
+        made = deque(maker.submit(next, stream) for _ in range(BATCHES_AHEAD))
+        while True:
+            made.append(maker.submit(next, stream))
+            yield made.popleft().result()
 
 
 def _drawn(indices: Sequence[int], share: float, chooser: random.Random) -> list[int]:

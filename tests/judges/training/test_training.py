@@ -19,6 +19,7 @@ from judges.onnx import OnnxJudge
 from judges.training.artefact import write_judge
 from judges.training.batches import batches_by_length, encode_rows, load_tokenizer
 from judges.training.calibrate import expected_calibration_error, fit_temperature, softmax
+from judges.training.encoded import EncodedRows
 from judges.training.evaluate import logits, measure, table
 from judges.training.model import HEADS, CrossEncoder, EncoderConfig
 from judges.training.plan import Plan, Stage
@@ -80,7 +81,7 @@ def _plan(steps: int) -> Plan:
 
 def _trainer(model: CrossEncoder, tokenizer: Path, folder: Path, steps: int) -> Trainer:
     encoded = encode_rows(load_tokenizer(tokenizer), _rows(300, 0), 24)
-    return Trainer(model, encoded, _plan(steps), folder)
+    return Trainer(model, EncodedRows(encoded), _plan(steps), folder)
 
 
 def test_a_tiny_judge_learns_resumes_and_exports(tokenizer: Path, tmp_path: Path) -> None:
@@ -102,7 +103,8 @@ def test_a_tiny_judge_learns_resumes_and_exports(tokenizer: Path, tmp_path: Path
     assert "| nli | toy | 200 |" in table(measured, compared)
 
     batch = next(batches_by_length(
-        encode_rows(load_tokenizer(tokenizer), unseen[:50], 24), range(50), tokens=10_000
+        EncodedRows(encode_rows(load_tokenizer(tokenizer), unseen[:50], 24)), range(50),
+        tokens=10_000,
     ))  # fmt: skip
     with torch.no_grad():
         ours = resumed.eval()(batch.input_ids, batch.attention_mask, batch.token_type_ids)
@@ -153,7 +155,7 @@ def test_words_statements_and_claims_are_learnt_and_read_in_one_pass(
     model = CrossEncoder(TINY)
     plan = _plan(400).model_copy(update={"stages": (Stage(steps=400, shares={"toy": 1.0}),)})
     encoded = encode_rows(load_tokenizer(tokenizer), _statement_rows(200, 0), 32)
-    model.load_state_dict(dict(Trainer(model, encoded, plan, tmp_path).run()))
+    model.load_state_dict(dict(Trainer(model, EncodedRows(encoded), plan, tmp_path).run()))
     write_judge(model, tmp_path / "judge", tmp_path / "fp32", tokenizer=tokenizer,
                 validation=_statement_rows(60, 1), version="test")  # fmt: skip
     judge = OnnxJudge(tmp_path / "judge")
@@ -177,7 +179,7 @@ def test_training_resumes_with_the_next_batch(tokenizer: Path, tmp_path: Path) -
     still = EncoderConfig(**{**vars(TINY), "dropout": 0.0})
     whole, half, again = (CrossEncoder(still) for _ in range(3))
     half.load_state_dict(whole.state_dict())
-    encoded = encode_rows(load_tokenizer(tokenizer), _rows(300, 0), 24)
+    encoded = EncodedRows(encode_rows(load_tokenizer(tokenizer), _rows(300, 0), 24))
     plan = _plan(50).model_copy(update={"decay": 1})
     Trainer(whole, encoded, plan, tmp_path).run()
     shorter = plan.stages[1].model_copy(update={"steps": 13})
@@ -198,7 +200,7 @@ def test_a_file_named_stop_starts_the_decay(tokenizer: Path, tmp_path: Path) -> 
 
 
 def test_batches_hold_every_row_once_within_the_limit(tokenizer: Path) -> None:
-    encoded = encode_rows(load_tokenizer(tokenizer), _rows(200, 2), 24)
+    encoded = EncodedRows(encode_rows(load_tokenizer(tokenizer), _rows(200, 2), 24))
     batches = list(batches_by_length(encoded, range(201), tokens=128, seed=1))
     assert sum(len(batch.nli) for batch in batches) == 201
     assert all(batch.input_ids.numel() <= 128 for batch in batches)
