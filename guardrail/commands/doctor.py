@@ -13,7 +13,7 @@ from typing import Literal
 import typer
 
 from guardrail.commands.options import AsJson, Config
-from guardrail.config import GuardrailConfig
+from guardrail.config import GuardrailConfig, gateway_section
 from guardrail.errors import GuardrailError
 from guardrail.types import Value
 
@@ -39,7 +39,7 @@ class Finding(Value):
 
 
 def doctor(config: Config = None, as_json: AsJson = False) -> None:
-    """Check installation, model files, graph, endpoint, GPU and log, and say what to fix.
+    """Check installation, settings, models, graph, endpoint, GPU and log, and say what to fix.
 
     Exits with 1 where something keeps the guardrail from working. With --json, prints
     [{part, state, said, remedy}, …].
@@ -66,6 +66,7 @@ def examine(config: Path | None = None) -> Iterator[Finding]:
         settings = GuardrailConfig()
     else:
         yield Finding(part="settings", state="ok", said=str(config or "defaults and environment"))
+        yield from _gateway(config)
     looks: tuple[tuple[str, Callable[[GuardrailConfig], Finding]], ...] = (
         ("parser", _parser),
         ("judge", _judge),
@@ -92,6 +93,32 @@ REMEDIES = {
     "GPU": "install PyTorch for your driver; see https://pytorch.org",
     "log": "give log.path a folder that exists and may be written to",
 }
+
+
+def _gateway(config: Path | None) -> Iterator[Finding]:
+    """The gateway's settings, where the file or the environment has any."""
+    import os
+
+    from chains.gateway.settings import ENV_PREFIX, GatewaySettings
+
+    try:
+        section = gateway_section(config) if config else {}
+        if not section and not any(name.startswith(ENV_PREFIX) for name in os.environ):
+            return
+        settings = GatewaySettings.from_env(section=section)
+    except GuardrailError as error:
+        yield Finding(part="gateway", state="wrong", said=str(error), remedy="mend that setting")
+        return
+    if settings.open_to_network:
+        yield Finding(
+            part="gateway",
+            state="note",
+            said=f"{settings.host} can be reached by other machines, and no key keeps any out",
+            remedy="set gateway.keys, or keep gateway.host at 127.0.0.1",
+        )
+    else:
+        said = f"http://{settings.host}:{settings.port}, upstream {settings.upstream or 'none'}"
+        yield Finding(part="gateway", state="ok", said=said)
 
 
 def _python() -> Finding:

@@ -48,6 +48,20 @@ def test_settings_that_cannot_be_read_do_not_stop_the_rest(tmp_path):
     assert found["parser"]["state"] == "ok"
 
 
+def test_the_section_of_the_gateway_is_read_too(tmp_path):
+    path = tmp_path / "guardrail.toml"
+    for section, state, said in (
+        ("port = 9000", "ok", "http://127.0.0.1:9000"),
+        ("host = '0.0.0.0'", "note", "no key"),
+        ("prot = 9000", "wrong", "port"),
+    ):
+        path.write_text(f"judge = 'none'\n[gateway]\n{section}\n")
+        status, found = findings("--config", str(path))
+        assert found["gateway"]["state"] == state
+        assert said in found["gateway"]["said"] + found["gateway"]["remedy"]
+        assert status == 1 or state != "wrong"
+
+
 def test_a_pipeline_whose_files_were_changed_is_told(monkeypatch):
     from guardrail.commands import doctor
 
