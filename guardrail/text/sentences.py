@@ -134,6 +134,10 @@ def _ends_sentence(text: str, first: int, match: re.Match[str], end: int) -> boo
     last = before.group().lower() if before else ""
     if last in lexicon_set("abbreviations", "titles"):
         return False
+    if last in lexicon_set("abbreviations", "references"):
+        return not word[0].isdigit()
+    if last in lexicon_set("abbreviations", "finals"):
+        return opener or not (_names_time(word) or word[0].isdigit())
     initial = len(last) == 1 and last.isalpha()
     if (
         initial
@@ -142,6 +146,21 @@ def _ends_sentence(text: str, first: int, match: re.Match[str], end: int) -> boo
     ):
         return opener
     return not (last.isdigit() and match.start() - len(last) == first)
+
+
+def _names_time(word: str) -> bool:
+    """Whether a word after a time of day goes on with it: a day, a month or a time zone."""
+    plain = word.strip(".,;:!?\"'”’)*_")
+    lower = plain.lower()
+    return (plain.isupper() and len(plain) > 1) or any(
+        lower in lexicon_set(*names)
+        for names in (
+            ("abbreviations", "zones"),
+            ("calendar", "months"),
+            ("calendar", "weekdays"),
+            ("calendar", "weekday_short"),
+        )
+    )
 
 
 def _trimmed(text: str, start: int, end: int) -> Iterator[Stretch]:

@@ -17,6 +17,8 @@ from guardrail.text.sentences import split_sentences
         ["He won 2.5 million at St. Andrews vs. Mr. Smith Jr. of Yahoo! in 1999."],
         ['He said "Stop." and left.', 'She wrote "The End."', "Then she died."],
         ["He lived c. 1590 – c. 1656 (b. Rome, d. Naples).", "His vitamin C. intake was low."],
+        ["Breakfast is served until 10 a.m.", "Dogs stay for free.", "It opens at 9 a.m. Monday."],
+        ["Is it free?", "No.", "See No. 5.", "It is on Main St.", "The bell rings at 7 p.m. EST."],
         ["It earned a Ph.D. in physics.", "No. 5 was alive…", "1993 was better."],
     ],
 )
