@@ -41,6 +41,10 @@ IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
 """An identifier of a graph without short ones: for machines, and no name to show to a reader."""
 
 
+HARD_BREAK = "  \n"
+"""A line break that pages which read Markdown keep."""
+
+
 class MarkerStyle(StrEnum):
     """How citations stand in the text that a host receives.
 
@@ -120,7 +124,7 @@ class Notes:
     def text(self) -> str:
         """The list of notes, to stand behind the answer; nothing where there are none."""
         lines = [f"[{number}] {line}" for number, line in enumerate(self._lines, start=1)]
-        return "\n\n" + "\n".join(lines) if lines else ""
+        return "\n\n" + HARD_BREAK.join(lines) if lines else ""
 
 
 def render(answer: GuardedAnswer, style: MarkerStyle) -> Rendition:

@@ -31,6 +31,9 @@ Shelley*, *U.S* of *U.S. Navy*."""
 ENDINGS = ".!?…:;,|*_`~ \t"
 """Signs at the end of a sentence that its last marker goes before."""
 
+DOTTED = re.compile(r"\b(?:\w\.)+\w$")
+"""An abbreviation without its last stop, which is not the sentence's alone: *a.m*, *U.S*."""
+
 
 def marked_text(text: str, sentences: Sequence[Sentence]) -> str:
     """Write the markers of all sentences into the clean text.
@@ -47,7 +50,7 @@ def markers_of(sentence: Sentence) -> list[Marker]:
     """The markers of one sentence, as ``marked_text`` writes them; offsets are the answer's."""
     marks: list[Marker] = []
     unplaced = dict.fromkeys(sentence.citations)
-    stop = sentence.start + len(sentence.text.rstrip(ENDINGS))
+    stop = sentence.start + _stop(sentence.text)
     for span, following in zip_longest(sentence.spans, sentence.spans[1:]):
         if span.kind is not SpanKind.SUPPORTED:
             if following is not None and _one_claim(sentence, span, following):
@@ -71,11 +74,22 @@ def _outside(sentence: Sentence, at: int) -> int:
     word = re.search(r"[\w.'’-]+$", sentence.text[:place])
     if word is not None and word[0][:1].isupper():
         # A sentence's own end is no part of a name.
-        last = len(sentence.text.rstrip(ENDINGS))
-        name = REST_OF_NAME.match(sentence.text, place, last)
+        name = REST_OF_NAME.match(sentence.text, place, _stop(sentence.text))
         place = place if name is None else name.end()
+    place += _abbreviated(sentence.text, place)
     rest = OUTSIDE.match(sentence.text, place)
     return sentence.start + (place if rest is None else rest.end())
+
+
+def _stop(text: str) -> int:
+    """Where a sentence's last marker goes: before its closing signs, behind an abbreviation."""
+    words = len(text.rstrip(ENDINGS))
+    return words + _abbreviated(text, words)
+
+
+def _abbreviated(text: str, place: int) -> bool:
+    """Whether the stop at a place belongs to an abbreviation before it."""
+    return text.startswith(".", place) and DOTTED.search(text, 0, place) is not None
 
 
 def _place(citation: Citation, sentence: Sentence, stop: int) -> int:

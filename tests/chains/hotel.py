@@ -25,5 +25,5 @@ DOCUMENTS = [
 ITEMS = [one.model_dump() for one in DOCUMENTS]
 NOTED = (
     "The Kestrel Hotel has 42 rooms [1]. Breakfast costs 12 euros [2].\n\n"
-    "[1] Kestrel guide (https://h.example/guide)\n[2] Prices (https://h.example/prices)"
+    "[1] Kestrel guide (https://h.example/guide)  \n[2] Prices (https://h.example/prices)"
 )

@@ -32,7 +32,7 @@ TEXTS = {
     ),
     "footnotes": (
         "The Merlin Hotel has 42 [1] rooms. Otto Vik cooks fish [2]. Dogs are welcome [3].\n\n"
-        "[1] Merlin Hotel, rooms: 42\n[2] Otto Vik, cooks: fish\n[3] Dogs (https://h.example/dogs)"
+        "[1] Merlin Hotel, rooms: 42  \n[2] Otto Vik, cooks: fish  \n[3] Dogs (https://h.example/dogs)"
     ),
 }
 TITLES = ["Merlin Hotel, rooms: 42", "Otto Vik, cooks: fish", "Dogs"]

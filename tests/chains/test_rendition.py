@@ -10,7 +10,7 @@ from tests.chains.conftest import ANSWER, CANARY, QUESTION
 
 WRITER = "[Q47152, occupation: writer]"
 MOTHER = "[Q47152, mother: Mary Wollstonecraft]"
-NOTES = "[1] Mary Shelley, occupation: writer\n[2] Mary Shelley, mother: Mary Wollstonecraft"
+NOTES = "[1] Mary Shelley, occupation: writer  \n[2] Mary Shelley, mother: Mary Wollstonecraft"
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ GUIDE = ("Kestrel guide", "https://h.example/guide")
 PRICES = ("Prices", "https://h.example/prices")
 NOTES = (
     f"{RIGHT[:-1]} [1]. {MORE[:-1]} [2].\n\n"
-    "[1] Kestrel guide (https://h.example/guide)\n[2] Prices (https://h.example/prices)"
+    "[1] Kestrel guide (https://h.example/guide)  \n[2] Prices (https://h.example/prices)"
 )
 
 

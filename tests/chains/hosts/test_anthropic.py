@@ -26,7 +26,7 @@ async def test_citations_have_title_and_url(empty, monkeypatch):
     assert pages(message) == [GUIDE, ("Dogs", ""), PRICES]
     assert SECRET not in str(message)
     assert message["content"].endswith(
-        "[1] Kestrel guide (https://h.example/guide)\n[2] Dogs\n"
+        "[1] Kestrel guide (https://h.example/guide)  \n[2] Dogs  \n"
         "[3] Prices (https://h.example/prices)"
     )
 

@@ -22,7 +22,7 @@ async def test_citations_number_the_sources(empty, monkeypatch):
     asked = Asked(empty, monkeypatch)
     message = await asked.chat(recorded("azure"))
     assert pages(message) == [("passage 1", ""), ("passage 2", "")]
-    assert message["content"].endswith("[1] passage 1\n[2] passage 2")
+    assert message["content"].endswith("[1] passage 1  \n[2] passage 2")
     assert SECRET not in str(message)
     for field in ("groundingSources", "qna"):
         assert field not in asked.sent

@@ -40,6 +40,8 @@ def marked(text: str, lacking: list[str], supported: str = "") -> str:
     ("text", "lacking", "expected"),
     [
         ("She was born in Paris.", ["born", "Paris"], "She was born in Paris [NA]."),
+        ("It opens at 9 a.m.", ["opens", "9 a.m"], "It opens at 9 a.m. [NA]"),
+        ("She left the U.S.", ["left", "U.S"], "She left the U.S. [NA]"),
         ("She loved her opera.", ["loved", "opera"], "She loved her opera [NA]."),
         (
             "She loved opera and hated ballet.",
