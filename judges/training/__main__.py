@@ -83,7 +83,7 @@ def _fit(start: _Start, plan: Plan, rows: Sequence[Row], options: argparse.Names
     """Train the starting model by a plan; gives the number of optimiser steps."""
     from judges.training.batches import encode_rows, load_tokenizer
     from judges.training.encoded import EncodedRows
-    from judges.training.trainer import Trainer, mixed
+    from judges.training.trainer import Trainer, interpolated
 
     read = plan.sources
     encoded = encode_rows(
@@ -95,7 +95,7 @@ def _fit(start: _Start, plan: Plan, rows: Sequence[Row], options: argparse.Names
     trainer = Trainer(start.model, EncodedRows(encoded), plan, options.out, device=options.device)
     if options.resume:
         trainer.resume(options.out / "last.pt")
-    start.model.load_state_dict(mixed(first, trainer.run(), plan.keep))
+    start.model.load_state_dict(interpolated(first, trainer.run(), plan.keep))
     return trainer.step
 
 

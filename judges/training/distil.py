@@ -90,7 +90,7 @@ def _train(options: argparse.Namespace) -> None:
     from judges.training.encoded import EncodedRows, read_encoded
     from judges.training.model import load_judge, load_pretrained, read_weights, write_weights
     from judges.training.soft_labels import soft_labels
-    from judges.training.trainer import Trainer, mixed
+    from judges.training.trainer import Trainer, interpolated
 
     teaching, learning = read_plan(options.teacher_plan), read_plan(options.plan)
     rows = read_encoded(options.rows)
@@ -107,7 +107,7 @@ def _train(options: argparse.Namespace) -> None:
             trainer.resume(part / "last.pt")
         first = {name: values.detach().clone() for name, values in model.state_dict().items()}
         final = trainer.run()
-        model.load_state_dict(mixed(first, final, plan.keep))
+        model.load_state_dict(interpolated(first, final, plan.keep))
         write_weights(model, options.out / name)
 
     torch.manual_seed(teaching.seed)

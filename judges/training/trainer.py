@@ -20,7 +20,7 @@ from judges.training.model import CrossEncoder
 from judges.training.plan import Plan, Stage
 from judges.training.replicas import Replicas
 
-__all__ = ["Trainer", "mixed"]
+__all__ = ["Trainer", "interpolated"]
 
 
 CPU_REPLICAS = 2
@@ -29,13 +29,13 @@ HEAD_RATE = 2.0
 """Learning rate of the heads as a multiple of the encoder's."""
 WEIGHT_DECAY = 0.01
 """Decay of matrices."""
-BATCHES_AHEAD = 8
+PREFETCHED_BATCHES = 8
 """Micro-batches made before they are used."""
 LOG_EVERY = 25
 """Steps between lines of the log."""
 
 
-_Made = TypeVar("_Made")
+_Item = TypeVar("_Item")
 
 
 class Trainer:
@@ -108,14 +108,14 @@ class Trainer:
         """
         plan = self._plan
         stage = plan.stage(self._step)
-        stream = _ahead(self._stream(stage, skip=self._met))
+        stream = _prefetched(self._stream(stage, skip=self._met))
         started, tokens = time.monotonic(), 0
         while self._step < self._steps:
             self._look_for_stop()
             if plan.stage(self._step) is not stage:
                 stage = plan.stage(self._step)
                 self._round, self._met = self._round + 1, 0
-                stream = _ahead(self._stream(stage))
+                stream = _prefetched(self._stream(stage))
             batches = []
             for _ in range(self._replicas.count):
                 self._round, self._met, batch = next(stream)
@@ -201,17 +201,17 @@ class Trainer:
         part.replace(self._folder / "last.pt")
 
 
-def mixed(
+def interpolated(
     first: Mapping[str, Tensor], final: Mapping[str, Tensor], keep: float
 ) -> dict[str, Tensor]:
     """The final weights, drawn towards the starting ones by a share."""
     return {name: values.lerp(first[name].to(values), keep) for name, values in final.items()}
 
 
-def _ahead(stream: Iterator[_Made]) -> Iterator[_Made]:
+def _prefetched(stream: Iterator[_Item]) -> Iterator[_Item]:
     """The same, made by a thread of its own some steps ahead."""
     with ThreadPoolExecutor(1) as maker:
-        made = deque(maker.submit(next, stream) for _ in range(BATCHES_AHEAD))
+        made = deque(maker.submit(next, stream) for _ in range(PREFETCHED_BATCHES))
         while True:
             made.append(maker.submit(next, stream))
             yield made.popleft().result()
