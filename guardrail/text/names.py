@@ -19,7 +19,7 @@ NO_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 QUALIFIER = re.compile(r"\s*\([^()]*\)\s*$")
 """What tells namesakes apart in labels: *Paris (mythology)*; prose names Paris."""
 
-OPENS = re.compile(r"(?:^|[.!?:;]\s|\n)[\s\"'“‘(\[*_>#|-]*$")
+OPENS = re.compile(r"(?:^|[.!?:;][*_]*\s|\n)[\s\"'“‘(\[*_>#|-]*$")
 """What stands before the first word of a clause, whose capital tells nothing."""
 
 Span = tuple[int, int]

@@ -28,6 +28,11 @@ EMPHASIS = re.compile(r"(?<!\w)[*_~`]{1,3}(?=\w)|(?<=\w)[*_~`]{1,3}(?!\w)")
 HEADING_WORDS = 4
 """Most words of a line that opens a list and claims nothing: *Main facts:*."""
 
+UNDER_HEADER = re.compile(
+    r"[ \t]*\|?(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*(?::?-+:?[ \t]*)?$", re.MULTILINE
+)
+"""The line between the header of a Markdown table and its rows."""
+
 PLAIN_WORDS = re.compile(r"\w[\w'’-]*+(?:,? \w[\w'’-]*+){3,}")
 """Four or more words with nothing but spaces and commas between them, as prose has and code not."""
 
@@ -66,7 +71,7 @@ class Claim:
         text: The same without marks of emphasis, for comparison.
         question: The question.
         before: The sentences shortly before it.
-        prose: Whether it is prose, no heading and no code, which claim nothing.
+        prose: Whether it is prose, no heading, header of a table or code, which claim nothing.
     """
 
     def __init__(
@@ -160,9 +165,11 @@ def _within(stretch: Stretch, blocks: Sequence[tuple[int, int]]) -> bool:
 
 
 def _is_heading(text: str, stretch: Stretch) -> bool:
-    """Whether a sentence stands alone on a line that is marked as a heading."""
+    """Whether a sentence stands alone on a line that is a heading, or the header of a table."""
     line = text.rfind("\n", 0, stretch.start) + 1
     stop = text.find("\n", stretch.end)
+    if "|" in stretch.text and stop >= 0 and UNDER_HEADER.match(text, stop + 1):
+        return True
     head = text[line : stretch.start].strip()
     tail = text[stretch.end : len(text) if stop < 0 else stop].strip(" *_#")
     if tail:
