@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -181,7 +182,7 @@ class Engine:
                 sound, told = await self._with_passages(sound, {} if recall is None else recall)
                 problems += told
                 scored = scored and self.parts.scoring
-                ahead = self._read_ahead if scored else None
+                ahead = partial(read_ahead, self.parts.made_scorers) if scored else None
                 if sound:
                     checked = await self.workers.run(
                         self._pipeline.run, sound, grounder, ahead, policy.strictness
@@ -225,9 +226,6 @@ class Engine:
             else:
                 results.append(self._decided(*pair, problems, policy, spent))
         return results
-
-    def _read_ahead(self, batch: Sequence[ScoringRequest]) -> None:
-        read_ahead(self.parts.made_scorers, batch)
 
     def _fault(self, row: Row) -> Problem | None:
         limits = self.config.limits

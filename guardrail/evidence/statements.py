@@ -176,11 +176,9 @@ def _of_passage(passage: Passage, place: int) -> list[Statement]:
     found: list[Statement] = []
     pieces = [" ".join(piece.text.split()) for piece in split_sentences(passage.text)]
     for number, piece in enumerate(pieces):
-        citation = Citation(entity=name, property="passage", value=_quoted(piece))
+        whole = len(piece) <= CITED_CHARS
+        value = piece if whole else f"{piece[: CITED_CHARS - 1].rstrip()}…"
+        citation = Citation(entity=name, property="passage", value=value)
         text = f"{title}: {piece}" if title and number == 0 else piece
         found.append(Statement(text, _Source(None, citation, place), title))
     return found
-
-
-def _quoted(text: str) -> str:
-    return text if len(text) <= CITED_CHARS else f"{text[: CITED_CHARS - 1].rstrip()}…"

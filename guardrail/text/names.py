@@ -11,7 +11,15 @@ from guardrail.text.dates import Agreement, agreement, find_dates, parse_date
 from guardrail.text.lexicon import lexicon, lexicon_set
 from guardrail.text.words import Token, fold, number_of, runs_of, tokenise
 
-__all__ = ["NO_NAMES", "find_names", "label_in", "nation_words", "other_words", "part_of_name_in"]
+__all__ = [
+    "NO_NAMES",
+    "calendar_words",
+    "find_names",
+    "label_in",
+    "nation_words",
+    "other_words",
+    "part_of_name_in",
+]
 
 NO_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 """Where no entity has other names than its label."""
@@ -72,11 +80,12 @@ def _common(text: str, span: Span) -> bool:
     single = " " not in text[start:end] and not text[start + 1 : end].isupper()
     if single and OPENS.search(text[max(0, start - 12) : start] if start > 12 else text[:start]):
         return True
-    return all(fold(word) in _calendar() for word in re.split(r"\W+", text[start:end]))
+    return all(fold(word) in calendar_words() for word in re.split(r"\W+", text[start:end]))
 
 
 @cache
-def _calendar() -> frozenset[str]:
+def calendar_words() -> frozenset[str]:
+    """Names of months, days and seasons, folded."""
     calendar = lexicon("calendar")
     days = calendar["weekdays"]
     return frozenset(

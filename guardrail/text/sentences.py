@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from guardrail.text.lexicon import lexicon_set
+from guardrail.text.names import calendar_words
 
 __all__ = ["Stretch", "code_blocks", "split_sentences"]
 
@@ -30,6 +31,7 @@ END = re.compile(
     r"(?<![.!?…])[.!?…]++[\"'”’»)\]*_`~]{0,4}(?=\s)|(?<=[a-z0-9]{2})\.(?=[A-Z][a-z]* )"
 )
 LAST_WORD = re.compile(r"[^\s(\[\"'“‘*_]+$")
+DOTTED = re.compile(r"(?:\w\.)+\w")
 NEXT_WORD = re.compile(r"[\s\"'“‘(\[*_]*(\S+)")
 
 
@@ -120,10 +122,8 @@ def _ends_sentence(text: str, first: int, match: re.Match[str], end: int) -> boo
     if following is None:
         return True
     word = following.group(1)
-    opener = (
-        word.strip(".,;:!?\"'”’)*_").lower() in lexicon_set("abbreviations", "openers")
-        and word[0].isupper()
-    )
+    plain = word.strip(".,;:!?\"'”’)*_").lower()
+    opener = plain in lexicon_set("abbreviations", "openers") and word[0].isupper()
     if not text[match.end()].isspace():
         return opener
     if word[0].islower():
@@ -137,30 +137,13 @@ def _ends_sentence(text: str, first: int, match: re.Match[str], end: int) -> boo
     if last in lexicon_set("abbreviations", "references"):
         return not word[0].isdigit()
     if last in lexicon_set("abbreviations", "finals"):
-        return opener or not (_names_time(word) or word[0].isdigit())
-    initial = len(last) == 1 and last.isalpha()
-    if (
-        initial
-        or last in lexicon_set("abbreviations", "closers")
-        or re.fullmatch(r"(?:\w\.)+\w", last)
-    ):
+        # A day, a month or a time zone goes on with a time of day.
+        times = calendar_words() | lexicon_set("abbreviations", "zones")
+        return opener or not (plain in times or word[0].isdigit() or word[:2].isupper())
+    closer = last in lexicon_set("abbreviations", "closers") or DOTTED.fullmatch(last)
+    if closer or (len(last) == 1 and last.isalpha()):
         return opener
     return not (last.isdigit() and match.start() - len(last) == first)
-
-
-def _names_time(word: str) -> bool:
-    """Whether a word after a time of day goes on with it: a day, a month or a time zone."""
-    plain = word.strip(".,;:!?\"'”’)*_")
-    lower = plain.lower()
-    return (plain.isupper() and len(plain) > 1) or any(
-        lower in lexicon_set(*names)
-        for names in (
-            ("abbreviations", "zones"),
-            ("calendar", "months"),
-            ("calendar", "weekdays"),
-            ("calendar", "weekday_short"),
-        )
-    )
 
 
 def _trimmed(text: str, start: int, end: int) -> Iterator[Stretch]:

@@ -22,7 +22,6 @@ __all__ = [
     "plain",
     "property_words",
     "runs_of",
-    "same_number",
     "stem",
     "tokenise",
     "word_set",
@@ -171,14 +170,6 @@ def _digits(word: str) -> float | None:
         return float("".join(groups))
     except ValueError:
         return None
-
-
-def same_number(told: float, held: float, *, about: bool = False) -> bool:
-    """Whether two numbers agree: equal, or within 5 % where the text says "about"."""
-    if told == held:
-        return True
-    tolerance = 0.05 if about else 1e-9
-    return abs(told - held) <= tolerance * max(abs(told), abs(held))
 
 
 @lru_cache(maxsize=16_384)

@@ -66,16 +66,14 @@ def combine(evidence: Premises, findings: Sequence[Finding]) -> Outcome:
         return Outcome(Verdict.CONTRADICTED, kept, against, clash)
     missing = by_effect.get(Effect.MISSING)
     word = _word(evidence, carried)
-    if word is Verdict.SUPPORTED and missing is not None and not _confident(evidence):
+    said = evidence.grounding
+    confident = said is not None and said.supported >= CONFIDENT
+    if word is Verdict.SUPPORTED and missing is not None and not confident:
         return Outcome(Verdict.UNSUPPORTED, carried, None, missing)
     if word is Verdict.CONTRADICTED:
         against = _most_conflicting(evidence)
         return Outcome(word, tuple(one for one in carried if one != against), against)
     return Outcome(word, () if word is Verdict.NO_CLAIM else carried)
-
-
-def _confident(evidence: Premises) -> bool:
-    return evidence.grounding is not None and evidence.grounding.supported >= CONFIDENT
 
 
 def _word(evidence: Premises, carried: Sequence[int]) -> Verdict:

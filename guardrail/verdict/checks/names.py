@@ -13,7 +13,7 @@ from guardrail.verdict.checks.base import Context, finding
 
 if TYPE_CHECKING:
     from guardrail.verdict.claims import Claim
-    from guardrail.verdict.premises import Holdings, Premises
+    from guardrail.verdict.premises import Premises
 
 __all__ = ["UnknownNames"]
 
@@ -31,7 +31,8 @@ class UnknownNames:
             tokens = tokenise(name)
             if any(token.stem in known or _says_nothing(token) for token in tokens):
                 continue
-            if _inside(fold(name), evidence.holdings):
+            # A name may be a piece of a longer word of the evidence.
+            if any(fold(name) in fold(one.text) for one in evidence.holdings.statements):
                 continue
             because = f"no evidence names {name}"
             return finding(self.name, Effect.MISSING, claim, (start, end), because)
@@ -50,8 +51,3 @@ def _says_nothing(token: Token) -> bool:
         or is_unit_name(token.folded)
         or token.folded.partition("'")[0] in lexicon_set("function_words", "speakers")
     )
-
-
-def _inside(name: str, holdings: Holdings) -> bool:
-    """Whether a name is a piece of a longer word of the evidence."""
-    return any(name in fold(one.text) for one in holdings.statements)

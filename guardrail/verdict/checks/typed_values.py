@@ -126,7 +126,7 @@ def _alignment(
         if share >= 0.5 or (evidence.conflicts(number) >= SURE and told.kind == held.kind):
             return share + word + 0.01
         return 0.0
-    mine = _near(plain(claim.text), told) - _value_stems(told)
+    mine = _near(plain(claim.text), told) - content_stems(told.text)
     theirs = _near(plain(statement.text), held)
     hits = len(mine & theirs)
     if hits and word >= SURE:
@@ -139,10 +139,6 @@ def _near(text: str, value: TypedValue) -> frozenset[str]:
         f"{text[max(0, value.start - NEAR) : value.start]} {text[value.end : value.end + NEAR]}"
     )
     return content_stems(around)
-
-
-def _value_stems(value: TypedValue) -> frozenset[str]:
-    return content_stems(value.text)
 
 
 def _reckonable(

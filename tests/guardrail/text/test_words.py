@@ -3,7 +3,6 @@ import pytest
 from guardrail.text.dates import Agreement, agreement, find_dates, parse_date
 from guardrail.text.words import (
     number_of,
-    same_number,
     stem,
     tokenise,
 )
@@ -59,11 +58,6 @@ def test_numbers_that_are_no_dates() -> None:
 )  # fmt: skip
 def test_numbers_in_figures_and_words(words: str, value: float | None) -> None:
     assert number_of(tokenise(words)) == value
-
-
-def test_about_allows_rounding() -> None:
-    assert same_number(9_700, 9_680, about=True)
-    assert not same_number(9_700, 9_680)
 
 
 def test_tokens_keep_their_place_and_meet_their_relatives() -> None:
