@@ -38,7 +38,7 @@ class GuardedChatModel(BaseChatModel):
         evidence_mode: Whether evidence in the messages stands in place of the graph or beside it.
         tool_results: Whether tool messages count as evidence.
         marks: Delimiters of a marked stretch in messages, ``("<context>", "</context>")``.
-        reasons: Whether a refusal carries its reasons.
+        reasons: Whether refused and filtered answers carry their reasons.
     """
 
     bound: BaseChatModel

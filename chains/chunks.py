@@ -23,7 +23,7 @@ class Chunks:
 
     Args:
         keys: Keys of a mapping under which the answer may stand.
-        reasons: Whether a refusal carries its reasons.
+        reasons: Whether refused and filtered answers carry their reasons.
     """
 
     def __init__(self, keys: Sequence[str], *, reasons: bool) -> None:

@@ -57,7 +57,7 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
             it, ``graph`` the graph alone.
         tool_results: Whether what tools returned counts as evidence, beside the graph.
         marks: Delimiters of a marked stretch in messages, ``("<context>", "</context>")``.
-        reasons: Whether a refusal carries its reasons.
+        reasons: Whether refused and filtered answers carry their reasons.
     """
 
     state_schema = GuardrailState

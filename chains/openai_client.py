@@ -68,7 +68,7 @@ def guard_openai(
             the whole answer.
         evidence: Where evidence is looked for in requests, and whether it stands in place of the
             graph; see ``EvidenceSettings``.
-        reasons: Whether a refusal carries its reasons.
+        reasons: Whether refused and filtered answers carry their reasons.
 
     A call hands its own evidence over with
     ``extra_body={"guardrail": {"evidence": [...], "policy": "strict"}}``: texts,

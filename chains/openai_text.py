@@ -46,7 +46,7 @@ class Guarding:
         style: How markers look in the returned text.
         mode: When streamed text is released.
         evidence: Where evidence is looked for in requests.
-        reasons: Whether a refusal carries its reasons, in the ``guardrail`` field.
+        reasons: Whether refused and filtered answers carry their reasons (field ``guardrail``).
         caller_policy: Whether a request may name a policy of its own.
     """
 

@@ -172,13 +172,13 @@ def render_sentences(
 def details(answer: GuardedAnswer, *, reasons: bool = True) -> dict[str, Any]:
     """The ``guardrail`` field of a host's message: decision, sentences and scores, as JSON.
 
-    The reasons of a decision quote what they are about. Where the policy removed some of the
-    text, they would carry it to the reader after all, so they stay in the score log. A refusal
-    says why, without what it quotes of the answer.
+    The reasons of a decision quote what they are about. Where the policy removed text or refused
+    the answer, they would carry it to the reader after all, so they come without what they quote
+    of it; the score log holds them whole.
 
     Args:
         answer: The guarded answer.
-        reasons: Whether a refusal carries its reasons.
+        reasons: Whether reasons come with a refusal and with an answer of which text was removed.
     """
     kept = answer.model_dump(
         mode="json",
@@ -191,7 +191,7 @@ def details(answer: GuardedAnswer, *, reasons: bool = True) -> dict[str, Any]:
     kept["evidence"] = {"from": list(answer.evidence_from), "count": len(answer.evidence)}
     if answer.action in (Action.PASS, Action.ANNOTATE):
         kept["reasons"] = list(answer.reasons)
-    elif answer.action is Action.REFUSE and reasons:
+    elif answer.action in (Action.REFUSE, Action.FILTER) and reasons:
         kept["reasons"] = safe_reasons(answer)
     return kept
 

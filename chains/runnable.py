@@ -82,7 +82,7 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
             it, ``graph`` the graph alone.
         tool_results: Whether tool messages in the input count as evidence.
         marks: Delimiters of a marked stretch in messages, ``("<context>", "</context>")``.
-        reasons: Whether a refusal carries its reasons.
+        reasons: Whether refused and filtered answers carry their reasons.
 
     Example:
         >>> guarded = GuardrailRunnable(Guardrail(), prompt | model)    # doctest: +SKIP

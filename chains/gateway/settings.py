@@ -66,7 +66,7 @@ class GatewaySettings(Value):
             space between them: ``<context> </context>``.
         keep_parts: Whether content parts of other gateways are sent on as they are.
         caller_policy: Whether a request may name a policy or a strictness of its own.
-        reasons: Whether a refusal carries its reasons.
+        reasons: Whether refused and filtered answers carry their reasons.
         protocols: Protocols of other gateways to serve: ``litellm``, ``portkey``, ``fms``.
         max_body_bytes: Largest request that is read.
         max_reply_bytes: Largest reply that is read from the upstream as a whole.

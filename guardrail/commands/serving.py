@@ -92,7 +92,10 @@ def serve(
         ),
     ] = None,
     reasons: Annotated[
-        bool | None, typer.Option(help="Whether a refusal carries its reasons (default: yes).")
+        bool | None,
+        typer.Option(
+            help="Whether refused and filtered answers carry their reasons (default: yes)."
+        ),
     ] = None,
     protocol: Annotated[
         list[str] | None,

@@ -12,6 +12,7 @@ from guardrail.benchmarks.caqa.sources import assemble
 from guardrail.benchmarks.data import held_out
 from judges.training.caqa_rows import caqa_rows
 from judges.training.claim_pairs import claim_rows
+from judges.training.close_wording import close_wording, made_tables
 from judges.training.data import load_nli
 from judges.training.gathered import load_gathered
 from judges.training.graph_pairs import graph_rows
@@ -35,6 +36,7 @@ GRAPH_ROWS = 10_000
 CAQA_ROWS = 16_000
 CLAIM_ROWS = 9_000
 RELATION_ROWS = 8_000
+MADE_TABLES = 1_500
 TEST_ROWS = 2_000
 """Rows of each constructed validation set."""
 OWN_SHARE = 0.1
@@ -65,6 +67,9 @@ def load_rows(data: Path, *, seed: int) -> list[Row]:
     sentences = load_nli(data).train
     claims = [row for row in sentences if row.source == "vitaminc_real"]
     statements = load_statements(data)[0]
+    sets = _one_of_each_set(statements)
+    tables = made_tables(sets, count=MADE_TABLES, seed=seed)
+    close = list(close_wording(chain(sets, tables), seed=seed))
     return [
         *sentences,
         *load_gathered(data, seed=seed).train,
@@ -77,6 +82,8 @@ def load_rows(data: Path, *, seed: int) -> list[Row]:
         *statement_rows(statements, "statements", seed=seed),
         *other_evidence_rows(statements, "other_evidence", seed=seed),
         *chosen_evidence_rows(statements, "chosen_evidence", seed=seed),
+        *statement_rows(close, "close_wording", seed=seed),
+        *chosen_evidence_rows(close, "close_wording", seed=seed),
         *chain(
             set_rows(dart_sets(data)[0], "dart_sets", seed=seed),
             set_rows(e2e_sets(data), "e2e_sets", seed=seed),
@@ -105,8 +112,16 @@ def load_validation(data: Path, *, seed: int = SEED, most: int | None = None) ->
         *load_gathered(data, seed=seed).validation,
         *relation_rows(data, rows=TEST_ROWS, seed=seed, unseen=True),
         *set_rows(dart_sets(data)[1], "dart_sets", seed=seed),
+        *statement_rows(
+            close_wording(_one_of_each_set(load_statements(data)[1]), seed=seed), "close_wording"
+        ),
     ]
     return rows if most is None else _thinned(rows, most)
+
+
+def _one_of_each_set(statements: Sequence[Statement]) -> list[Statement]:
+    """The first statement of each evidence set."""
+    return list({one.group: one for one in reversed(statements)}.values())[::-1]
 
 
 def _thinned(rows: Sequence[Row], most: int) -> list[Row]:

@@ -1,6 +1,8 @@
 """The gateway's settings: the option beats the environment, and that the file."""
 
 import logging
+import subprocess
+import sys
 from pathlib import Path
 
 import httpx
@@ -186,3 +188,9 @@ def test_an_open_gateway_is_warned_of(served, caplog):
         caplog.clear()
         serving.run(config, GatewaySettings(host="0.0.0.0", port=0, keys="k"))
     assert caplog.text == ""
+
+
+def test_settings_are_read_without_the_extra_of_the_server():
+    code = "import sys, chains.gateway.settings; print({'fastapi', 'uvicorn'} & set(sys.modules))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "set()\n"
