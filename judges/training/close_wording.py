@@ -111,8 +111,8 @@ def made_tables(sets: Iterable[Statement], *, count: int, seed: int) -> Iterator
     columns = sorted(name for name, some in values.items() if len(some) >= 6)
     known = sorted(subjects)
     for number in range(count):
-        names = chooser.sample(columns, chooser.randint(1, 5))
-        rows = chooser.sample(known, chooser.randint(2, 8))
+        names = chooser.sample(columns, min(len(columns), chooser.randint(1, 5)))
+        rows = chooser.sample(known, min(len(known), chooser.randint(2, 8)))
         triples = [
             Triple(subject=subject, property=name, value=chooser.choice(sorted(values[name])))
             for subject in rows
