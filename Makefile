@@ -45,14 +45,15 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m guardrail.benchmarks.bench $(if $(SIZES),--sizes $(SIZES)) \
 		$(if $(ROWS),--rows $(ROWS)) $(if $(OUTPUT),--output $(OUTPUT))
 
-wheel: $(VENV)/.dev
-	$(PIP) build
-	$(BIN)/python -m build --wheel
+wheel: | $(BIN)/python
+	$(PIP) wheel --no-deps --wheel-dir dist .
+	@ls dist/*.whl
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "installing the base into $(VENV), some 520 MB; half a minute or more"
 	$(PIP) --editable .
 	touch $@
 
@@ -62,6 +63,7 @@ $(VENV)/.docs: pyproject.toml constraints.txt | $(BIN)/python
 
 # torch first and alone: the pinned CPU build is needed by the tests of the GPU back ends.
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "installing everything that the tests need into $(VENV); a minute or two"
 	$(PIP) torch==2.13.0
 	$(PIP) --editable ".[dev]"
 	touch $@ $(VENV)/.demo

@@ -1,7 +1,7 @@
 """An agent whose tool returns the facts: its answer is judged against what the tool said.
 
 Run: OPENAI_API_KEY=… python examples/agent_tools.py
-Needs: pip install "kg-guardrail[langchain]" langchain-openai
+Needs, from a clone: pip install ".[langchain]" langchain-openai
 """
 
 import json

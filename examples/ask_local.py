@@ -1,7 +1,7 @@
 """Ask the local model a question and get a grounded answer.
 
 Run: python examples/ask_local.py ["question"]
-Needs: pip install "kg-guardrail[local]"
+Needs, from a clone: pip install ".[local]"
 """
 
 import sys

@@ -1,7 +1,7 @@
 """A validator of Guardrails AI: text is judged against the sources in the call's metadata.
 
 Run: python examples/guardrails_ai_validator.py
-Needs: pip install kg-guardrail guardrails-ai
+Needs, from a clone: pip install . guardrails-ai
 """
 
 import sys

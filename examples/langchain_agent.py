@@ -1,7 +1,7 @@
 """Guard the final answers of a LangChain agent; its tool calls are left alone.
 
 Run: OPENAI_API_KEY=… python examples/langchain_agent.py
-Needs: pip install "kg-guardrail[langchain]" langchain-openai
+Needs, from a clone: pip install ".[langchain]" langchain-openai
 """
 
 import os

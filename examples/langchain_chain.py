@@ -1,7 +1,7 @@
 """Guard a LangChain chain.
 
 Run: OPENAI_API_KEY=… python examples/langchain_chain.py ["question"]
-Needs: pip install "kg-guardrail[langchain]" langchain-openai
+Needs, from a clone: pip install ".[langchain]" langchain-openai
 """
 
 import os

@@ -1,7 +1,7 @@
 """An output rail of NeMo Guardrails: the reply is judged against the retrieved chunks.
 
 Run: OPENAI_API_KEY=… python examples/nemo_action.py
-Needs: pip install kg-guardrail nemoguardrails
+Needs, from a clone: pip install . nemoguardrails
 """
 
 import os

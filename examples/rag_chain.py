@@ -1,7 +1,7 @@
 """A RAG chain over five documents: its answer is judged against the documents it was shown.
 
 Run: OPENAI_API_KEY=… python examples/rag_chain.py
-Needs: pip install "kg-guardrail[langchain]" langchain-openai
+Needs, from a clone: pip install ".[langchain]" langchain-openai
 """
 
 import os

