@@ -46,7 +46,7 @@ bench: $(VENV)/.dev
 		$(if $(ROWS),--rows $(ROWS)) $(if $(OUTPUT),--output $(OUTPUT))
 
 wheel: | $(BIN)/python
-	$(PIP) wheel --no-deps --wheel-dir dist .
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 	@ls dist/*.whl
 
 $(BIN)/python:
