@@ -99,14 +99,12 @@ class ChecksConfig(_Section):
     """Which checks speak beside the judge; see ``guardrail.verdict.checks``.
 
     Attributes:
-        small_talk: Questions, greetings, offers and refusals claim nothing.
         typed_values: Numbers, money, units, dates, times and versions are compared.
         unknown_names: A name that stands in no evidence lacks support.
         exact_match: A triple is cited where value, subject and property stand in the sentence.
         more: Checks from outside, each by the name of an installed one or as ``module:Class``.
     """
 
-    small_talk: bool = True
     typed_values: bool = True
     unknown_names: bool = True
     exact_match: bool = True

@@ -36,7 +36,7 @@ class ClockTime(NamedTuple):
 def _forms() -> tuple[re.Pattern[str], ...]:
     hours = "|".join(list(lexicon("numbers")["units"])[1:13])
     named = "|".join(lexicon("calendar")["times"])
-    half = r"\s?(?P<half>a\.?m\b\.?|p\.?m\b\.?)"
+    half = r"\s?(?P<half>[ap]\.m\.|[ap]\.?m\b)"
     return tuple(
         re.compile(form, re.IGNORECASE)
         for form in (

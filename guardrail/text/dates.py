@@ -15,6 +15,7 @@ __all__ = ["Agreement", "Date", "agreement", "find_dates", "parse_date"]
 
 DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
 YEAR = r"(?P<year>\d{3,4})(?!\d)(?![.,]\d)"
+RECENT = r"(?:1[0-9]|20)\d\d"
 ERA = r"(?:\s*(?P<era>(?-i:BCE?|B\.C\.|CE|AD|A\.D\.)))?"
 
 
@@ -67,7 +68,9 @@ def _forms(yearless: bool) -> tuple[re.Pattern[str], ...]:
         rf"{part}(?<!\d)(?P<decade>\d{{3}}0)'?s\b",
         rf"{part}(?P<century>\d{{1,2}})(?:st|nd|rd|th)[\s-]+century\b(?:\s*(?P<era>(?-i:BCE?)))?",
         r"(?<!\d)(?P<year>\d{1,4})\s*(?P<era>(?-i:BCE?|B\.C\.))",
-        r"(?<![\d.,/:$£€#-])(?P<year>1[0-9]\d\d|20\d\d)(?![\d/:%]|[.,-]\d|\s*(?:km|m|people|m²)\b)",
+        rf"(?<![\d.,/:$£€#-])(?P<year>{RECENT})(?=-{RECENT}\b(?!-))",
+        rf"(?<=\d{{4}}-)(?<!\d{{5}}-)(?P<year>{RECENT})(?![\d/:%-])",
+        rf"(?<![\d.,/:$£€#-])(?P<year>{RECENT})(?![\d/:%]|[.,-]\d|\s*(?:km|m|people|m²)\b)",
     )
     if yearless:
         forms = (

@@ -28,6 +28,9 @@ EMPHASIS = re.compile(r"(?<!\w)[*_~`]{1,3}(?=\w)|(?<=\w)[*_~`]{1,3}(?!\w)")
 HEADING_WORDS = 4
 """Most words of a line that opens a list and claims nothing: *Main facts:*."""
 
+QUESTION = re.compile(r"^\D*\?[\"')*_ ”’]*$")
+"""A question without figures; one with figures may claim them."""
+
 UNDER_HEADER = re.compile(
     r"[ \t]*\|?(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*(?::?-+:?[ \t]*)?$", re.MULTILINE
 )
@@ -71,7 +74,8 @@ class Claim:
         text: The same without marks of emphasis, for comparison.
         question: The question.
         before: The sentences shortly before it.
-        prose: Whether it is prose, no heading, header of a table or code, which claim nothing.
+        prose: Whether it is prose, no question, heading, header of a table or code, which claim
+            nothing.
     """
 
     def __init__(
@@ -136,6 +140,7 @@ def claims_of(request: GroundingRequest) -> list[Claim]:
                 request.question,
                 _last(told),
                 prose=not _is_heading(text, stretch)
+                and QUESTION.search(judged) is None
                 and (PLAIN_WORDS.search(judged) is not None or not _within(stretch, blocks)),
             )
         )

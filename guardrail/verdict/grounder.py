@@ -12,6 +12,7 @@ from typing import NamedTuple
 from guardrail.errors import JudgeError
 from guardrail.evidence.index import BUDGET, Selection, StatementIndex
 from guardrail.evidence.statements import Statement, statements_of
+from guardrail.evidence.wording import in_wording_of
 from guardrail.markers.rendering import marked_text
 from guardrail.text.words import content_stems, plain
 from guardrail.types import (
@@ -131,7 +132,7 @@ class Grounder:
         asked = [draft for draft in drafts if draft.claim.prose]
         items = [
             GroundingItem(
-                statements=tuple(one.text for one in _chosen(draft)),
+                statements=tuple(in_wording_of(draft.claim.values, one) for one in _chosen(draft)),
                 sentence=draft.claim.told,
                 context=draft.claim.context,
                 priority=draft.selection.priority,

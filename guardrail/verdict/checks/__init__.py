@@ -12,7 +12,6 @@ from guardrail.plugins import NOWHERE, named_part
 from guardrail.verdict.checks.base import Check, Context
 from guardrail.verdict.checks.exact import ExactMatch
 from guardrail.verdict.checks.names import UnknownNames
-from guardrail.verdict.checks.small_talk import SmallTalk
 from guardrail.verdict.checks.typed_values import TypedValues
 
 __all__ = ["Check", "Context", "all_checks", "checks_without", "create_check"]
@@ -20,7 +19,7 @@ __all__ = ["Check", "Context", "all_checks", "checks_without", "create_check"]
 
 def all_checks() -> tuple[Check, ...]:
     """All checks of the package, in the order in which they speak."""
-    return (SmallTalk(), TypedValues(), UnknownNames(), ExactMatch())
+    return (TypedValues(), UnknownNames(), ExactMatch())
 
 
 def create_check(name: str) -> Check:

@@ -21,6 +21,8 @@ from guardrail.text.values import Agreement, compare, find_values
         ("the K-21 has IPX7", []),
         ("the 58th parallel", []),
         ("2021 bc it rained", [("date", "2021")]),
+        ("built 2012–2014", [("date", "2012"), ("date", "2014")]),
+        ("call 1234-5678", [("number", "1234-5678")]),
     ],
 )  # fmt: skip
 def test_values_of_a_text(text: str, found: list[tuple[str, str]]) -> None:
@@ -57,6 +59,7 @@ def test_values_of_a_text(text: str, found: list[tuple[str, str]]) -> None:
         ("version 3.9", "3.10.2", "", "conflict"),
         ("€2.4 million", "EUR -2.4 m", "", "same"),
         ("30 kg", "30 km", "", "open"),
+        ("3 cubic kilometres", "4 km³", "", "conflict"),
     ],
 )
 def test_values_that_agree(told: str, held: str, label: str, expected: str) -> None:

@@ -1,0 +1,52 @@
+"""Statements in the wording of the sentence that is held against them.
+
+A small judge reads *7 am* and *07:00*, or *1815-12-10* and *10 December 1815*, as two things. Where
+typed values compare as the same, the statement is put to it with the value as the sentence has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from guardrail.text.quantities import Quantity
+from guardrail.text.values import Agreement, TypedValue, compare
+
+if TYPE_CHECKING:
+    from guardrail.evidence.statements import Statement
+
+__all__ = ["in_wording_of"]
+
+
+def in_wording_of(values: Sequence[TypedValue], statement: Statement) -> str:
+    """The text of a statement, each value that a sentence tells as well written as there.
+
+    Args:
+        values: The typed values of the sentence.
+        statement: The statement.
+    """
+    text = statement.text
+    if not values or not statement.values:
+        return text
+    offset = text.rfind(statement.value_text)
+    for held in reversed(statement.values):
+        told = next((one for one in values if _same(one, held)), None)
+        if told is not None and told.text != held.text:
+            text = f"{text[: offset + held.start]}{told.text}{text[offset + held.end :]}"
+    return text
+
+
+def _same(told: TypedValue, held: TypedValue) -> bool:
+    """Whether two values are the same and neither tells more than the other.
+
+    Bare counts stay: of *two* and *2* there are many in a text, and they need not be of one thing.
+    """
+    if told.kind != held.kind or told.kind == "number":
+        return False
+    if isinstance(told.value, Quantity) and isinstance(held.value, Quantity):
+        ranges = [one.low != one.high for one in (told.value, held.value)]
+        if ranges[0] != ranges[1] or (
+            told.value.unit == held.value.unit and told.value.low != held.value.low
+        ):
+            return False
+    return compare(told, held) is compare(held, told) is Agreement.SAME
