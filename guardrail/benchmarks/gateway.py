@@ -1,11 +1,13 @@
 """How much the gateway carries: requests a second, latencies, and memory over many requests.
 
     python -m guardrail.benchmarks.gateway [--requests 640] [--clients 1 16 64] [--workers 1]
-        [--judge none] [--stream] [--json]
+        [--judge none] [--stream [--pause 20]] [--json]
 
-Starts an upstream that answers at once and a gateway in front of it, each in a process of its
-own, and calls the gateway from this one. Latencies are wall times in milliseconds; memory is the
-resident set of the gateway's processes in MiB. ``--url`` measures a gateway that runs already.
+Starts an upstream and a gateway in front of it, each in a process of its own, and calls from this
+one first the upstream alone and then the gateway: what the gateway adds is the difference. The
+upstream answers at once; with ``--pause`` it streams 64 deltas that many milliseconds apart.
+Latencies are wall times in milliseconds; memory is the resident set of the gateway's processes in
+MiB. ``--url`` measures a gateway that runs already.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 
 import httpx
@@ -33,6 +36,11 @@ __all__ = ["LoadReport", "LoadStep", "measure"]
 
 QUESTION = "Who was Mary Shelley, the wife of Percy Bysshe Shelley?"
 ANSWER = "Mary Shelley was a travel writer. Her mother was Mary Wollstonecraft."
+STREAMED = (
+    "Mary Shelley was a travel writer. She was born in London. Her father was William Godwin. "
+    "Her husband was Percy Bysshe Shelley. Her mother was Mary Wollstonecraft."
+)
+DELTAS = 64
 HEADS = ("clients", "requests", "errors", "req/s", "p50 ms", "p95 ms", "p99 ms", "first", "MiB")
 START_S = 300.0
 """Seconds that a gateway gets to load its judge and its graph."""
@@ -49,7 +57,7 @@ class LoadStep(Value):
         p50_ms: Median wall time of a request, milliseconds.
         p95_ms: 95th percentile.
         p99_ms: 99th percentile.
-        first_ms: Median time to the first released sentence; None without ``--stream``.
+        first_ms: Median time to the first text; None without ``--stream``.
         memory_mib: Resident memory of the gateway afterwards; None where it is not ours.
     """
 
@@ -65,10 +73,17 @@ class LoadStep(Value):
 
 
 class LoadReport(Value):
-    """All steps, in the order they were run, and the memory before the first."""
+    """What was measured, in the order it was run.
+
+    Attributes:
+        memory_mib: Resident memory of the gateway before the first step.
+        steps: Through the gateway.
+        upstream: The same calls without the gateway; empty with ``--url``.
+    """
 
     memory_mib: float | None
     steps: tuple[LoadStep, ...]
+    upstream: tuple[LoadStep, ...] = ()
 
 
 async def measure(
@@ -132,9 +147,10 @@ async def _call(client: httpx.AsyncClient, body: dict[str, object]) -> tuple[flo
         async with client.stream("POST", "/v1/chat/completions", json=body) as response:
             async for chunk in response.aiter_bytes():
                 seen += chunk
-                if not first and b"travel writer" in seen:
+                if not first and b'"content"' in seen:
                     first = time.perf_counter() - begin
-            well = response.status_code == 200 and b"Wollstonecraft" in seen
+            end = b"[DONE]" if body["stream"] else b"Wollstonecraft"
+            well = response.status_code == 200 and end in seen
     except httpx.HTTPError:
         well = False
     return time.perf_counter() - begin, first, well
@@ -166,12 +182,14 @@ def _memory_mib(pid: int | None) -> float | None:
 # --- the two servers ---------------------------------------------------------------------
 
 
-def _instant_upstream(port: int) -> None:
-    """Serve a model that answers at once, until killed."""
+def _upstream(port: int, pause: float) -> None:
+    """Serve a model until killed; its streams pause that many milliseconds before each delta."""
+    from collections.abc import AsyncIterator
+
     import uvicorn
     from starlette.applications import Starlette
     from starlette.requests import Request
-    from starlette.responses import JSONResponse, Response
+    from starlette.responses import JSONResponse, Response, StreamingResponse
     from starlette.routing import Route
 
     head = {"id": "load", "created": 0, "model": "load"}
@@ -180,16 +198,25 @@ def _instant_upstream(port: int) -> None:
         "object": "chat.completion",
         "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
     }
-    deltas = [{"index": 0, "delta": {"content": f"{word} "}} for word in ANSWER.split()]
-    chunks = [
-        head | {"object": "chat.completion.chunk", "choices": [choice]}
-        for choice in [*deltas, {"index": 0, "delta": {}, "finish_reason": "stop"}]
+    cuts = [len(STREAMED) * place // DELTAS for place in range(DELTAS + 1)]
+    deltas = [{"content": STREAMED[start:end]} for start, end in pairwise(cuts)]
+    choices = [
+        *({"index": 0, "delta": delta} for delta in deltas),
+        {"index": 0, "delta": {}, "finish_reason": "stop"},
     ]
-    events = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
+    chunks = [head | {"object": "chat.completion.chunk", "choices": [one]} for one in choices]
+    events = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks]
+
+    async def stream() -> AsyncIterator[str]:
+        for event in events:
+            if pause:
+                await asyncio.sleep(pause / 1000)
+            yield event
+        yield "data: [DONE]\n\n"
 
     async def chat(request: Request) -> Response:
         if (await request.json()).get("stream"):
-            return Response(events, media_type="text/event-stream")
+            return StreamingResponse(stream(), media_type="text/event-stream")
         return JSONResponse(whole)
 
     app = Starlette(routes=[Route("/v1/chat/completions", chat, methods=["POST"])])
@@ -197,13 +224,13 @@ def _instant_upstream(port: int) -> None:
 
 
 @contextmanager
-def _servers(workers: int, judge: str) -> Iterator[tuple[str, int]]:
-    """Start both; yields the gateway's address and process."""
+def _servers(workers: int, judge: str, pause: float) -> Iterator[tuple[str, str, int]]:
+    """Start both; yields the addresses of upstream and gateway, and the gateway's process."""
     upstream, gateway = _free_port(), _free_port()
     # The current folder stays importable, as it is for this process.
     module = "import sys; sys.path[:0] = ['']; from guardrail.benchmarks import gateway; "
     commands = [
-        [sys.executable, "-c", f"{module}gateway._instant_upstream({upstream})"],
+        [sys.executable, "-c", f"{module}gateway._upstream({upstream}, {pause})"],
         [
             sys.executable, "-c", "from guardrail.cli import main; main()", "serve",
             "--upstream", f"http://127.0.0.1:{upstream}/v1", "--port", str(gateway),
@@ -226,7 +253,7 @@ def _servers(workers: int, judge: str) -> Iterator[tuple[str, int]]:
             if time.monotonic() > end or started[1].poll() is not None:
                 raise GuardrailError('the gateway did not start; try "guardrail serve" by hand')
             time.sleep(0.5)
-        yield url, started[1].pid
+        yield f"http://127.0.0.1:{upstream}", url, started[1].pid
     finally:
         for process in started:
             os.killpg(process.pid, signal.SIGKILL)
@@ -250,14 +277,18 @@ def _table(report: LoadReport) -> str:
     def number(value: float | None) -> str:
         return "-" if value is None else f"{value:.1f}"
 
-    lines = [f"memory before: {number(report.memory_mib)} MiB"]
-    lines.append(" ".join(f"{head:>9}" for head in HEADS))
-    for step in report.steps:
-        counts = (step.clients, step.requests, step.errors)
-        latencies = (step.p50_ms, step.p95_ms, step.p99_ms, step.first_ms)
-        values = (step.per_second, *latencies, step.memory_mib)
-        cells = [*(str(count) for count in counts), *(number(value) for value in values)]
-        lines.append(" ".join(f"{cell:>9}" for cell in cells))
+    def rows(steps: Sequence[LoadStep]) -> Iterator[str]:
+        yield " ".join(f"{head:>9}" for head in HEADS)
+        for step in steps:
+            counts = (step.clients, step.requests, step.errors)
+            latencies = (step.p50_ms, step.p95_ms, step.p99_ms, step.first_ms)
+            values = (step.per_second, *latencies, step.memory_mib)
+            cells = [*(str(count) for count in counts), *(number(value) for value in values)]
+            yield " ".join(f"{cell:>9}" for cell in cells)
+
+    lines = [f"memory before: {number(report.memory_mib)} MiB", *rows(report.steps)]
+    if report.upstream:
+        lines += ["", "the upstream alone", *rows(report.upstream)]
     return "\n".join(lines)
 
 
@@ -269,6 +300,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--workers", type=int, default=1, help="gateway processes")
     parser.add_argument("--judge", default="onnx", help="judge by name; none for exact evidence")
     parser.add_argument("--stream", action="store_true", help="ask for streams")
+    parser.add_argument(
+        "--pause", type=float, default=0.0, help="milliseconds before each of the stream's deltas"
+    )
     parser.add_argument("--url", help="a gateway that runs already, without /v1")
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args(arguments)
@@ -278,8 +312,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.url:
         report = asyncio.run(measure(options.url, *asked, stream=options.stream))
     else:
-        with _servers(options.workers, options.judge) as (url, pid):
-            report = asyncio.run(measure(url, *asked, stream=options.stream, pid=pid))
+        with _servers(options.workers, options.judge, options.pause) as (upstream, gateway, pid):
+            alone = asyncio.run(measure(upstream, *asked, stream=options.stream))
+            report = asyncio.run(measure(gateway, *asked, stream=options.stream, pid=pid))
+        report = report.model_copy(update={"upstream": alone.steps})
     print(report.model_dump_json(indent=2) if options.json else _table(report))
 
 

@@ -60,6 +60,10 @@ _VERBS = {
     "manufacturer": ("{s} is made by {o}.", "{o} makes {s}."),
 } | {label: one.templates for one in RELATIONS for label in one.labels}
 
+_CONTRASTS = (", not {}", ", and not {}", " and not {}", " rather than {}", " (not {})")
+CONTRASTED = 0.35
+"""Share of wrong values told beside the right one too: *Rome, not Oslo* and *Oslo, not Rome*."""
+
 _INTRODUCTIONS = ("", "", "", "According to the page: ", "Yes: ")
 _NEGATED = re.compile(r"\b(is|are|was|were|can|will|must|should|may|has|have) (?!not\b|no\b)")
 _BARE_NUMBER = re.compile(r"(?<![\d.,:/-])\d{4,}(?![\d.,:/-])")
@@ -158,6 +162,13 @@ def _of_triples(one: Statement, chooser: random.Random) -> Iterator[Statement]:
             twin = told(fact._replace(value=value))
             start = twin.sentence.find(value)
             yield twin._replace(verdict=Verdict.CONTRADICTED, span=(start, start + len(value)))
+            if template.endswith("{o}.") and chooser.random() < CONTRASTED:
+                contrast = chooser.choice(_CONTRASTS)
+                yield told(fact._replace(value=fact.value + contrast.format(value)))
+                end = start + len(value)
+                yield told(fact._replace(value=value + contrast.format(fact.value)))._replace(
+                    verdict=Verdict.CONTRADICTED, span=(start, end)
+                )
         other = chooser.choice(alike)
         if other is not fact and not same_value(other.value, fact.value):
             yield from _pairs(one, fact, other, template, chooser)
@@ -255,6 +266,12 @@ def _of_passages(one: Statement, chooser: random.Random) -> Iterator[Statement]:
             start, end = _changed(text, wrong)
             span = (start + len(introduction), end + len(introduction))
             yield twin._replace(verdict=Verdict.CONTRADICTED, span=span)
+            if chooser.random() < CONTRASTED:
+                contrast = chooser.choice(_CONTRASTS)
+                yield told(_contrasted(text, wrong, contrast))
+                yield told(_contrasted(wrong, text, contrast))._replace(
+                    verdict=Verdict.CONTRADICTED, span=span
+                )
         elif found := _NEGATED.search(text):
             denied = "cannot " if found[1] == "can" else f"{found[1]} not "
             start = found.start() + len(introduction)
@@ -271,7 +288,14 @@ def _changed(text: str, other: str) -> tuple[int, int]:
     """Where the words of the other text stand that differ; both have as many words."""
     words = zip(text.split(" "), re.finditer(r"[^ ]+", other), strict=True)
     places = [match for word, match in words if word != match[0]]
-    return places[0].start(), places[-1].end()
+    return places[0].start(), places[-1].start() + len(places[-1][0].rstrip(".,;:!?"))
+
+
+def _contrasted(text: str, other: str, contrast: str) -> str:
+    """The text with the other's value denied beside its own."""
+    start, end = _changed(other, text)
+    _, end_of_other = _changed(text, other)
+    return text[:end] + contrast.format(other[start:end_of_other]) + text[end:]
 
 
 def _rewritten(text: str, chooser: random.Random) -> str:

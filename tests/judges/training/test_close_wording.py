@@ -1,5 +1,7 @@
 """Statements in nearly the words of their evidence, and their twins."""
 
+import re
+
 import pytest
 
 from guardrail.types import Verdict
@@ -72,13 +74,21 @@ def test_a_repeated_sentence_differs_in_its_forms_at_most(passages):
 
 
 def test_a_denial_marks_the_verb(passages):
-    denied = {
-        row.sentence[slice(*row.span)]: row.sentence
-        for row in passages
-        if row.span is not None and "not" in row.sentence
-    }
-    assert set(denied) <= {"is not", "are not", "cannot"}
-    assert "are not" in denied
+    marked = [row.sentence[slice(*row.span)] for row in passages if row.span is not None]
+    assert {words for words in marked if "not" in words} == {"is not", "are not", "cannot"}
+
+
+def test_in_a_contrast_the_value_that_is_denied_decides(triples, passages):
+    contrast = re.compile(r"(?:,? (?:and )?not | rather than | \(not )([\w€]+(?:,\d+)*)")
+    seen = set()
+    for row in (*triples, *passages):
+        found = contrast.search(row.sentence)
+        if found and row.cited:
+            [place] = row.cited
+            denies = found[1] in re.findall(r"[\w€]+(?:,\d+)*", row.statements[place])
+            assert (row.verdict is Verdict.CONTRADICTED) is denies, row
+            seen.add((row.triples, row.verdict))
+    assert len(seen) == 4
 
 
 def test_made_tables_have_every_property_for_every_subject():
