@@ -2,16 +2,19 @@
 
 Python runs in one namespace a page, in a folder of its own; blocks with a title are files in it.
 Commands run as they are, but for those that serve, install or start containers: their options are
-looked up. Chat models are a local server that speaks OpenAI's protocol.
+looked up. Chat models are a local server that speaks OpenAI's protocol. A block of text behind one
+of Python is what it prints; lines behind a command are what a terminal shows.
 """
 
 import json
 import os
+import pty
 import re
 import shlex
 import subprocess
 import sys
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 from typing import get_args
 
@@ -27,8 +30,9 @@ INSTALLED_ELSEWHERE = {
     "pip", "make", "docker", "install", "python3", "cp", "systemctl", ".", "curl", "git", "cd",
 }  # fmt: skip
 """First words of commands that change a machine; the deployment files have tests of their own."""
-SHOWN = {"text", "json", "turtle", "yaml"}
+SHOWN = {"csv", "text", "json", "turtle", "yaml"}
 """Languages of blocks that are shown, or files to be read."""
+_COMMAND = re.compile(r"^\$ (.+)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +43,7 @@ def endpoint():
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_the_page_s_snippets_run(page, endpoint, tmp_path, monkeypatch):
+def test_the_page_s_snippets_run(page, endpoint, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     for name, value in endpoint.items():
@@ -48,15 +52,20 @@ def test_the_page_s_snippets_run(page, endpoint, tmp_path, monkeypatch):
     labelled = [f"It costs {n}.,It costs {n + n % 2}.,{n % 2 == 0}" for n in range(24)]
     (tmp_path / "my.csv").write_text("\n".join(["answer,evidence,label", *labelled]), "utf-8")
     namespace: dict[str, object] = {"__name__": "__main__"}
+    printed = ""
     for block in blocks(page):
         if block.title:
             Path(block.title).write_text(block.text, "utf-8")
         if block.language == "python":
             code = compile("\n" * block.line + block.text, str(page), "exec")
+            capsys.readouterr()
             exec(code, namespace)
+            printed = capsys.readouterr().out
+        elif block.language == "text" and not block.title:
+            assert printed == block.text, f"{page.name}:{block.line}"
         elif block.language == "console":
-            for command in re.findall(r"^\$ (.+)$", block.text, re.MULTILINE):
-                run(command, tmp_path)
+            for command, shown in _COMMAND.findall(block.text):
+                run(command, tmp_path, shown)
         elif block.language == "toml":
             read_settings(block)
         elif block.language == "json":
@@ -66,10 +75,10 @@ def test_the_page_s_snippets_run(page, endpoint, tmp_path, monkeypatch):
             assert block.language in SHOWN, f"{page.name}:{block.line}: nothing runs this"
 
 
-def run(command: str, folder: Path) -> None:
+def run(command: str, folder: Path, shown: str = "") -> None:
     """Run a command of the guardrail, or look its options up where it would serve for ever.
 
-    A file that ``echo`` writes is written.
+    A file that ``echo`` writes is written. What the page shows, a terminal of 80 columns shows too.
     """
     words = shlex.split(command.partition(" #")[0])
     program = next(word for word in words if "=" not in word)
@@ -84,12 +93,31 @@ def run(command: str, folder: Path) -> None:
     if words[1] == "serve":
         named = [word for word in words if word.startswith("--")]
         arguments = [*arguments[:4], "--help"]
+    if shown:
+        assert on_a_terminal(arguments, folder) == shown, command
+        return
     done = subprocess.run(
         arguments, capture_output=True, text=True, check=False, cwd=folder, timeout=200,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
     assert not [name for name in named if name not in done.stdout], command
+
+
+def on_a_terminal(arguments: list[str], folder: Path) -> str:
+    """What a program shows on a terminal, without colours."""
+    reader, writer = pty.openpty()
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "80", "TERM": "xterm"}
+    with subprocess.Popen(
+        arguments, stdout=writer, stderr=subprocess.DEVNULL, cwd=folder, env=environment
+    ):
+        os.close(writer)
+        seen = b""
+        with suppress(OSError):  # the end of a terminal is an error
+            while part := os.read(reader, 4096):
+                seen += part
+        os.close(reader)
+    return re.sub(r"\x1b\[[\d;?]*[a-zA-Z]|\r", "", seen.decode())
 
 
 def read_settings(block: Block) -> None:
