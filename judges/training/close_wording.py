@@ -20,7 +20,7 @@ from judges.training.relation_templates import RELATIONS
 from judges.training.relations import single_valued
 from judges.training.statements import Statement
 
-__all__ = ["close_wording", "made_tables"]
+__all__ = ["Fact", "close_wording", "made_tables", "rewritten", "triple_facts"]
 
 ROWS_PER_SET = 4
 """Most statements of an evidence set that are repeated, each with its twins."""
@@ -73,7 +73,9 @@ _SIGN_OF_MONEY = re.compile(r"(€|\$|£)(\d[\d,]*(?:\.\d+)?)(?!\d| ?(?:k\b|m\b|
 _MONEY = {"€": "euros", "$": "dollars", "£": "pounds"}
 
 
-class _Fact(NamedTuple):
+class Fact(NamedTuple):
+    """A triple at its place among the numbered statements."""
+
     place: int
     subject: str
     name: str
@@ -109,7 +111,7 @@ def made_tables(sets: Iterable[Statement], *, count: int, seed: int) -> Iterator
     values: dict[str, set[str]] = defaultdict(set)
     subjects = set()
     for one in sets:
-        for fact in _facts(one.statements if one.triples else ()):
+        for fact in triple_facts(one.statements if one.triples else ()):
             values[fact.name].add(fact.value)
             subjects.add(fact.subject)
     columns = sorted(name for name, some in values.items() if len(some) >= 6)
@@ -136,29 +138,30 @@ def made_tables(sets: Iterable[Statement], *, count: int, seed: int) -> Iterator
         )
 
 
-def _facts(statements: Iterable[str]) -> Iterator[_Fact]:
+def triple_facts(statements: Iterable[str]) -> Iterator[Fact]:
+    """The facts of numbered triples; those with a colon in their property are left out."""
     for place, text in enumerate(statements):
         if match := _TRIPLE.fullmatch(text):
-            yield _Fact(place, match[1], match[2], match[3])
+            yield Fact(place, match[1], match[2], match[3])
 
 
 def _of_triples(one: Statement, chooser: random.Random) -> Iterator[Statement]:
-    facts = list(_facts(one.statements))
+    facts = list(triple_facts(one.statements))
     for fact in chooser.sample(facts, min(ROWS_PER_SET, len(facts))):
         alike = [f for f in facts if f.name == fact.name]
         own = [f for f in alike if f.subject == fact.subject]
         question, template = _template(fact, chooser)
         row = one._replace(question=question, cited=frozenset({fact.place}))
 
-        def told(fact: _Fact, template: str = template, row: Statement = row) -> Statement:
+        def told(fact: Fact, template: str = template, row: Statement = row) -> Statement:
             return row._replace(sentence=_filled(template, fact))
 
-        yield told(fact._replace(value=_rewritten(fact.value, chooser)))
+        yield told(fact._replace(value=rewritten(fact.value, chooser)))
         if len(own) > 1:
             continue
         wrong = _wrong_value(fact, facts, chooser)
         if wrong is not None:
-            value = _rewritten(wrong, chooser)
+            value = rewritten(wrong, chooser)
             twin = told(fact._replace(value=value))
             start = twin.sentence.find(value)
             yield twin._replace(verdict=Verdict.CONTRADICTED, span=(start, start + len(value)))
@@ -176,7 +179,7 @@ def _of_triples(one: Statement, chooser: random.Random) -> Iterator[Statement]:
             yield _without(told(fact))
 
 
-def _template(fact: _Fact, chooser: random.Random) -> tuple[str, str]:
+def _template(fact: Fact, chooser: random.Random) -> tuple[str, str]:
     """A question, mostly empty, and the sentence that tells the fact."""
     drawn = chooser.random()
     if fact.name in _VERBS and drawn < 0.5:
@@ -187,13 +190,13 @@ def _template(fact: _Fact, chooser: random.Random) -> tuple[str, str]:
     return question, chooser.choice(_UNNAMED)
 
 
-def _filled(template: str, fact: _Fact) -> str:
+def _filled(template: str, fact: Fact) -> str:
     text = template.format(s=fact.subject, p=fact.name, o=fact.value)
     text = text[:1].upper() + text[1:]
     return text[:-1] if text.endswith("..") else text
 
 
-def _wrong_value(fact: _Fact, facts: Sequence[_Fact], chooser: random.Random) -> str | None:
+def _wrong_value(fact: Fact, facts: Sequence[Fact], chooser: random.Random) -> str | None:
     """Another value where the property has one: a neighbour's, another property's, a near miss."""
     number = any(sign.isdigit() for sign in fact.value)
     by_subject = Counter(one.subject for one in facts if one.name == fact.name)
@@ -214,7 +217,7 @@ def _wrong_value(fact: _Fact, facts: Sequence[_Fact], chooser: random.Random) ->
 
 
 def _pairs(
-    one: Statement, fact: _Fact, other: _Fact, template: str, chooser: random.Random
+    one: Statement, fact: Fact, other: Fact, template: str, chooser: random.Random
 ) -> Iterator[Statement]:
     """Two facts in one sentence, right and with the values exchanged."""
     joint = chooser.choice((" and ", ", while ", ", and ", "; "))
@@ -259,7 +262,7 @@ def _of_passages(one: Statement, chooser: random.Random) -> Iterator[Statement]:
         def told(text: str, introduction: str = introduction, row: Statement = row) -> Statement:
             return row._replace(sentence=introduction + text)
 
-        yield told(_rewritten(text, chooser))
+        yield told(rewritten(text, chooser))
         wrong = near_miss(text, chooser)
         if wrong is not None and chooser.random() < 0.7:
             twin = told(wrong)
@@ -298,7 +301,7 @@ def _contrasted(text: str, other: str, contrast: str) -> str:
     return text[:end] + contrast.format(other[start:end_of_other]) + text[end:]
 
 
-def _rewritten(text: str, chooser: random.Random) -> str:
+def rewritten(text: str, chooser: random.Random) -> str:
     """The same with a date, a time, an amount or a number written another way, at times."""
     if chooser.random() < 0.5:
         return text

@@ -28,6 +28,7 @@ from judges.training.relation_pairs import relation_rows
 from judges.training.rows import Row
 from judges.training.sentence_pairs import load_dart, load_tekgen
 from judges.training.statements import Statement, own_statements, shared_statements
+from judges.training.table_statements import table_statements
 
 __all__ = ["SEED", "load_rows", "load_statements", "load_validation"]
 
@@ -37,6 +38,7 @@ CAQA_ROWS = 16_000
 CLAIM_ROWS = 9_000
 RELATION_ROWS = 8_000
 MADE_TABLES = 1_500
+TOLD_TABLES = 3_000
 TEST_ROWS = 2_000
 """Rows of each constructed validation set."""
 OWN_SHARE = 0.1
@@ -70,6 +72,7 @@ def load_rows(data: Path, *, seed: int) -> list[Row]:
     sets = _one_of_each_set(statements)
     tables = made_tables(sets, count=MADE_TABLES, seed=seed)
     close = list(close_wording(chain(sets, tables), seed=seed))
+    told = table_statements(sets, count=TOLD_TABLES, seed=seed)
     return [
         *sentences,
         *load_gathered(data, seed=seed).train,
@@ -84,6 +87,7 @@ def load_rows(data: Path, *, seed: int) -> list[Row]:
         *chosen_evidence_rows(statements, "chosen_evidence", seed=seed),
         *statement_rows(close, "close_wording", seed=seed),
         *chosen_evidence_rows(close, "close_wording", seed=seed),
+        *statement_rows(told, "tables", seed=seed),
         *chain(
             set_rows(dart_sets(data)[0], "dart_sets", seed=seed),
             set_rows(e2e_sets(data), "e2e_sets", seed=seed),
@@ -102,6 +106,7 @@ def load_validation(data: Path, *, seed: int = SEED, most: int | None = None) ->
         most: Most rows of a source, drawn by chance; all by default.
     """
     graph = assemble(data)
+    sets = _one_of_each_set(load_statements(data)[1])
     rows = [
         *load_nli(data).validation,
         *load_tekgen(data, seed=seed).validation,
@@ -112,9 +117,8 @@ def load_validation(data: Path, *, seed: int = SEED, most: int | None = None) ->
         *load_gathered(data, seed=seed).validation,
         *relation_rows(data, rows=TEST_ROWS, seed=seed, unseen=True),
         *set_rows(dart_sets(data)[1], "dart_sets", seed=seed),
-        *statement_rows(
-            close_wording(_one_of_each_set(load_statements(data)[1]), seed=seed), "close_wording"
-        ),
+        *statement_rows(close_wording(sets, seed=seed), "close_wording"),
+        *statement_rows(table_statements(sets, count=TEST_ROWS // 10, seed=seed), "tables"),
     ]
     return rows if most is None else _thinned(rows, most)
 
