@@ -17,6 +17,7 @@ from guardrail.errors import InputError
 from guardrail.text.tagging import run_pipeline
 from guardrail.types import Candidate, Entity, LinkedEntity, Mention
 from kg.base import KnowledgeGraph, MentionIndex
+from kg.characters import readable
 from kg.hops import Asked, Neighbourhoods, Source, family_names, follow_relations
 from kg.mentions import (
     ListedName,
@@ -51,7 +52,6 @@ MAX_HOLDERS: Final = 3
 """Most persons linked for a name that only stands as a value of their facts."""
 
 _KEPT_CANDIDATES: Final = 10
-_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 # A partial name is accepted on this much evidence, in the units of re-ranking: half a rare value
 # for a name that one person bears, and this lead over the next of several.
 _ENOUGH: Final = 0.5
@@ -160,7 +160,7 @@ class EntityLinker:
         """
         if docs is not None and len(docs) != len(texts):
             raise InputError(f"{len(docs)} parsed documents for {len(texts)} texts; give one each")
-        clean = [_SURROGATE.sub("\ufffd", text) for text in texts]
+        clean = [readable(text) for text in texts]
         parsed = docs if docs is not None else self._parse(clean)
         around = Neighbourhoods(self._graph, self._names, self._limit)
         states = [self._read(text, doc) for text, doc in zip(clean, parsed, strict=True)]
