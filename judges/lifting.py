@@ -9,19 +9,16 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from types import MappingProxyType
 
+from guardrail.text.lexicon import lexicon
 from guardrail.types import Category, Judgement, NLIScores
 from judges.base import AttributionItem, NLIJudge, Pair
 from judges.sentence_ends import sentence_ends
 
 __all__ = ["LiftedJudge", "sub_facts", "supported_shares"]
 
-_CLAUSE_END = re.compile(
-    r"\s*;\s+"
-    r"|,\s+(?:and|but|while|whereas)\s+(?=\w+\s+\w+\s+\w+)"
-    r"|,?\s+(?:and|but)\s+(?=(?:s?he|it|they|is|are|was|were|has|had|have|did|does)\s+\w+)"
-)
 _LIST_JOINT = re.compile(r",\s+(?:and\s+)?|\s+and\s+")
 
 PHRASE_WORDS = 4
@@ -39,7 +36,7 @@ def sub_facts(answer: str) -> tuple[str, ...]:
     facts = [
         clause.strip()
         for sentence in _sentences(answer)
-        for clause in _CLAUSE_END.split(sentence)
+        for clause in _clause_end().split(sentence)
         if clause and clause.strip(" .;,")
     ]
     if len(facts) == 1 and not facts[0].endswith((".", "!", "?")):
@@ -47,6 +44,18 @@ def sub_facts(answer: str) -> tuple[str, ...]:
         if len(values) > 1 and all(len(value.split()) <= PHRASE_WORDS for value in values):
             return tuple(values)
     return tuple(facts)
+
+
+@cache
+def _clause_end() -> re.Pattern[str]:
+    """What stands between two clauses that claim something each."""
+    words = lexicon("function_words")
+    joins, openers = "|".join(words["clause_joins"]), "|".join(words["clause_openers"])
+    return re.compile(
+        r"\s*;\s+"
+        rf"|,\s+(?:{joins})\s+(?=\w+\s+\w+\s+\w+)"
+        rf"|,?\s+(?:and|but)\s+(?=(?:{openers})\s+\w+)"
+    )
 
 
 def supported_shares(

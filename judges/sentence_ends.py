@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
+
+from guardrail.text.lexicon import lexicon
 
 __all__ = ["sentence_ends"]
 
 _AFTER_STOP = r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]*[A-Z0-9])"
 _END = re.compile(_AFTER_STOP)
 _END_OR_LINE = re.compile(_AFTER_STOP + r"|\n+")
-_ABBREVIATION = re.compile(r"\b(?:[A-Z]|Dr|Mr|Mrs|Ms|St|Prof|Jr|Sr|vs|etc|c|ca|b|d)\.$")
 
 
 def sentence_ends(text: str, *, lines: bool = False) -> Iterator[re.Match[str]]:
@@ -21,5 +23,11 @@ def sentence_ends(text: str, *, lines: bool = False) -> Iterator[re.Match[str]]:
         lines: Whether a line break ends a sentence, too.
     """
     for match in (_END_OR_LINE if lines else _END).finditer(text):
-        if not _ABBREVIATION.search(text[max(0, match.start() - 6) : match.start()]):
+        if not _abbreviation().search(text[max(0, match.start() - 6) : match.start()]):
             yield match
+
+
+@cache
+def _abbreviation() -> re.Pattern[str]:
+    words = "|".join(lexicon("abbreviations")["inner"])
+    return re.compile(rf"\b(?:[A-Z]|{words})\.$")

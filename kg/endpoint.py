@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import random
 import time
 import weakref
@@ -96,11 +97,18 @@ class QueryRejectedError(KnowledgeGraphError):
 
 
 class _TransientError(Exception):
-    """A failure that may pass: worth another attempt."""
+    """A failure that may pass: worth another attempt.
 
-    def __init__(self, message: str, retry_after_s: float | None = None) -> None:
+    Attributes:
+        retry_after_s: Seconds until another attempt makes sense; None where nothing tells.
+        ours: Our own limits left the query no turn; the endpoint did nothing wrong.
+    """
+
+    def __init__(
+        self, message: str, retry_after_s: float | None = None, *, ours: bool = False
+    ) -> None:
         super().__init__(message)
-        self.retry_after_s = retry_after_s
+        self.retry_after_s, self.ours = retry_after_s, ours
 
 
 class Endpoint:
@@ -187,6 +195,12 @@ class Endpoint:
         """
         settings = self.settings
         end = time.monotonic() + settings.deadline_s
+        failures: list[_TransientError] = []
+
+        def note(state: RetryCallState) -> None:
+            error = state.outcome.exception() if state.outcome else None
+            if isinstance(error, _TransientError) and not error.ours:
+                failures.append(error)
 
         def stop(state: RetryCallState) -> bool:
             pause = state.upcoming_sleep
@@ -196,6 +210,7 @@ class Endpoint:
             retry=retry_if_exception_type(_TransientError),
             wait=self._pause,
             stop=stop,
+            after=note,
             reraise=True,
         )
         if wait := self._breaker.closed_in():
@@ -206,7 +221,10 @@ class Endpoint:
         try:
             body: bytes = retrying(self._attempt, query, graph=graph, end=end)
         except _TransientError as error:
-            self._breaker.failed()
+            if failures:
+                self._breaker.failed()
+            else:
+                self._breaker.unasked()
             tries = retrying.statistics.get("attempt_number", 1)
             times = "once" if tries == 1 else f"{tries} times"
             raise KnowledgeGraphError(f"{self.url}: {error}; tried {times}") from error
@@ -233,8 +251,11 @@ class Endpoint:
 
     def _attempt(self, query: str, *, graph: bool, end: float) -> bytes:
         settings = self.settings
+        came = time.monotonic()
         if not self._rate.take(end):
-            raise _TransientError(f"its {settings.per_second:g} queries a second are taken")
+            taken = f"our {settings.per_second:g} queries a second to it are taken"
+            raise _TransientError(taken, math.inf, ours=True)
+        waited = time.monotonic() - came
         timeout = min(settings.timeout_s, max(0.01, end - time.monotonic()))
         try:
             request = build_request(
@@ -248,8 +269,13 @@ class Endpoint:
                 graph=graph,
             )
             return self._read(request, timeout, graph=graph)
+        except httpx.PoolTimeout as error:
+            busy = f"our {settings.connections} connections to it are busy"
+            raise _TransientError(busy, ours=True) from error
         except (httpx.TimeoutException, TimeoutError) as error:
-            raise _TransientError(f"no answer within {timeout:.3g} s") from error
+            # Where the wait for a turn took most of the time, the endpoint was given too little.
+            ours = timeout < min(settings.timeout_s, waited)
+            raise _TransientError(f"no answer within {timeout:.3g} s", ours=ours) from error
         except httpx.TransportError as error:
             raise _TransientError(f"cannot be reached ({error})") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from guardrail.types import Entity, Subgraph, Triple
+from kg.characters import readable
 from kg.profiles import Profile, local_name
 from kg.values import render_literal
 
@@ -21,7 +21,6 @@ __all__ = [
     "unknown",
 ]
 
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
 UNREADABLE = 1_000
 """Language rank of a name in a language that the profile does not list."""
 
@@ -135,7 +134,7 @@ def fallback_label(iri: str, profile: Profile) -> str:
 
 def unknown(identifier: str, profile: Profile) -> Subgraph:
     """The empty subgraph of an id that the graph does not know."""
-    text = _SURROGATE.sub("\ufffd", identifier)
+    text = readable(identifier)
     label = local_name(text) if ":" in text else text
     return Subgraph(entity=Entity(id=profile.short(text), label=label))
 

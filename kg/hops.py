@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from guardrail.text.lexicon import lexicon_set
 from guardrail.types import Entity, Mention, Subgraph
 from kg.base import KnowledgeGraph
-from kg.mentions import fold, word_set
+from kg.mentions import fold
 from kg.names import NameParts
 from kg.relations import (
     Relation,
@@ -33,20 +34,6 @@ MAX_KIN: Final = 2
 """A family name that more persons bear says nothing of kinship."""
 
 _LIFESPAN: Final = 110
-_SURNAME: Final = ("surname", "family name")
-_BORN_DIED: Final = ("date of birth", "date of death", "birth date", "death date")
-# Sharing these values makes nobody kin.
-_COMMONPLACE: Final = frozenset(
-    (
-        "instance of", "sex or gender", "gender", "given name", "surname", "family name",
-        "described by source", "manner of death", "date of birth", "date of death",
-    )
-)  # fmt: skip
-_KINSHIP: Final = word_set(
-    "father mother parent child son daughter husband wife spouse sibling brother sister "
-    "family ancestor descendant relative"
-)
-_BROAD: Final = frozenset({"family", "relative", "ancestor", "descendant"})
 
 
 class Source(NamedTuple):
@@ -164,7 +151,7 @@ def follow_relations(
             for word in _near(source, [*named, *own]):
                 walks += _walks(number, word, word.relation, source)
     # What several words reach is put down to the one that says most: "father" before "family".
-    walks.sort(key=lambda walk: (walk.relation.name == "life", walk.relation.name in _BROAD))
+    walks.sort(key=lambda walk: (walk.relation.name == "life", walk.relation.broad))
     found = _walk(walks, around)
     reached = {(walk.text, walk.word) for walk, keys in found if keys}
     second = [
@@ -255,12 +242,13 @@ def family_names(
     Returns:
         The persons found, each with ``family name: …`` as its way.
     """
-    kinship = [word for word in words if word.relation.name in _KINSHIP]
-    broad = [word for word in kinship if word.relation.name in _BROAD]
+    kinship = [word for word in words if word.relation.kinship]
+    broad = [word for word in kinship if word.relation.broad]
     word = next(iter(broad or kinship), None)
     if word is None or (asked and not broad):
         return []
     found: list[Asked] = []
+    surnames = lexicon_set("relations", "family_names")
     for source in sources:
         subgraph = around.get(source.key)
         family = _family_name(subgraph)
@@ -268,7 +256,7 @@ def family_names(
             continue
         [holders], [facts] = names.named([family]), names.facts_with([family])
         ids = [entity.id for entity in holders]
-        ids += [f.subject_id for f in facts if f.property in _SURNAME and f.subject_id]
+        ids += [f.subject_id for f in facts if f.property in surnames and f.subject_id]
         around.fetch(ids)
         kin = [
             around.get(key)
@@ -287,7 +275,9 @@ def family_names(
 def _family_name(subgraph: Subgraph) -> str | None:
     """The stated family name that stands in the label, else the label's last word."""
     words = subgraph.entity.label.split()
-    stated = [t.value for t in subgraph.triples if t.property in _SURNAME]
+    stated = [
+        t.value for t in subgraph.triples if t.property in lexicon_set("relations", "family_names")
+    ]
     if stated:
         return next((name for name in stated if fold(name) in fold(" ".join(words))), None)
     last = words[-1] if len(words) > 1 else ""
@@ -306,13 +296,14 @@ def _contemporary(subgraph: Subgraph, other: Subgraph) -> bool:
 
 
 def _years(subgraph: Subgraph) -> list[int]:
-    years = []
+    years, dates = [], lexicon_set("relations", "life_dates")
     for triple in subgraph.triples:
         head = triple.value.lstrip("-").split("-")[0]
-        if triple.property in _BORN_DIED and head.isdecimal():
+        if triple.property in dates and head.isdecimal():
             years.append(int(head) * (-1 if triple.value.startswith("-") else 1))
     return years
 
 
 def _values(subgraph: Subgraph) -> set[tuple[str, str]]:
-    return {(t.property, t.value) for t in subgraph.triples if t.property not in _COMMONPLACE}
+    commonplace = lexicon_set("relations", "commonplace")
+    return {(t.property, t.value) for t in subgraph.triples if t.property not in commonplace}

@@ -15,6 +15,7 @@ from typing import Protocol
 
 from pyoxigraph import DefaultGraph, Literal, NamedNode, Store
 
+from guardrail.text.lexicon import lexicon_set
 from guardrail.types import Mention
 
 __all__ = ["LabelIndex", "MemoryLabelIndex", "key_of", "spot"]
@@ -28,14 +29,6 @@ _TOKEN = re.compile(r"\w[\w\u0300-\u036f]*|[^\w\s]")
 # Its key is the name itself in lower case; most names are of this kind.
 _PLAIN = re.compile(r"[A-Za-z0-9_]+(?: [A-Za-z0-9_]+)*")
 _APOSTROPHES = str.maketrans("’‘ʼ`", "''''")
-# Words inside names that writers put in either case.
-_PARTICLES = frozenset(
-    (
-        *("a", "al", "an", "and", "at", "bin", "by", "da", "das", "de", "del", "della", "der"),
-        *("des", "di", "do", "dos", "du", "e", "el", "for", "from", "ibn", "in", "la", "le"),
-        *("of", "on", "or", "the", "to", "und", "van", "vom", "von", "with", "y", "zu"),
-    )
-)
 
 
 def key_of(name: str) -> str:
@@ -170,8 +163,9 @@ def _capitals_agree(surface: str, name: str) -> bool:
     """Whether the surface has a capital wherever the name has one."""
     written = [match.group() for match in _TOKEN.finditer(surface)]
     proper = [match.group() for match in _TOKEN.finditer(name)]
+    either = lexicon_set("names", "particles") | lexicon_set("names", "small_words")
     return len(written) == len(proper) and all(
-        not word[0].isupper() or mine[0].isupper() or word.casefold() in _PARTICLES
+        not word[0].isupper() or mine[0].isupper() or word.casefold() in either
         for mine, word in zip(written, proper, strict=True)
     )
 

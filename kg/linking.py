@@ -11,12 +11,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from guardrail.errors import InputError
+from guardrail.text.lexicon import lexicon, lexicon_set
 from guardrail.text.tagging import run_pipeline
 from guardrail.types import Candidate, Entity, LinkedEntity, Mention
 from kg.base import KnowledgeGraph, MentionIndex
+from kg.characters import readable
 from kg.hops import Asked, Neighbourhoods, Source, family_names, follow_relations
 from kg.mentions import (
     ListedName,
@@ -27,7 +30,6 @@ from kg.mentions import (
     listed_names,
     name_forms,
     tagged_mentions,
-    word_set,
 )
 from kg.names import NameParts, name_parts, without_middle
 from kg.ner_types import classes_of, compatible, persons
@@ -51,21 +53,12 @@ MAX_HOLDERS: Final = 3
 """Most persons linked for a name that only stands as a value of their facts."""
 
 _KEPT_CANDIDATES: Final = 10
-_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 # A partial name is accepted on this much evidence, in the units of re-ranking: half a rare value
 # for a name that one person bears, and this lead over the next of several.
 _ENOUGH: Final = 0.5
 _LEAD: Final = 0.25
 _PROMINENT: Final = 1.5
-_GROUPS: Final = re.compile(
-    r"(?:['’]s?)?\s+(?:famil(?:y|ies)|brothers|sisters|siblings|clan|dynasty|sons|household)\b",
-    re.IGNORECASE,
-)
 _NUMERAL: Final = re.compile(r"[IVXLC]+")
-_CALENDAR: Final = word_set(
-    "january february march april may june july august september october november december "
-    "monday tuesday wednesday thursday friday saturday sunday"
-)
 
 
 @dataclass
@@ -160,7 +153,7 @@ class EntityLinker:
         """
         if docs is not None and len(docs) != len(texts):
             raise InputError(f"{len(docs)} parsed documents for {len(texts)} texts; give one each")
-        clean = [_SURROGATE.sub("\ufffd", text) for text in texts]
+        clean = [readable(text) for text in texts]
         parsed = docs if docs is not None else self._parse(clean)
         around = Neighbourhoods(self._graph, self._names, self._limit)
         states = [self._read(text, doc) for text, doc in zip(clean, parsed, strict=True)]
@@ -280,7 +273,7 @@ class EntityLinker:
                 # The index compares accents; this look-up does not.
                 state.add(mention, same, "label")
                 state.settle(mention)
-            elif _GROUPS.match(state.text, mention.end) and len(group) <= MAX_FAMILY:
+            elif _groups().match(state.text, mention.end) and len(group) <= MAX_FAMILY:
                 for candidate in candidates:
                     if fold(candidate.entity.label).endswith(fold(part)):
                         state.add(mention, [candidate], "partial name")
@@ -364,7 +357,15 @@ def _may_be_part(mention: Mention) -> bool:
     """Whether an unlinked mention may be a part of a name."""
     if mention.ner not in (None, "PERSON", "ORG", "GPE") or len(mention.text) < 3:
         return False
-    return not _NUMERAL.fullmatch(mention.text) and mention.text.lower() not in _CALENDAR
+    calendar = lexicon_set("calendar", "months") | lexicon_set("calendar", "weekdays")
+    return not _NUMERAL.fullmatch(mention.text) and mention.text.lower() not in calendar
+
+
+@cache
+def _groups() -> re.Pattern[str]:
+    """What follows a name that several persons bear: *the Barron brothers*."""
+    words = "|".join(lexicon("names")["groups"])
+    return re.compile(rf"(?:['’]s?)?\s+(?:{words})\b", re.IGNORECASE)
 
 
 def _apart(mention: Mention, state: _Text) -> bool:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from guardrail.text.lexicon import lexicon, lexicon_set
 from guardrail.types import Mention
 from kg.ner_types import NAMING_TYPES
 
@@ -26,7 +28,6 @@ __all__ = [
     "listed_names",
     "name_forms",
     "tagged_mentions",
-    "word_set",
 ]
 
 MAX_WORDS: Final = 10
@@ -35,39 +36,8 @@ MAX_WORDS: Final = 10
 _TOKEN: Final = re.compile(r"\w[\w.'’\-]*")
 _POSSESSIVE: Final = re.compile(r"['’](?:s|S)?$")
 _SENTENCE_END: Final = re.compile(r"(?<=\w\w)\.$")
-_LIST_JOIN: Final = re.compile(r"\s*(?:,\s*and|,|and|&|or)\s+", re.IGNORECASE)
 _COMMON: Final = re.compile(r"[a-z]+(?:[\s'’-]+[a-z]+)*")
 _GAP: Final = re.compile(r"[^\S\n]+")
-
-
-def word_set(words: str) -> frozenset[str]:
-    """Make a set of the words of a text, for word lists that can be read."""
-    return frozenset(words.split())
-
-
-# Lower-case words inside names: "Wernher von Braun", "Hasan al-Askari", "Henry VIII of England".
-_PARTICLES: Final = word_set(
-    "von van der den de da di du del della dos la le of the ibn bin zu af ter ten"
-)
-
-# Words that stand before a name and are no part of most labels.
-_TITLES: Final = word_set(
-    "sir dame lord lady dr doctor prof professor mr mrs ms miss saint st president king queen "
-    "emperor empress prince princess duke duchess count countess baron baroness earl marquis "
-    "pope cardinal bishop archbishop rabbi imam sheikh shah sultan caliph pharaoh pharaohs "
-    "tsar czar kaiser chancellor minister senator governor general colonel major captain "
-    "admiral marshal lieutenant sergeant guru swami maharaja emir khan reverend crown grand "
-    "archduke consort kings queens emperors popes princes prime"
-)
-
-# Words capitalised for standing first, not for being a name.
-_OPENERS: Final = word_set(
-    "who what when where why which whose whom how can could would did does do is are was were "
-    "has have had will in on at by for from during after before as if the a an and or but of "
-    "to describe explain give name list tell please provide besides despite according this "
-    "that these those he she it they his her their its with about into there between both i "
-    "we you not no yes"
-)
 
 
 class ListedName(NamedTuple):
@@ -122,9 +92,10 @@ def capitalised_spans(text: str) -> list[Mention]:
     found: list[Mention] = []
     run: list[tuple[int, int]] = []
     closed = False
+    particles, openers = lexicon_set("names", "particles"), lexicon_set("names", "openers")
 
     def close() -> None:
-        while run and text[run[-1][0] : run[-1][1]] in _PARTICLES:
+        while run and text[run[-1][0] : run[-1][1]] in particles:
             run.pop()
         if 0 < len(run) <= MAX_WORDS:
             start, end = run[0][0], run[-1][1]
@@ -139,11 +110,11 @@ def capitalised_spans(text: str) -> list[Mention]:
         # "al-Askari" goes on with a name though it begins small.
         capital = word[0].isupper() or (bool(run) and word.rpartition("-")[2][:1].isupper())
         if not capital:
-            if run and word in _PARTICLES:
+            if run and word in particles:
                 run.append((start, end))
             else:
                 close()
-        elif run or word.lower() not in _OPENERS:
+        elif run or word.lower() not in openers:
             run.append((start, end))
     close()
     return found
@@ -193,7 +164,8 @@ def name_forms(name: str) -> list[str]:
     """
     forms = [name]
     words = name.split()
-    while len(words) > 1 and (words[0].lower().rstrip(".") in _TITLES or words[0].lower() == "the"):
+    titles = lexicon_set("names", "titles")
+    while len(words) > 1 and words[0].lower().rstrip(".") in titles:
         words = words[1:]
         forms.append(" ".join(words))
     plain = "".join(
@@ -224,7 +196,7 @@ def listed_names(text: str, spans: Sequence[Mention]) -> list[ListedName]:
     found: list[ListedName] = []
     group: list[Mention] = []
     for mention in spans:
-        if group and not _LIST_JOIN.fullmatch(text, group[-1].end, mention.start):
+        if group and not _list_join().fullmatch(text, group[-1].end, mention.start):
             group = []
         words = mention.text.split()
         if len(words) > 1:
@@ -237,6 +209,13 @@ def listed_names(text: str, spans: Sequence[Mention]) -> list[ListedName]:
         elif len(words) == 1:
             group.append(mention)
     return found
+
+
+@cache
+def _list_join() -> re.Pattern[str]:
+    """What stands between two members of a list."""
+    words = "|".join(lexicon("names")["joins"])
+    return re.compile(rf"\s*(?:,(?:\s*(?:{words}))?|{words})\s+", re.IGNORECASE)
 
 
 def _tokens(text: str) -> Iterator[tuple[int, int, bool]]:
@@ -265,4 +244,5 @@ def _trimmed(text: str, start: int, end: int, ner: str | None) -> Mention | None
 
 def _names(surface: str) -> bool:
     """Tell a name from common words that happen to be a label: those are small letters alone."""
-    return not _COMMON.fullmatch(surface) and surface.lower() not in _OPENERS
+    opener = surface.lower() in lexicon_set("names", "openers")
+    return not opener and not _COMMON.fullmatch(surface)

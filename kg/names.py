@@ -14,6 +14,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from guardrail.types import Entity, Triple
+from kg.characters import holds_surrogates
 from kg.mentions import fold
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ MAX_NAMES: Final = 300_000
 _MAX_SUBJECTS: Final = 50
 _MAX_BEARERS: Final = 2_000
 """A name that more nodes begin or end with says nothing of which is meant."""
-_SURROGATES: Final = frozenset(map(chr, range(0xD800, 0xE000)))
 
 
 @runtime_checkable
@@ -117,7 +117,7 @@ class StoreNameParts:
     def _subjects(self, value: str) -> list[str]:
         from pyoxigraph import DefaultGraph, Literal, NamedNode
 
-        if not value or not _SURROGATES.isdisjoint(value):
+        if not value or holds_surrogates(value):
             return []
         graph = self._graph
         literals = [Literal(value)]

@@ -25,14 +25,14 @@ from pydantic import Field, ValidationError
 
 from guardrail.errors import ConfigError, InputError
 from guardrail.types import Value
+from kg.characters import CONTROLS, SURROGATES
 
 __all__ = ["Profile", "check_iri", "load_profile", "store_profile", "stored_profile"]
 
 _SHIPPED = Path(__file__).parent / "data" / "profiles"
 _IRI_KEYS = ("label", "alias", "description", "type", "subclass", "within", "skip")
 # RFC 3987 as SPARQL's IRIREF grammar states it: none of these characters, no white space.
-_IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\\x7f-\x9f]*")
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_IRI = re.compile(rf"[A-Za-z][A-Za-z0-9+.\-]*:[^{CONTROLS}{SURROGATES}\x80-\x9f <>\"{{}}|^`\\]*")
 _SHORT_ID = re.compile(r"[\w.,()'!*~&=+$@%\-]+")
 
 
@@ -158,7 +158,7 @@ def check_iri(iri: str) -> str:
     Raises:
         InputError: If it has no scheme or holds a character that IRIs forbid.
     """
-    if not _IRI.fullmatch(iri) or _SURROGATE.search(iri):
+    if not _IRI.fullmatch(iri):
         raise InputError(
             f"{iri[:80]!r} is not the id of an entity: "
             "give a short id (Q7259) or a full IRI (http://…)"

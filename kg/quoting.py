@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from kg.characters import CONTROLS, readable
 from kg.profiles import check_iri
 
 __all__ = ["quote_iri", "quote_literal", "values"]
@@ -20,8 +21,7 @@ _ESCAPES = {
 }
 # A server may resolve \uXXXX before it reads the string, without counting the backslashes in
 # front; so no u may follow an escaped backslash as it is.
-_ESCAPED = re.compile(r'[\\"\x00-\x1f\x7f]|(?<=\\)[uU]')
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_ESCAPED = re.compile(rf'[\\"{CONTROLS}]|(?<=\\)[uU]')
 _LANGUAGE = re.compile(r"[a-zA-Z]{1,8}(-[a-zA-Z0-9]{1,8})*")
 
 
@@ -34,7 +34,7 @@ def quote_literal(text: str, language: str = "") -> str:
     """
     escaped = _ESCAPED.sub(
         lambda found: _ESCAPES.get(found[0]) or f"\\u{ord(found[0]):04X}",
-        _SURROGATE.sub("\ufffd", text),
+        readable(text),
     )
     if language and not _LANGUAGE.fullmatch(language):
         raise ValueError(f"{language!r} is not a language tag")

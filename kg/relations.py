@@ -9,10 +9,11 @@ labels of the properties that the entity itself has.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Final, NamedTuple
+from functools import cache
+from typing import NamedTuple
 
-from guardrail.types import Subgraph, Triple
+from guardrail.text.lexicon import lexicon, lexicon_set
+from guardrail.types import Subgraph
 
 __all__ = ["Hop", "Relation", "RelationWord", "neighbours", "property_words", "relation_words"]
 
@@ -33,12 +34,16 @@ class Relation(NamedTuple):
         gender: ``male`` or ``female`` where the word tells; neighbours known to be of another
             gender are left out.
         fallback: Name of the relation to follow where this one leads nowhere.
+        kinship: Whether it is one between members of a family.
+        broad: Whether it is none of a certain degree: *relative*, *ancestor*.
     """
 
     name: str
     paths: tuple[tuple[Hop, ...], ...]
     gender: str | None = None
     fallback: str | None = None
+    kinship: bool = False
+    broad: bool = False
 
 
 class RelationWord(NamedTuple):
@@ -48,138 +53,6 @@ class RelationWord(NamedTuple):
     end: int
     text: str
     relation: Relation
-
-
-def _hop(forward: str, backward: str = "") -> Hop:
-    return Hop(frozenset(forward.split("|")) - {""}, frozenset(backward.split("|")) - {""})
-
-
-_FATHER = _hop("father|parent|parents", "child|children")
-_MOTHER = _hop("mother|parent|parents", "child|children")
-_PARENT = _hop("father|mother|parent|parents|stepparent", "child|children")
-_CHILD = _hop("child|children", "father|mother|parent|parents|stepparent")
-_SPOUSE = _hop(
-    "spouse|cohabitant|unmarried partner|partner", "spouse|cohabitant|unmarried partner|partner"
-)
-_SIBLING = _hop("sibling|siblings", "sibling|siblings")
-_RELATIVE = _hop("relative|relatives|relation", "relative|relatives|relation")
-_TEACHER = _hop(
-    "student of|doctoral advisor|academic advisor|influenced by", "student|doctoral student"
-)
-_STUDENT = _hop("student|doctoral student", "student of|doctoral advisor|academic advisor")
-_NEXT = _hop(
-    "succeeded by|followed by|replaced by|successor",
-    "succeeds|follows|replaces|predecessor|preceded by",
-)
-_BEFORE = _hop(
-    "succeeds|follows|replaces|predecessor|preceded by",
-    "succeeded by|followed by|replaced by|successor",
-)
-_COMPANION = _hop(
-    "professional or sports partner|partner in business or sport",
-    "professional or sports partner|partner in business or sport",
-)
-_INFLUENCE = _hop("influenced by|student of|doctoral advisor", "student|doctoral student")
-_FOLLOWERS = _hop("", "influenced by|student of|doctoral advisor")
-_KILLER = _hop("killed by")
-_GODPARENT = _hop("godparent")
-
-_RELATIONS: Final[dict[str, Relation]] = {
-    relation.name: relation
-    for relation in (
-        Relation("father", ((_FATHER,),), "male"),
-        Relation("mother", ((_MOTHER,),), "female"),
-        Relation("parent", ((_PARENT,),)),
-        Relation("child", ((_CHILD,),)),
-        Relation("son", ((_CHILD,),), "male"),
-        Relation("daughter", ((_CHILD,),), "female"),
-        Relation("spouse", ((_SPOUSE,),)),
-        Relation("husband", ((_SPOUSE,),), "male"),
-        Relation("wife", ((_SPOUSE,),), "female"),
-        Relation("sibling", ((_SIBLING,), (_PARENT, _CHILD))),
-        Relation("brother", ((_SIBLING,), (_PARENT, _CHILD)), "male"),
-        Relation("sister", ((_SIBLING,), (_PARENT, _CHILD)), "female"),
-        Relation("grandparent", ((_PARENT, _PARENT),)),
-        Relation("grandfather", ((_PARENT, _PARENT),), "male"),
-        Relation("grandmother", ((_PARENT, _PARENT),), "female"),
-        Relation("grandchild", ((_CHILD, _CHILD),)),
-        Relation("aunt or uncle", ((_PARENT, _SIBLING), (_PARENT, _PARENT, _CHILD), (_RELATIVE,))),
-        Relation("nephew or niece", ((_SIBLING, _CHILD), (_PARENT, _CHILD, _CHILD), (_RELATIVE,))),
-        Relation("relative", ((_RELATIVE,),)),
-        Relation("ancestor", ((_PARENT,), (_PARENT, _PARENT), (_RELATIVE,))),
-        Relation("descendant", ((_CHILD,), (_CHILD, _CHILD))),
-        Relation(
-            "family",
-            ((_PARENT,), (_CHILD,), (_SPOUSE,), (_SIBLING,), (_RELATIVE,), (_PARENT, _CHILD)),
-        ),
-        # "What is known of her life?": a biography tells of a person's nearest.
-        Relation("life", ((_PARENT,), (_CHILD,), (_SPOUSE,))),
-        Relation("successor", ((_NEXT,),), None, "child"),
-        Relation("predecessor", ((_BEFORE,),), None, "parent"),
-        Relation("teacher", ((_TEACHER,),)),
-        Relation("student", ((_STUDENT,),)),
-        Relation("influence", ((_INFLUENCE,),)),
-        Relation("follower", ((_FOLLOWERS,),)),
-        Relation("companion", ((_COMPANION,),)),
-        Relation("killer", ((_KILLER,),)),
-        Relation("godparent", ((_GODPARENT,),)),
-    )
-}
-
-_PERSONAL: Final = frozenset(
-    label
-    for relation in _RELATIONS.values()
-    for path in relation.paths
-    for hop in path
-    for label in hop.forward | hop.backward
-)
-
-# Words to relations; a plural s and a possessive are allowed after each.
-_WORDS: Final[dict[str, str]] = {
-    word: name
-    for name, words in {
-        "father": "father|dad|stepfather|paternal",
-        "mother": "mother|mom|mum|stepmother|maternal",
-        "parent": "parent|parentage|upbringing|birth|born to|raised by",
-        "child": "child|children|kid|offspring|heir",
-        "son": "son|stepson",
-        "daughter": "daughter|stepdaughter",
-        "spouse": "spouse|marriage|married|marry|partner|lover|widow|consort|romantic|divorce",
-        "husband": "husband",
-        "wife": "wife|wives",
-        "sibling": "sibling",
-        "brother": "brother|half-brother",
-        "sister": "sister|half-sister",
-        "grandparent": "grandparent",
-        "grandfather": "grandfather",
-        "grandmother": "grandmother",
-        "grandchild": "grandchild|grandchildren|grandson|granddaughter",
-        "aunt or uncle": "aunt|uncle",
-        "nephew or niece": "nephew|niece",
-        "relative": "relative|cousin|kin",
-        "ancestor": "ancestor|ancestry|ancestral|forebear|forefather|lineage|descent",
-        "descendant": "descendant|progeny",
-        "family": "family|families|familial|dynasty|dynastic|genealogy|household|kinship|clan"
-        "|heritage",
-        "life": "life|lives|biography|biographies|background|relationship|relation|related"
-        "|connection",
-        "successor": "succeeded|successor|succession|succeed|succeeding|inherited",
-        "predecessor": "predecessor|preceded",
-        "teacher": "teacher|mentor|tutor|advisor|adviser|taught|mentored|mentorship",
-        "student": "student|pupil|apprentice|disciple",
-        "influence": "influence|influenced|influential|inspiration|inspired",
-        "follower": "legacy",
-        "companion": "companion|colleague|collaborator|teammate|associate",
-        "killer": "killer|killed|murdered|murderer|assassinated|assassin",
-        "godparent": "godparent|godfather|godmother",
-    }.items()
-    for word in words.split("|")
-}
-_WORD: Final = re.compile(
-    r"(?<![\w-])(" + "|".join(sorted(map(re.escape, _WORDS), key=len, reverse=True)) + r")"
-    r"(?:['’]s|s['’]|s)?(?![\w-])",
-    re.IGNORECASE,
-)
 
 
 def relation_words(text: str) -> list[RelationWord]:
@@ -192,10 +65,10 @@ def relation_words(text: str) -> list[RelationWord]:
         One entry per naming word, in the order of the text.
     """
     return [
-        RelationWord(found.start(), found.end(), found.group(), _RELATIONS[name])
-        for found in _WORD.finditer(text)
+        RelationWord(found.start(), found.end(), found.group(), relation)
+        for found in _naming_word().finditer(text)
         # A letter such as the long s matches in any case and is no key.
-        if (name := _WORDS.get(found.group(1).casefold())) is not None
+        if (relation := _by_word().get(found.group(1).casefold())) is not None
     ]
 
 
@@ -213,7 +86,7 @@ def property_words(text: str, subgraph: Subgraph) -> list[RelationWord]:
     lowered = text.lower()
     found = []
     for label in dict.fromkeys(triple.property for triple in subgraph.triples):
-        if label.lower() in _WORDS or label.lower() not in lowered:
+        if label.lower() in _by_word() or label.lower() not in lowered:
             continue
         hit = re.search(rf"(?<!\w){re.escape(label)}s?(?!\w)", text, re.IGNORECASE)
         if hit is not None:
@@ -224,7 +97,7 @@ def property_words(text: str, subgraph: Subgraph) -> list[RelationWord]:
 
 def fallback(relation: Relation) -> Relation | None:
     """Give the relation to follow where the given one leads nowhere, None where there is none."""
-    return _RELATIONS[relation.fallback] if relation.fallback else None
+    return _by_name()[relation.fallback] if relation.fallback else None
 
 
 def neighbours(subgraph: Subgraph, hop: Hop) -> list[str]:
@@ -253,7 +126,7 @@ def neighbours(subgraph: Subgraph, hop: Hop) -> list[str]:
 
 def between_persons(property_label: str) -> bool:
     """Tell whether the general table knows the property as a relation between persons."""
-    return property_label in _PERSONAL
+    return property_label in _personal()
 
 
 def literal_key(value: str) -> str:
@@ -265,11 +138,53 @@ def fits_gender(subgraph: Subgraph, gender: str | None) -> bool:
     """Tell whether an entity can be what a gendered word asks for; unknown genders fit."""
     if gender is None:
         return True
-    known = _genders(subgraph.triples)
+    known = genders(subgraph)
     return not known or gender in known
 
 
-def _genders(triples: Iterable[Triple]) -> set[str]:
-    return {
-        triple.value.lower() for triple in triples if triple.property in ("sex or gender", "gender")
+def genders(subgraph: Subgraph) -> set[str]:
+    """What the graph states as the gender of an entity, in lower case."""
+    properties = lexicon_set("relations", "genders")
+    return {one.value.lower() for one in subgraph.triples if one.property in properties}
+
+
+@cache
+def _by_name() -> dict[str, Relation]:
+    """The general table; paths are named by their hops there."""
+    table = lexicon("relations")
+    hops = {
+        name: Hop(frozenset(hop["forward"]), frozenset(hop["backward"]))
+        for name, hop in table["hops"].items()
     }
+    return {
+        row["name"]: Relation(
+            row["name"],
+            tuple(tuple(hops[hop] for hop in path) for path in row["paths"]),
+            row.get("gender"),
+            row.get("fallback"),
+            row.get("kinship", False),
+            row.get("broad", False),
+        )
+        for row in table["relations"]
+    }
+
+
+@cache
+def _by_word() -> dict[str, Relation]:
+    """What each word of the general table means."""
+    rows = lexicon("relations")["relations"]
+    return {word: _by_name()[row["name"]] for row in rows for word in row["words"]}
+
+
+@cache
+def _naming_word() -> re.Pattern[str]:
+    """A word of the general table; a plural s and a possessive are allowed after each."""
+    words = "|".join(sorted(map(re.escape, _by_word()), key=len, reverse=True))
+    return re.compile(rf"(?<![\w-])({words})(?:['’]s|s['’]|s)?(?![\w-])", re.IGNORECASE)
+
+
+@cache
+def _personal() -> frozenset[str]:
+    """Labels of the properties between persons."""
+    hops = [hop for one in _by_name().values() for path in one.paths for hop in path]
+    return frozenset(label for hop in hops for label in hop.forward | hop.backward)

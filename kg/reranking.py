@@ -14,8 +14,10 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from guardrail.text.lexicon import lexicon, lexicon_set
 from guardrail.types import Candidate, Entity, Subgraph, Triple
-from kg.mentions import fold, word_set
+from kg.mentions import fold
+from kg.relations import genders
 
 __all__ = ["Evidence", "TextIndex", "exact_matches", "rerank"]
 
@@ -38,14 +40,6 @@ GENDER: Final = 0.3
 _WORDS: Final = re.compile(r"\w+")
 _DATE: Final = re.compile(r"(-?\d{3,})-\d\d-\d\d")
 _STEM: Final = 5
-_STOP: Final = word_set(
-    "the of and in a an to for by his her is was were what who how did which with on at as from s "
-    "or its their he she they had has have be that this"
-)
-_GENDER_WORDS: Final = {
-    "male": word_set("he his him himself"),
-    "female": word_set("she her hers herself"),
-}
 
 
 class TextIndex:
@@ -150,6 +144,7 @@ def rerank(
 def _weigh(
     subgraph: Subgraph, matches: Sequence[str], index: TextIndex, frequency: Mapping[str, float]
 ) -> float:
+    stop = lexicon_set("function_words", "stop_words")
     found = set(matches)
     name = set(_words(subgraph.entity.label))
     # The mention itself holds given name and surname: together they say one thing, whether the
@@ -165,22 +160,23 @@ def _weigh(
             parts = [
                 word
                 for word in _words(label)
-                if len(word) >= 4 and word not in _STOP and word not in name
+                if len(word) >= 4 and word not in stop and word not in name
             ]
             score += PART * frequency.get(label, 1.0) * index.share(parts)
     for label in {triple.property for triple in subgraph.triples}:
-        words = [word for word in _words(label) if word not in _STOP]
+        words = [word for word in _words(label) if word not in stop]
         score += PROPERTY * (bool(words) and index.words.issuperset(words))
     return score + GENDER * _gender_agreement(subgraph, index)
 
 
 def _gender_agreement(subgraph: Subgraph, index: TextIndex) -> int:
     """1 where the pronouns of the text fit the node's gender, -1 where only the other's do."""
-    genders = {t.value.lower() for t in subgraph.triples if t.property == "sex or gender"}
-    said = {gender for gender, words in _GENDER_WORDS.items() if words & index.words}
-    if len(said) != 1 or len(genders) != 1:
+    known = genders(subgraph)
+    pronouns = lexicon("function_words")["genders"]
+    said = {gender for gender, words in pronouns.items() if not index.words.isdisjoint(words)}
+    if len(said) != 1 or len(known) != 1:
         return 0
-    return 1 if said == genders else -1
+    return 1 if said == known else -1
 
 
 def _frequencies(

@@ -1,6 +1,6 @@
-"""Loads line-based RDF in segments: two at a time, names on the way, resumable.
+"""Loads line-based RDF in segments: three at a time, names on the way, resumable.
 
-Oxigraph parses, sorts and writes outside Python's lock, so that two segments at a time keep two
+Oxigraph parses, sorts and writes outside Python's lock, so that three segments at a time keep two
 cores busy while this thread unpacks the next one and reads the names in it.
 """
 
@@ -19,10 +19,13 @@ from kg.profiles import Profile
 
 __all__ = ["Place", "load_segments", "names_of"]
 
-SEGMENT: Final = 64 * 2**20
-"""Bytes of text that are loaded at once: about half a million triples."""
+SEGMENT: Final = 16 * 2**20
+"""Bytes of text that are loaded at once: about 130,000 triples. The C library keeps blocks of this
+size for the next segment; larger ones it hands back, and all their pages are cleared anew."""
 
-AT_ONCE: Final = 2
+AT_ONCE: Final = 3
+"""Segments under way: one for each of two cores, one that is there when either is done."""
+
 SAVE_EVERY_S: Final = 20.0
 
 _NAME: Final = rb'[ \t]*"((?:[^"\\\n]|\\.)*)"(?:@([A-Za-z0-9-]+)|\^\^<[^>\n]*>)?[ \t]*\.'
@@ -125,7 +128,7 @@ def _whole_lines(stream: BinaryIO) -> Iterator[bytes]:
     while block := stream.read(SEGMENT):
         cut = block.rfind(b"\n") + 1
         if cut:
-            yield rest + block[:cut]
+            yield rest + memoryview(block)[:cut]
             rest = block[cut:]
         else:
             rest += block

@@ -15,6 +15,7 @@ from pyoxigraph import RdfFormat, Store
 
 from guardrail.errors import InputError, KnowledgeGraphError
 from guardrail.types import Entity, Subgraph, Triple
+from kg.characters import writable
 from kg.endpoint import Cell, Endpoint, EndpointSettings, QueryRejectedError
 from kg.facts import (
     Row,
@@ -37,7 +38,6 @@ _CACHED_NODES = 50_000
 _CACHED_SUBGRAPHS = 2_000
 FACTS_READ = 200
 """Facts each way that are read ahead of nodes that were found by name: what the linker asks for."""
-_CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _SPACE = re.compile(r"\s+")
 _COMMENT = re.compile(r"(?m)^\s*#[^\n]*$")
 _PROLOGUE = re.compile(r"\s*(?:(?:BASE\s*<[^>]*>|PREFIX\s+[^\s:]*:\s*<[^>]*>)\s*)*", re.I)
@@ -104,7 +104,7 @@ class SparqlGraph:
     def find(self, labels: Sequence[str]) -> list[list[Entity]]:
         """For each of n labels, the entities of that label or alias, most prominent first."""
         wanted = [_SPACE.sub(" ", label).strip() for label in labels]
-        askable = [label for label in dict.fromkeys(wanted) if label and not _CONTROL.search(label)]
+        askable = [label for label in dict.fromkeys(wanted) if label and writable(label)]
         found = self._nodes.bearers(askable)
         # Whoever looks names up reads what is known of their bearers next.
         bearers = [iri for iris in found.values() for iri in iris]

@@ -83,6 +83,11 @@ class CircuitBreaker:
         with self._lock:
             self._failed, self._trying = 0, False
 
+    def unasked(self) -> None:
+        """Leave it as it is: the call was not made, so that the next one may be the trial."""
+        with self._lock:
+            self._trying = False
+
     def failed(self) -> None:
         """Count a failure."""
         with self._lock:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from guardrail.text.lexicon import lexicon, lexicon_set
 from guardrail.types import Triple
 
 __all__ = [
@@ -104,22 +105,8 @@ def finish(text: str) -> str:
 
 # --- values ------------------------------------------------------------------------------
 
-_MONTHS = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-]
 _ISO = re.compile(r"([+-]?)(\d{4})-(\d\d)-(\d\d)(?:T[\d:.]+Z?)?")
-_WRITTEN = re.compile(rf"(\d{{1,2}}) ({'|'.join(_MONTHS)}) (\d{{4}})")
+_WRITTEN = re.compile(r"(\d{1,2}) ([A-Z][a-z]+) (\d{4})")
 _DOUBLED = re.compile(r",\s*([,.?!])")
 _YEAR = re.compile(r"\d{1,4}( BC)?")
 
@@ -134,17 +121,18 @@ def surface(value: str, form: int = 0) -> str:
     The first of January stands for a year alone, as graphs write a date that is known to the
     year; years below zero become BC.
     """
+    months: list[str] = lexicon("calendar")["months"]
     if match := _ISO.fullmatch(value):
         sign, year, month, day = match[1], int(match[2]), int(match[3]), int(match[4])
-    elif match := _WRITTEN.fullmatch(value):
+    elif (match := _WRITTEN.fullmatch(value)) and match[2].lower() in months:
         sign, year, day = "", int(match[3]), int(match[1])
-        month = _MONTHS.index(match[2]) + 1
+        month = months.index(match[2].lower()) + 1
     else:
         return value
     if not 1 <= month <= 12 or (month, day) == (1, 1):
         return f"{year} BC" if sign == "-" else str(year)
     era = " BC" if sign == "-" else ""
-    name = _MONTHS[month - 1]
+    name = months[month - 1].title()
     return (
         f"{day} {name} {year}{era}",
         f"{name} {day}, {year}{era}",
@@ -168,84 +156,47 @@ def _fill(template: str, subject: str, value: str) -> str:
 def article(noun: str) -> str:
     """*a* or *an*, by the first letter, with the usual exceptions."""
     first = noun.split(maxsplit=1)[0].lower() if noun.strip() else ""
-    if first.startswith(("uni", "eu", "one", "use", "ute")):
+    if first.startswith(tuple(lexicon("property_forms")["consonant_sounds"])):
         return "a"
     return "an" if first[:1] in "aeiou" and first else "a"
 
 
 # --- properties without a phrasing of their own --------------------------------------------
 
-_PREPOSITIONS = frozenset(
-    [
-        "after",
-        "as",
-        "at",
-        "by",
-        "for",
-        "from",
-        "in",
-        "into",
-        "of",
-        "on",
-        "over",
-        "to",
-        "under",
-        "with",
-    ]
-)
-_ACTIVE = frozenset(
-    [
-        "appeared",
-        "belonged",
-        "competed",
-        "died",
-        "fought",
-        "lived",
-        "participated",
-        "played",
-        "reigned",
-        "resided",
-        "served",
-        "worked",
-    ]
-)
-_IRREGULAR = frozenset(
-    ["built", "drawn", "found", "given", "held", "known", "led", "made", "sung", "won", "written"]
-)
-_NOT_VERBS = frozenset(
-    ["address", "basis", "bus", "class", "status", "works", "business", "process", "series"]
-)
-
 
 def _from_label(label: str) -> Phrasing:
     words = re.sub(r"\s*\([^)]*\)\s*", " ", label).strip().split() or [label]
     name = " ".join(words)
     head, tail = words[0], words[-1]
-    participle = head.endswith("ed") or head in _IRREGULAR
+    prepositions = lexicon_set("property_forms", "prepositions")
+    active = head in lexicon_set("property_forms", "active")
+    participle = head.endswith("ed") or head in lexicon_set(
+        "property_forms", "irregular_participles"
+    )
     verb = (
         head.endswith("s")
         and not head.endswith("ss")
-        and head not in _NOT_VERBS
+        and head not in lexicon_set("property_forms", "not_verbs")
         and len(words) > 1
         and words[1] != "of"
-    ) or label in {"uses", "depicts", "contains", "follows", "replaces", "precedes"}
+    ) or label in lexicon_set("property_forms", "verbs")
     if head == "has" and len(words) > 1:
         return _noun(" ".join(words[1:]))
-    if tail in _PREPOSITIONS and participle:
-        verbal = name if head in _ACTIVE else f"was {name}"
+    if tail in prepositions and participle:
+        verbal = name if active else f"was {name}"
         question = f"What was {{s}} {name}?"
-        if head in _ACTIVE:
+        if active:
             question = f"What is it that {{s}} {name}?"
         elif tail == "by":
             question = f"Who or what was {{s}} {name}?"
         return _verbal(label, (f"{verbal} {{v}}",), question, f"thing that it {verbal}")
-    if tail in _PREPOSITIONS and not verb and len(words) > 1:
+    if tail in prepositions and not verb and len(words) > 1:
         return _verbal(
             label, (f"is the {name} {{v}}",), f"What is {{s}} the {name}?", f"thing it is {name}"
         )
-    if verb and (tail in _PREPOSITIONS or len(words) == 1):
+    if verb and (tail in prepositions or len(words) == 1):
         return _verbal(label, (f"{name} {{v}}",), f"What is it that {{s}} {name}?", name)
-    if (verb or participle) and not _PREPOSITIONS.isdisjoint(words):
+    if (verb or participle) and not prepositions.isdisjoint(words):
         return _entry(name)
     return _noun(name)
 

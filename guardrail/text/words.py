@@ -24,8 +24,6 @@ __all__ = [
     "runs_of",
     "stem",
     "tokenise",
-    "word_set",
-    "words",
 ]
 
 TOKEN = re.compile(
@@ -50,16 +48,6 @@ MIN_STEM = 4
 def plain(text: str) -> str:
     """Write typographic apostrophes, quotes, dashes and spaces plainly; offsets stay."""
     return text if text.isascii() else text.translate(PLAIN_SIGNS)
-
-
-def words(text: str) -> list[str]:
-    """A word list written as one string."""
-    return text.split()
-
-
-def word_set(text: str) -> frozenset[str]:
-    """A set of words written as one string."""
-    return frozenset(text.split())
 
 
 class Token(NamedTuple):

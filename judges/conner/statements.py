@@ -7,31 +7,12 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
+from guardrail.text.lexicon import lexicon_set
+from guardrail.text.names import calendar_words
 from guardrail.text.sentences import split_sentences
-from guardrail.text.words import word_set
 
 __all__ = ["refers_back", "stated"]
 
-PERSONAL = word_set(
-    "he she it they him them his her hers its their theirs himself herself itself themselves"
-)
-"""Words that stand for what was named before; after a name of their own sentence they may mean
-that."""
-POINTERS = word_set(
-    "this that these those such here both either neither another other others former latter who "
-    "which whose"
-)
-"""Words that point to the sentence before where they open one, an article before them or not."""
-CONNECTIVES = word_set(
-    "and but or so yet then also however moreover furthermore later afterwards meanwhile instead "
-    "thus therefore hence finally eventually additionally similarly nevertheless still"
-)
-"""Words that a sentence may open with before what it is about."""
-CALENDAR = word_set(
-    "january february march april may june july august september october november december monday "
-    "tuesday wednesday thursday friday saturday sunday i"
-)
-"""Words with a capital that name nothing that a pronoun could mean."""
 WORD = re.compile(r"[^\W_]+")
 
 
@@ -69,23 +50,27 @@ def refers_back(sentence: str) -> bool:
     where "the" and a common noun open a sentence without names. A name is a word with a capital
     that is not the first.
     """
+    pointers = lexicon_set("function_words", "pointers")
+    pronouns = lexicon_set("function_words", "third_persons") - pointers
+    nameless = calendar_words() | lexicon_set("function_words", "speakers")
+    connectives = lexicon_set("function_words", "connectives")
     words = WORD.findall(sentence)
+    folded = [word.casefold() for word in words]
     names = [
         place
         for place, word in enumerate(words)
-        if place and word[0].isupper() and word.casefold() not in CALENDAR
+        if place and word[0].isupper() and folded[place] not in nameless
     ]
-    folded = [word.casefold() for word in words]
     leading = folded[: names[0]] if names else folded
-    if not PERSONAL.isdisjoint(leading):
+    if not pronouns.isdisjoint(leading):
         return True
-    opening = next((place for place, one in enumerate(folded) if one not in CONNECTIVES), None)
+    opening = next((place for place, one in enumerate(folded) if one not in connectives), None)
     if opening is None:
         return False
     article = folded[opening] == "the"
     if article and not names:
         return True
-    return any(one in POINTERS for one in folded[opening : opening + 1 + article])
+    return any(one in pointers for one in folded[opening : opening + 1 + article])
 
 
 def _spaced(text: str) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from heapq import nsmallest
 from typing import Generic, NamedTuple, TypeVar
 
+from guardrail.text.lexicon import lexicon_set
 from guardrail.types import (
     Category,
     Evidence,
@@ -46,12 +47,6 @@ NAMES = {1: "attributable", 0: "extrapolatory", -1: "contradictory"}
 
 _WORD = re.compile(r"\w+")
 _BOUNDARY = re.compile(r"(?<=[.!?])[\"”’')]*\s+(?=\S)|\n+")
-_STOP = frozenset(
-    (
-        "the", "a", "an", "of", "to", "in", "is", "was", "were", "are", "and", "or", "for", "on",
-        "at", "by", "with", "from", "as", "it", "he", "she",
-    )
-)  # fmt: skip
 Item = TypeVar("Item")
 
 
@@ -220,4 +215,4 @@ class _Nearest(Generic[Item]):
 
 
 def _words(text: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(text.casefold())) - _STOP
+    return frozenset(_WORD.findall(text.casefold())) - lexicon_set("function_words", "stop_words")

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import NamedTuple
 
+from guardrail.text.lexicon import lexicon
 from guardrail.types import LinkedEntity, Mention, Score
 from judges.sck.report import ContentReport, KeyEntity
 
 __all__ = ["Name", "fold", "names_in", "occurs", "score_content"]
 
 _SPACE = re.compile(r"\s+")
-_EDGES = re.compile(r"^(?:the|a|an)\s+|[’']s$", re.IGNORECASE)
 
 
 class Name(NamedTuple):
@@ -31,7 +32,13 @@ class Name(NamedTuple):
 
 def fold(text: str) -> str:
     """Case folded, white space single, without an article before and ``'s`` after."""
-    return _EDGES.sub("", _SPACE.sub(" ", text.strip()).casefold())
+    return _edges().sub("", _SPACE.sub(" ", text.strip()).casefold())
+
+
+@cache
+def _edges() -> re.Pattern[str]:
+    articles = "|".join(lexicon("function_words")["articles"])
+    return re.compile(rf"^(?:{articles})\s+|[’']s$", re.IGNORECASE)
 
 
 def occurs(form: str, folded: str) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.errors import ConfigError, JudgeError
 from guardrail.text.english import in_english
+from guardrail.text.lexicon import lexicon_set
 from guardrail.text.tagging import load_english, run_pipeline
 from guardrail.types import Mention
 
@@ -29,12 +30,6 @@ NOT_NAMES = frozenset({"CARDINAL", "ORDINAL", "PERCENT", "QUANTITY", "TIME"})
 """Entity types of the tagger that name no entity a graph could hold."""
 
 _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
-
-FIRST_PERSON = frozenset(
-    ("i", "me", "my", "mine", "myself", "we", "us", "our", "ours", "ourselves")
-)
-SECOND_PERSON = frozenset(("you", "your", "yours", "yourself", "yourselves"))
-FUTURE = frozenset({"will", "'ll", "shall", "wo", "won"})
 
 
 class Reading(NamedTuple):
@@ -125,13 +120,18 @@ def reading_of(text: str, doc: Doc) -> Reading:
 def _tense(token: Token) -> str:
     if token.tag_ == "VBD":
         return "past"
-    return "future" if token.tag_ == "MD" and token.lower_ in FUTURE else "present"
+    return (
+        "future"
+        if token.tag_ == "MD" and token.lower_ in lexicon_set("function_words", "future")
+        else "present"
+    )
 
 
 def _person(token: Token) -> str:
-    if token.lower_ in FIRST_PERSON:
+    if token.lower_ in lexicon_set("function_words", "first_persons"):
         return "1st"
-    return "2nd" if token.lower_ in SECOND_PERSON else "3rd"
+    second = token.lower_ in lexicon_set("function_words", "second_persons")
+    return "2nd" if second else "3rd"
 
 
 def _imperative(token: Token) -> bool:

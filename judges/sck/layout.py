@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
+from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
+
+from guardrail.text.lexicon import lexicon
 
 __all__ = ["Format", "Layout", "detect"]
 
@@ -54,19 +57,6 @@ _RULE = re.compile(r"[\s|:=_*-]*$")
 _HEADING = re.compile(r"\s*#{1,6}\s+|\s*\*\*[^*]+\*\*:?\s*$|[^.!?]{1,60}:\s*$")
 _LABEL = re.compile(r"(?:\*\*)?([A-Z0-9][^:*]{0,40}?)(?:\*\*)?:(?:\*\*)?\s+\S")
 _SENTENCE = re.compile(r"[.!?][\"”’')*_]*(?=\s|$)")
-_FOR = re.compile(
-    r"\b(?:on (?:the )?one (?:hand|side)|pros?|advantages?|benefits?|supporters|proponents|"
-    r"arguments? for|in favou?r|those who (?:support|believe)|some (?:people )?(?:argue|believe|"
-    r"think|say))\b",
-    re.IGNORECASE,
-)
-_AGAINST = re.compile(
-    r"\b(?:on the other (?:hand|side)|cons|disadvantages?|drawbacks?|opponents|critics|"
-    r"arguments? against|others (?:argue|believe|think|say|disagree)|those who oppose|"
-    r"conversely|by contrast)\b",
-    re.IGNORECASE,
-)
-_COUNTER = re.compile(r"\s*(?:however|but|yet|still|nevertheless|conversely)\b", re.IGNORECASE)
 
 
 def detect(answer: str) -> Layout:
@@ -124,7 +114,7 @@ def _list_layout(prose: str, lines: list[_Line], counts: dict[str, int]) -> Layo
         return Layout(Format.BROKEN, (f"numbers out of order: {numbers[:8]}",))
     if len(numbers) + counts["bullet"] < 2:
         return None
-    if _FOR.search(prose) and _AGAINST.search(prose):
+    if _cue("points_for").search(prose) and _cue("points_against").search(prose):
         return Layout(Format.POINT_COUNTERPOINT, ("a list of points for and against",))
     if len(numbers) >= 2:
         return Layout(Format.STEP_LIST, (f"{len(numbers)} numbered lines in order",))
@@ -145,10 +135,19 @@ def _ascending(numbers: list[int]) -> bool:
 
 def _counterpoint(prose: str) -> Layout | None:
     """Prose that sets one side against another."""
-    if (first := _FOR.search(prose)) and (second := _AGAINST.search(prose)):
+    if (first := _cue("points_for").search(prose)) and (
+        second := _cue("points_against").search(prose)
+    ):
         return Layout(Format.POINT_COUNTERPOINT, (first[0].lower(), second[0].lower()))
     paragraphs = [block for block in re.split(r"\n\s*\n", prose) if block.strip()]
     for paragraph in paragraphs[1:]:
-        if counter := _COUNTER.match(paragraph):
+        if counter := _cue("counters").match(paragraph.lstrip()):
             return Layout(Format.POINT_COUNTERPOINT, (f"a paragraph opens with {counter[0]!r}",))
     return None
+
+
+@cache
+def _cue(kind: str) -> re.Pattern[str]:
+    """Words that tell a layout, by their list in the lexicon."""
+    words = "|".join(lexicon("intent_words")[kind])
+    return re.compile(rf"\b(?:{words})\b", re.IGNORECASE)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from guardrail.text.lexicon import lexicon
 from guardrail.types import Score
 from judges.sck.intents import Intent, agreement, likeliest, seven
 from judges.sck.language import Reading
@@ -73,11 +74,16 @@ def _formats(
     return scores | dict.fromkeys(best, 1.0)
 
 
+def _words(intent: Intent) -> tuple[str, ...]:
+    """The keywords that an answer to such a question uses."""
+    return tuple(lexicon("intent_words")[intent.value])
+
+
 EXPECTATIONS: Mapping[Intent, Expectation] = {
     Intent.INSTRUCTION: Expectation(
         (SHORT, MODERATE_END),
         ("present", "future"),
-        ("step", "steps", "follow", "follows", "following", "first", "then", "next", "finally"),
+        _words(Intent.INSTRUCTION),
         ("2nd",),
         _formats(
             Format.STEP_LIST,
@@ -93,7 +99,7 @@ EXPECTATIONS: Mapping[Intent, Expectation] = {
     Intent.REASON: Expectation(
         (SHORT, MODERATE_END),
         ("present", "past"),
-        ("because", "due to", "since", "therefore", "as a result", "reason", "caused by"),
+        _words(Intent.REASON),
         ("3rd", "2nd"),
         _formats(
             Format.SENTENCES, Format.PARAGRAPH, lists=0.5, paragraph=1, paragraphs=0.7, sentences=1
@@ -103,18 +109,7 @@ EXPECTATIONS: Mapping[Intent, Expectation] = {
     Intent.EVIDENCE: Expectation(
         (MODERATE, LONG),
         ("past",),
-        (
-            "found",
-            "indicate",
-            "indicates",
-            "indicated",
-            "according to",
-            "evidence",
-            "study",
-            "shows",
-            "showed",
-            "reported",
-        ),
+        _words(Intent.EVIDENCE),
         ("3rd",),
         _formats(Format.PARAGRAPH, lists=0.5, paragraph=1, paragraphs=0.9, sentences=0.6),
         "paragraph",
@@ -122,18 +117,7 @@ EXPECTATIONS: Mapping[Intent, Expectation] = {
     Intent.COMPARISON: Expectation(
         (MODERATE, MODERATE_END),
         ("present", "past"),
-        (
-            "different",
-            "difference",
-            "differences",
-            "compared to",
-            "compared with",
-            "whereas",
-            "while",
-            "unlike",
-            "both",
-            "than",
-        ),
+        _words(Intent.COMPARISON),
         ("3rd",),
         _formats(
             Format.SIDE_BY_SIDE,
@@ -149,7 +133,7 @@ EXPECTATIONS: Mapping[Intent, Expectation] = {
     Intent.EXPERIENCE: Expectation(
         (MODERATE, LONG),
         ("past",),
-        ("noticed", "felt", "feel", "experience", "tried", "found", "loved", "personally"),
+        _words(Intent.EXPERIENCE),
         ("1st",),
         _formats(
             Format.PARAGRAPHS, lists=0.4, paragraph=0.9, paragraphs=1, sentences=0.6, steps=0.3
@@ -159,17 +143,7 @@ EXPECTATIONS: Mapping[Intent, Expectation] = {
     Intent.DEBATE: Expectation(
         (MODERATE, LONG),
         ("present", "past"),
-        (
-            "believe",
-            "believes",
-            "think",
-            "thinks",
-            "argue",
-            "argues",
-            "opinion",
-            "however",
-            "on the other hand",
-        ),
+        _words(Intent.DEBATE),
         ("1st", "3rd"),
         _formats(
             Format.POINT_COUNTERPOINT,

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from guardrail.benchmarks.data import held_out, read_jsonl
-from guardrail.text.words import words
 from guardrail.types import Triple, linearise
 from judges.training.relation_templates import KINDS, RELATIONS, UNRELATED, Relation
 from judges.training.rows import Row, nli_row
@@ -140,13 +139,17 @@ def _names(data: Path, rng: random.Random) -> dict[str, list[str]]:
     return names
 
 
-CONDITIONS: Final = words(
-    "migraine nausea asthma fever insomnia anxiety hypertension dizziness diabetes arthritis acne "
-    "epilepsy depression psoriasis vertigo fatigue headache gout anaemia malaria"
+CONDITIONS: Final = (
+    *("migraine", "nausea", "asthma", "fever", "insomnia", "anxiety", "hypertension", "dizziness"),
+    *("diabetes", "arthritis", "acne", "epilepsy", "depression", "psoriasis", "vertigo"),
+    *("fatigue", "headache", "gout", "anaemia", "malaria"),
 )
-BUILDINGS: Final = words("Bridge Tower Castle Hall Museum Dam Station Theatre")
+BUILDINGS: Final = ("Bridge", "Tower", "Castle", "Hall", "Museum", "Dam", "Station", "Theatre")
 SCHOOLS: Final = ("University of {}", "{} University", "{} Institute of Technology", "{} College")
-SYLLABLES: Final = words("zo re xa lu mi ta pen dor vi cal ne fo tri bex ol san ket ra")
+SYLLABLES: Final = (
+    *("zo", "re", "xa", "lu", "mi", "ta", "pen", "dor", "vi"),
+    *("cal", "ne", "fo", "tri", "bex", "ol", "san", "ket", "ra"),
+)
 
 
 def _date(rng: random.Random) -> str:

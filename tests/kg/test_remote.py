@@ -7,6 +7,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -151,6 +152,71 @@ def test_one_trial_call_at_a_time() -> None:
     assert breaker.closed_in() > 0  # the trial is under way
     breaker.failed()
     assert breaker.closed_in() > 0
+
+
+def test_our_own_rate_limit_opens_no_breaker() -> None:
+    with serving(reply()) as server:
+        endpoint = Endpoint(server.url, settings(failures=1, per_second=1, deadline_s=0.4))
+        assert endpoint.select(QUERY)
+        for _ in range(3):
+            with pytest.raises(KnowledgeGraphError, match="1 queries a second"):
+                endpoint.select(QUERY)
+        time.sleep(1)
+        assert endpoint.select(QUERY)
+        assert len(server.requests) == 2
+
+
+def test_a_turn_that_leaves_no_time_opens_no_breaker() -> None:
+    def slow(handler: BaseHTTPRequestHandler) -> None:
+        time.sleep(2)
+        reply()(handler)
+
+    with serving(reply(), slow, reply()) as server:
+        limits = settings(attempts=1, failures=1, per_second=1, deadline_s=1.1)
+        endpoint = Endpoint(server.url, limits)
+        assert endpoint.select(QUERY)
+        with pytest.raises(KnowledgeGraphError, match="no answer within"):
+            endpoint.select(QUERY)  # it waited for one second of 1.1
+        time.sleep(1)
+        assert endpoint.select(QUERY)
+
+
+def test_our_busy_connections_open_no_breaker() -> None:
+    gate = threading.Event()
+
+    def held(handler: BaseHTTPRequestHandler) -> None:
+        gate.wait(10)
+        reply()(handler)
+
+    with serving(held, reply()) as server, ThreadPoolExecutor(1) as pool:
+        endpoint = Endpoint(server.url, settings(attempts=1, failures=1, connections=1))
+        waiting = pool.submit(endpoint.select, QUERY)
+        while not server.requests:
+            time.sleep(0.01)
+        endpoint.settings = endpoint.settings.model_copy(update={"timeout_s": 0.2})
+        with pytest.raises(KnowledgeGraphError, match="connections to it are busy"):
+            endpoint.select(QUERY)
+        gate.set()
+        assert waiting.result()
+        assert endpoint.select(QUERY)
+
+
+def test_an_endpoint_that_fails_before_our_limit_counts_as_failing() -> None:
+    with serving(reply(500)) as server:
+        endpoint = Endpoint(server.url, settings(failures=1, per_second=1, deadline_s=0.5))
+        with pytest.raises(KnowledgeGraphError, match="queries a second"):
+            endpoint.select(QUERY)
+        with pytest.raises(KnowledgeGraphError, match="failed 1 times in a row"):
+            endpoint.select(QUERY)
+
+
+def test_a_trial_call_without_a_turn_leaves_the_trial_to_the_next() -> None:
+    breaker = CircuitBreaker(1, 0.05)
+    breaker.failed()
+    time.sleep(0.06)
+    assert breaker.closed_in() == 0
+    breaker.unasked()
+    assert breaker.closed_in() == 0
 
 
 def test_a_refused_query_opens_no_breaker() -> None:
