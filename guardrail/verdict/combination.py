@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from guardrail.text.words import content_stems, plain
 from guardrail.types import Category, Effect, Finding, Grounding, Judgement, Verdict
 
 if TYPE_CHECKING:
+    from guardrail.evidence.statements import Statement
+    from guardrail.verdict.claims import Claim
     from guardrail.verdict.premises import Premises
 
 __all__ = ["Outcome", "combine", "judgement_of"]
@@ -47,33 +50,46 @@ class Outcome(NamedTuple):
         return Category.PARTIALLY_SUPPORTIVE if self.carried else Category.IRRELEVANT
 
 
-def combine(evidence: Premises, findings: Sequence[Finding]) -> Outcome:
+def combine(claim: Claim, evidence: Premises, findings: Sequence[Finding]) -> Outcome:
     """The verdict on a sentence.
 
     A check may say that there is no claim, or that a value contradicts; what it finds missing
     turns support into none. What it finds carried is cited, and decides alone where there is no
-    judge.
+    judge. A sentence without support cites only statements of which it says something: the judge
+    also scores what the sentences before it rest on.
     """
     by_effect = {finding.effect: finding for finding in reversed(findings)}
     nothing = by_effect.get(Effect.NO_CLAIM)
     if nothing is not None:
         return Outcome(Verdict.NO_CLAIM, spoke=nothing)
     carried = _carried(evidence, findings)
+    statements = evidence.holdings.statements
+    touched = tuple(number for number in carried if _touches(claim, statements[number]))
     clash = by_effect.get(Effect.CONTRADICTS)
     if clash is not None:
         against = clash.statements[0] if clash.statements else None
-        kept = tuple(number for number in carried if number != against)
+        kept = tuple(number for number in touched if number != against)
         return Outcome(Verdict.CONTRADICTED, kept, against, clash)
     missing = by_effect.get(Effect.MISSING)
     word = _word(evidence, carried)
     said = evidence.grounding
     confident = said is not None and said.supported >= CONFIDENT
     if word is Verdict.SUPPORTED and missing is not None and not confident:
-        return Outcome(Verdict.UNSUPPORTED, carried, None, missing)
+        return Outcome(Verdict.UNSUPPORTED, touched, None, missing)
     if word is Verdict.CONTRADICTED:
         against = _most_conflicting(evidence)
-        return Outcome(word, tuple(one for one in carried if one != against), against)
-    return Outcome(word, () if word is Verdict.NO_CLAIM else carried)
+        return Outcome(word, tuple(number for number in touched if number != against), against)
+    if word is Verdict.NO_CLAIM:
+        return Outcome(word)
+    return Outcome(word, carried if word is Verdict.SUPPORTED else touched)
+
+
+def _touches(claim: Claim, statement: Statement) -> bool:
+    """Whether a sentence has a value or a content word of what a statement says of its subject."""
+    triple = statement.triple
+    said = content_stems(f"{triple.property} {triple.value}") if triple else statement.stems
+    spans = statement.stands_in(plain(claim.text), claim.tokens, claim.values)
+    return bool(spans) or not said.isdisjoint(claim.stems)
 
 
 def _word(evidence: Premises, carried: Sequence[int]) -> Verdict:

@@ -155,7 +155,7 @@ class Grounder:
             draft.holdings, draft.selection, draft.subjects, grounding, request.thresholds
         )
         findings = self._findings(claim, evidence, draft.context)
-        outcome = combine(evidence, findings) if claim.prose else Outcome(Verdict.NO_CLAIM)
+        outcome = combine(claim, evidence, findings) if claim.prose else Outcome(Verdict.NO_CLAIM)
         cited = citations_of(claim, evidence, outcome, verbatim=self._verbatim)
         return Sentence(
             text=claim.stretch.text,

@@ -107,7 +107,7 @@ def summed(
     called = [case.label for case, one in pairs if one.verdict is Verdict.CONTRADICTED]
     true_passed, false_passed = _share(true), _share(false)
     both = true_passed is not None and false_passed is not None
-    cited = [_cited(case, one) for case, one in pairs if case.cites]
+    cited = [_cited(case, one) for case, one in pairs if case.cites is not None]
     told = [_told(case, one) for case, one in pairs if case.told]
     spans = [
         _overlap(case, one)

@@ -72,7 +72,7 @@ def _statements(kind: str) -> Callable[[str, Path, random.Random], Iterator[Case
                 row["question"],
                 row["context"],
                 row["span"],
-                tuple(row["cites"]) if row["label"] == "supported" else None,
+                tuple(row["cites"]) if row["label"] in ("supported", "unsupported") else None,
             )
 
     return read

@@ -25,7 +25,7 @@ def rows() -> Iterator[Any]:
             yield pytest.param(json.loads(line), id=f"{path.stem}-{number}")
 
 
-@pytest.mark.parametrize("row", rows())
+@pytest.mark.parametrize("row", list(rows()))
 def test_a_sentence_gets_its_verdict(row: dict[str, Any]) -> None:
     evidence = tuple(
         Passage(text=one)
