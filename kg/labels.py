@@ -95,8 +95,8 @@ def spot(text: str, index: LabelIndex, names: Names) -> list[Mention]:
 
     A stretch matches when its words equal those of a name at word boundaries; a possessive
     ending stays outside. Capitals count: a word that the name writes with a capital needs one
-    in the text too ("rose" is not Rose), except particles ("of", "van"), and except in a text
-    without any capitals, where names of two words and more match in any case.
+    in the text too ("rose" is not Rose), except particles ("of", "van"), the first of a name of
+    otherwise small words ("skin check" is Skin check), and except in a text without any capitals, where names of two words and more match in any case.
 
     Args:
         text: Any text; the time taken is linear in its length.
@@ -160,10 +160,17 @@ def _accept(
 
 
 def _capitals_agree(surface: str, name: str) -> bool:
-    """Whether the surface has a capital wherever the name has one."""
+    """Whether the surface has a capital wherever the name has one.
+
+    The first word of a name whose other words are small is written as sentences begin: *skin
+    check* is Skin check, but *home alone* is not Home Alone.
+    """
     written = [match.group() for match in _TOKEN.finditer(surface)]
     proper = [match.group() for match in _TOKEN.finditer(name)]
     either = lexicon_set("names", "particles") | lexicon_set("names", "small_words")
+    rest = [word for word in proper[1:] if word.casefold() not in either]
+    if rest and all(word.islower() for word in rest) and proper[0][1:].islower():
+        proper[0] = proper[0].lower()
     return len(written) == len(proper) and all(
         not word[0].isupper() or mine[0].isupper() or word.casefold() in either
         for mine, word in zip(written, proper, strict=True)

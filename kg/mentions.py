@@ -36,7 +36,7 @@ MAX_WORDS: Final = 10
 _TOKEN: Final = re.compile(r"\w[\w.'’\-]*")
 _POSSESSIVE: Final = re.compile(r"['’](?:s|S)?$")
 _SENTENCE_END: Final = re.compile(r"(?<=\w\w)\.$")
-_COMMON: Final = re.compile(r"[a-z]+(?:[\s'’-]+[a-z]+)*")
+_COMMON: Final = re.compile(r"[a-z]+(?:['’-]+[a-z]+)*")
 _GAP: Final = re.compile(r"[^\S\n]+")
 
 
@@ -243,6 +243,6 @@ def _trimmed(text: str, start: int, end: int, ner: str | None) -> Mention | None
 
 
 def _names(surface: str) -> bool:
-    """Tell a name from common words that happen to be a label: those are small letters alone."""
+    """Tell a name from a common word that happens to be a label: one word in small letters."""
     opener = surface.lower() in lexicon_set("names", "openers")
     return not opener and not _COMMON.fullmatch(surface)

@@ -24,6 +24,8 @@ NAMES = {
     "urn:henry": ("Henry Ford",),
     "urn:madox": ("Ford Madox",),
     "urn:rock": ("rock music",),
+    "urn:skin": ("Skin check",),
+    "urn:film": ("Home Alone",),
 }
 INDEX = MemoryLabelIndex((iri, name) for iri, names in NAMES.items() for name in names)
 
@@ -55,6 +57,11 @@ def test_capitals_count() -> None:
     assert texts("Rock Music or rock music") == ["Rock Music", "rock music"]
     # A question typed without any capital: full names still count, single words do not.
     assert texts("did ada lovelace see a rose?") == ["ada lovelace"]
+
+
+def test_a_name_written_as_sentences_begin_needs_no_capital() -> None:
+    assert texts("You pay 95 euros for a skin check.") == ["skin check"]
+    assert texts("A Skin check costs 95 euros. She was home alone.") == ["Skin check"]
 
 
 def test_hyphens_and_accents() -> None:
