@@ -95,8 +95,9 @@ def spot(text: str, index: LabelIndex, names: Names) -> list[Mention]:
 
     A stretch matches when its words equal those of a name at word boundaries; a possessive
     ending stays outside. Capitals count: a word that the name writes with a capital needs one
-    in the text too ("rose" is not Rose), except particles ("of", "van"), the first of a name of
-    otherwise small words ("skin check" is Skin check), and except in a text without any capitals, where names of two words and more match in any case.
+    in the text too ("rose" is not Rose). Exceptions are particles ("of", "van"), the first of a
+    name of otherwise small words ("skin check" is Skin check), and a text without any capitals,
+    where names of two words and more match in any case.
 
     Args:
         text: Any text; the time taken is linear in its length.
