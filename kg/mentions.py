@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from guardrail.text.words import word_set
 from guardrail.types import Mention
 from kg.ner_types import NAMING_TYPES
 
@@ -38,11 +39,6 @@ _SENTENCE_END: Final = re.compile(r"(?<=\w\w)\.$")
 _LIST_JOIN: Final = re.compile(r"\s*(?:,\s*and|,|and|&|or)\s+", re.IGNORECASE)
 _COMMON: Final = re.compile(r"[a-z]+(?:[\s'’-]+[a-z]+)*")
 _GAP: Final = re.compile(r"[^\S\n]+")
-
-
-def word_set(words: str) -> frozenset[str]:
-    """Make a set of the words of a text, for word lists that can be read."""
-    return frozenset(words.split())
 
 
 # Lower-case words inside names: "Wernher von Braun", "Hasan al-Askari", "Henry VIII of England".
