@@ -1,6 +1,7 @@
 # Commands for a fresh clone, with only Python, pip and make installed:
 #   make demo   install the base, then answers about an invented company judged
 #   make test   install, then lint, types and tests
+#   make hosts  install LiteLLM into an environment of its own, then its tests
 #   make docs   install, then the documentation as a site in build/site
 #   make bench  install, then speed and memory by size, written to docs/performance.md;
 #               small: make bench SIZES=10000,100000 ROWS=50 OUTPUT=build/performance.md
@@ -9,7 +10,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test docs bench lint format types unit browser wheel clean
+.PHONY: demo test hosts docs bench lint format types unit browser wheel clean
 
 demo: $(VENV)/.demo
 	$(BIN)/guardrail demo
@@ -29,6 +30,15 @@ types: $(VENV)/.dev
 
 unit: $(VENV)/.dev browser
 	$(BIN)/python -m pytest
+
+# LiteLLM pins versions of its own, so it cannot live beside the others. Its tests also run in
+# "make unit" once it is there.
+hosts: $(VENV)/.dev build/litellm/bin/litellm
+	$(BIN)/python -m pytest tests/chains/gateway/protocols/test_litellm_proxy.py
+
+build/litellm/bin/litellm:
+	$(PYTHON) -m venv build/litellm
+	build/litellm/bin/python -m pip install --quiet --disable-pip-version-check "litellm[proxy]"
 
 # The pages are tested in a real browser. Root on a Debian machine gets it installed;
 # elsewhere install Chromium yourself, or the browser tests are skipped and say so.

@@ -22,6 +22,7 @@ from chains.openai_exchange import (
     endpoint_of,
     error_body,
     is_unguarded,
+    request_body,
 )
 from chains.openai_text import JSON, Guarding, UnreadableReplyError
 from chains.rendition import MarkerStyle
@@ -135,7 +136,7 @@ class _Wire:
         endpoint: Endpoint | None = endpoint_of(request.method, request.url.path)
         if endpoint is None:
             return None
-        body = json.loads(content) if content else {}
+        body = request_body(content or b"{}")
         if request.url.params.get("stream") == "true":
             body = body | {"stream": True}
         return Exchange(self._guarding, endpoint, body)

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from chains.openai_asked import Asked
 from chains.openai_chat import (
@@ -26,6 +26,7 @@ from chains.openai_sse import Event, EventDecoder
 from chains.openai_text import JSON, Guarding, UnreadableReplyError
 from chains.regeneration import retry_message
 from guardrail import Action, GuardedAnswer, Policy
+from guardrail.errors import InputError
 
 __all__ = [
     "Endpoint",
@@ -36,6 +37,7 @@ __all__ = [
     "endpoint_of",
     "error_body",
     "is_unguarded",
+    "request_body",
 ]
 
 MAX_CHOICES = 128
@@ -99,6 +101,25 @@ def endpoint_of(method: str, path: str) -> Endpoint | None:
 def is_unguarded(path: str) -> bool:
     """Whether a path's replies hold a model's text that is not judged here."""
     return bool(UNGUARDED.search(path))
+
+
+def request_body(content: bytes) -> JSON:
+    """Read the body of a request.
+
+    Raises:
+        InputError: It is no JSON object, or holds a text that cannot be written in UTF-8.
+    """
+    try:
+        body = json.loads(content)
+        if b"\\ud" in content.lower():  # half a character can only be written so
+            json.dumps(body, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise InputError("the request's body holds half a character (a lone surrogate)") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError("the request's body is not JSON") from error
+    if not isinstance(body, dict):
+        raise InputError("the request's body is not a JSON object")
+    return body
 
 
 def error_body(message: str, *, kind: str, code: str | None = None) -> JSON:
@@ -193,7 +214,7 @@ class Exchange:
             reply = await send(request | {"n": count})
             # Many servers know no n. What the caller asked for is theirs to ignore, what the
             # policy asks for is not.
-            there = len(_body(reply).get("choices") or ()) if reply.status < 300 else count
+            there = len(_items(_body(reply).get("choices"))) if reply.status < 300 else count
             missing = self._guarding.policy.candidates - there if there < count else 0
             rest = {key: value for key, value in request.items() if key != "n"}
             return [reply, *await asyncio.gather(*(send(rest) for _ in range(missing)))]
@@ -208,9 +229,9 @@ class Exchange:
     def _again(self, request: JSON, raw: str, told: str) -> JSON:
         turns = [{"role": "assistant", "content": raw}, {"role": "user", "content": told}]
         if self.endpoint is Endpoint.CHAT:
-            return request | {"messages": [*(request.get("messages") or ()), *turns]}
-        given = request.get("input") or []
-        before = [{"role": "user", "content": given}] if isinstance(given, str) else given
+            return request | {"messages": [*_items(request.get("messages")), *turns]}
+        given = request.get("input")
+        before = [{"role": "user", "content": given}] if isinstance(given, str) else _items(given)
         return request | {"input": [*before, *turns]}
 
     def _guarded(self, reply: Reply, outcome: Outcome) -> GuardedReply:
@@ -257,6 +278,11 @@ class StreamGuard:
         return b"".join(
             [one.encode() for event in events for one in await self._stream.feed(event)]
         )
+
+
+def _items(value: object) -> list[Any]:
+    """A list of the protocol; anything else in its place holds nothing."""
+    return value if isinstance(value, list) else []
 
 
 def _body(reply: Reply) -> JSON:

@@ -144,7 +144,8 @@ def clean_item(item: Any) -> JSON | None:
     kind = str(item.get("type"))
     if kind == "message":
         head = {key: item[key] for key in ("id", "type", "role", "status", "phase") if key in item}
-        parts = [clean_part(part) for part in item.get("content") or ()]
+        content = item.get("content")
+        parts = [clean_part(part) for part in (content if isinstance(content, list) else [])]
         return head | {"content": [part for part in parts if part is not None]}
     if kind == "reasoning":
         kept = {key: value for key, value in item.items() if key in REASONING_FIELDS}

@@ -15,13 +15,15 @@ from langchain_core.callbacks import (
 from langchain_core.callbacks.base import BaseCallbackManager
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableSerializable
 from langchain_core.runnables.config import patch_config
+from langchain_core.runnables.utils import gather_with_concurrency
 from langchain_core.tracers._streaming import (
     _StreamingCallbackHandler,
     _V2StreamingCallbackHandler,
 )
 from pydantic import ConfigDict, Field, PrivateAttr
 
-from chains.check_run import Asked, traced, traced_stream
+from chains.batch import Row, check_rows, result_or_error
+from chains.check_run import traced_stream
 from chains.chunks import Chunks
 from chains.evidence.base import Case, EvidenceMode, EvidenceSettings, case_of
 from chains.evidence.langchain import EvidenceOf, chain_evidence, config_field, holds
@@ -30,7 +32,6 @@ from chains.messages import (
     answer_key,
     guarded_output,
     has_text,
-    output_text,
     question_of,
 )
 from chains.rendition import MarkerStyle
@@ -42,7 +43,6 @@ from chains.streaming import (
 )
 from guardrail import (
     STRICT,
-    CheckRequest,
     Guardrail,
     GuardrailConfig,
     Policy,
@@ -104,6 +104,7 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
     marks: tuple[str, str] | None = None
     reasons: bool = True
     _guard: Guardrail = PrivateAttr()
+    _places: EvidenceSettings = PrivateAttr()
 
     def __init__(
         self,
@@ -117,6 +118,9 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
             guard = Guardrail(GuardrailConfig.model_validate(settings or {}))
         super().__init__(bound=bound, settings=guard.config, **fields)  # type: ignore[call-arg]
         self._guard = guard
+        self._places = EvidenceSettings(
+            mode=self.evidence_mode, tools=self.tool_results, marks=self.marks
+        )
 
     @classmethod
     def is_lc_serializable(cls) -> bool:
@@ -157,7 +161,7 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
         return_exceptions: bool = False,
         **kwargs: Any | None,
     ) -> list[Any]:
-        """Run all inputs, then judge all answers together."""
+        """Run all inputs, then judge all answers together; a row that fails fails alone."""
         return self._batch_with_config(
             self._batch, inputs, config, return_exceptions=return_exceptions, **kwargs
         )
@@ -184,7 +188,7 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
     ) -> Any:
         inner = hidden(config, run_manager.get_child())
         output = self.bound.invoke(value, inner, **kwargs)
-        return run_sync(self._guarded([value], [output], [inner]))[0]
+        return _returned(run_sync(self._guarded([value], [output], [inner]))[0])
 
     async def _ainvoke(
         self,
@@ -195,7 +199,7 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
     ) -> Any:
         inner = hidden(config, run_manager.get_child())
         output = await self.bound.ainvoke(value, inner, **kwargs)
-        return (await self._guarded([value], [output], [inner]))[0]
+        return _returned((await self._guarded([value], [output], [inner]))[0])
 
     def _batch(
         self,
@@ -222,46 +226,41 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
     async def _guarded(
         self, values: Sequence[Any], outputs: Sequence[Any], configs: Sequence[RunnableConfig]
     ) -> list[Any]:
-        """Guard those outputs that have text, in one batch; the others stay as they are."""
+        """Guard those outputs that have text, in one batch; the others stay as they are.
+
+        The error of a row stands in the place of its output.
+        """
         keys = [answer_key(output, self._answer_keys()) for output in outputs]
         answers = [
             output if key is None else output[key]
             for output, key in zip(outputs, keys, strict=True)
         ]
         places = [place for place, answer in enumerate(answers) if has_text(answer)]
-        cases = [
-            await self._case(values[place], outputs[place], configs[place]) for place in places
-        ]
+        found = await gather_with_concurrency(
+            configs[0].get("max_concurrency") if configs else None,
+            *(result_or_error(self._case(values[at], outputs[at], configs[at])) for at in places),
+        )
         result = list(outputs)
-        for policy, named in _by_policy(cases):
-            requests = [
-                CheckRequest(
-                    question=cases[one].question,
-                    answer=output_text(answers[places[one]]),
-                    evidence=cases[one].evidence,
-                )
-                for one in named
-            ]
-            # A Runnable's answer cannot be asked for again.
-            chosen = (policy or self.policy).settled()
-            asked = [
-                Asked(configs[places[one]], request.question, request.answer, request.evidence)
-                for one, request in zip(named, requests, strict=True)
-            ]
-            checked = await traced(asked, self._guard.acheck_batch(requests, policy=chosen))
-            for one, answer in zip(named, checked, strict=True):
-                place, key = places[one], keys[places[one]]
-                guarded = guarded_output(
-                    answers[place], cases[one].told(answer), self.style, reasons=self.reasons
-                )
-                result[place] = guarded if key is None else {**outputs[place], key: guarded}
+        rows: list[Row] = []
+        for place, case in zip(places, found, strict=True):
+            if isinstance(case, Case):
+                rows.append(Row(place, answers[place], case, configs[place]))
+            else:
+                result[place] = case
+        for row, checked in zip(
+            rows, await check_rows(self._guard, rows, self.policy), strict=True
+        ):
+            place, key = row.place, keys[row.place]
+            if isinstance(checked, Exception):
+                result[place] = checked
+                continue
+            guarded = guarded_output(row.answer, checked, self.style, reasons=self.reasons)
+            result[place] = guarded if key is None else {**outputs[place], key: guarded}
         return result
 
     async def _case(self, value: Any, output: Any, config: RunnableConfig) -> Case:
         """What one run's answer is judged against."""
-        places = EvidenceSettings(
-            mode=self.evidence_mode, tools=self.tool_results, marks=self.marks
-        )
+        places = self._places
         field = config_field(config)
         found = chain_evidence(self.evidence, value, output, field, places)
         policy = field.chosen_policy(self.policy) if field.changes_policy else None
@@ -382,16 +381,15 @@ def streams_tokens(handler: BaseCallbackHandler) -> bool:
     return isinstance(handler, _StreamingCallbackHandler | _V2StreamingCallbackHandler)
 
 
-def _by_policy(cases: Sequence[Case]) -> list[tuple[Policy | None, list[int]]]:
-    """Places of the cases, together with those of the same policy."""
-    groups: list[tuple[Policy | None, list[int]]] = []
-    for place, case in enumerate(cases):
-        group = next((held for policy, held in groups if policy == case.policy), None)
-        if group is None:
-            groups.append((case.policy, [place]))
-        else:
-            group.append(place)
-    return groups
+def _returned(result: Any) -> Any:
+    """The output of a single run.
+
+    Raises:
+        Exception: It has failed.
+    """
+    if isinstance(result, Exception):
+        raise result
+    return result
 
 
 async def _once(value: Any) -> AsyncIterator[Any]:

@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 from pydantic import Field, field_validator
 
 from guardrail import CheckSession, GuardedAnswer, Guardrail, Policy
-from guardrail.types import Evidence, LinkedEntity, Value
+from guardrail.types import Evidence, LinkedEntity, Problem, Value
 
 __all__ = ["Case", "EvidenceMode", "EvidenceSettings", "Found", "Source", "case_of"]
 
@@ -43,9 +43,9 @@ class EvidenceSettings(Value):
         mode: Whether evidence that was found stands in place of the graph or beside it.
         tools: Whether results of tools count.
         tool_results: Most results of tools that are read, newest first.
-        tool_chars: Most characters of all of them together.
+        tool_chars: Most characters of all of them together; a longer text is cut.
         marks: Delimiters of a marked stretch in system and user messages, such as
-            ``("<context>", "</context>")``; None to look for none.
+            ``("<context>", "</context>")``, two that differ; None to look for none.
         keep_parts: Whether content parts that only other gateways know are sent on as they are,
             for an upstream that knows them; else it gets them as plain text.
     """
@@ -60,8 +60,10 @@ class EvidenceSettings(Value):
     @field_validator("marks")
     @classmethod
     def _two_different(cls, marks: tuple[str, str] | None) -> tuple[str, str] | None:
-        if marks is not None and not all(mark.strip() for mark in marks):
-            raise ValueError("give two delimiters, such as '<context>' and '</context>'")
+        if marks is not None and len({mark.strip() for mark in marks} - {""}) != 2:
+            raise ValueError(
+                "give two delimiters that differ, such as '<context>' and '</context>'"
+            )
         return marks
 
 
@@ -73,11 +75,13 @@ class Found(NamedTuple):
         sources: Where it came from, in the same order. A source may have held nothing: an empty
             retrieval is evidence of nothing, and is not the same as none.
         question: The question, where a content part names it.
+        problems: What of it was not read.
     """
 
     evidence: tuple[Evidence, ...] = ()
     sources: tuple[Source, ...] = ()
     question: str | None = None
+    problems: tuple[Problem, ...] = ()
 
     @classmethod
     def of(cls, source: Source, evidence: Iterable[Evidence] | None) -> Self:
@@ -94,6 +98,7 @@ class Found(NamedTuple):
             tuple(dict.fromkeys((*self.evidence, *other.evidence))),
             tuple(dict.fromkeys((*self.sources, *other.sources))),
             self.question or other.question,
+            tuple(dict.fromkeys((*self.problems, *other.problems))),
         )
 
 
@@ -106,6 +111,7 @@ class Case(NamedTuple):
         sources: Where the evidence came from.
         policy: Of this call, in place of the configured one.
         entities: Of the graph's part of the evidence, with their pages.
+        problems: What of the evidence was not read; the answer's ``errors`` name it.
     """
 
     question: str
@@ -113,11 +119,17 @@ class Case(NamedTuple):
     sources: tuple[Source, ...] = (Source.GRAPH,)
     policy: Policy | None = None
     entities: tuple[LinkedEntity, ...] = ()
+    problems: tuple[Problem, ...] = ()
 
     def told(self, answer: GuardedAnswer) -> GuardedAnswer:
-        """The answer with the word where its evidence came from, and what it is about."""
-        linked = answer.entities or self.entities
-        return answer.model_copy(update={"evidence_from": self.sources, "entities": linked})
+        """The answer with where its evidence came from, what it is about and what was not read."""
+        return answer.model_copy(
+            update={
+                "evidence_from": self.sources,
+                "entities": answer.entities or self.entities,
+                "errors": tuple(dict.fromkeys((*answer.errors, *self.problems))),
+            }
+        )
 
     async def check(
         self, guard: Guardrail, answer: str, policy: Policy, *, record: bool = True
@@ -166,11 +178,13 @@ async def case_of(
         KnowledgeGraphError: The graph cannot be used.
     """
     question = found.question or question
-    if mode is EvidenceMode.GRAPH or not found.sources:
+    if mode is EvidenceMode.GRAPH:
         return Case(question, policy=policy)
+    if not found.sources:
+        return Case(question, policy=policy, problems=found.problems)
     if mode is EvidenceMode.GIVEN and found.handed_over:
-        return Case(question, found.evidence, found.sources, policy)
+        return Case(question, found.evidence, found.sources, policy, problems=found.problems)
     known = await guard.aretrieve(question=question)
     together = dict.fromkeys((*found.evidence, *known.evidence))
     sources = (*found.sources, Source.GRAPH)
-    return Case(question, tuple(together), sources, policy, known.entities)
+    return Case(question, tuple(together), sources, policy, known.entities, found.problems)

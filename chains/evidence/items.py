@@ -10,14 +10,22 @@ from pydantic import ValidationError
 
 from guardrail import Policy, policy_named
 from guardrail.errors import InputError
-from guardrail.types import Evidence, OwnStrictness, Passage, Triple, Value
+from guardrail.types import (
+    Evidence,
+    OwnStrictness,
+    Passage,
+    Triple,
+    Value,
+    passage_of_document,
+)
 
-__all__ = ["FIELD", "RequestField", "evidence_item", "evidence_items", "request_field"]
+__all__ = ["FIELD", "RequestField", "evidence_items", "evidence_of_item", "request_field"]
 
 FIELD = "guardrail"
 """Name of the field in a request's body, and of the key in a LangChain config's metadata."""
 
-ITEM_KEYS = ("text", "id", "title", "url", "triple")
+PASSAGE_KEYS = ("text", "id", "title", "url")
+ITEM_KEYS = (*PASSAGE_KEYS, "triple")
 
 
 class RequestField(Value):
@@ -77,8 +85,8 @@ def evidence_items(items: object, where: str = "evidence") -> tuple[Evidence, ..
     """Read a list of items as evidence.
 
     Args:
-        items: Strings, ``{"text", "id", "title", "url"}``, ``{"triple": [s, p, o]}``, triples,
-            passages, or LangChain documents.
+        items: Strings, ``{"text", "id", "title", "url"}``, ``{"triple": [s, p, o]}``, objects
+            with both, triples, passages, or LangChain documents.
         where: Its name, for errors.
 
     Raises:
@@ -86,42 +94,56 @@ def evidence_items(items: object, where: str = "evidence") -> tuple[Evidence, ..
     """
     if isinstance(items, str | bytes | Mapping | Value) or not isinstance(items, Iterable):
         raise InputError(f"{where} must be a list of items, not {_kind(items)}")
-    return tuple(evidence_item(one, f"{where}[{place}]") for place, one in enumerate(items))
+    return tuple(
+        evidence
+        for place, one in enumerate(items)
+        for evidence in evidence_of_item(one, f"{where}[{place}]")
+    )
 
 
-def evidence_item(item: object, where: str = "item") -> Evidence:
+def evidence_of_item(item: object, where: str = "item") -> tuple[Evidence, ...]:
     """Read one item as evidence; see ``evidence_items``.
+
+    Returns:
+        One piece of evidence, or two: an object may hold a text and a triple beside it.
 
     Raises:
         InputError: It is no evidence.
     """
     if isinstance(item, Triple | Passage):
-        return item
+        return (item,)
     if isinstance(item, str):
-        return Passage(text=item)
+        return (Passage(text=item),)
+    if (document := passage_of_document(item)) is not None:
+        return (document,)
     if isinstance(item, Mapping):
         return _object(item, where)
-    text = getattr(item, "page_content", None)
-    if isinstance(text, str):
-        return _document(text, getattr(item, "metadata", None) or {}, getattr(item, "id", None))
     if isinstance(item, list | tuple):
-        return _triple(item, where)
+        return (_triple(item, where),)
     raise InputError(
         f"{where} must be a text, an object with 'text' or 'triple', a Triple, a Passage or a "
         f"LangChain document, not {_kind(item)}"
     )
 
 
-def _object(item: Mapping[str, Any], where: str) -> Evidence:
-    if isinstance(item.get("page_content"), str):
-        return _document(item["page_content"], item.get("metadata") or {}, item.get("id"))
+def _object(item: Mapping[str, Any], where: str) -> tuple[Evidence, ...]:
     _known_keys(item, ITEM_KEYS, where)
-    if "triple" in item:
-        return _triple(item["triple"], f"{where}.triple")
-    try:
-        return Passage.model_validate(
-            {key: _written(value) for key, value in item.items() if value is not None}
+    told = {key: item[key] for key in PASSAGE_KEYS if item.get(key) is not None}
+    triple = item.get("triple")
+    if triple is None:
+        return (_passage(told, where),)
+    if told and "text" not in told:
+        raise InputError(
+            f"{where} has {next(iter(told))!r} beside 'triple' and no 'text': a triple holds "
+            "subject, property and value alone; add the text, or leave it out"
         )
+    fact = _triple(triple, f"{where}.triple")
+    return (_passage(told, where), fact) if told else (fact,)
+
+
+def _passage(told: Mapping[str, Any], where: str) -> Passage:
+    try:
+        return Passage.model_validate({key: _written(value) for key, value in told.items()})
     except ValidationError as error:
         first = error.errors(include_input=False)[0]
         place = ".".join(map(str, first["loc"]))
@@ -137,19 +159,6 @@ def _triple(parts: object, where: str) -> Triple:
         raise InputError(f"{where} must be [subject, property, value]")
     subject, name, value = (str(part) for part in parts)
     return Triple(subject=subject, property=name, value=value)
-
-
-def _document(text: str, metadata: Mapping[str, Any], name: object) -> Passage:
-    """A LangChain document: its ``source`` is the page that a reader can open."""
-    found = name if name is not None else metadata.get("id")
-    url = metadata.get("url") or metadata.get("source")
-    title = metadata.get("title")
-    return Passage(
-        text=text,
-        id=None if found is None else str(found),
-        title=None if title is None else str(title),
-        url=None if url is None else str(url),
-    )
 
 
 def _known_keys(value: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:

@@ -13,8 +13,8 @@ from chains.evidence.base import EvidenceSettings, Found, Source
 from chains.evidence.items import (
     FIELD,
     RequestField,
-    evidence_item,
     evidence_items,
+    evidence_of_item,
     request_field,
 )
 from chains.evidence.marks import marked_evidence
@@ -147,7 +147,7 @@ def _items(found: Any, where: str) -> tuple[Evidence, ...]:
     if found is None:
         return ()
     if isinstance(found, str | Document):
-        return (evidence_item(found, where),) if not _is_empty(found) else ()
+        return () if _is_empty(found) else evidence_of_item(found, where)
     return evidence_items(found, where)
 
 
@@ -158,7 +158,8 @@ def _is_empty(found: object) -> bool:
 def _documents(artifact: object) -> tuple[Evidence, ...]:
     """The documents that a tool returned beside its text."""
     if isinstance(artifact, Document):
-        return (evidence_item(artifact),)
+        return evidence_of_item(artifact)
     if isinstance(artifact, list | tuple):
-        return tuple(evidence_item(one) for one in artifact if isinstance(one, Document))
+        documents = [one for one in artifact if isinstance(one, Document)]
+        return tuple(evidence for one in documents for evidence in evidence_of_item(one))
     return ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from chains.conversation import Turn, standalone_question
@@ -64,16 +64,16 @@ def response_evidence(request: JSON, field: RequestField, settings: EvidenceSett
     given = request.get("input")
     items = [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
     messages = _message_items(request)
-    names = {
-        item.get("call_id"): str(item.get("name"))
+    names = _named(
+        (item.get("call_id"), item.get("name"))
         for item in items
         if item.get("type") == "function_call"
-    }
+    )
     results: list[ToolResult] = []
     for item in items:
         kind = item.get("type")
         if kind in ("function_call_output", "custom_tool_call_output", "mcp_call"):
-            results.append(ToolResult(item.get("output"), names.get(item.get("call_id"))))
+            results.append(ToolResult(item.get("output"), _name(names, item.get("call_id"))))
         elif kind == "file_search_call":
             results.append(ToolResult(None, documents=search_results(item)))
     texts = [given] if isinstance(given, str) else []
@@ -95,7 +95,7 @@ def search_results(item: Mapping[str, Any]) -> tuple[Evidence, ...]:
             text=one["text"],
             id=_text(one.get("file_id")),
             title=_text(one.get("filename")),
-            url=_text((one.get("attributes") or {}).get("url")),
+            url=_text(told.get("url")) if isinstance(told := one.get("attributes"), dict) else None,
         )
         for one in (results if isinstance(results, list) else [])
         if isinstance(one, dict) and isinstance(one.get("text"), str) and one["text"].strip()
@@ -123,33 +123,42 @@ def _marked(messages: list[JSON], settings: EvidenceSettings) -> Found:
     )
 
 
-def _tool_results(message: JSON, names: Mapping[object, str]) -> list[ToolResult]:
+def _tool_results(message: JSON, names: Mapping[str, str]) -> list[ToolResult]:
     """A message of a tool; or the results that a user message holds, as Anthropic writes them."""
     content = message.get("content")
     if message.get("role") in ("tool", "function"):
-        name = message.get("name") or names.get(message.get("tool_call_id"))
-        return [ToolResult(content, None if name is None else str(name))]
+        name = _text(message.get("name")) or _name(names, message.get("tool_call_id"))
+        return [ToolResult(content, name)]
     return [
-        ToolResult(part.get("content"), names.get(part.get("tool_use_id")))
+        ToolResult(part.get("content"), _name(names, part.get("tool_use_id")))
         for part in (content if isinstance(content, list) else [])
         if isinstance(part, dict) and part.get("type") == "tool_result"
     ]
 
 
-def _called_tools(messages: list[JSON]) -> dict[object, str]:
+def _called_tools(messages: list[JSON]) -> dict[str, str]:
     """Names of the tools by the id of their call."""
-    names: dict[object, str] = {}
+    named: list[tuple[object, object]] = []
     for message in messages:
         calls = message.get("tool_calls")
         for call in calls if isinstance(calls, list) else []:
             function = call.get("function") if isinstance(call, dict) else None
-            if isinstance(function, dict) and isinstance(function.get("name"), str):
-                names[call.get("id")] = function["name"]
+            if isinstance(function, dict):
+                named.append((call.get("id"), function.get("name")))
         content = message.get("content")
         for part in content if isinstance(content, list) else []:
             if isinstance(part, dict) and part.get("type") == "tool_use":
-                names[part.get("id")] = str(part.get("name"))
-    return names
+                named.append((part.get("id"), part.get("name")))
+    return _named(named)
+
+
+def _named(calls: Iterable[tuple[object, object]]) -> dict[str, str]:
+    """Names of tools by the ids of their calls; what is no text names none."""
+    return {id: name for id, name in calls if isinstance(id, str) and isinstance(name, str)}
+
+
+def _name(names: Mapping[str, str], call: object) -> str | None:
+    return names.get(call) if isinstance(call, str) else None
 
 
 def _messages(request: JSON) -> list[JSON]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from chains.evidence.base import EvidenceSettings, Found, Source
-from guardrail.types import Evidence, Passage, Triple
+from guardrail.types import Evidence, Passage, Problem, Triple
 
 __all__ = ["ToolResult", "evidence_of_tools", "result_evidence"]
 
@@ -20,8 +21,18 @@ SUBJECT_KEYS = ("name", "label", "title", "product", "subject", "id")
 """Keys of an object that say what its other keys tell of."""
 LISTS = ("results", "documents", "items", "data", "hits")
 """Keys under which a tool's reply holds a list of results."""
+PART_KEYS = frozenset({"type", "text", "id", "index"})
+"""Keys of a content part that tell of the part, not of what its text is about."""
+RESULT, VALUE = "result", "value"
+"""Subject and property of facts that name none."""
+METADATA_KEYS = ("metadata", "attributes")
+"""Keys of a document under which more is told of it."""
 MAX_DEPTH = 4
-"""Objects within objects that are read; deeper ones are left out."""
+"""Objects within objects that are read as facts; deeper ones are read as text."""
+BOUNDARIES = tuple(map(re.compile, (r"\n\s*\n", r"\n", r"[.!?…][\"'”’)\]]*(?=\s)|[。！？]")))
+"""Where a text may be cut, the best first: behind a paragraph, a line, a sentence."""
+LEAST_SHARE = 0.5
+"""Of the room that a cut text must fill for a better boundary to count: finer ones fill more."""
 
 
 class ToolResult(NamedTuple):
@@ -46,23 +57,30 @@ def evidence_of_tools(results: Sequence[ToolResult], settings: EvidenceSettings)
         settings: Whether and how much is read.
 
     Returns:
-        What they hold; nothing where there is no result, or none that says anything.
+        What they hold; nothing where there is no result, or none that says anything. A text that
+        is too long is cut behind a paragraph, a line or a sentence; what was not read is told as
+        a problem.
     """
     if not settings.tools:
         return Found()
     found: list[Evidence] = []
-    left = settings.tool_chars
-    for result in list(reversed(results))[: settings.tool_results]:
+    room, cut, left_out = settings.tool_chars, 0, 0
+    newest = list(reversed(results))
+    for result in newest[: settings.tool_results]:
         for item in (*result.documents, *result_evidence(result.content, result.tool)):
-            left -= len(item.text)
-            if left < 0:
-                return Found.of(Source.TOOLS, found or None)
-            found.append(item)
-    return Found.of(Source.TOOLS, found or None)
+            kept = _within(item, room)
+            if kept is None:
+                left_out += 1
+                continue
+            cut += kept is not item
+            room -= len(kept.text)
+            found.append(kept)
+    held = Found.of(Source.TOOLS, found or None)
+    return held._replace(problems=_unread(settings, cut, left_out, len(newest)))
 
 
 def result_evidence(content: object, tool: str | None = None) -> list[Evidence]:
-    """Read one result: a text as a passage, documents as passages, an object as facts.
+    """Read one result: a text as a passage, documents as passages, all else as facts.
 
     Args:
         content: Text, JSON in a text, content parts, or data.
@@ -79,26 +97,73 @@ def result_evidence(content: object, tool: str | None = None) -> list[Evidence]:
     return list(_facts(content, tool, 0))
 
 
+def _within(item: Evidence, room: int) -> Evidence | None:
+    """The item if there is room for it, else what can be kept of it; None for nothing."""
+    if len(item.text) <= room:
+        return item
+    if not isinstance(item, Passage):
+        return None
+    text = _cut(item.text, room)
+    return item.model_copy(update={"text": text}) if text else None
+
+
+def _cut(text: str, room: int) -> str:
+    """The beginning of a text, up to a boundary; half a sentence may say what the whole denies."""
+    # One sign more, since the space behind a sentence ends it.
+    head = text[: room + 1]
+    ends = [_last_end(boundary, head, room) for boundary in BOUNDARIES]
+    end = next((end for end in ends if end >= LEAST_SHARE * room), max(ends))
+    return head[:end].rstrip()
+
+
+def _last_end(boundary: re.Pattern[str], text: str, most: int) -> int:
+    return max((m.end() for m in boundary.finditer(text) if m.end() <= most), default=0)
+
+
+def _unread(
+    settings: EvidenceSettings, cut: int, left_out: int, results: int
+) -> tuple[Problem, ...]:
+    """What is told of results that were not read, or not to their end."""
+    told = []
+    if cut or left_out:
+        told.append(
+            f"tools returned more than the {settings.tool_chars:,} characters that are read; texts "
+            f"that were cut: {cut}, texts and facts left out: {left_out}; let the tools return "
+            "less, or raise tool_chars where you give EvidenceSettings"
+        )
+    if results > settings.tool_results:
+        told.append(
+            f"of {results} results of tools the newest {settings.tool_results} were read; send "
+            "fewer, or raise tool_results where you give EvidenceSettings"
+        )
+    return tuple(Problem(part="evidence", message=message) for message in told)
+
+
 def _facts(data: object, subject: str | None, depth: int) -> Iterable[Evidence]:
-    if depth > MAX_DEPTH:
-        return
     if isinstance(data, str):
         if data.strip():
             yield Passage(text=data, title=subject)
+    elif isinstance(data, int | float):
+        yield Triple(subject=subject or RESULT, property=VALUE, value=_written(data))
+    elif depth > MAX_DEPTH:
+        if data and (text := _as_json(data)):
+            yield Passage(text=text, title=subject)
     elif isinstance(data, list):
         for one in data:
             yield from _facts(one, subject, depth + 1)
+    elif _is_plain_part(data):
+        yield from result_evidence(data["text"], subject)
     elif isinstance(data, Mapping):
         yield from _object(data, subject, depth)
 
 
 def _object(data: Mapping[str, Any], subject: str | None, depth: int) -> Iterable[Evidence]:
-    document = _document(data)
-    if document is not None:
-        yield document
-        return
+    documents, data = _documents(data)
+    yield from documents
     named = next((key for key in SUBJECT_KEYS if _scalar(data.get(key))), None)
-    about = _written(data[named]) if named else subject or "result"
+    about = _written(data[named]) if named else subject or RESULT
+    if documents:
+        data = _beside(documents[0], data)
     for key, value in data.items():
         if key == named:
             continue
@@ -112,19 +177,38 @@ def _object(data: Mapping[str, Any], subject: str | None, depth: int) -> Iterabl
             yield from _facts(value, inner, depth + 1)
 
 
-def _document(data: Mapping[str, Any]) -> Passage | None:
-    """An object that is a document: a text, with where it is from."""
-    text = next((data[key] for key in TEXT_KEYS if isinstance(data.get(key), str)), None)
-    if text is None or not text.strip():
-        return None
-    metadata = data.get("metadata") or data.get("attributes")
-    told = {**(metadata if isinstance(metadata, Mapping) else {}), **data}
+def _documents(data: Mapping[str, Any]) -> tuple[list[Passage], Mapping[str, Any]]:
+    """The texts of an object, each with where it is from, and what else the object tells."""
+    texts = {
+        key: data[key] for key in TEXT_KEYS if isinstance(data.get(key), str) and data[key].strip()
+    }
+    if not texts:
+        return [], data
+    rest: dict[str, Any] = {}
+    for key, value in data.items():
+        if key in METADATA_KEYS and isinstance(value, Mapping):
+            rest = {**value, **rest}
+        elif key not in texts:
+            rest[key] = value
 
     def first(keys: Sequence[str]) -> str | None:
-        value = next((told[key] for key in keys if _scalar(told.get(key))), None)
+        value = next((rest[key] for key in keys if _scalar(rest.get(key))), None)
         return None if value is None else _written(value)
 
-    return Passage(text=text, id=first(ID_KEYS), title=first(TITLE_KEYS), url=first(URL_KEYS))
+    told = {"id": first(ID_KEYS), "title": first(TITLE_KEYS), "url": first(URL_KEYS)}
+    return [Passage(text=text, **told) for text in dict.fromkeys(texts.values())], rest
+
+
+def _beside(document: Passage, data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What an object tells beside what its document holds."""
+    held = ((ID_KEYS, document.id), (TITLE_KEYS, document.title), (URL_KEYS, document.url))
+    read = {
+        key
+        for keys, value in held
+        for key in keys
+        if _scalar(data.get(key)) and _written(data[key]) == value
+    }
+    return {key: value for key, value in data.items() if key not in read}
 
 
 def _json(text: str) -> object | None:
@@ -136,6 +220,23 @@ def _json(text: str) -> object | None:
     except (ValueError, RecursionError):
         return None
     return data if isinstance(data, dict | list) else None
+
+
+def _as_json(data: object) -> str | None:
+    """Data as JSON; None where it cannot be written."""
+    try:
+        return json.dumps(data, ensure_ascii=False, default=str)
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
+def _is_plain_part(data: object) -> TypeGuard[Mapping[str, Any]]:
+    """Whether an object is a content part with text and tells no more."""
+    return (
+        isinstance(data, Mapping)
+        and _is_text_part(data)
+        and all(key in PART_KEYS or not _scalar(value) for key, value in data.items())
+    )
 
 
 def _is_text_part(part: object) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import TypeVar
 
@@ -13,7 +12,7 @@ from starlette.responses import JSONResponse
 from chains.gateway.settings import GatewaySettings
 from chains.gateway.streaming import CallerGoneError
 from chains.gateway.upstream import UpstreamUnreachableError
-from chains.openai_exchange import error_body
+from chains.openai_exchange import error_body, request_body
 from chains.openai_text import JSON, UnreadableReplyError
 from guardrail.errors import ConfigError, GuardrailError, InputError
 
@@ -121,12 +120,9 @@ async def read_json(request: Request, settings: GatewaySettings) -> JSON:
         RejectedError: It is too large or no JSON object.
     """
     try:
-        body = json.loads(await read_body(request, settings))
-    except (ValueError, RecursionError) as error:
-        raise RejectedError(400, "the request's body is not JSON", "invalid_json") from error
-    if not isinstance(body, dict):
-        raise RejectedError(400, "the request's body is not a JSON object", "invalid_json")
-    return body
+        return request_body(await read_body(request, settings))
+    except InputError as error:
+        raise RejectedError(400, str(error), "invalid_json") from error
 
 
 async def read_model(request: Request, settings: GatewaySettings, model: type[Model]) -> Model:

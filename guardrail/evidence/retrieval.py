@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from guardrail.errors import GuardrailError, InputError, KnowledgeGraphError
 from guardrail.models.facts import flatten, relevant_triples
 from guardrail.text.names import NO_NAMES
-from guardrail.types import Entity, Evidence, LinkedEntity, Passage, Subgraph, Triple
+from guardrail.types import (
+    Entity,
+    Evidence,
+    LinkedEntity,
+    Passage,
+    Subgraph,
+    Triple,
+    passage_of_document,
+)
 from kg.base import KnowledgeGraph
 
 if TYPE_CHECKING:
@@ -221,23 +229,11 @@ def _one(item: object) -> Evidence:
         return item
     if isinstance(item, str):
         return Passage(text=item)
-    content = getattr(item, "page_content", None)
-    if isinstance(content, str):
-        metadata: dict[str, Any] = getattr(item, "metadata", None) or {}
-        name = getattr(item, "id", None) or metadata.get("id")
-        return Passage(
-            text=content,
-            id=None if name is None else str(name),
-            title=_text(metadata.get("title")),
-            url=_text(metadata.get("source") or metadata.get("url")),
-        )
+    if (passage := passage_of_document(item)) is not None:
+        return passage
     raise InputError(
         f"evidence must be Triple, Passage, str or a LangChain document, not {type(item).__name__}"
     )
-
-
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
 
 
 async def retrieve_passages(

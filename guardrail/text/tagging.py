@@ -11,6 +11,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from guardrail.errors import ConfigError
+from guardrail.text.words import without_emphasis
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -27,9 +28,6 @@ LEMMAS = "lemmatizer"
 
 NO_PROSE = re.compile(r"[^\w\s]{20,}|\S{400,}")
 """Runs of signs, and words, longer than any in prose; a URL stays below."""
-
-EMPHASIS = re.compile(r"(?<!\w)[*_~`]{1,3}(?=\w)|(?<=\w)[*_~`]{1,3}(?!\w)")
-"""Marks before and behind emphasised words."""
 
 _loading = Lock()
 _running = Lock()
@@ -68,7 +66,7 @@ def parse(texts: Sequence[str]) -> list[Doc]:
     """
     if not texts:
         return []
-    clean = [EMPHASIS.sub(_blank, NO_PROSE.sub(_blank, text)) for text in texts]
+    clean = [without_emphasis(NO_PROSE.sub(_blank, text)) for text in texts]
     return run_pipeline(load_english(LEMMAS), clean)
 
 

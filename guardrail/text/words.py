@@ -24,6 +24,7 @@ __all__ = [
     "runs_of",
     "stem",
     "tokenise",
+    "without_emphasis",
 ]
 
 TOKEN = re.compile(
@@ -42,12 +43,20 @@ PLAIN_SIGNS = str.maketrans(
 )
 """Typographic signs and the plain ones they stand for, each of one character."""
 
+EMPHASIS = re.compile(r"(?<!\w)[*_~`]{1,3}(?=\w)|(?<=\w)[*_~`]{1,3}(?!\w)")
+"""Marks before and behind emphasised words."""
+
 MIN_STEM = 4
 
 
 def plain(text: str) -> str:
     """Write typographic apostrophes, quotes, dashes and spaces plainly; offsets stay."""
     return text if text.isascii() else text.translate(PLAIN_SIGNS)
+
+
+def without_emphasis(text: str) -> str:
+    """Write spaces for marks of emphasis, as in ``**bold**``; offsets stay."""
+    return EMPHASIS.sub(lambda match: " " * len(match.group()), text)
 
 
 class Token(NamedTuple):

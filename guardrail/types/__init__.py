@@ -41,6 +41,7 @@ from guardrail.types.knowledge import (
     Subgraph,
     Triple,
     linearise,
+    passage_of_document,
 )
 from guardrail.types.strictness import (
     OwnStrictness,
@@ -89,4 +90,5 @@ __all__ = [
     "WordScore",
     "as_strictness",
     "linearise",
+    "passage_of_document",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -23,6 +23,7 @@ __all__ = [
     "Subgraph",
     "Triple",
     "linearise",
+    "passage_of_document",
 ]
 
 _IDENTIFIER_BREAK = re.compile(r"_+|(?<=[a-z0-9])(?=[A-Z])")
@@ -142,6 +143,37 @@ class Passage(Positional):
 Evidence = Triple | Passage
 
 
+def passage_of_document(document: object) -> Passage | None:
+    """Read a LangChain document, or an object with its fields, as a passage.
+
+    Its id is the document's own, else ``metadata["id"]``; its title is ``metadata["title"]``. Its
+    address is ``metadata["url"]``, else ``metadata["source"]``: a url is an address, a source may
+    be the name of a file. What is empty counts as missing.
+
+    Args:
+        document: Anything; a LangChain document has ``page_content`` and ``metadata``.
+
+    Returns:
+        The passage; None where there is no ``page_content`` that is a text.
+    """
+
+    def field(name: str) -> object:
+        if isinstance(document, Mapping):
+            return document.get(name)
+        return getattr(document, name, None)
+
+    text, metadata = field("page_content"), field("metadata")
+    if not isinstance(text, str):
+        return None
+    told = metadata if isinstance(metadata, Mapping) else {}
+    return Passage(
+        text=text,
+        id=_first_written(field("id"), told.get("id")),
+        title=_first_written(told.get("title")),
+        url=_first_written(told.get("url"), told.get("source")),
+    )
+
+
 class Subgraph(Value):
     """The one-hop neighbourhood of an entity (KaLMA 3.1).
 
@@ -173,6 +205,12 @@ def _placed(
             f"{len(values)} came by place"
         )
     return {**dict(zip(places, values, strict=True)), **fields}
+
+
+def _first_written(*values: object) -> str | None:
+    """The first value that says something, as text."""
+    written = (str(value).strip() for value in values if value is not None)
+    return next(filter(None, written), None)
 
 
 def linearise(triples: Iterable[Triple]) -> str:

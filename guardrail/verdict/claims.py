@@ -14,16 +14,13 @@ from guardrail.markers.ruins import without_ruins
 from guardrail.text.names import NO_NAMES, find_names
 from guardrail.text.sentences import Stretch, code_blocks, split_sentences
 from guardrail.text.values import TypedValue, find_values
-from guardrail.text.words import Token, content_stems, plain, tokenise
+from guardrail.text.words import Token, content_stems, plain, tokenise, without_emphasis
 from guardrail.types import Evidence, Strictness, Triple, VerdictThresholds
 
 __all__ = ["Claim", "GroundingRequest", "claims_of"]
 
 BEFORE_CHARS = 400
 """Characters of earlier sentences that are read beside a sentence: pronouns point no further."""
-
-EMPHASIS = re.compile(r"(?<!\w)[*_~`]{1,3}(?=\w)|(?<=\w)[*_~`]{1,3}(?!\w)")
-"""Marks before and behind emphasised words."""
 
 HEADING_WORDS = 4
 """Most words of a line that opens a list and claims nothing: *Main facts:*."""
@@ -83,7 +80,7 @@ class Claim:
     ) -> None:
         self.stretch = stretch
         self.told = re.sub(r"\s", " ", told)
-        self.text = EMPHASIS.sub(_blank, self.told)
+        self.text = without_emphasis(self.told)
         self.question = question
         self.before = before
         self.prose = prose
@@ -146,10 +143,6 @@ def claims_of(request: GroundingRequest) -> list[Claim]:
         )
         told.append(" ".join(judged.split()))
     return claims
-
-
-def _blank(match: re.Match[str]) -> str:
-    return " " * len(match.group())
 
 
 def _last(told: Sequence[str]) -> str:

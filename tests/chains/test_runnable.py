@@ -1,5 +1,7 @@
 """A guarded Runnable is a drop-in: same types, same configuration, judged text only."""
 
+import asyncio
+
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models import GenericFakeChatModel
@@ -10,7 +12,8 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableLambda
 
 from chains import GuardrailRunnable, guard_runnable
-from tests.chains.conftest import ANSWER, CANARY, QUESTION, TRUE_START
+from guardrail import STRICT, InputError, KnowledgeGraphError
+from tests.chains.conftest import ANSWER, CANARY, FACTS, QUESTION, TRUE_START, scripted_guard
 
 USAGE = {"input_tokens": 3, "output_tokens": 5, "total_tokens": 8}
 
@@ -139,6 +142,67 @@ def test_a_failing_row_of_a_batch_fails_alone(guard):
     assert isinstance(bad, ValueError)
     with pytest.raises(ValueError, match="no answer"):
         runnable.batch([QUESTION, "bad"])
+
+
+def retrieved(question):
+    """Stands in for a retriever that knows one question, and fails on another."""
+    if "Nobody" in question:
+        raise RuntimeError("no such index")
+    return FACTS
+
+
+@pytest.mark.parametrize("way", ["batch", "abatch"])
+async def test_every_row_of_a_batch_has_its_own_error(way):
+    """In reading what it is judged against, or in judging where the policy says so."""
+    said = RunnableLambda(lambda value: {"answer": "Mary Shelley was a writer.", **value})
+    rows = [
+        {"question": QUESTION, "context": FACTS},
+        {"question": QUESTION},
+        {"question": "Who was Nobody?", "context": FACTS},
+    ]
+    raising = STRICT.changed(unavailable="raise")
+    with scripted_guard(retriever=retrieved) as guard:
+        handed = GuardrailRunnable(
+            guard, said, evidence="context", evidence_mode="both", style="none"
+        )
+        asked = GuardrailRunnable(
+            guard, RunnableLambda(lambda _: TRUE_START),
+            policy=raising, style="none",
+        )  # fmt: skip
+        for runnable, inputs, failed in (
+            (handed, rows, [None, InputError, KnowledgeGraphError]),
+            (asked, ["Who was Nobody?", QUESTION], [KnowledgeGraphError, None]),
+        ):
+            if way == "batch":
+                found = runnable.batch(inputs, return_exceptions=True)
+            else:
+                found = await runnable.abatch(inputs, return_exceptions=True)
+            for one, error in zip(found, failed, strict=True):
+                assert isinstance(one, error or str | dict)
+                if error is None:
+                    assert (one if isinstance(one, str) else one["answer"]) == TRUE_START
+        with pytest.raises(KnowledgeGraphError):
+            asked.invoke("Who was Nobody?")
+        with pytest.raises(InputError):
+            handed.batch(rows)
+
+
+async def test_the_evidence_of_a_batch_is_read_at_once():
+    waiting = []
+
+    async def slow(question):
+        waiting.append(question)
+        while len(waiting) < 3:
+            await asyncio.sleep(0.01)
+        return FACTS
+
+    with scripted_guard(retriever=slow) as guard:
+        chain = GuardrailRunnable(
+            guard, RunnableLambda(lambda _: TRUE_START), evidence=lambda _: FACTS,
+            evidence_mode="both", style="none",
+        )  # fmt: skip
+        questions = [f"Who was Mary Shelley in {year}?" for year in (1816, 1817, 1818)]
+        assert await asyncio.wait_for(chain.abatch(questions), 20) == [TRUE_START] * 3
 
 
 async def test_sync_and_async_agree(guard):

@@ -13,9 +13,8 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from guardrail import STRICT, GuardrailConfig
+from guardrail import STRICT
 from tests.chains import fake_openai
-from tests.chains.conftest import scripted_guard
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ASKED = "How many rooms does the Kestrel Hotel have?"
@@ -23,13 +22,6 @@ RIGHT = "The Kestrel Hotel has 42 rooms."
 WRONG = "The Kestrel Hotel has 97 rooms."
 OPEN = "The Kestrel Hotel serves otters."
 TOLD = {"sources": [RIGHT, {"text": "The pool is open daily.", "title": "Pool"}], "question": ASKED}
-
-
-@pytest.fixture(scope="module")
-def guard():
-    config = GuardrailConfig(graph={"location": "none"})
-    with scripted_guard(config=config, retriever=lambda question: []) as guard:
-        yield guard
 
 
 class FakeValidator:

@@ -44,8 +44,9 @@ class FMSDetector:
         context = body.get("context")
         if not isinstance(context, list) or not all(isinstance(one, str) for one in context):
             raise InputError("context must be a list of texts")
-        parameters = body.get("detector_params") or {}
-        question = str(parameters.get("question") or body.get("prompt") or "")
+        parameters = body.get("detector_params")
+        told = parameters.get("question") if isinstance(parameters, dict) else None
+        question = str(told or body.get("prompt") or "")
         found = Found.of(Source.CALLER, [Passage(text=text) for text in context])
         case = Case(question, found.evidence, found.sources)
         answer = await case.check(self._guarding.guard, content, ANNOTATE)

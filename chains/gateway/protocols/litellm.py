@@ -1,14 +1,17 @@
 """LiteLLM's ``generic_guardrail_api``: requests bring evidence, responses are judged against it.
 
 The call for a response does not repeat the conversation, so what its request held is kept by
-``litellm_call_id``. A streamed response is sent again and again as it grows: with
-``streaming_transform_mode: incremental_diff`` only text that was judged leaves the proxy.
+``litellm_call_id``, the newest calls within bounds of number and memory. A streamed response is
+sent again and again as it grows: with ``streaming_transform_mode: incremental_diff`` only text that
+was judged leaves the proxy.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import replace
+from sys import getsizeof
+from typing import NamedTuple
 
 from chains.evidence.base import Case, Found, case_of
 from chains.evidence.items import RequestField, request_field
@@ -16,15 +19,39 @@ from chains.evidence.openai import chat_evidence, chat_question
 from chains.openai_text import JSON, Guarding
 from chains.rendition import MarkerStyle, Notes, render, render_sentences, safe_reasons
 from guardrail.errors import InputError
-from guardrail.types import Action, GuardedAnswer
+from guardrail.types import Action, GuardedAnswer, Problem
 
 __all__ = ["LiteLLMGuardrail"]
 
 CALLS = 10_000
 """Most calls whose request is kept until their response comes."""
+KEPT_BYTES = 256 * 2**20
+"""Most memory that kept requests take together, in bytes: a gateway's share of a small machine."""
+ITEM_BYTES = 1_024
+"""Memory of a piece of evidence beside its text, in bytes; measured some 700 in Python 3.11."""
 PARAMETERS = ("evidence", "policy", "strictness")
 """What ``additional_provider_specific_params`` may say."""
+NOT_KEPT = Problem(
+    part="evidence",
+    message="no request is kept for this response, so its evidence could not be read; set mode "
+    "to [pre_call, post_call] in LiteLLM's settings, and send fewer or smaller requests at once",
+)
+"""What is told of a response without evidence whose request never came, or is kept no longer."""
 ENDS = (".", "!", "?", "…", "。", "]", "`", ")", '"', "”")
+
+
+class _Kept(NamedTuple):
+    """What a request held, until its response comes.
+
+    Attributes:
+        question: The question.
+        found: Its evidence.
+        size: Memory that it takes, in bytes.
+    """
+
+    question: str
+    found: Found
+    size: int
 
 
 class LiteLLMGuardrail:
@@ -32,11 +59,15 @@ class LiteLLMGuardrail:
 
     Args:
         guarding: How responses are guarded.
+        kept_bytes: Most memory that the requests take which wait for their response; the oldest
+            go first.
     """
 
-    def __init__(self, guarding: Guarding) -> None:
+    def __init__(self, guarding: Guarding, *, kept_bytes: int = KEPT_BYTES) -> None:
         self._guarding = guarding
-        self._asked: OrderedDict[str, tuple[str, Found]] = OrderedDict()
+        self._kept_bytes = kept_bytes
+        self._size = 0
+        self._asked: OrderedDict[str, _Kept] = OrderedDict()
 
     async def __call__(self, body: JSON) -> tuple[object, tuple[GuardedAnswer, ...]]:
         """Take a request or a response of the proxy.
@@ -49,12 +80,11 @@ class LiteLLMGuardrail:
         found = self._read(body, field)
         kind = body.get("input_type")
         if kind == "request":
-            self._keep(call, found)
+            self._keep(call, *found)
             return {"action": "NONE"}, ()
         if kind != "response":
             raise InputError(f"input_type must be 'request' or 'response', not {kind!r}")
-        question, evidence = self._asked.get(str(call), ("", Found()))
-        found = (found[0] or question, found[1] | evidence)
+        found = self._joined(call, *found)
         guarding = self._guarding
         if field.changes_policy and guarding.caller_policy:
             guarding = replace(guarding, policy=field.chosen_policy(guarding.policy))
@@ -64,7 +94,7 @@ class LiteLLMGuardrail:
     async def _judged(
         self, body: JSON, guarding: Guarding, case: Case
     ) -> tuple[object, tuple[GuardedAnswer, ...]]:
-        texts = [text if isinstance(text, str) else "" for text in body.get("texts") or ()]
+        texts = _texts(body)
         answers: list[GuardedAnswer] = []
         returned: list[str] = []
         held: list[int] = []
@@ -102,17 +132,40 @@ class LiteLLMGuardrail:
         settings = self._guarding.evidence
         question = chat_question(request, settings)
         if not question and body.get("input_type") == "request":
-            texts = [text for text in body.get("texts") or () if isinstance(text, str)]
-            question = texts[-1] if texts else ""
+            question = next((text for text in reversed(_texts(body)) if text.strip()), "")
         return question, chat_evidence(request, field, settings)
 
-    def _keep(self, call: object, found: tuple[str, Found]) -> None:
+    def _keep(self, call: object, question: str, found: Found) -> None:
         if not isinstance(call, str):
             return
-        self._asked[call] = found
-        self._asked.move_to_end(call)
-        while len(self._asked) > CALLS:
-            self._asked.popitem(last=False)
+        self._forget(self._asked.pop(call, None))
+        kept = _Kept(question, found, _size(question, found))
+        self._asked[call] = kept
+        self._size += kept.size
+        while len(self._asked) > CALLS or self._size > self._kept_bytes:
+            self._forget(self._asked.popitem(last=False)[1])
+
+    def _forget(self, kept: _Kept | None) -> None:
+        self._size -= kept.size if kept else 0
+
+    def _joined(self, call: object, question: str, found: Found) -> tuple[str, Found]:
+        """What a response is judged against: what it brings itself, and what its request held."""
+        kept = self._asked.get(call) if isinstance(call, str) else None
+        if kept is not None:
+            return question or kept.question, found | kept.found
+        return question, found if found.sources else found._replace(problems=(NOT_KEPT,))
+
+
+def _texts(body: JSON) -> list[str]:
+    """The texts of a call, each in its place; what is no text is empty."""
+    texts = body.get("texts")
+    held = texts if isinstance(texts, list) else []
+    return [text if isinstance(text, str) else "" for text in held]
+
+
+def _size(question: str, found: Found) -> int:
+    """Memory that a request takes, in bytes."""
+    return getsizeof(question) + sum(ITEM_BYTES + getsizeof(one.text) for one in found.evidence)
 
 
 def _settled(answer: GuardedAnswer, text: str, shown: str, style: MarkerStyle) -> str:

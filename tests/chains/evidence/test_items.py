@@ -2,9 +2,11 @@
 
 import pytest
 from langchain_core.documents import Document
+from langchain_core.runnables import RunnableLambda
 
-from chains.evidence import evidence_items, request_field
-from guardrail import ConfigError, InputError, Passage, Triple
+from chains import GuardrailRunnable
+from chains.evidence import EvidenceSettings, evidence_items, request_field
+from guardrail import ConfigError, InputError, Passage, Triple, inline_evidence
 
 
 def test_items_of_every_kind():
@@ -58,3 +60,40 @@ def test_a_policy_that_there_is_not():
 def test_an_empty_list_is_not_the_same_as_none():
     assert request_field(None).evidence is None
     assert request_field({"evidence": []}).evidence == ()
+
+
+def test_a_text_beside_a_triple_is_kept():
+    fact = Triple(subject="Kestrel", property="rooms", value="42")
+    item = {"text": "The Kestrel has 42 rooms.", "id": 7, "triple": ["Kestrel", "rooms", 42]}
+    assert evidence_items([item]) == (Passage(text="The Kestrel has 42 rooms.", id="7"), fact)
+    assert evidence_items([{"text": None, "triple": ["Kestrel", "rooms", 42]}]) == (fact,)
+
+
+def test_what_a_triple_cannot_hold_is_refused():
+    with pytest.raises(InputError, match="'url' beside 'triple'"):
+        evidence_items([{"url": "https://h.example", "triple": ["Kestrel", "rooms", 42]}])
+
+
+@pytest.mark.parametrize("marks", [("<c>", "<c>"), ("<c>", " <c>"), ("", "</c>"), ("<c>", " ")])
+def test_marks_that_do_not_differ_are_refused(guard, marks):
+    with pytest.raises(ValueError, match="two delimiters that differ"):
+        EvidenceSettings(marks=marks)
+    with pytest.raises(ValueError, match="two delimiters that differ"):
+        GuardrailRunnable(guard, RunnableLambda(str), marks=marks)
+
+
+SAME = [
+    ({"url": "https://h.example/a", "source": "a.md", "title": "A"}, "https://h.example/a"),
+    ({"source": "a.md", "title": "A"}, "a.md"),
+    ({"url": "", "source": "a.md", "title": "A"}, "a.md"),
+    ({"url": None, "title": "A"}, None),
+]
+
+
+@pytest.mark.parametrize(("metadata", "url"), SAME)
+def test_a_document_is_one_passage_by_every_way_in(metadata, url):
+    document = Document("The pool is open.", metadata=metadata | {"id": 0})
+    read = Passage(text="The pool is open.", id="0", title="A", url=url)
+    assert evidence_items([document]) == (read,)
+    assert evidence_items([document.model_dump()]) == (read,)
+    assert inline_evidence(None, [document]) == (read,)

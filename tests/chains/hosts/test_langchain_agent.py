@@ -10,6 +10,7 @@ from langchain_core.tools import tool
 from chains import GuardrailMiddleware, GuardrailRunnable
 from chains.evidence import EvidenceSettings, Source
 from chains.evidence.langchain import message_evidence
+from guardrail import Triple
 from tests.chains.hosts.asking import GUIDE, NOTES, PRICES, recorded
 from tests.chains.hotel import HOTEL_QUESTION, SAID, SECRET
 
@@ -27,7 +28,9 @@ def conversation():
 
 def test_results_of_tools_the_newest_first():
     found = message_evidence(conversation(), EvidenceSettings())
-    assert [(one.text, one.title, one.url) for one in found.evidence] == [
+    *passages, score = found.evidence
+    assert score == Triple(subject="Kestrel guide", property="score", value="0.91")
+    assert [(one.text, one.title, one.url) for one in passages] == [
         ("Breakfast costs 12 euros. It is served until 10:30.", *PRICES),
         ("Breakfast costs 12 euros.", "prices", None),
         ("The Kestrel Hotel has 42 rooms.", *GUIDE),

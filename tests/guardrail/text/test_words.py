@@ -5,6 +5,7 @@ from guardrail.text.words import (
     number_of,
     stem,
     tokenise,
+    without_emphasis,
 )
 
 
@@ -71,3 +72,7 @@ def test_tokens_keep_their_place_and_meet_their_relatives() -> None:
     assert stem("painters") == stem("painting") == "paint"
     assert stem("children") == stem("child")
     assert stem("italian") == stem("italy")
+
+
+def test_marks_of_emphasis_are_blanked_where_they_stand() -> None:
+    assert without_emphasis("**Rome** is _old_, 3 * 4 is a*b") == "  Rome   is  old , 3 * 4 is a*b"

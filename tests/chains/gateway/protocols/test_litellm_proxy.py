@@ -1,7 +1,9 @@
 """The real LiteLLM proxy, with this guardrail in front of a scripted model.
 
-LiteLLM pins versions of its own, so it is run from wherever its program is: on the path, or
-where ``LITELLM_PROGRAM`` says. Without it these tests are left out.
+LiteLLM pins versions of its own, so it is run from wherever its program is: where
+``LITELLM_PROGRAM`` says, beside the Python that runs the tests, in the environment that
+``make hosts`` installs, or on the path. Without it, or without its extra ``proxy``, these tests are
+left out.
 """
 
 import json
@@ -10,7 +12,9 @@ import shutil
 import socket
 import statistics
 import subprocess
+import sys
 import time
+from pathlib import Path
 
 import httpx
 import pytest
@@ -25,9 +29,24 @@ from tests.chains.conftest import scripted_guard
 from tests.chains.fake_openai import served
 from tests.chains.hotel import DOCUMENTS, HOTEL_QUESTION, SAID, SECRET, WRONG
 
-PROGRAM = os.environ.get("LITELLM_PROGRAM") or shutil.which("litellm")
+PLACES = (
+    Path(sys.executable).parent,
+    Path(__file__).parents[4] / "build/litellm/bin",
+    *map(Path, os.environ.get("PATH", "").split(os.pathsep)),
+)
+PROGRAM = os.environ.get("LITELLM_PROGRAM") or shutil.which(
+    "litellm", path=os.pathsep.join(map(str, PLACES))
+)
+NO_PROXY = "litellm[proxy]"
+"""What LiteLLM asks for where only its library is installed."""
 PATIENCE_S = 120
 KEY = "sk-only-for-tests-8e1c1f0a5b5d4c7f9a3e2d1c0b9a8f7e"
+ENVIRONMENT = {
+    # The packages of this environment are not LiteLLM's.
+    **{name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+    "LITELLM_MASTER_KEY": KEY,
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+}
 CONFIG = """
 model_list:
   - model_name: mixed
@@ -99,27 +118,27 @@ def proxy(tmp_path_factory):
         with served(model_app) as model, served(app) as gateway:
             settings = folder / "config.yaml"
             settings.write_text(CONFIG.format(model=model, gateway=gateway))
-            process = subprocess.Popen(
-                [PROGRAM, "--config", str(settings), "--host", "127.0.0.1", "--port", str(port)],
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder,
-                env={
-                    **os.environ, "LITELLM_MASTER_KEY": KEY, "LITELLM_LOCAL_MODEL_COST_MAP": "True"
-                },
-            )  # fmt: skip
+            told = folder / "proxy.log"
+            with told.open("wb") as log:
+                process = subprocess.Popen(
+                    [PROGRAM, "--config", settings, "--host", "127.0.0.1", "--port", str(port)],
+                    stdout=log, stderr=subprocess.STDOUT, cwd=folder, env=ENVIRONMENT,
+                )  # fmt: skip
             client = httpx.Client(
                 base_url=f"http://127.0.0.1:{port}",
                 headers={"authorization": f"Bearer {KEY}"},
                 timeout=60,
             )
             try:
-                _wait(client, process)
+                _wait(client, process, told)
                 yield client
             finally:
+                client.close()
                 process.terminate()
                 process.wait(30)
 
 
-def _wait(client, process):
+def _wait(client, process, told):
     end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end and process.poll() is None:
         try:
@@ -127,7 +146,10 @@ def _wait(client, process):
                 return
         except httpx.HTTPError:
             time.sleep(0.5)
-    raise RuntimeError("the proxy did not start")
+    said = told.read_text(encoding="utf-8", errors="replace")
+    if NO_PROXY in said:
+        pytest.skip(f"{PROGRAM} has no proxy: install {NO_PROXY}")
+    raise RuntimeError(f"the proxy did not start: {said[-2_000:]}")
 
 
 def ask(client, model, *, stream=False, guarded=True):
