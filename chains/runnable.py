@@ -25,7 +25,7 @@ from pydantic import ConfigDict, Field, PrivateAttr
 from chains.batch import Row, check_rows, result_or_error
 from chains.check_run import traced_stream
 from chains.chunks import Chunks
-from chains.evidence.base import Case, EvidenceMode, EvidenceSettings, case_of
+from chains.evidence.base import Case, EvidenceMode, EvidenceSettings, Marks, case_of
 from chains.evidence.langchain import EvidenceOf, chain_evidence, config_field, holds
 from chains.messages import (
     ANSWER_KEYS,
@@ -101,10 +101,9 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
     evidence: EvidenceOf | None = None
     evidence_mode: EvidenceMode = EvidenceMode.GIVEN
     tool_results: bool = True
-    marks: tuple[str, str] | None = None
+    marks: Marks | None = None
     reasons: bool = True
     _guard: Guardrail = PrivateAttr()
-    _places: EvidenceSettings = PrivateAttr()
 
     def __init__(
         self,
@@ -118,9 +117,6 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
             guard = Guardrail(GuardrailConfig.model_validate(settings or {}))
         super().__init__(bound=bound, settings=guard.config, **fields)  # type: ignore[call-arg]
         self._guard = guard
-        self._places = EvidenceSettings(
-            mode=self.evidence_mode, tools=self.tool_results, marks=self.marks
-        )
 
     @classmethod
     def is_lc_serializable(cls) -> bool:
@@ -260,7 +256,9 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
 
     async def _case(self, value: Any, output: Any, config: RunnableConfig) -> Case:
         """What one run's answer is judged against."""
-        places = self._places
+        places = EvidenceSettings(
+            mode=self.evidence_mode, tools=self.tool_results, marks=self.marks
+        )
         field = config_field(config)
         found = chain_evidence(self.evidence, value, output, field, places)
         policy = field.chosen_policy(self.policy) if field.changes_policy else None

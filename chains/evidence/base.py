@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import NamedTuple, Self
+from typing import Annotated, NamedTuple, Self
 
-from pydantic import Field, field_validator
+from pydantic import BeforeValidator, Field
 
 from guardrail import CheckSession, GuardedAnswer, Guardrail, Policy
 from guardrail.types import Evidence, LinkedEntity, Problem, Value
 
-__all__ = ["Case", "EvidenceMode", "EvidenceSettings", "Found", "Source", "case_of"]
+__all__ = ["Case", "EvidenceMode", "EvidenceSettings", "Found", "Marks", "Source", "case_of"]
 
 
 class Source(StrEnum):
@@ -36,6 +36,19 @@ class EvidenceMode(StrEnum):
     BOTH = "both"
 
 
+def _two_that_differ(marks: object) -> object:
+    """Marks as they are; equal ones would end each stretch where the next begins."""
+    if not isinstance(marks, list | tuple) or not all(isinstance(mark, str) for mark in marks):
+        return marks  # pydantic says what is wrong
+    if len(marks) != 2 or len({mark.strip() for mark in marks} - {""}) != 2:
+        raise ValueError("give two delimiters that differ, such as '<context>' and '</context>'")
+    return marks
+
+
+Marks = Annotated[tuple[str, str], BeforeValidator(_two_that_differ)]
+"""Delimiters of a marked stretch in messages, such as ``("<context>", "</context>")``."""
+
+
 class EvidenceSettings(Value):
     """Which places are looked at, and how much is taken from them.
 
@@ -54,17 +67,8 @@ class EvidenceSettings(Value):
     tools: bool = True
     tool_results: int = Field(default=16, ge=1)
     tool_chars: int = Field(default=100_000, ge=1)
-    marks: tuple[str, str] | None = None
+    marks: Marks | None = None
     keep_parts: bool = False
-
-    @field_validator("marks")
-    @classmethod
-    def _two_different(cls, marks: tuple[str, str] | None) -> tuple[str, str] | None:
-        if marks is not None and len({mark.strip() for mark in marks} - {""}) != 2:
-            raise ValueError(
-                "give two delimiters that differ, such as '<context>' and '</context>'"
-            )
-        return marks
 
 
 class Found(NamedTuple):

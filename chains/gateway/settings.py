@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 
-from chains.evidence.base import EvidenceMode, EvidenceSettings
+from chains.evidence.base import EvidenceMode, EvidenceSettings, Marks
 from chains.rendition import MarkerStyle
 from chains.streaming import StreamMode
 from guardrail import GuardrailConfig
@@ -87,7 +87,7 @@ class GatewaySettings(Value):
     stream_mode: StreamMode = StreamMode.SENTENCE
     evidence_mode: EvidenceMode = EvidenceMode.GIVEN
     tool_results: bool = True
-    evidence_marks: tuple[str, str] | None = None
+    evidence_marks: Marks | None = None
     keep_parts: bool = False
     caller_policy: bool = True
     reasons: bool = True

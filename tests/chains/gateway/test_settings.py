@@ -132,6 +132,8 @@ def test_keys_of_the_file_stay_out_of_the_guardrails_settings(file):
         ({"upstraem": "x"}, {}, {}, r"\[gateway\] upstraem: .*did you mean '\[gateway\] upstream'"),
         ({}, {"KG_GATEWAY_KEY": "x"}, {}, "KG_GATEWAY_KEY: .* 'KG_GATEWAY_KEYS'"),
         ({}, {"KG_GATEWAY_PROT": "1"}, {}, "'KG_GATEWAY_PORT'"),
+        ({"evidence_marks": ["<c>", "<c>"]}, {}, {}, "evidence_marks: .*two delimiters"),
+        ({}, {}, {"evidence_marks": "<c>"}, "evidence-marks: .*two delimiters that differ"),
         ({"zzz": 1}, {}, {}, r"\[gateway\] zzz: there is no such setting; see guardrail serve"),
         ({"port": 70_000}, {}, {}, r"\[gateway\] port: .*less than or equal to 65535"),
         ({"port": 1}, {"KG_GATEWAY_PORT": "x"}, {}, "^KG_GATEWAY_PORT: .*valid integer"),
