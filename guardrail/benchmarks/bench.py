@@ -224,7 +224,8 @@ def _slopes(rows: Sequence[Row]) -> list[str]:
     largest = loads[-1]
     hours = _BILLION / largest.median / 3600
     lines = [
-        "By these slopes (the last two sizes, on a line through their logarithms):",
+        "By these slopes (the last two sizes, on a line through their logarithms; falling ones "
+        "count as flat):",
         "",
         "| | |",
         "|---|---|",
@@ -245,9 +246,12 @@ def _slopes(rows: Sequence[Row]) -> list[str]:
 
 
 def _at(first: Row, second: Row, size: int) -> float:
-    """The value at a size, on the power law through two rows."""
+    """The value at a size, on the power law through two rows; no less than the second's.
+
+    What falls between two sizes falls by chance: no work gets less as the graph grows.
+    """
     slope = math.log(second.median / first.median) / math.log(second.size / first.size)
-    return float(second.median * (size / second.size) ** slope)
+    return float(second.median * (size / second.size) ** max(0.0, slope))
 
 
 def _run(part: Part, folder: Path, triples: int, options: dict[str, object]) -> Measured:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from guardrail.bulk.run import run_bulk
 from guardrail.bulk.scorer import BulkScorer
@@ -15,9 +15,12 @@ from guardrail.errors import InputError
 from guardrail.log.entries import Record
 from guardrail.log.fingerprints import HASHES
 from guardrail.log.records import open_log
-from guardrail.types import Citation, GuardedAnswer, Passage, Sentence, Triple, Value
+from guardrail.types import Citation, Evidence, GuardedAnswer, Passage, Sentence, Triple, Value
 
-__all__ = ["Flip", "replay_log"]
+if TYPE_CHECKING:
+    from guardrail.guard import Guardrail
+
+__all__ = ["Flip", "Unjudged", "replay_log"]
 
 _ANSWERS: Final = "answers.jsonl"
 _JUDGED: Final = "judged"
@@ -49,6 +52,20 @@ class Flip(Value):
     changed: tuple[str, ...]
 
 
+class Unjudged(Value):
+    """An answer that could not be judged again.
+
+    Attributes:
+        id: The record's id.
+        created: When it was recorded.
+        error: Why.
+    """
+
+    id: str
+    created: datetime
+    error: str
+
+
 def replay_log(
     log: Path,
     config: GuardrailConfig,
@@ -58,8 +75,10 @@ def replay_log(
     workers: int = 1,
     shard_rows: int = 256,
     progress: Callable[[int, int], None] | None = None,
-) -> Iterator[Flip | None]:
+) -> Iterator[Flip | Unjudged | None]:
     """Judge the answers of a log again.
+
+    Evidence that came with a call is taken from the log, and the graph is asked anew for the rest.
 
     Args:
         log: The score log.
@@ -71,7 +90,8 @@ def replay_log(
         progress: See ``run_bulk``.
 
     Yields:
-        None for each answer, and before it a flip for each of its sentences that flipped.
+        None for each answer, and before it a flip for each of its sentences that flipped, or why
+        it was not judged.
 
     Raises:
         RecordError: The log cannot be read.
@@ -83,10 +103,7 @@ def replay_log(
     if not rows.exists():
         if any(folder.iterdir()):
             raise InputError(f"{folder} is not empty and holds no replay; name another folder")
-        with rows.with_suffix(".new").open("w", encoding="utf-8") as file:
-            for record in open_log(log, read_only=True).records():
-                file.write(json.dumps(_row(record)) + "\n")
-        rows.with_suffix(".new").replace(rows)
+        _write_rows(log, config, rows)
     run_bulk(
         BulkScorer(task="check", config=config),
         str(rows),
@@ -103,7 +120,9 @@ def replay_log(
             return  # recorded since
         if found["id"] != record.id:
             raise InputError(f"{folder} holds the replay of another log; name another folder")
-        if "error" not in found:
+        if "error" in found:
+            yield Unjudged(id=record.id, created=record.created, error=str(found["error"]))
+        else:
             yield from flips(record, GuardedAnswer.model_validate(found))
         yield None
 
@@ -131,23 +150,49 @@ def flips(record: Record, after: GuardedAnswer) -> Iterator[Flip]:
             )
 
 
-def _row(record: Record) -> dict[str, object]:
-    """The row that judges a record's answer as it came from the model.
+def _write_rows(log: Path, config: GuardrailConfig, target: Path) -> None:
+    """Write a row for each record that judges its answer as it came from the model."""
+    from guardrail.guard import Guardrail
 
-    Facts of a graph carry ids, and are read from the graph of today; others came with the call.
-    """
+    new = target.with_suffix(".new")
+    silent = config.model_copy(update={"judge": "none"})
+    with Guardrail(silent) as guard, new.open("w", encoding="utf-8") as file:
+        for record in open_log(log, read_only=True).records():
+            file.write(json.dumps(_row(record, guard)) + "\n")
+    new.replace(target)
+
+
+def _row(record: Record, guard: Guardrail) -> dict[str, object]:
     answer = record.answer
     row: dict[str, object] = {
         "id": record.id,
         "question": answer.question,
         "answer": answer.text if answer.original is None else answer.original,
     }
-    triples = [item for item in answer.evidence if isinstance(item, Triple)]
-    passages = [item.text for item in answer.evidence if isinstance(item, Passage)]
-    inline = [[one.subject, one.property, one.value] for one in triples if one.subject_id is None]
-    if passages or inline:
-        row |= {"triples": inline, "passages": passages}
-    return row
+    if not _came_with_the_call(answer):
+        return row
+    own = [item for item in answer.evidence if not _of_graph(item)]
+    if len(own) < len(answer.evidence):  # facts of the graph stood beside it
+        own += [item for item in guard.retrieve(answer.question).evidence if _of_graph(item)]
+    return row | {
+        "triples": [
+            [item.subject, item.property, item.value] for item in own if isinstance(item, Triple)
+        ],
+        "passages": [
+            item.model_dump(exclude_defaults=True) for item in own if isinstance(item, Passage)
+        ],
+    }
+
+
+def _came_with_the_call(answer: GuardedAnswer) -> bool:
+    """Whether evidence was handed in; records of before this was noted show it by their items."""
+    if answer.evidence_from:
+        return answer.evidence_from != ("graph",)
+    return not all(map(_of_graph, answer.evidence))
+
+
+def _of_graph(item: Evidence) -> bool:
+    return isinstance(item, Triple) and item.subject_id is not None
 
 
 def _judged(folder: Path) -> Iterator[dict[str, object]]:

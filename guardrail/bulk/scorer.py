@@ -7,11 +7,13 @@ run the same code.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from guardrail.config import GuardrailConfig
 from guardrail.errors import MissingExtraError
+from guardrail.log.fingerprints import shipped_judge
 from guardrail.types import Value
 
 if TYPE_CHECKING:
@@ -20,12 +22,15 @@ if TYPE_CHECKING:
     from guardrail.commands.lines import LineJob
     from guardrail.guard import Guardrail
 
-__all__ = ["BulkScorer", "Task", "arrow"]
+__all__ = ["BulkScorer", "Result", "Task", "arrow", "as_table"]
 
 Task = Literal["check", "score", "rank"]
 
 LINES = "json"
 """Name of the one column of a table that holds JSON lines."""
+
+Result = tuple[object, str | None, str | None]
+"""A row's id as it was given, and either its result as JSON or its error."""
 
 _UNSTEADY = ("timings_ms",)
 """Fields that differ from run to run."""
@@ -66,6 +71,12 @@ class BulkScorer(Value):
     config: GuardrailConfig
     causal_lm: str | None = None
 
+    def state(self) -> str:
+        """What its results depend on: task, settings, and the files of graph and judge."""
+        places = [self.config.graph.location or "", (self.config.judge or "").partition(":")[2]]
+        states = [state for place in places if place for state in _states(Path(place))]
+        return self.model_dump_json() + json.dumps(states) + shipped_judge()
+
     def __call__(self, table: pa.Table | pa.RecordBatch, first: int = 1) -> pa.Table:
         """Judge a table.
 
@@ -78,28 +89,19 @@ class BulkScorer(Value):
         Returns:
             One row for each, in order: ``id`` and either ``result`` (JSON) or ``error``.
         """
-        pa = arrow()
-        job = _job(self)
-        ids: list[str | None] = []
-        results: list[str | None] = []
-        errors: list[str | None] = []
-        for row in job.results(_lines(table), first):
-            name = row.pop("id", None)
-            ids.append(None if name is None else str(name))
-            error = row.pop("error", None)
-            errors.append(error)
-            if error is None:
-                for field in _UNSTEADY:
-                    row.pop(field, None)
-            results.append(_json(row) if error is None else None)
-        text = pa.string()
-        return pa.table(
-            {
-                "id": pa.array(ids, text),
-                "result": pa.array(results, text),
-                "error": pa.array(errors, text),
-            }
-        )
+        return as_table(list(self.results(table, first)))
+
+    def results(self, table: pa.Table | pa.RecordBatch, first: int = 1) -> Iterator[Result]:
+        """Judge a table, as ``__call__`` does.
+
+        Yields:
+            A result for each row, in order.
+        """
+        for row in _job(self).results(_lines(table), first):
+            id_, error = row.pop("id", None), row.pop("error", None)
+            for field in _UNSTEADY:
+                row.pop(field, None)
+            yield id_, _json(row) if error is None else None, error
 
 
 _LOADED: dict[str, tuple[Guardrail, LineJob[Any]]] = {}
@@ -110,7 +112,7 @@ def _job(scorer: BulkScorer) -> LineJob[Any]:
     from guardrail.commands.jobs import check_job, rank_job, score_job
     from guardrail.guard import Guardrail
 
-    key = scorer.model_dump_json()
+    key = scorer.state()
     if key not in _LOADED:
         for guard, _ in _LOADED.values():
             guard.close()
@@ -123,6 +125,31 @@ def _job(scorer: BulkScorer) -> LineJob[Any]:
             job = check_job(guard) if scorer.task == "check" else rank_job(guard)
         _LOADED[key] = guard, job
     return _LOADED[key][1]
+
+
+def as_table(rows: Sequence[Result]) -> pa.Table:
+    """Results as columns of text: ``id``, ``result`` and ``error``."""
+    pa = arrow()
+    text = pa.string()
+    return pa.table(
+        {
+            "id": pa.array([None if id_ is None else str(id_) for id_, _, _ in rows], text),
+            "result": pa.array([result for _, result, _ in rows], text),
+            "error": pa.array([error for _, _, error in rows], text),
+        }
+    )
+
+
+def _states(place: Path) -> list[str]:
+    """Name, size and time of a file; of a folder's files those that are not the store's own."""
+    if place.is_dir():
+        note = place / "snapshot"
+        files = [note] if note.is_file() else sorted(place.iterdir())
+        return [state for file in files if file.is_file() for state in _states(file)]
+    if not place.is_file():
+        return []
+    found = place.stat()
+    return [f"{place.name} {found.st_size} {found.st_mtime_ns}"]
 
 
 def _lines(table: pa.Table | pa.RecordBatch) -> Iterable[str]:

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal
 from uuid import uuid4
 
-from guardrail.bulk.scorer import LINES, BulkScorer, arrow
+from guardrail.bulk.scorer import LINES, BulkScorer, arrow, as_table
 from guardrail.bulk.summary import Counts, count_row
 from guardrail.errors import InputError, MissingExtraError
 from guardrail.types import Value
@@ -70,10 +70,19 @@ class Plan(Value):
         return f"{self.output.rstrip('/')}/_finished/{shard:06}.json"
 
     def fingerprint(self, shards: Sequence[Shard]) -> str:
-        """What makes a job the same job."""
-        text = self.scorer.model_dump_json() + self.kind
+        """What makes a job the same job: rows, settings, state of input, graph and judge."""
+        text = self.scorer.state() + self.kind
         text += "".join(shard.model_dump_json() for shard in shards)
+        text += "".join(_state(path) for path in sorted({shard.path for shard in shards}))
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _state(path: str) -> str:
+    """Size and time of an input file, or what its store tells in their place."""
+    files, name = file_system(path)
+    found = files.info(name)
+    marks = ("size", "mtime", "LastModified", "updated", "ETag", "etag")
+    return json.dumps([name, *(str(found.get(mark)) for mark in marks)])
 
 
 def file_system(path: str) -> tuple[Any, str]:
@@ -123,17 +132,13 @@ def plan_shards(source: str, rows: int) -> list[Shard]:
 
 def run_shard(plan: Plan, shard: Shard) -> Counts:
     """Judge a shard and write its results, then note that it is finished."""
-    table = plan.scorer(_read(shard), shard.first + 1)
-    pa = arrow()
-    places = pa.array(range(shard.before, shard.before + shard.rows), pa.int64())
-    table = table.add_column(0, "row", places)
+    rows = list(plan.scorer.results(_read(shard), shard.first + 1))
     counts = Counts()
     lines = []
-    for row in table.to_pylist():
-        result = None if row["result"] is None else json.loads(row["result"])
-        counts = count_row(counts, plan.scorer.task, result)
-        head = json.dumps({"row": row["row"], "id": row["id"]}, ensure_ascii=False)[:-1]
-        tail = row["result"] or json.dumps({"error": row["error"]}, ensure_ascii=False)
+    for place, (id_, result, error) in enumerate(rows, start=shard.before):
+        counts = count_row(counts, plan.scorer.task, None if result is None else json.loads(result))
+        head = json.dumps({"row": place, "id": id_}, ensure_ascii=False)[:-1]
+        tail = result or json.dumps({"error": error}, ensure_ascii=False)
         lines.append(f"{head}{', ' if tail != '{}' else ''}{tail[1:]}\n")
     files, part = file_system(plan.part(shard.number))
     # Named apart: what was cut off half way may lie there still.
@@ -142,7 +147,9 @@ def run_shard(plan: Plan, shard: Shard) -> Counts:
         if plan.kind == "parquet":
             import pyarrow.parquet as pq
 
-            pq.write_table(table, file)
+            pa = arrow()
+            places = pa.array(range(shard.before, shard.before + shard.rows), pa.int64())
+            pq.write_table(as_table(rows).add_column(0, "row", places), file)
         else:
             file.write("".join(lines).encode("utf-8", "backslashreplace"))
     files.mv(part + new, part)

@@ -147,7 +147,8 @@ def _scores(task: str, result: Mapping[str, Any]) -> list[tuple[str, float]]:
         found = {"overall": result["scorecard"]["overall"], **result["scorecard"]["scores"]}
     elif task == "rank":
         ranking = result["ranking"]
-        return [("best score", ranking[0]["score"])] if ranking and ranking[0]["score"] else []
+        best = ranking[0]["score"] if ranking else None
+        return [] if best is None else [("best score", best)]
     else:
         found = {"sck": result["sck"]["score"]} | {
             f"conner.{name}": part

@@ -156,9 +156,9 @@ def replay(
     Each flip is {id, created, sentence, before, after, was, now, because, changed}: before and
     after are verdicts, was and now the facts cited, changed the hashes that differ (graph_snapshot,
     judge_hash, policy_hash). Answers whose evidence came with them are judged against what the log
-    kept of it.
+    kept of it. What cannot be judged is {id, created, error}.
     """
-    from guardrail.bulk.replay import replay_log
+    from guardrail.bulk.replay import Unjudged, replay_log
 
     settings = build_config(config, kg=kg, judge=judge, policy=policy, strictness=strictness)
     settings = settings.model_copy(update={"log": None})
@@ -172,10 +172,15 @@ def replay(
             shard_rows=shard_rows,
             progress=lambda done, total: tell("replay", done, total),
         )
-        answers, flipped = 0, set()
+        answers, unjudged, flipped = 0, 0, set()
         for flip in result:
             if flip is None:
                 answers += 1
+                continue
+            if isinstance(flip, Unjudged):
+                unjudged += 1
+                line = json_line(flip.model_dump(mode="json"))
+                typer.echo(line if as_json else f"{flip.id}: not judged: {flip.error}")
                 continue
             flipped.add(flip.id)
             if as_json:
@@ -183,7 +188,8 @@ def replay(
             else:
                 typer.echo(f"{flip.id}: {flip.before} -> {flip.after}: {flip.sentence}")
                 typer.echo(f"    {flip.because}")
-    typer.echo(f"{len(flipped)} of {answers} answers flipped", err=True)
+    rest = f", {unjudged} could not be judged" if unjudged else ""
+    typer.echo(f"{len(flipped)} of {answers} answers flipped{rest}", err=True)
 
 
 def _run(

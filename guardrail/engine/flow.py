@@ -346,6 +346,7 @@ class Engine:
             sentences=decision.answer.sentences,
             entities=known.entities,
             evidence=known.evidence,
+            evidence_from=(known.source,),
             scorecard=card,
             original=row.answer,
             versions={

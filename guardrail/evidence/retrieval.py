@@ -54,6 +54,7 @@ class Knowledge(NamedTuple):
         subgraphs: The neighbourhoods behind the evidence, for the prompt.
         left_out: Number of triples and passages beyond the limit, which are not in ``evidence``.
         wider: Names of the places that hold a triple's value, by its id, nearest first.
+        source: ``graph``, or ``caller`` where the evidence came with the call.
     """
 
     entities: tuple[LinkedEntity, ...] = ()
@@ -62,6 +63,7 @@ class Knowledge(NamedTuple):
     subgraphs: tuple[Subgraph, ...] = ()
     left_out: int = 0
     wider: Mapping[str, tuple[str, ...]] = NO_NAMES
+    source: str = "graph"
 
     @property
     def other_names(self) -> dict[str, tuple[str, ...]]:
@@ -171,7 +173,9 @@ def given(evidence: Sequence[Evidence], limit: int) -> Knowledge:
         Subgraph(entity=Entity(id=key, label=triples[0].subject), triples=tuple(triples))
         for key, triples in around.items()
     )
-    return Knowledge(evidence=tuple(evidence), subgraphs=subgraphs, left_out=left_out)
+    return Knowledge(
+        evidence=tuple(evidence), subgraphs=subgraphs, left_out=left_out, source="caller"
+    )
 
 
 def _owner(item: Evidence, place: int) -> str:

@@ -9,7 +9,7 @@ from importlib.resources import files
 
 from guardrail.policy import Policy
 
-__all__ = ["HASHES", "fingerprints"]
+__all__ = ["HASHES", "fingerprints", "shipped_judge"]
 
 HASHES = ("graph_snapshot", "judge_hash", "policy_hash")
 """Names of the hashes among an answer's versions."""
@@ -28,7 +28,7 @@ def fingerprints(versions: Mapping[str, str], graph: object, policy: Policy) -> 
     """
     found = {"policy_hash": _hash(policy.model_dump_json().encode())}
     if judge := versions.get("judge"):
-        found["judge_hash"] = _hash(judge.encode() + _shipped())
+        found["judge_hash"] = _hash(judge.encode() + shipped_judge().encode())
     snapshot = getattr(graph, "snapshot", None)
     if isinstance(snapshot, str):
         found["graph_snapshot"] = snapshot
@@ -36,11 +36,10 @@ def fingerprints(versions: Mapping[str, str], graph: object, policy: Policy) -> 
 
 
 @cache
-def _shipped() -> bytes:
-    """What tells the judges that ship with this package from those of another version."""
-    weights = files("judges") / "weights"
-    told = [weights / "judge" / "judge.json"]
-    return b"".join(one.read_bytes() for one in told if one.is_file())
+def shipped_judge() -> str:
+    """What tells the judge that ships with this package from that of another version."""
+    file = files("judges") / "weights" / "judge" / "judge.json"
+    return file.read_text("utf-8") if file.is_file() else ""
 
 
 def _hash(data: bytes) -> str:

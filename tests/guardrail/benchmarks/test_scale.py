@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from guardrail.benchmarks.bench import Report, Row, bench, page_with, table_of
+from guardrail.benchmarks.bench import Report, Row, _at, bench, page_with, table_of
 from guardrail.benchmarks.scale import measure
 
 ROOT = Path(__file__).parents[3]
@@ -96,3 +96,11 @@ def test_the_page_keeps_what_stands_round_the_table() -> None:
 @pytest.mark.parametrize("mark", ["<!-- bench -->", "<!-- end of bench -->"])
 def test_the_shipped_page_has_a_place_for_it(mark: str) -> None:
     assert (ROOT / "docs" / "performance.md").read_text("utf-8").count(mark) == 1
+
+
+def test_what_falls_between_two_sizes_is_not_carried_on() -> None:
+    def row(size: int, value: float) -> Row:
+        return Row(what="check", size=size, unit="ms", values=(value,))
+
+    assert _at(row(10**6, 40.0), row(10**7, 30.0), 10**9) == 30.0
+    assert _at(row(10**6, 10.0), row(10**7, 20.0), 10**8) == pytest.approx(40.0)

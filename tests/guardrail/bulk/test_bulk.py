@@ -19,7 +19,7 @@ from guardrail.bulk.engines import run_local
 from guardrail.bulk.run import run_bulk
 from guardrail.bulk.scorer import BulkScorer
 from guardrail.bulk.shards import Plan, plan_shards
-from guardrail.bulk.summary import share
+from guardrail.bulk.summary import Counts, count_row, share, summarise
 from guardrail.errors import GuardrailError, InputError
 
 pa = pytest.importorskip("pyarrow")
@@ -68,7 +68,7 @@ def test_a_row_for_each_row_with_errors_in_place(tmp_path: Path) -> None:
     summary = run(source, tmp_path / "out")
     found = [json.loads(line) for line in output(tmp_path / "out")]
     assert [row["row"] for row in found] == list(range(11))
-    assert [row["id"] for row in found] == [*(f"r{n}" for n in range(5)), None, "7",
+    assert [row["id"] for row in found] == [*(f"r{n}" for n in range(5)), None, 7,
                                             *(f"r{n}" for n in range(5, 9))]  # fmt: skip
     assert [row["row"] for row in found if "error" in row] == [5, 6]
     assert "line 6: not JSON" in found[5]["error"]
@@ -77,6 +77,24 @@ def test_a_row_for_each_row_with_errors_in_place(tmp_path: Path) -> None:
     assert found[1]["sentences"][0]["category"] == "supportive"
     assert found[0]["sentences"][0]["category"] == "irrelevant"
     assert "timings_ms" not in found[0]
+
+
+def test_a_job_goes_on_only_with_the_same_input_and_graph(tmp_path: Path) -> None:
+    source = write(tmp_path / "a.jsonl", 5)
+    graph = tmp_path / "graph.ttl"
+    graph.write_text('<urn:a> <http://www.w3.org/2000/01/rdf-schema#label> "Ada" .')
+    scorer = BulkScorer(task="check", config=GuardrailConfig(judge="none", graph=str(graph)))
+    run_bulk(scorer, str(source), str(tmp_path / "out"))
+    assert run_bulk(scorer, str(source), str(tmp_path / "out")).skipped == 1
+    graph.write_text('<urn:a> <http://www.w3.org/2000/01/rdf-schema#label> "Bea" .')
+    with pytest.raises(InputError, match="other rows or settings"):
+        run_bulk(scorer, str(source), str(tmp_path / "out"))
+    write(tmp_path / "b.jsonl", 5)
+    run(tmp_path / "b.jsonl", tmp_path / "two")
+    text = (tmp_path / "b.jsonl").read_text()
+    (tmp_path / "b.jsonl").write_text(text.replace("Rome", "Oslo"))
+    with pytest.raises(InputError, match="other rows or settings"):
+        run(tmp_path / "b.jsonl", tmp_path / "two")
 
 
 def test_parquet_and_json_lines_give_the_same(tmp_path: Path) -> None:
@@ -198,3 +216,11 @@ def test_wilsons_interval() -> None:
     rate = share(81, 263)
     assert (round(rate.low, 4), round(rate.high, 4)) == (0.2553, 0.3662)
     assert (share(0, 20).low, round(share(0, 20).high, 4)) == (0.0, 0.1611)
+
+
+def test_a_best_score_of_zero_counts() -> None:
+    counts = Counts()
+    for score in (0.0, 1.0, None):
+        counts = count_row(counts, "rank", {"ranking": [{"index": 0, "score": score}]})
+    summary = summarise([counts], skipped=0, seconds=1.0, fresh=3)
+    assert summary.rates["best score"].value == pytest.approx(0.5)

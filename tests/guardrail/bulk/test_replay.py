@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from guardrail import Guardrail, GuardrailConfig
-from guardrail.bulk.replay import Flip, replay_log
+from guardrail import Guardrail, GuardrailConfig, Passage, Triple
+from guardrail.bulk.replay import Flip, Unjudged, replay_log
 from guardrail.cli import app
 from guardrail.config import GraphConfig
 from guardrail.log.fingerprints import HASHES
@@ -88,6 +88,54 @@ def test_the_same_graph_flips_nothing(log: Path, tmp_path: Path) -> None:
     same = graph(tmp_path, "same")
     found = list(replay_log(log, config(same), str(tmp_path / "out")))
     assert found == [None] * ANSWERS
+
+
+def test_evidence_of_a_call_is_judged_as_it_was(tmp_path: Path) -> None:
+    old, new = graph(tmp_path, "old"), graph(tmp_path, "new", moved=7)
+    path = tmp_path / "scores.sqlite"
+    question, answer = "Where was Ana7 Smith7 born?", "The birthplace of Ana7 Smith7 is Turin."
+    with Guardrail(config(old), log=open_log(path)) as guard:
+        known = guard.retrieve(question).evidence
+        note = Passage(
+            "The birthplace of Bo is Oslo.", id="7", title="Notes", url="https://n.example"
+        )
+        bo = Triple("Bo", "birthplace", "Oslo")
+        requests = [
+            CheckRequest(question=question, answer=answer, evidence=(), id="nothing"),
+            CheckRequest(question=question, answer=answer, evidence=(*known, note), id="both"),
+            CheckRequest(question="Bo?", answer="Bo is of Oslo.", evidence=(note, bo), id="own"),
+        ]
+        before = {one.id: one for one in guard.check_batch(requests)}
+    assert {one.evidence_from for one in before.values()} == {("caller",)}
+    found = list(replay_log(path, config(new), str(tmp_path / "out")))
+    flipped = [one for one in found if isinstance(one, Flip)]
+    assert [one.sentence for one in flipped] == [answer]
+    judged = (tmp_path / "out" / "judged" / "part-000000.jsonl").read_text().splitlines()
+    after = {row["id"]: row for row in map(json.loads, judged)}
+    records = {r.answer.id: r.id for r in open_log(path, read_only=True).records()}
+    assert after[records["nothing"]]["evidence"] == []
+    kept = after[records["own"]]["evidence"]
+    assert next(item for item in kept if "title" in item)["url"] == "https://n.example"
+    both = after[records["both"]]["evidence"]
+    assert {item["value"] for item in both if "value" in item} == {"Lyon"}
+
+
+def test_what_cannot_be_judged_is_told(log: Path, tmp_path: Path) -> None:
+    new = graph(tmp_path, "new")
+    rows = tmp_path / "out" / "answers.jsonl"
+    rows.parent.mkdir()
+    records = open_log(log, read_only=True).records()
+    lines = [
+        json.dumps({"id": one.id, "question": "?", "answer": one.answer.text}) for one in records
+    ]
+    rows.write_text("\n".join([json.dumps({"id": json.loads(lines[0])["id"]}), *lines[1:]]))
+    found = list(replay_log(log, config(new), str(tmp_path / "out")))
+    [unjudged] = [one for one in found if isinstance(one, Unjudged)]
+    assert "answer" in unjudged.error
+    command = ("bulk", "replay", str(log), "-o", str(tmp_path / "out"), "--kg", str(new))
+    result = CliRunner().invoke(app, [*command, "--judge", "none"])
+    assert "1 could not be judged" in result.output
+    assert f"{unjudged.id}: not judged" in result.output
 
 
 def test_the_command(log: Path, tmp_path: Path) -> None:
