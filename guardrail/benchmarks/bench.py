@@ -224,8 +224,10 @@ def _slopes(rows: Sequence[Row]) -> list[str]:
     largest = loads[-1]
     hours = _BILLION / largest.median / 3600
     lines = [
-        "By these slopes (the last two sizes, on a line through their logarithms; falling ones "
-        "count as flat):",
+        (
+            "By these slopes (the last two sizes, on a line through their logarithms; falling ones "
+            "count as flat):"
+        ),
         "",
         "| | |",
         "|---|---|",
