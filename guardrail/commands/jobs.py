@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from guardrail.commands.lines import LineJob, Row
 from guardrail.engine.scorers import conner_input, sck_input
 from guardrail.engine.scoring import ScoringRequest
 from guardrail.evidence.retrieval import inline_evidence
-from guardrail.guard import Guardrail
 from guardrail.policy import ANNOTATE
 from guardrail.requests import CheckRequest, RankRequest
 from guardrail.types import (
@@ -22,6 +21,9 @@ from guardrail.types import (
 )
 from judges.conner import ConnerReport
 from judges.sck import SCKReport
+
+if TYPE_CHECKING:
+    from guardrail.guard import Guardrail
 
 __all__ = [
     "ROWS_PER_CALL",

@@ -28,6 +28,7 @@ from guardrail.types.judging import (
     ScoreCard,
     StatementScore,
     Verdict,
+    VerdictThresholds,
     WordScore,
 )
 from guardrail.types.knowledge import (
@@ -47,7 +48,6 @@ from guardrail.types.strictness import (
     OwnStrictness,
     Strictness,
     StrictnessSetting,
-    VerdictThresholds,
     as_strictness,
 )
 from guardrail.types.value import Probability, Value

@@ -8,7 +8,6 @@ from typing import Self
 
 from pydantic import Field, FiniteFloat, model_validator
 
-from guardrail.types.strictness import Strictness, VerdictThresholds
 from guardrail.types.value import Probability, Value
 
 __all__ = [
@@ -21,6 +20,7 @@ __all__ = [
     "ScoreCard",
     "StatementScore",
     "Verdict",
+    "VerdictThresholds",
     "WordScore",
 ]
 
@@ -81,6 +81,25 @@ class StatementScore(Value):
     conflicts: Probability
 
 
+class VerdictThresholds(Value):
+    """Least probabilities of a calibrated judge for its verdicts.
+
+    Attributes:
+        support: A sentence is supported from this probability of support on, among sentences that
+            claim something, unless a contradiction is likelier still.
+        contradiction: Of a sentence that is not supported, the share of *contradicted* among
+            *contradicted* and *unsupported* above which it is called contradicted.
+    """
+
+    support: Probability = 0.5
+    contradiction: Probability = 0.5
+
+    @property
+    def thresholds(self) -> VerdictThresholds:
+        """Itself, as a preset has its own."""
+        return self
+
+
 class Grounding(Value):
     """Calibrated probabilities of the four verdicts on a sentence, and what they rest on.
 
@@ -104,7 +123,7 @@ class Grounding(Value):
     @property
     def verdict(self) -> Verdict:
         """The verdict: ``supported`` and ``no_claim`` from 0.5, else the likelier of the two."""
-        return self.verdict_at(Strictness.BALANCED.thresholds)
+        return self.verdict_at(VerdictThresholds())
 
     def verdict_at(self, thresholds: VerdictThresholds) -> Verdict:
         """The verdict where support and contradiction need other probabilities than 0.5."""

@@ -10,34 +10,14 @@ from typing import Annotated
 from pydantic import BeforeValidator, ValidationError
 
 from guardrail.errors import ConfigError
-from guardrail.types.value import Probability, Value
+from guardrail.types.judging import VerdictThresholds
 
 __all__ = [
     "OwnStrictness",
     "Strictness",
     "StrictnessSetting",
-    "VerdictThresholds",
     "as_strictness",
 ]
-
-
-class VerdictThresholds(Value):
-    """Least probabilities of a calibrated judge for its verdicts.
-
-    Attributes:
-        support: A sentence is supported from this probability of support on, among sentences that
-            claim something, unless a contradiction is likelier still.
-        contradiction: Of a sentence that is not supported, the share of *contradicted* among
-            *contradicted* and *unsupported* above which it is called contradicted.
-    """
-
-    support: Probability = 0.5
-    contradiction: Probability = 0.5
-
-    @property
-    def thresholds(self) -> VerdictThresholds:
-        """Itself, as a preset has its own."""
-        return self
 
 
 class Strictness(StrEnum):
