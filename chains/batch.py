@@ -50,18 +50,18 @@ async def check_rows(
     groups: list[tuple[Policy, list[int]]] = []
     for number, row in enumerate(rows):
         wanted = row.case.policy or policy
-        group = next((held for known, held in groups if known == wanted), None)
+        group = next((places for known, places in groups if known == wanted), None)
         if group is None:
             groups.append((wanted, [number]))
         else:
             group.append(number)
     checked = await asyncio.gather(
-        *(_checked(guard, [rows[one] for one in held], wanted) for wanted, held in groups)
+        *(_checked(guard, [rows[place] for place in places], wanted) for wanted, places in groups)
     )
     by_number = {
         number: answer
-        for (_, held), answers in zip(groups, checked, strict=True)
-        for number, answer in zip(held, answers, strict=True)
+        for (_, places), answers in zip(groups, checked, strict=True)
+        for number, answer in zip(places, answers, strict=True)
     }
     return [by_number[number] for number in range(len(rows))]
 
@@ -93,9 +93,9 @@ async def _checked(
     checks = guard.acheck_batch(requests, policy=policy.settled())
     answers = await result_or_error(traced(asked, checks))
     if not isinstance(answers, Exception):
-        return [row.case.told(answer) for row, answer in zip(rows, answers, strict=True)]
+        return [row.case.with_problems(answer) for row, answer in zip(rows, answers, strict=True)]
     if len(rows) == 1:
         return [answers]
     # A policy that says ``raise`` does so for all; which row failed is known from each alone.
     alone = await asyncio.gather(*(_checked(guard, [row], policy) for row in rows))
-    return [answer for one in alone for answer in one]
+    return [answer for item in alone for answer in item]

@@ -56,7 +56,7 @@ async def traced(
     Raises:
         GuardrailError: The checks raised it; the runs end with it.
     """
-    runs = [await _begun(one) for one in asked]
+    runs = [await _begun(item) for item in asked]
     try:
         answers = await checks
     except BaseException as error:
@@ -64,7 +64,7 @@ async def traced(
             if run is not None:
                 await _told(run.on_chain_error(error))
         raise
-    for run, answer in zip(runs, sorted(answers, key=lambda one: one.index), strict=True):
+    for run, answer in zip(runs, sorted(answers, key=lambda item: item.index), strict=True):
         if run is not None:
             await _told(run.on_chain_end(answer.model_dump(mode="json", include=VERDICT)))
     return answers
@@ -89,7 +89,7 @@ async def _begun(
         return None
     inputs: dict[str, object] = {"question": asked.question, "answer": asked.answer}
     if asked.evidence is not None:
-        inputs["evidence"] = [one.model_dump(exclude_none=True) for one in asked.evidence]
+        inputs["evidence"] = [item.model_dump(exclude_none=True) for item in asked.evidence]
     started = manager.on_chain_start(None, inputs, name=CHECK)
     return await started if inspect.isawaitable(started) else started
 

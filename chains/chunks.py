@@ -75,8 +75,8 @@ class Chunks:
             return said
         verdict = {}
         if self._answer is not None:
-            told = details(self._answer, reasons=self._reasons)
-            verdict = {"guardrail": told | {"citations": self._citations}}
+            verdict_details = details(self._answer, reasons=self._reasons)
+            verdict = {"guardrail": verdict_details | {"citations": self._citations}}
         last = AIMessageChunk(
             content="",
             id=said.id,

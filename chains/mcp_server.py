@@ -80,16 +80,21 @@ def mcp_server(guard: Guardrail) -> MCPServer[Any]:
             "text": rendition.text,
             "sentences": [
                 {
-                    "text": one.text,
-                    "category": one.category.value if one.category else None,
-                    "supported": one.category is Category.SUPPORTIVE and not one.na,
-                    "note": one.note,
+                    "text": sentence.text,
+                    "category": sentence.category.value if sentence.category else None,
+                    "supported": sentence.category is Category.SUPPORTIVE and not sentence.na,
+                    "note": sentence.note,
                 }
-                for one in checked.sentences
+                for sentence in checked.sentences
             ],
             "citations": [
-                {"title": one.title, "url": one.url, "start": one.start, "end": one.end}
-                for one in rendition.citations
+                {
+                    "title": citation.title,
+                    "url": citation.url,
+                    "start": citation.start,
+                    "end": citation.end,
+                }
+                for citation in rendition.citations
             ],
             "reasons": details(checked).get("reasons", []),
         }
@@ -103,14 +108,15 @@ def mcp_server(guard: Guardrail) -> MCPServer[Any]:
         """
         with _told():
             known = await guard.aretrieve(question=question)
-        triples = [one for one in known.evidence if isinstance(one, Triple)]
+        triples = [item for item in known.evidence if isinstance(item, Triple)]
         return {
             "entities": [
-                {"id": one.entity.id, "label": one.entity.label, "url": one.entity.url}
-                for one in known.entities
+                {"id": entity.entity.id, "label": entity.entity.label, "url": entity.entity.url}
+                for entity in known.entities
             ],
             "facts": [
-                {"triple": [one.subject, one.property, one.value]} for one in triples[:MAX_FACTS]
+                {"triple": [triple.subject, triple.property, triple.value]}
+                for triple in triples[:MAX_FACTS]
             ],
             "left_out": max(0, len(triples) - MAX_FACTS),
         }

@@ -71,7 +71,9 @@ def question_of(value: Any, key: str | None = None, places: EvidenceSettings | N
     if isinstance(value, BaseMessage):
         value = [value]
     if isinstance(value, Sequence) and value:
-        return standalone_question([_turn(one, places) for one in convert_to_messages(value)])
+        return standalone_question(
+            [_turn(convert_to_message, places) for convert_to_message in convert_to_messages(value)]
+        )
     return ""
 
 

@@ -275,10 +275,10 @@ def _last(response: ModelResponse[Any]) -> AIMessage:
 def _with_feedback(
     request: ModelRequest[Any], response: ModelResponse[Any], answer: GuardedAnswer
 ) -> ModelRequest[Any]:
-    told: list[AnyMessage] = [
+    conversation: list[AnyMessage] = [
         *request.messages,
         # A message of its own, since the failed one must not enter the state.
         AIMessage(content=_last(response).text),
         HumanMessage(content=retry_message(answer)),
     ]
-    return request.override(messages=told)
+    return request.override(messages=conversation)

@@ -102,7 +102,7 @@ async def guard_completions(
             choice["message"]["refusal"] = await guard_refusal(guarding, case, refusal)
     body = {key: value for key, value in bodies[0].items() if key in COMPLETION_FIELDS}
     if len(bodies) > 1:
-        body["usage"] = _summed([one.get("usage") for one in bodies])
+        body["usage"] = _summed([item.get("usage") for item in bodies])
     raw = texts[places[ranked[0][0]]] if ranked else ""
     return Outcome(body | {"choices": done}, tuple(answer for _, answer in ranked), raw)
 
@@ -232,18 +232,18 @@ class ChatStream:
             out = [self._head | {"choices": []}]
         if usage is not None and out:
             out[-1]["usage"] = usage
-        return [Event.of(one) for one in out]
+        return [Event.of(item) for item in out]
 
     async def finish(self) -> list[Event]:
         """Release what is left at the end of a stream whose choices did not say that they end."""
         out: list[JSON] = []
         for state in self._choices.values():
             out += await self._close(state, None)
-        return [Event.of(one) for one in out]
+        return [Event.of(item) for item in out]
 
     async def _choice(self, choice: JSON) -> list[JSON]:
-        told = choice.get("index")
-        index = told if isinstance(told, int) else 0
+        choice_index = choice.get("index")
+        index = choice_index if isinstance(choice_index, int) else 0
         state = self._choices.get(index)
         out: list[JSON] = []
         if state is None:
@@ -336,4 +336,4 @@ def completion_events(request: JSON, body: JSON) -> list[Event]:
     options = request.get("stream_options")
     if isinstance(options, dict) and options.get("include_usage") and body.get("usage"):
         out.append(head | {"choices": [], "usage": body["usage"]})
-    return [*(Event.of(one) for one in out), Event(DONE)]
+    return [*(Event.of(item) for item in out), Event(DONE)]

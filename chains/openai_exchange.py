@@ -226,8 +226,8 @@ class Exchange:
             return await guard_responses(self._asked, bodies, policy)
         return await guard_completions(self._asked, bodies, policy, self._count)
 
-    def _again(self, request: JSON, raw: str, told: str) -> JSON:
-        turns = [{"role": "assistant", "content": raw}, {"role": "user", "content": told}]
+    def _again(self, request: JSON, raw: str, feedback: str) -> JSON:
+        turns = [{"role": "assistant", "content": raw}, {"role": "user", "content": feedback}]
         if self.endpoint is Endpoint.CHAT:
             return request | {"messages": [*_items(request.get("messages")), *turns]}
         given = request.get("input")
@@ -271,12 +271,12 @@ class StreamGuard:
 
     async def finish(self) -> bytes:
         """What is left at the regular end of the stream."""
-        held = await self._through(self._decoder.finish())
-        return held + b"".join(event.encode() for event in await self._stream.finish())
+        remaining = await self._through(self._decoder.finish())
+        return remaining + b"".join(event.encode() for event in await self._stream.finish())
 
     async def _through(self, events: Sequence[Event]) -> bytes:
         return b"".join(
-            [one.encode() for event in events for one in await self._stream.feed(event)]
+            [item.encode() for event in events for item in await self._stream.feed(event)]
         )
 
 

@@ -79,10 +79,10 @@ class ResponseStream:
         if not isinstance(data, dict):
             return []
         out = await self._guarded(data)
-        for one in out:
-            one["sequence_number"] = self._number
+        for item in out:
+            item["sequence_number"] = self._number
             self._number += 1
-        return [Event.of(one, one.get("type")) for one in out]
+        return [Event.of(item, item.get("type")) for item in out]
 
     async def finish(self) -> list[Event]:
         """Nothing is left: a response that breaks off before its end has no answer."""
@@ -250,7 +250,8 @@ def response_events(body: JSON) -> list[Event]:
     kind = f"response.{body['status']}" if failed else "response.completed"
     out.append({"type": kind, "response": body})
     return [
-        Event.of({**one, "sequence_number": number}, one["type"]) for number, one in enumerate(out)
+        Event.of({**entry, "sequence_number": number}, entry["type"])
+        for number, entry in enumerate(out)
     ]
 
 

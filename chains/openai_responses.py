@@ -107,13 +107,13 @@ async def guard_response(
     ]
     answers = await guarding.guard.acheck_batch(requests, policy=policy) if requests else []
     calls = any(str(item.get("type")).endswith("_call") for item in kept["output"])
-    answers = [case.told(answer) for answer in answers]
+    answers = [case.with_problems(answer) for answer in answers]
     for part, answer in zip(judged, answers, strict=True):
         rendition = render(answer, guarding.style)
         if rendition.text != part["text"]:
             part["logprobs"] = []
         part["text"] = shown(rendition.text, answer, calls_tools=calls) or ""
-        part["annotations"] = [flat_annotation(one) for one in rendition.citations]
+        part["annotations"] = [flat_annotation(citation) for citation in rendition.citations]
         part["guardrail"] = details(answer, reasons=guarding.reasons)
     for part in parts:
         if part["type"] == "refusal" and part["refusal"].strip():

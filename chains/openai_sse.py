@@ -52,12 +52,12 @@ class EventDecoder:
     def feed(self, chunk: bytes) -> list[Event]:
         """The events that a chunk completes."""
         self._rest += self._text.decode(chunk)
-        held = ""
+        carried_over = ""
         if self._rest.endswith("\r"):
             # The line feed that belongs to it may be in the next chunk.
-            self._rest, held = self._rest[:-1], "\r"
+            self._rest, carried_over = self._rest[:-1], "\r"
         lines = self._rest.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-        self._rest = lines.pop() + held
+        self._rest = lines.pop() + carried_over
         return [event for line in lines if (event := self._line(line)) is not None]
 
     def finish(self) -> list[Event]:

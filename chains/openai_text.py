@@ -137,6 +137,6 @@ def shown(text: str, answer: GuardedAnswer | None, *, calls_tools: bool) -> str 
 def cited(citation: PlacedCitation) -> JSON:
     """What an annotation says beside the protocol's fields: the triple, or the passage's id."""
     if isinstance(citation.evidence, Passage):
-        told: JSON = {"passage": {"id": citation.evidence.id, "title": citation.evidence.title}}
-        return told | ({"note": citation.note} if citation.note else {})
+        note: JSON = {"passage": {"id": citation.evidence.id, "title": citation.evidence.title}}
+        return note | ({"note": citation.note} if citation.note else {})
     return {"triple": citation.citation.model_dump()}

@@ -15,5 +15,5 @@ FEEDBACK = (
 def retry_message(answer: GuardedAnswer) -> str:
     """What the model is told before it tries again: the failed sentences, and why."""
     failed = feedback(answer.sentences)
-    problems = "\n".join(f'- "{one.text}": {one.reason}' for one in failed)
+    problems = "\n".join(f'- "{item.text}": {item.reason}' for item in failed)
     return FEEDBACK.format(problems=problems or "- it scored too low")

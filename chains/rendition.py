@@ -153,7 +153,9 @@ def render_sentences(
     """
     cited = _Evidence(answer)
     # Markers are set, never read back: the text itself may hold brackets.
-    markers = insert(text, [one for sentence in sentences for one in markers_of(sentence)]).markers
+    markers = insert(
+        text, [item for sentence in sentences for item in markers_of(sentence)]
+    ).markers
     pieces: list[str] = []
     shifts: list[tuple[int, int]] = []
     position = length = 0
@@ -245,7 +247,7 @@ class _Evidence:
         named = self._passages.get(citation.entity, [])
         quoted = citation.value.removesuffix("…").rstrip()
         return next(
-            (one for one in named if quoted in " ".join(one.text.split())),
+            (item for item in named if quoted in " ".join(item.text.split())),
             named[0] if named else None,
         )
 
@@ -256,15 +258,15 @@ def _write(
     if style is MarkerStyle.NONE:
         return ""
     noted = [
-        one
-        for one in citations
-        if style is MarkerStyle.FOOTNOTES or evidence.passage(one) is not None
+        citation
+        for citation in citations
+        if style is MarkerStyle.FOOTNOTES or evidence.passage(citation) is not None
     ]
-    numbers = dict.fromkeys(notes.number(evidence.cited(one)) for one in noted)
+    numbers = dict.fromkeys(notes.number(evidence.cited(item)) for item in noted)
     written = "".join(f"[{number}]" for number in numbers)
-    rest = [one for one in citations if one not in noted]
+    rest = [citation for citation in citations if citation not in noted]
     if style is MarkerStyle.KALMA and (rest or na):
-        return written + render_marker([evidence.readable(one) for one in rest], na=na)
+        return written + render_marker([evidence.readable(item) for item in rest], na=na)
     return written + ("[NA]" if na else "")
 
 
@@ -285,7 +287,7 @@ def _place(
             span = supported.get(citation)
             start, end = (span.start, span.end) if span else (sentence.start, sentence.end)
             cited = evidence.cited(citation)
-            one = PlacedCitation(
+            placed_citation = PlacedCitation(
                 start=_moved(start, shifts),
                 end=_moved(end, shifts, closing=True),
                 citation=citation,
@@ -295,7 +297,9 @@ def _place(
                 note=notes.known(cited),
             )
             # Several sentences of one passage are one citation to a reader.
-            placed.setdefault((one.start, one.end, cited.key), one)
+            placed.setdefault(
+                (placed_citation.start, placed_citation.end, cited.key), placed_citation
+            )
     return tuple(placed.values())
 
 

@@ -204,7 +204,9 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
         config: list[RunnableConfig],
         **kwargs: Any,
     ) -> list[Any]:
-        inner = [hidden(one, run.get_child()) for one, run in zip(config, run_manager, strict=True)]
+        inner = [
+            hidden(item, run.get_child()) for item, run in zip(config, run_manager, strict=True)
+        ]
         outputs = self.bound.batch(values, inner, return_exceptions=True, **kwargs)
         return run_sync(self._guarded(values, outputs, inner))
 
@@ -215,7 +217,9 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
         config: list[RunnableConfig],
         **kwargs: Any,
     ) -> list[Any]:
-        inner = [hidden(one, run.get_child()) for one, run in zip(config, run_manager, strict=True)]
+        inner = [
+            hidden(item, run.get_child()) for item, run in zip(config, run_manager, strict=True)
+        ]
         outputs = await self.bound.abatch(values, inner, return_exceptions=True, **kwargs)
         return await self._guarded(values, outputs, inner)
 

@@ -123,7 +123,7 @@ class SentenceGate:
         judged = await (await self._open()).aadd(piece)
         if judged is None:
             return Release("")
-        return self._released((await self._settled()).told(judged))
+        return self._released((await self._settled()).with_problems(judged))
 
     async def finish(self) -> Release:
         """Judge and release what is left, and give the verdict on the whole.
@@ -139,8 +139,8 @@ class SentenceGate:
         session = await self._open()
         rest = await session.arest()
         case = await self._settled()
-        last = Release("") if rest is None else self._released(case.told(rest), final=True)
-        answer = case.told(await session.afinish())
+        last = Release("") if rest is None else self._released(case.with_problems(rest), final=True)
+        answer = case.with_problems(await session.afinish())
         if not self._sent and answer.action is Action.REFUSE:
             return Release(answer.text, (), answer)
         return Release(last.text + self._notes.text(), last.citations, answer)
@@ -173,8 +173,10 @@ class SentenceGate:
             if not _removed(sentence, self._policy):
                 rendition = self._render(judged, sentence, position)
                 citations += [
-                    one._replace(start=one.start + self._sent, end=one.end + self._sent)
-                    for one in rendition.citations
+                    citation._replace(
+                        start=citation.start + self._sent, end=citation.end + self._sent
+                    )
+                    for citation in rendition.citations
                 ]
                 pieces.append(rendition.text)
                 self._sent += len(rendition.text)

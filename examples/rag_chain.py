@@ -35,7 +35,7 @@ PROMPT = ChatPromptTemplate.from_template("Answer from this: {context}\n\n{quest
 def retrieve(question: str) -> list[Document]:
     """The documents that share most words with the question; a vector store in real life."""
     words = set(question.lower().strip("?").split())
-    return sorted(DOCUMENTS, key=lambda one: -len(words & set(one.page_content.lower().split())))[
+    return sorted(DOCUMENTS, key=lambda item: -len(words & set(item.page_content.lower().split())))[
         :3
     ]
 

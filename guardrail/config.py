@@ -285,8 +285,8 @@ def _read_toml(path: str | Path) -> dict[str, Any]:
     try:
         return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        told = getattr(error, "strerror", None) or error  # strerror names no file again
-        raise ConfigError(f"cannot read the settings file {path}: {told}") from error
+        cause = getattr(error, "strerror", None) or error  # strerror names no file again
+        raise ConfigError(f"cannot read the settings file {path}: {cause}") from error
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path} is not TOML: {error}") from error
 
@@ -298,10 +298,10 @@ def _overlay(settings: dict[str, Any], environ: Mapping[str, str]) -> None:
         *parents, last = variable.removeprefix(ENV_PREFIX).lower().split(ENV_NESTING)
         table = settings
         for parent in parents:
-            held = table.get(parent)
-            if isinstance(held, str):
-                held = {_SHORTHANDS[parent]: held} if parent in _SHORTHANDS else {}
-            table[parent] = dict(held or {})
+            section = table.get(parent)
+            if isinstance(section, str):
+                section = {_SHORTHANDS[parent]: section} if parent in _SHORTHANDS else {}
+            table[parent] = dict(section or {})
             table = table[parent]
         table[last] = _read_value(text)
 

@@ -198,8 +198,8 @@ class Guardrail:
     ) -> list[GuardedAnswer]:
         """``check_batch`` as a coroutine; see ``acheck`` for ``record``."""
         rows = [
-            self._engine.row(one.id, one.question, one.answer, one.evidence)
-            for one in all_of(CheckRequest, requests)
+            self._engine.row(item.id, item.question, item.answer, item.evidence)
+            for item in all_of(CheckRequest, requests)
         ]
         with stage("check", rows=len(rows)):
             checked = await self._engine.guard(rows, self._policy(policy))

@@ -63,10 +63,10 @@ class GroupedShare:
 
     def fail(self, group: str) -> None:
         """One row of a group that passed passes no more."""
-        held = self._passing[group]
-        self._passing[group] = held - 1
+        passing = self._passing[group]
+        self._passing[group] = passing - 1
         self._passed -= 1
-        self._squared_passing -= 2 * held - 1
+        self._squared_passing -= 2 * passing - 1
         self._products -= self._sizes[group]
 
     def interval(self) -> tuple[float, float]:

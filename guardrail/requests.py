@@ -58,10 +58,10 @@ def all_of(kind: type[RequestT], requests: Iterable[RequestT]) -> list[RequestT]
         TypeError: One is something else, such as a dict or a tuple.
     """
     found = list(requests)
-    for place, one in enumerate(found):
-        if not isinstance(one, kind):
+    for place, item in enumerate(found):
+        if not isinstance(item, kind):
             raise TypeError(
-                f"request {place} of the batch is a {type(one).__name__}, not a {kind.__name__}; "
+                f"request {place} of the batch is a {type(item).__name__}, not a {kind.__name__}; "
                 f"write guardrail.{kind.__name__}(question=…, …)"
             )
     return found

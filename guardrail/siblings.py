@@ -116,9 +116,9 @@ def _name(folder: Path) -> str:
 def _remedy(name: str, folder: Path) -> str:
     """What to do about a package that was found in a foreign folder."""
     owners: Iterable[str] = (
-        _name(one) for one in folder.parent.glob("*.dist-info") if _writes(one, name)
+        _name(item) for item in folder.parent.glob("*.dist-info") if _writes(item, name)
     )
-    owner = next((one for one in owners if not one.startswith("kg_guardrail")), None)
+    owner = next((item for item in owners if not item.startswith("kg_guardrail")), None)
     return f"run: pip uninstall {owner}" if owner else f"uninstall it, or rename {folder}"
 
 

@@ -254,7 +254,7 @@ def _shared_starts(rows: Sequence[_Row], places: Sequence[int]) -> list[tuple[in
         group with 0. At least one token of every prefix is left, to predict the continuation.
     """
     groups: list[tuple[int, list[int]]] = []
-    for place in sorted(places, key=lambda one: rows[one].prefix):
+    for place in sorted(places, key=lambda item: rows[item].prefix):
         own = rows[place].prefix[:-1]
         if groups:
             shared, members = groups[-1]
@@ -279,7 +279,7 @@ def _batches(
     """Cut into batches of similar length within the budgets of tokens and of kept positions."""
     batch: list[int] = []
     kept = filled = 0
-    for place in sorted(places, key=lambda one: rows[one].length):
+    for place in sorted(places, key=lambda item: rows[item].length):
         length, own = rows[place].length, len(rows[place].continuation)
         tokens = (len(batch) + 1) * length
         padding = tokens - length - filled

@@ -142,15 +142,15 @@ def _plan(item: GroundingItem, pairs: list[Pair]) -> _Plan | None:
             pairs.append(Pair(item.sentence, text))
         else:
             parts = sub_facts(item.sentence)
-            told = parts[:PARTS] if len(parts) > 1 else ()
-            pairs += [Pair(text, part) for part in (item.sentence, *told)]
+            asked_parts = parts[:PARTS] if len(parts) > 1 else ()
+            pairs += [Pair(text, part) for part in (item.sentence, *asked_parts)]
         statements[number] = tuple(range(first, len(pairs)))
     return _Plan(whole, statements)
 
 
 def _grounding(item: GroundingItem, plan: _Plan, scores: Sequence[NLIScores]) -> Grounding:
     whole = scores[plan.whole]
-    told = tuple(
+    statement_scores = tuple(
         StatementScore(
             carries=max(scores[place].entailment for place in plan.statements[number]),
             conflicts=max(scores[place].contradiction for place in plan.statements[number]),
@@ -164,7 +164,7 @@ def _grounding(item: GroundingItem, plan: _Plan, scores: Sequence[NLIScores]) ->
         unsupported=whole.neutral,
         contradicted=whole.contradiction,
         no_claim=0.0,
-        statements=told,
+        statements=statement_scores,
     )
 
 
@@ -184,7 +184,7 @@ def _word_scores(
     found: list[WordScore] = []
     for match in WORD.finditer(sentence):
         gain = max(
-            (one for (a, b), one in gains.items() if a <= match.start() and match.end() <= b),
+            (item for (a, b), item in gains.items() if a <= match.start() and match.end() <= b),
             default=0.0,
         )
         missing, contradicted = (0.0, gain) if against else (gain, 0.0)

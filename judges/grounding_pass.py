@@ -83,11 +83,13 @@ class GroundingPasses:
     def start(self, items: Sequence[GroundingItem]) -> Started:
         """Tokenise items and hand them to the model."""
         texts = dict.fromkeys(
-            text for one in items for text in (*one.statements, one.sentence, one.context)
+            text for item in items for text in (*item.statements, item.sentence, item.context)
         )
         ids = dict(zip(texts, self._model.tokenize(list(texts)), strict=True))
-        offsets = self._model.offsets([one.sentence for one in items])
-        planned = [self._plan(one, ids, places) for one, places in zip(items, offsets, strict=True)]
+        offsets = self._model.offsets([item.sentence for item in items])
+        planned = [
+            self._plan(item, ids, places) for item, places in zip(items, offsets, strict=True)
+        ]
         return Started(
             self._model.start([segments for segments, _ in planned]), [plan for _, plan in planned]
         )

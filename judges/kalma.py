@@ -351,15 +351,15 @@ def _written(sentence: str, value: str) -> bool:
     if fold(value) in fold(sentence):
         return True
     tokens = tokenise(sentence)
-    held = parse_date(value)
-    if held is not None:
-        year_alone = held.month is None and held.span == 1
-        return (year_alone and any(token.text == str(held.year) for token in tokens)) or any(
-            agreement(told, held) is not Agreement.CONFLICT
-            and told.span <= held.span
-            and (held.month is None or told.month is not None)
-            and (held.day is None or told.day is not None)
-            for told in find_dates(sentence)
+    date = parse_date(value)
+    if date is not None:
+        year_alone = date.month is None and date.span == 1
+        return (year_alone and any(token.text == str(date.year) for token in tokens)) or any(
+            agreement(found_date, date) is not Agreement.CONFLICT
+            and found_date.span <= date.span
+            and (date.month is None or found_date.month is not None)
+            and (date.day is None or found_date.day is not None)
+            for found_date in find_dates(sentence)
         )
     number = number_of(tokenise(value))
     return number is not None and any(

@@ -119,7 +119,7 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
         starts = [
             passes.start(wanted[first : first + CHUNK]) for first in range(0, len(wanted), CHUNK)
         ]
-        groundings = [one for start in starts for one in passes.finish(start)]
+        groundings = [item for start in starts for item in passes.finish(start)]
         return [groundings[i] for i in inverse]
 
     def lengths(self, pairs: Sequence[Pair]) -> list[int]:

@@ -112,8 +112,8 @@ def _from_outside(name: str, kind: str, model: str, options: dict[str, Any]) -> 
     if make is None:
         make, arguments = named_part("judges", name), ()
     if make is None:
-        told = f"; {NOWHERE}" if model and model.isidentifier() else ""
-        raise ConfigError(f"there is no judge {name!r}; {hint(name, _FACTORIES)}{told}")
+        advice = f"; {NOWHERE}" if model and model.isidentifier() else ""
+        raise ConfigError(f"there is no judge {name!r}; {hint(name, _FACTORIES)}{advice}")
     try:
         return make(*arguments, **options)
     except TypeError as error:
@@ -135,10 +135,10 @@ def hint(name: str, known: Iterable[str]) -> str:
     known = list(known)
     kind, _, model = name.partition(":")
     near = None
-    for one in sorted(known, key=len):
+    for item in sorted(known, key=len):
         # Another sign where the colon belongs: "chat-local" for "chat:local".
-        if kind.startswith(one) and kind[len(one) : len(one) + 1] in ("-", "_", "/", "="):
-            near = f"{one}:{name[len(one) + 1 :]}"
+        if kind.startswith(item) and kind[len(item) : len(item) + 1] in ("-", "_", "/", "="):
+            near = f"{item}:{name[len(item) + 1 :]}"
     if near is None and model in known:
         near = model
     if near is None and (close := difflib.get_close_matches(kind, known, n=1, cutoff=0.5)):

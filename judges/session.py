@@ -49,7 +49,7 @@ class Segments(NamedTuple):
     @property
     def length(self) -> int:
         """Tokens of the sequence, special ones included."""
-        more = (len(one) + 1 for one in (self.second, self.third) if one is not None)
+        more = (len(item) + 1 for item in (self.second, self.third) if item is not None)
         return len(self.first) + 2 + sum(more)
 
 
@@ -313,7 +313,7 @@ class Running:
                         f"the model in {self._model.folder} gave numbers that are not finite "
                         f"in {name!r}; its file may be damaged"
                     )
-        return [{name: one[0] for name, one in zip(names, row, strict=True)} for row in rows]
+        return [{name: item[0] for name, item in zip(names, row, strict=True)} for row in rows]
 
 
 def _groups(

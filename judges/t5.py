@@ -89,18 +89,18 @@ class T5True(TorchJudge):
         return chunk
 
     def _first_difference(
-        self, one: list[int], zero: list[int]
+        self, item: list[int], zero: list[int]
     ) -> tuple[list[int], tuple[int, int]]:
         """What "1" and "0" have in common at their start, and the two tokens that follow it.
 
         A vocabulary may spell one of them in several tokens ("▁", "0") and the other in one ("▁1"):
         the model decides where they part, not at the last token.
         """
-        place = next((i for i, (a, b) in enumerate(zip(one, zero, strict=False)) if a != b), None)
+        place = next((i for i, (a, b) in enumerate(zip(item, zero, strict=False)) if a != b), None)
         unknown = self._tokenizer.unk_token_id
-        if place is None or unknown in (one[place], zero[place]):
+        if place is None or unknown in (item[place], zero[place]):
             raise JudgeError(f"{self._id} cannot say '1' and '0'; is it a TRUE model?")
-        return one[:place], (one[place], zero[place])
+        return item[:place], (item[place], zero[place])
 
     def _first_step(self, model: Any, inputs: dict[str, Any]) -> Any:
         """Probability of "1" against "0" where the two part, [n, 1]."""

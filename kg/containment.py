@@ -27,8 +27,8 @@ def holders(place: str, above: Callable[[str], Iterable[str]]) -> list[str]:
     seen = {place: None}
     frontier = [place]
     for _ in range(STEPS):
-        found = dict.fromkeys(wider for one in frontier for wider in above(one))
-        frontier = [one for one in found if one not in seen]
+        found = dict.fromkeys(wider for item in frontier for wider in above(item))
+        frontier = [item for item in found if item not in seen]
         seen.update(dict.fromkeys(frontier))
         if not frontier or len(seen) > MOST:
             break

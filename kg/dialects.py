@@ -157,9 +157,11 @@ def dialect_of(url: str, *named: str | None) -> Dialect:
         ConfigError: No dialect has that name.
     """
     parts = urlsplit(url)
-    told = _HOSTS.get(parts.hostname or "")
-    told = told or next((name for path, name in _PATHS.items() if path in parts.path), None)
-    name = next(filter(None, (*named[:-1], told, *named[-1:])), "standard")
+    name_found = _HOSTS.get(parts.hostname or "")
+    name_found = name_found or next(
+        (name for path, name in _PATHS.items() if path in parts.path), None
+    )
+    name = next(filter(None, (*named[:-1], name_found, *named[-1:])), "standard")
     if name not in DIALECTS:
         raise ConfigError(f"no SPARQL dialect {name!r}; choose one of {', '.join(DIALECTS)}")
     return DIALECTS[name]

@@ -59,7 +59,7 @@ class FederatedGraph:
         """For each of n ids the entity, or None where no graph knows it."""
         answers = self._ask(lambda graph: graph.entities(ids))
         return [
-            next(iter(_merged(one for one in group if one is not None)), None)
+            next(iter(_merged(item for item in group if item is not None)), None)
             for group in zip(*answers, strict=True)
         ]
 
@@ -84,9 +84,9 @@ class FederatedGraph:
             return joined
         unnamed = sorted(bare)
         labels = {
-            id_: one.label
-            for id_, one in zip(unnamed, self.entities(unnamed), strict=True)
-            if one is not None
+            id_: entity.label
+            for id_, entity in zip(unnamed, self.entities(unnamed), strict=True)
+            if entity is not None
         }
         return [_named(subgraph, labels) for subgraph in joined]
 
@@ -103,7 +103,7 @@ class FederatedGraph:
 
         answers = self._ask(wider)
         return [
-            list(_merged(one for group in groups for one in group))
+            list(_merged(item for group in groups for item in group))
             for groups in zip(*answers, strict=True)
         ]
 
@@ -116,7 +116,7 @@ class FederatedGraph:
             for mention in graph.spot(text)
         }
         kept: list[Mention] = []
-        for mention in sorted(found.values(), key=lambda one: (one.start - one.end, one.start)):
+        for mention in sorted(found.values(), key=lambda item: (item.start - item.end, item.start)):
             if all(mention.end <= other.start or mention.start >= other.end for other in kept):
                 kept.append(mention)
         return sorted(kept, key=lambda mention: mention.start)

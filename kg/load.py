@@ -124,7 +124,7 @@ class _Job:
         """The journal of this load into a state of a graph, at its beginning."""
         stat = self.source.stat()
         options = "|".join(
-            "" if one is None else one.model_dump_json() for one in (self.table, self.selection)
+            "" if item is None else item.model_dump_json() for item in (self.table, self.selection)
         )
         return Journal(
             source=str(self.source.resolve()),

@@ -145,7 +145,7 @@ def fits_gender(subgraph: Subgraph, gender: str | None) -> bool:
 def genders(subgraph: Subgraph) -> set[str]:
     """What the graph states as the gender of an entity, in lower case."""
     properties = lexicon_set("relations", "genders")
-    return {one.value.lower() for one in subgraph.triples if one.property in properties}
+    return {triple.value.lower() for triple in subgraph.triples if triple.property in properties}
 
 
 @cache
@@ -186,5 +186,5 @@ def _naming_word() -> re.Pattern[str]:
 @cache
 def _personal() -> frozenset[str]:
     """Labels of the properties between persons."""
-    hops = [hop for one in _by_name().values() for path in one.paths for hop in path]
+    hops = [hop for item in _by_name().values() for path in item.paths for hop in path]
     return frozenset(label for hop in hops for label in hop.forward | hop.backward)

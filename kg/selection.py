@@ -47,9 +47,9 @@ class Selection(Value):
         """
         languages = tuple(tag.lower().encode() for tag in self.languages)
         regional = tuple(tag + b"-" for tag in languages)
-        properties = frozenset(_DIRECT + one.encode() for one in self.properties)
-        classes = frozenset(b"<" + _ENTITY + one.encode() + b">" for one in self.classes)
-        held: list[bytes] = []
+        properties = frozenset(_DIRECT + item.encode() for item in self.properties)
+        classes = frozenset(b"<" + _ENTITY + kind.encode() + b">" for kind in self.classes)
+        block: list[bytes] = []
         subject, wanted = b"", not classes
         for line in lines:
             found = _SUBJECT.match(line)
@@ -58,9 +58,9 @@ class Selection(Value):
                 yield line
                 continue
             if found[1] != subject:
-                if wanted and held:
-                    yield b"".join(held)
-                held, subject = [], found[1]
+                if wanted and block:
+                    yield b"".join(block)
+                block, subject = [], found[1]
                 wanted = not classes or subject.startswith(b"<" + _ENTITY + b"P")
             predicate = found[2]
             if classes and predicate == _INSTANCE_OF:
@@ -71,6 +71,6 @@ class Selection(Value):
                 tag = tagged[1].lower()
                 if tag not in languages and not tag.startswith(regional):
                     continue
-            held.append(line)
-        if wanted and held:
-            yield b"".join(held)
+            block.append(line)
+        if wanted and block:
+            yield b"".join(block)

@@ -133,7 +133,9 @@ class SparqlNodes:
             for iri, around in self._facts_in(batch, answer).items():
                 facts[iri] = around
                 self._around.put((iri, limit), around)
-        known = {iri: one[0] for iri, one in entities.items() if one and one[0] is not None}
+        known = {
+            iri: entity[0] for iri, entity in entities.items() if entity and entity[0] is not None
+        }
         return known, {iri: around for iri, around in facts.items() if around is not None}
 
     def _unknown_ways(self, iris: Sequence[str]) -> list[Sequence[str]]:
@@ -185,12 +187,12 @@ class SparqlNodes:
         """The entities among the nodes: those that some triple mentions and no property."""
         wanted = list(dict.fromkeys(iris))
         found = {iri: self._nodes.get(iri) for iri in wanted}
-        missing = [iri for iri, one in found.items() if one is None]
+        missing = [iri for iri, item in found.items() if item is None]
         batches = list(_batches(missing, self._endpoint.settings.batch))
         answers = self._endpoint.select_all([self.queries.entities(batch) for batch in batches])
         for batch, answer in zip(batches, answers, strict=True):
             found |= self._learn_entities(batch, answer)
-        return {iri: one[0] for iri, one in found.items() if one and one[0] is not None}
+        return {iri: item[0] for iri, item in found.items() if item and item[0] is not None}
 
     def _learn_entities(
         self, batch: Sequence[str], answer: Sequence[dict[str, Cell]]
@@ -200,8 +202,8 @@ class SparqlNodes:
         for row in answer:
             roles[row["e"].value].append((row["r"].value, row.get("v")))
         read = {iri: (self._entity(iri, roles[iri]) if iri in roles else None,) for iri in batch}
-        for iri, one in read.items():
-            self._nodes.put(iri, one)
+        for iri, item in read.items():
+            self._nodes.put(iri, item)
         return read
 
     def _entity(self, iri: str, roles: list[tuple[str, Cell | None]]) -> Entity | None:
@@ -299,7 +301,7 @@ class SparqlNodes:
 
 
 def _steps_of(steps: Mapping[str, Iterable[str]]) -> Callable[[str], Iterable[str]]:
-    return lambda one: steps.get(one, ())
+    return lambda item: steps.get(item, ())
 
 
 def _row(subject: str, predicate: Cell, value: Cell) -> Row:

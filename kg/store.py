@@ -222,13 +222,13 @@ class OxigraphGraph:
             return read_solutions(self.store.query(sparql, prefixes=prefixes))
         except SyntaxError as error:
             unknown_prefixes = _prefixes_of(sparql) - prefixes.keys()
-            told = (
+            message = (
                 f"{', '.join(sorted(unknown_prefixes))} is declared nowhere as a prefix; known "
                 f"without: {', '.join(prefixes)}"
                 if unknown_prefixes
                 else str(error)
             )
-            raise InputError(f"not a SPARQL query: {told}") from error
+            raise InputError(f"not a SPARQL query: {message}") from error
         except (OSError, RuntimeError, ValueError) as error:
             raise KnowledgeGraphError(f"the query failed: {error}") from error
 
@@ -323,5 +323,5 @@ class OxigraphGraph:
 
 def _prefixes_of(sparql: str) -> set[str]:
     """The prefixes that a query uses and does not declare."""
-    found = [(bool(one[1]), one[2]) for one in _PREFIX.finditer(sparql) if one[2]]
+    found = [(bool(item[1]), item[2]) for item in _PREFIX.finditer(sparql) if item[2]]
     return {name for _, name in found} - {name for declared, name in found if declared}

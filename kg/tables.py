@@ -84,8 +84,8 @@ def triples_of_table(stream: BinaryIO, kind: str, table: Table, source: str) -> 
             if column in (table.subject, table.label):
                 continue
             target = table.links.get(column)
-            for one in value if isinstance(value, list) else (value,):
-                text = _text(one)
+            for item in value if isinstance(value, list) else (value,):
+                text = _text(item)
                 if text is None:
                     continue
                 predicate = properties.get(column)

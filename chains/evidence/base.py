@@ -125,7 +125,7 @@ class Case(NamedTuple):
     entities: tuple[LinkedEntity, ...] = ()
     problems: tuple[Problem, ...] = ()
 
-    def told(self, answer: GuardedAnswer) -> GuardedAnswer:
+    def with_problems(self, answer: GuardedAnswer) -> GuardedAnswer:
         """The answer with where its evidence came from, what it is about and what was not read."""
         return answer.model_copy(
             update={
@@ -146,7 +146,7 @@ class Case(NamedTuple):
             policy=policy,
             record=record,
         )
-        return self.told(checked)
+        return self.with_problems(checked)
 
     async def rank(
         self, guard: Guardrail, answers: Sequence[str], policy: Policy
@@ -155,7 +155,7 @@ class Case(NamedTuple):
         ranked = await guard.arank(
             question=self.question, answers=answers, evidence=self.evidence, policy=policy
         )
-        return [self.told(one) for one in ranked]
+        return [self.with_problems(item) for item in ranked]
 
     def session(self, guard: Guardrail, policy: Policy) -> CheckSession:
         """A session for an answer that grows."""

@@ -96,8 +96,8 @@ def evidence_items(items: object, where: str = "evidence") -> tuple[Evidence, ..
         raise InputError(f"{where} must be a list of items, not {_kind(items)}")
     return tuple(
         evidence
-        for place, one in enumerate(items)
-        for evidence in evidence_of_item(one, f"{where}[{place}]")
+        for place, item in enumerate(items)
+        for evidence in evidence_of_item(item, f"{where}[{place}]")
     )
 
 
@@ -128,22 +128,22 @@ def evidence_of_item(item: object, where: str = "item") -> tuple[Evidence, ...]:
 
 def _object(item: Mapping[str, Any], where: str) -> tuple[Evidence, ...]:
     _known_keys(item, ITEM_KEYS, where)
-    told = {key: item[key] for key in PASSAGE_KEYS if item.get(key) is not None}
+    fields = {key: item[key] for key in PASSAGE_KEYS if item.get(key) is not None}
     triple = item.get("triple")
     if triple is None:
-        return (_passage(told, where),)
-    if told and "text" not in told:
+        return (_passage(fields, where),)
+    if fields and "text" not in fields:
         raise InputError(
-            f"{where} has {next(iter(told))!r} beside 'triple' and no 'text': a triple holds "
+            f"{where} has {next(iter(fields))!r} beside 'triple' and no 'text': a triple holds "
             "subject, property and value alone; add the text, or leave it out"
         )
     fact = _triple(triple, f"{where}.triple")
-    return (_passage(told, where), fact) if told else (fact,)
+    return (_passage(fields, where), fact) if fields else (fact,)
 
 
-def _passage(told: Mapping[str, Any], where: str) -> Passage:
+def _passage(fields: Mapping[str, Any], where: str) -> Passage:
     try:
-        return Passage.model_validate({key: _written(value) for key, value in told.items()})
+        return Passage.model_validate({key: _written(value) for key, value in fields.items()})
     except ValidationError as error:
         first = error.errors(include_input=False)[0]
         place = ".".join(map(str, first["loc"]))

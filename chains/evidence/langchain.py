@@ -91,11 +91,11 @@ def message_evidence(messages: Sequence[BaseMessage], settings: EvidenceSettings
         for message in messages
         if isinstance(message, ToolMessage) and message.status != "error"
     ]
-    told = [message for message in messages if message.type in ("system", "human")]
+    prompts = [message for message in messages if message.type in ("system", "human")]
     return (
-        parts_of_messages([{"content": message.content} for message in told])
+        parts_of_messages([{"content": message.content} for message in prompts])
         | evidence_of_tools(results, settings)
-        | marked_evidence((message.text for message in told), settings)
+        | marked_evidence((message.text for message in prompts), settings)
     )
 
 
@@ -110,7 +110,7 @@ def messages_of(value: Any) -> list[BaseMessage]:
             message for key in MESSAGE_KEYS if key in value for message in messages_of(value[key])
         ]
     if isinstance(value, list):
-        return [one for one in value if isinstance(one, BaseMessage)]
+        return [item for item in value if isinstance(item, BaseMessage)]
     return []
 
 
@@ -122,24 +122,24 @@ def holds(value: Any, path: str) -> bool:
 def _handed_over(place: EvidenceOf, value: Any, output: Any) -> tuple[Evidence, ...]:
     if callable(place):
         return _items(place(value), "what the function of 'evidence' returns")
-    for held in (value, output):
-        found, there = _at(held, place)
+    for value_or_output in (value, output):
+        found, there = _at(value_or_output, place)
         if there:
             return _items(found, f"evidence at {place!r}")
-    known = [sorted(map(str, one)) for one in (value, output) if isinstance(one, Mapping)]
+    known = [sorted(map(str, item)) for item in (value, output) if isinstance(item, Mapping)]
     raise InputError(
         f"there is no {place!r} in the chain's input or output (their keys: {known or 'none'}); "
         "name the place of the evidence with the parameter 'evidence'"
     )
 
 
-def _at(held: Any, path: str) -> tuple[Any, bool]:
+def _at(current: Any, path: str) -> tuple[Any, bool]:
     """What stands at a path of keys, and whether anything does."""
     for key in path.split("."):
-        if not isinstance(held, Mapping) or key not in held:
+        if not isinstance(current, Mapping) or key not in current:
             return None, False
-        held = held[key]
-    return held, True
+        current = current[key]
+    return current, True
 
 
 def _items(found: Any, where: str) -> tuple[Evidence, ...]:
@@ -160,6 +160,6 @@ def _documents(artifact: object) -> tuple[Evidence, ...]:
     if isinstance(artifact, Document):
         return evidence_of_item(artifact)
     if isinstance(artifact, list | tuple):
-        documents = [one for one in artifact if isinstance(one, Document)]
-        return tuple(evidence for one in documents for evidence in evidence_of_item(one))
+        documents = [item for item in artifact if isinstance(item, Document)]
+        return tuple(evidence for document in documents for evidence in evidence_of_item(document))
     return ()

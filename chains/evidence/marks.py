@@ -22,8 +22,8 @@ def marked_evidence(texts: Iterable[str], settings: EvidenceSettings) -> Found:
     stretches = [stretch for text in texts for stretch in _split(text, settings.marks)[1]]
     if not stretches:
         return Found()
-    held = [Passage(text=one.strip()) for one in stretches if one.strip()]
-    return Found.of(Source.MARKED, held)
+    passages = [Passage(text=item.strip()) for item in stretches if item.strip()]
+    return Found.of(Source.MARKED, passages)
 
 
 def without_marked(text: str, settings: EvidenceSettings) -> str:

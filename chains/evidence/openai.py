@@ -62,7 +62,7 @@ def response_question(request: JSON, settings: EvidenceSettings) -> str:
 def response_evidence(request: JSON, field: RequestField, settings: EvidenceSettings) -> Found:
     """The evidence in a responses request, the most trusted first; see ``chat_evidence``."""
     given = request.get("input")
-    items = [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
+    items = [entry for entry in given if isinstance(entry, dict)] if isinstance(given, list) else []
     messages = _message_items(request)
     names = _named(
         (item.get("call_id"), item.get("name"))
@@ -92,13 +92,17 @@ def search_results(item: Mapping[str, Any]) -> tuple[Evidence, ...]:
     results = item.get("results")
     return tuple(
         Passage(
-            text=one["text"],
-            id=_text(one.get("file_id")),
-            title=_text(one.get("filename")),
-            url=_text(told.get("url")) if isinstance(told := one.get("attributes"), dict) else None,
+            text=result["text"],
+            id=_text(result.get("file_id")),
+            title=_text(result.get("filename")),
+            url=_text(attributes.get("url"))
+            if isinstance(attributes := result.get("attributes"), dict)
+            else None,
         )
-        for one in (results if isinstance(results, list) else [])
-        if isinstance(one, dict) and isinstance(one.get("text"), str) and one["text"].strip()
+        for result in (results if isinstance(results, list) else [])
+        if isinstance(result, dict)
+        and isinstance(result.get("text"), str)
+        and result["text"].strip()
     )
 
 
@@ -163,7 +167,11 @@ def _name(names: Mapping[str, str], call: object) -> str | None:
 
 def _messages(request: JSON) -> list[JSON]:
     messages = request.get("messages")
-    found = [one for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
+    found = (
+        [message for message in messages if isinstance(message, dict)]
+        if isinstance(messages, list)
+        else []
+    )
     system = request.get("system")  # where Anthropic's requests keep it
     return [{"role": "system", "content": system}, *found] if system else found
 

@@ -52,7 +52,9 @@ def sources_of_body(body: Mapping[str, Any]) -> Found:
         return Found()
     asked = body.get("qna")
     question = asked.get("query") if isinstance(asked, Mapping) else None
-    found = Found.of(Source.PARTS, [Passage(text=one) for one in sources if isinstance(one, str)])
+    found = Found.of(
+        Source.PARTS, [Passage(text=source) for source in sources if isinstance(source, str)]
+    )
     return found._replace(question=question if isinstance(question, str) else None)
 
 
@@ -131,21 +133,21 @@ def _document(part: Mapping[str, Any]) -> Iterator[tuple[str, Passage]]:
     """A document or search result of Anthropic or Bedrock: plain text, or blocks of text."""
     source = part.get("source")
     url = source if isinstance(source, str) else None
-    held: object = part.get("content")
+    content: object = part.get("content")
     if isinstance(source, Mapping):
-        held = source.get("data") if source.get("type") == "text" else source.get("content")
-        held = source["text"] if held is None and "text" in source else held
-    told = {"url": url, "title": part.get("name"), **part}
-    blocks = [held] if isinstance(held, str) else held if isinstance(held, list) else []
+        content = source.get("data") if source.get("type") == "text" else source.get("content")
+        content = source["text"] if content is None and "text" in source else content
+    fields = {"url": url, "title": part.get("name"), **part}
+    blocks = [content] if isinstance(content, str) else content if isinstance(content, list) else []
     for block in blocks:
         text = block.get("text") if isinstance(block, Mapping) else block
         if isinstance(text, str) and text.strip():
-            yield GROUNDING, _passage(text, told)
+            yield GROUNDING, _passage(text, fields)
 
 
-def _passage(text: str, told: Mapping[str, Any]) -> Passage:
+def _passage(text: str, fields: Mapping[str, Any]) -> Passage:
     def named(key: str) -> str | None:
-        value = told.get(key)
+        value = fields.get(key)
         return value if isinstance(value, str) else None
 
     return Passage(text=text, id=named("id"), title=named("title"), url=named("url"))

@@ -75,8 +75,8 @@ def evidence_of_tools(results: Sequence[ToolResult], settings: EvidenceSettings)
             cut += kept is not item
             room -= len(kept.text)
             found.append(kept)
-    held = Found.of(Source.TOOLS, found or None)
-    return held._replace(problems=_unread(settings, cut, left_out, len(newest)))
+    evidence = Found.of(Source.TOOLS, found or None)
+    return evidence._replace(problems=_unread(settings, cut, left_out, len(newest)))
 
 
 def result_evidence(content: object, tool: str | None = None) -> list[Evidence]:
@@ -93,7 +93,7 @@ def result_evidence(content: object, tool: str | None = None) -> list[Evidence]:
         return [Passage(text=content, title=tool)] if content.strip() else []
     if isinstance(content, list) and content and all(map(_is_text_part, content)):
         texts = [part if isinstance(part, str) else part["text"] for part in content]
-        return [one for text in texts for one in result_evidence(text, tool)]
+        return [item for text in texts for item in result_evidence(text, tool)]
     return list(_facts(content, tool, 0))
 
 
@@ -124,19 +124,19 @@ def _unread(
     settings: EvidenceSettings, cut: int, left_out: int, results: int
 ) -> tuple[Problem, ...]:
     """What is told of results that were not read, or not to their end."""
-    told = []
+    problems = []
     if cut or left_out:
-        told.append(
+        problems.append(
             f"tools returned more than the {settings.tool_chars:,} characters that are read; texts "
             f"that were cut: {cut}, texts and facts left out: {left_out}; let the tools return "
             "less, or raise tool_chars where you give EvidenceSettings"
         )
     if results > settings.tool_results:
-        told.append(
+        problems.append(
             f"of {results} results of tools the newest {settings.tool_results} were read; send "
             "fewer, or raise tool_results where you give EvidenceSettings"
         )
-    return tuple(Problem(part="evidence", message=message) for message in told)
+    return tuple(Problem(part="evidence", message=message) for message in problems)
 
 
 def _facts(data: object, subject: str | None, depth: int) -> Iterable[Evidence]:
@@ -149,8 +149,8 @@ def _facts(data: object, subject: str | None, depth: int) -> Iterable[Evidence]:
         if data and (text := _as_json(data)):
             yield Passage(text=text, title=subject)
     elif isinstance(data, list):
-        for one in data:
-            yield from _facts(one, subject, depth + 1)
+        for item in data:
+            yield from _facts(item, subject, depth + 1)
     elif _is_plain_part(data):
         yield from result_evidence(data["text"], subject)
     elif isinstance(data, Mapping):
@@ -170,8 +170,8 @@ def _object(data: Mapping[str, Any], subject: str | None, depth: int) -> Iterabl
         if _scalar(value):
             yield Triple(subject=about, property=str(key), value=_written(value))
         elif isinstance(value, list) and value and all(map(_scalar, value)):
-            for one in value:
-                yield Triple(subject=about, property=str(key), value=_written(one))
+            for item in value:
+                yield Triple(subject=about, property=str(key), value=_written(item))
         else:
             inner = about if named or key in LISTS else f"{about} {key}" if subject else str(key)
             yield from _facts(value, inner, depth + 1)
@@ -195,16 +195,20 @@ def _documents(data: Mapping[str, Any]) -> tuple[list[Passage], Mapping[str, Any
         value = next((rest[key] for key in keys if _scalar(rest.get(key))), None)
         return None if value is None else _written(value)
 
-    told = {"id": first(ID_KEYS), "title": first(TITLE_KEYS), "url": first(URL_KEYS)}
-    return [Passage(text=text, **told) for text in dict.fromkeys(texts.values())], rest
+    fields = {"id": first(ID_KEYS), "title": first(TITLE_KEYS), "url": first(URL_KEYS)}
+    return [Passage(text=text, **fields) for text in dict.fromkeys(texts.values())], rest
 
 
 def _beside(document: Passage, data: Mapping[str, Any]) -> Mapping[str, Any]:
     """What an object tells beside what its document holds."""
-    held = ((ID_KEYS, document.id), (TITLE_KEYS, document.title), (URL_KEYS, document.url))
+    document_fields = (
+        (ID_KEYS, document.id),
+        (TITLE_KEYS, document.title),
+        (URL_KEYS, document.url),
+    )
     read = {
         key
-        for keys, value in held
+        for keys, value in document_fields
         for key in keys
         if _scalar(data.get(key)) and _written(data[key]) == value
     }

@@ -246,8 +246,8 @@ class _Gateway:
             log.warning("the upstream broke off in a stream: %s", type(error).__name__)
             raise BrokenOffError("the upstream broke off") from error
         except GuardrailError as error:
-            told = error_body(str(error), kind="server_error", code="guardrail_unavailable")
-            yield Event.of(told).encode()
+            error_event = error_body(str(error), kind="server_error", code="guardrail_unavailable")
+            yield Event.of(error_event).encode()
         finally:
             self.metrics.answers(guard.answers, exchange.endpoint.value)
 
@@ -310,9 +310,9 @@ class _Gateway:
             body = await read_json(request, self.settings)
             await self._loaded()
             async with self._in_time():
-                told, answers = await unless_gone(request.receive, answer(body))
+                gone, answers = await unless_gone(request.receive, answer(body))
             self.metrics.answers(answers, name)
-            return JSONResponse(told)
+            return JSONResponse(gone)
 
         return serve
 

@@ -64,7 +64,7 @@ def content_security(html: str) -> dict[str, str]:
 def _hashes(html: str, tag: str) -> str:
     """The page's own inline blocks, so that no other one runs, whatever a text contains."""
     blocks = re.findall(rf"<{tag}>(.*?)</{tag}>", html, re.DOTALL)
-    digests = (base64.b64encode(hashlib.sha256(one.encode()).digest()) for one in blocks)
+    digests = (base64.b64encode(hashlib.sha256(block.encode()).digest()) for block in blocks)
     return " ".join(f"'sha256-{digest.decode()}'" for digest in digests)
 
 
@@ -81,9 +81,9 @@ def docs_response(app: FastAPI) -> HTMLResponse:
         if not isinstance(route, APIRoute) or not route.description:
             continue
         methods = " ".join(sorted(route.methods or ()))
-        told = escape(route.description.strip().split("\n\n")[0])
+        description = escape(route.description.strip().split("\n\n")[0])
         rows.append(
-            f"<tr><td>{methods}</td><td><code>{escape(route.path)}</code></td><td>{told}</td></tr>"
+            f"<tr><td>{methods}</td><td><code>{escape(route.path)}</code></td><td>{description}</td></tr>"
         )
     html = DOCS.format(rows="\n".join(rows))
     return HTMLResponse(html, headers=content_security(html))

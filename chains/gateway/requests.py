@@ -102,8 +102,8 @@ async def read_body(request: Request, settings: GatewaySettings) -> bytes:
     too_large = RejectedError(
         413, f"the request is larger than the {limit} bytes allowed", "request_too_large"
     )
-    told = request.headers.get("content-length", "")
-    if told.isdigit() and int(told) > limit:
+    declared = request.headers.get("content-length", "")
+    if declared.isdigit() and int(declared) > limit:
         raise too_large
     body = bytearray()
     async for chunk in request.stream():
@@ -134,8 +134,8 @@ async def read_model(request: Request, settings: GatewaySettings, model: type[Mo
     try:
         return model.model_validate_json(await read_body(request, settings))
     except ValidationError as error:
-        told = "; ".join(
-            f"{'.'.join(map(str, one['loc'])) or 'body'}: {one['msg']}"
-            for one in error.errors(include_input=False)
+        faults = "; ".join(
+            f"{'.'.join(map(str, item['loc'])) or 'body'}: {item['msg']}"
+            for item in error.errors(include_input=False)
         )
-        raise RejectedError(400, told, "invalid_request") from error
+        raise RejectedError(400, faults, "invalid_request") from error

@@ -81,19 +81,21 @@ def run(config: GuardrailConfig, settings: GatewaySettings) -> None:
 
 def plain_settings(settings: GatewaySettings) -> dict[str, object]:
     """The settings as JSON for the workers, keys included: they go no further than them."""
-    told = settings.model_dump(mode="json")
-    told["keys"] = [one.get_secret_value() for one in settings.keys]
+    fields = settings.model_dump(mode="json")
+    fields["keys"] = [key.get_secret_value() for key in settings.keys]
     if settings.upstream_key is not None:
-        told["upstream_key"] = settings.upstream_key.get_secret_value()
-    return told
+        fields["upstream_key"] = settings.upstream_key.get_secret_value()
+    return fields
 
 
 def worker_app() -> FastAPI:
     """The application of one worker, from what its parent left in the environment."""
     config = GuardrailConfig.model_validate_json(os.environ[CONFIG_VARIABLE])
-    told = os.environ.get(SETTINGS_VARIABLE)
+    settings_json = os.environ.get(SETTINGS_VARIABLE)
     settings = (
-        GatewaySettings.from_env() if told is None else GatewaySettings.model_validate_json(told)
+        GatewaySettings.from_env()
+        if settings_json is None
+        else GatewaySettings.model_validate_json(settings_json)
     )
     return create_app(config, settings, on_loaded=freeze_loaded)
 

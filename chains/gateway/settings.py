@@ -134,7 +134,7 @@ class GatewaySettings(Value):
     @field_validator(*REPEATED, mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
-        return [one.strip() for one in value.split(",")] if isinstance(value, str) else value
+        return [item.strip() for item in value.split(",")] if isinstance(value, str) else value
 
     @field_validator("keys")
     @classmethod
@@ -182,23 +182,23 @@ class GatewaySettings(Value):
                 of an unknown one the nearest.
         """
         variables = os.environ if environ is None else environ
-        told = {
+        given = {
             name.removeprefix(ENV_PREFIX).lower(): text
             for name, text in variables.items()
             if name.startswith(ENV_PREFIX)
         }
         options, section = options or {}, section or {}
         try:
-            return cls.model_validate({**section, **told, **options})
+            return cls.model_validate({**section, **given, **options})
         except ValidationError as error:
             problems = []
-            for one in error.errors(include_input=False):
-                name = str(one["loc"][0])
+            for item in error.errors(include_input=False):
+                name = str(item["loc"][0])
                 if name in options:
                     spelled = option_of
                 else:
-                    spelled = variable_of if name in told else _in_the_file
-                problems.append(f"{spelled(name)}: {_problem(cls, one, spelled)}")
+                    spelled = variable_of if name in given else _in_the_file
+                problems.append(f"{spelled(name)}: {_problem(cls, item, spelled)}")
             raise ConfigError("; ".join(problems)) from None
 
     def admits(self, key: str | None) -> bool:
@@ -206,7 +206,9 @@ class GatewaySettings(Value):
         if not self.keys:
             return True
         given = (key or "").encode()
-        matches = [hmac.compare_digest(given, one.get_secret_value().encode()) for one in self.keys]
+        matches = [
+            hmac.compare_digest(given, item.get_secret_value().encode()) for item in self.keys
+        ]
         return any(matches)
 
 

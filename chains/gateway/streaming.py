@@ -43,11 +43,11 @@ async def unless_gone(receive: Receive, work: Awaitable[T]) -> T:
             raise CallerGoneError("the caller closed the connection")
         return task.result()
     finally:
-        for one in (task, gone):
-            if not one.done():
-                one.cancel()
+        for item in (task, gone):
+            if not item.done():
+                item.cancel()
                 with suppress(asyncio.CancelledError, Exception):
-                    await one
+                    await item
 
 
 class JudgedStream(Response):

@@ -40,8 +40,8 @@ def rdflib_look_ups(source: Path, names: Sequence[str]) -> tuple[float, ...]:
         [node] = graph.subjects(RDFS.label, Literal(name, lang="en"))
         around = {value for _, _, value in graph.triples((node, None, None))}
         around |= {subject for subject, _, _ in graph.triples((None, None, node))}
-        for one in around:
-            graph.value(one, RDFS.label)
+        for item in around:
+            graph.value(item, RDFS.label)
         times.append(_ms(started))
     return tuple(times)
 

@@ -43,4 +43,4 @@ def balanced_accuracy(scores: Scores, truth: Truth, threshold: float = 0.5) -> f
 
 def best_balanced_accuracy(scores: Scores, truth: Truth) -> float:
     """Balanced accuracy at the threshold that is best for these very rows."""
-    return max(balanced_accuracy(scores, truth, float(one)) for one in np.unique(scores))
+    return max(balanced_accuracy(scores, truth, float(item)) for item in np.unique(scores))

@@ -64,8 +64,8 @@ def cost_table(costs: Sequence[Cost]) -> list[str]:
     """Lines that give each way's figures, and how many times faster it is than those before."""
     lines = [f"{'':<24}{'rows':>6}{'words':>8}{'clock, ms':>12}{'processors, ms':>16}  a row"]
     lines += [
-        f"{one.way:<24}{one.rows:>6}{one.words:>8.1f}{one.wall_ms:>12.1f}{one.busy_ms:>16.1f}"
-        for one in costs
+        f"{cost.way:<24}{cost.rows:>6}{cost.words:>8.1f}{cost.wall_ms:>12.1f}{cost.busy_ms:>16.1f}"
+        for cost in costs
     ]
     lines += [
         f"{fast.way} is {slow.wall_ms / fast.wall_ms:.2f} times faster than {slow.way}"

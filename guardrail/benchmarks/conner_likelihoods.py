@@ -72,7 +72,7 @@ class KeptLikelihoods:
             return
         with self._file.open("a", encoding="utf-8") as file:
             for pair, value in told.items():
-                rounded = [round(one, DIGITS) for one in value.logprobs]
+                rounded = [round(logprob, DIGITS) for logprob in value.logprobs]
                 row = [self._model.name, *pair, value.tokens, rounded]
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
 

@@ -175,9 +175,9 @@ def _draw(
 ) -> list[tuple[str, ...]]:
     """The samples of each question, from the file or newly drawn and added to it."""
     known = {
-        one.query: one.samples
-        for one in _read(path)
-        if (one.model, one.seed, len(one.samples)) == (plan.model, plan.seed, plan.samples)
+        item.query: item.samples
+        for item in _read(path)
+        if (item.model, item.seed, len(item.samples)) == (plan.model, plan.seed, plan.samples)
     }
     with path.open("a", encoding="utf-8") as file:
         for place, text in enumerate(asked):
@@ -193,7 +193,9 @@ def _draw(
                 seed=plan.seed + place,
             )
             completions = asyncio.run(model.sample(request))
-            known[text.query] = tuple(f"{opening} {one.text}".strip() for one in completions)
+            known[text.query] = tuple(
+                f"{opening} {completion.text}".strip() for completion in completions
+            )
             row = _Drawn(
                 model=plan.model, seed=plan.seed, query=text.query, samples=known[text.query]
             )
@@ -239,7 +241,7 @@ def _rows(
         ConnerInput(
             query=text.query,
             knowledge=sample,
-            sentences=tuple(one.text for one in split_sentences(sample)),
+            sentences=tuple(sentence.text for sentence in split_sentences(sample)),
             evidence=tuple(pool[column] for column in columns),
             answer=text.answer,
         )
@@ -314,8 +316,8 @@ def _line(way: str, picks: Sequence[_Judged], mean: Sequence[_Judged]) -> _Line:
 
 
 def _gain(picks: Sequence[_Judged], mean: Sequence[_Judged]) -> float | None:
-    base = fmean(one.helpfulness for one in mean)
-    return fmean(one.helpfulness for one in picks) / base - 1 if base else None
+    base = fmean(item.helpfulness for item in mean)
+    return fmean(pick.helpfulness for pick in picks) / base - 1 if base else None
 
 
 def _interval(picks: Sequence[_Judged], mean: Sequence[_Judged]) -> tuple[float, float] | None:

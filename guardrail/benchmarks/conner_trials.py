@@ -100,7 +100,7 @@ def read_rows(data: Path, name: str) -> list[Text]:
 
 def trials(texts: Sequence[Text], perspectives: Collection[Perspective]) -> list[Trial]:
     """The trials of some perspectives on one set of texts; a trial's twins depend on no other."""
-    return [_TRIALS[one](texts) for one in _TRIALS if one in perspectives]
+    return [_TRIALS[trial](texts) for trial in _TRIALS if trial in perspectives]
 
 
 def pieces(text: str) -> list[str]:

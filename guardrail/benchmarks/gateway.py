@@ -168,12 +168,12 @@ def _memory_mib(pid: int | None) -> float | None:
             continue
         parents[int(status.parent.name)] = int(fields[1])
     family = {pid}
-    while more := {one for one, parent in parents.items() if parent in family} - family:
+    while more := {item for item, parent in parents.items() if parent in family} - family:
         family |= more
     pages = 0
-    for one in family:
+    for item in family:
         try:
-            pages += int(Path(f"/proc/{one}/statm").read_text().split()[1])
+            pages += int(Path(f"/proc/{item}/statm").read_text().split()[1])
         except OSError:
             continue
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
@@ -204,7 +204,7 @@ def _upstream(port: int, pause: float) -> None:
         *({"index": 0, "delta": delta} for delta in deltas),
         {"index": 0, "delta": {}, "finish_reason": "stop"},
     ]
-    chunks = [head | {"object": "chat.completion.chunk", "choices": [one]} for one in choices]
+    chunks = [head | {"object": "chat.completion.chunk", "choices": [choice]} for choice in choices]
     events = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks]
 
     async def stream() -> AsyncIterator[str]:

@@ -64,7 +64,7 @@ def measure(judge: GroundingJudge, name: str, rows: Sequence[ClaimRow]) -> Measu
     started = time.perf_counter()
     groundings = judge.ground(items)
     seconds = time.perf_counter() - started
-    scores = np.array([_support(one) for one in groundings])
+    scores = np.array([_support(grounding) for grounding in groundings])
     truth = np.array([row.supported for row in rows])
     return Measured(
         name,
@@ -87,9 +87,9 @@ def _item(row: ClaimRow) -> GroundingItem:
     )
 
 
-def _support(one: Grounding) -> float:
+def _support(grounding: Grounding) -> float:
     """Probability of support, given that the claim is one."""
-    return one.supported / max(1e-9, 1.0 - one.no_claim)
+    return grounding.supported / max(1e-9, 1.0 - grounding.no_claim)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -116,7 +116,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         made.warm_up()
         found[judge] = [measure(made, name, rows) for name, rows in sets.items()]
     if options.json:
-        print(json.dumps({judge: [one._asdict() for one in some] for judge, some in found.items()}))
+        print(
+            json.dumps({judge: [item._asdict() for item in some] for judge, some in found.items()})
+        )
     else:
         print(_table(found))
 
@@ -138,9 +140,9 @@ def _table(found: dict[str, list[Measured]]) -> str:
         lines.append("|---|--:|--:|--:|--:|--:|")
         rows = [*measured, _mean(measured)]
         lines += [
-            f"| {one.name} | {one.rows:,} | {one.balanced:.3f} | {one.tuned:.3f} | {one.auc:.3f} "
-            f"| {one.per_second:.0f} |"
-            for one in rows
+            f"| {row.name} | {row.rows:,} | {row.balanced:.3f} | {row.tuned:.3f} | {row.auc:.3f} "
+            f"| {row.per_second:.0f} |"
+            for row in rows
         ]
         lines.append("")
     lines.append("Published by others, mean balanced accuracy on LLM-AggreFact (other sets):")
@@ -149,9 +151,9 @@ def _table(found: dict[str, list[Measured]]) -> str:
 
 
 def _mean(measured: Sequence[Measured]) -> Measured:
-    means = [float(np.mean([one[place] for one in measured])) for place in range(2, 5)]
-    rows = sum(one.rows for one in measured)
-    seconds = sum(one.rows / one.per_second for one in measured)
+    means = [float(np.mean([item[place] for item in measured])) for place in range(2, 5)]
+    rows = sum(item.rows for item in measured)
+    seconds = sum(item.rows / item.per_second for item in measured)
     return Measured("mean", rows, means[0], means[1], means[2], rows / max(seconds, 1e-9))
 
 

@@ -77,12 +77,12 @@ def read_set(data: Path, name: str) -> Iterator[ClaimRow]:
         data: The data folder.
         name: A name of ``SETS``.
     """
-    one = SETS[name]
-    stem = Path(one.file).name
-    for raw in read_jsonl(data / f"{one.file}.jsonl.gz"):
+    source = SETS[name]
+    stem = Path(source.file).name
+    for raw in read_jsonl(data / f"{source.file}.jsonl.gz"):
         if stem in HELD_OUT and not measures(stem, str(raw["group"])):
             continue
-        row = one.read(raw)
+        row = source.read(raw)
         if row.claim.strip():
             yield row
 

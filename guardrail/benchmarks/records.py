@@ -138,15 +138,15 @@ def measure_gaps(
     """
     dice = random.Random(seed)
     chosen = dice.sample(list(texts), min(rows, len(texts)))
-    pairs = sorted({_pair(fact) for one in chosen for fact in one.facts})
+    pairs = sorted({_pair(fact) for item in chosen for fact in item.facts})
     lost = set(dice.sample(pairs, round(removed * len(pairs))))
-    facts = [fact for one in texts for fact in one.facts]
+    facts = [fact for item in texts for fact in item.facts]
     graph = _graph([fact for fact in facts if _pair(fact) not in lost], facts)
     begin = time.perf_counter()
     with Guardrail(GuardrailConfig(judge="none"), graph=graph, log=log) as guard:
         requests = [
-            CheckRequest(question=f"What is known of {one.facts[0].subject}?", answer=one.text)
-            for one in chosen
+            CheckRequest(question=f"What is known of {item.facts[0].subject}?", answer=item.text)
+            for item in chosen
         ]
         answers: list[GuardedAnswer] = []
         for first in range(0, len(requests), 50):
@@ -159,7 +159,7 @@ def measure_gaps(
         (fold(gap.entity), property_words(gap.property)) for gap in finder.result(10**6).facts
     ]
     held = {_pair(fact) for fact in facts} - lost
-    missing = [(one, fact) for one in chosen for fact in one.facts if _pair(fact) in lost]
+    missing = [(item, fact) for item in chosen for fact in item.facts if _pair(fact) in lost]
     marked = {
         (answer.original, fold(span.text))
         for answer in answers
@@ -169,8 +169,8 @@ def measure_gaps(
     }
     asked = {
         place
-        for place, (one, fact) in enumerate(missing)
-        if any(text == one.text and _shares(phrase, fact.value) for text, phrase in marked)
+        for place, (item, fact) in enumerate(missing)
+        if any(text == item.text and _shares(phrase, fact.value) for text, phrase in marked)
     }
     entities = {entity for entity, _ in listed}
     return GapReport(
@@ -181,7 +181,7 @@ def measure_gaps(
         named=sum(_pair(missing[place][1]) in listed for place in asked),
         listed=len(listed),
         top=min(TOP, len(listed)),
-        top_entities=sum(entity in {one for one, _ in lost} for entity, _ in listed[:TOP]),
+        top_entities=sum(entity in {item for item, _ in lost} for entity, _ in listed[:TOP]),
         top_named=sum(pair in lost for pair in listed[:TOP]),
         kept_named=sum(pair in held for pair in listed),
         seconds=time.perf_counter() - begin,

@@ -94,7 +94,9 @@ def intent_quality(
     found = _read(data / "intent" / "nfcats_valid.jsonl.gz")[:rows]
     truth = [row["category"].lower() for row in found]
     started = time.perf_counter()
-    told = [max(one, key=one.__getitem__) for one in classify([row["question"] for row in found])]
+    told = [
+        max(item, key=item.__getitem__) for item in classify([row["question"] for row in found])
+    ]
     seconds = time.perf_counter() - started
     scores = {}
     for intent in Intent:

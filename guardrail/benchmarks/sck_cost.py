@@ -50,8 +50,8 @@ def passage_answers(pairs: Sequence[Pair], count: int) -> list[CheckRequest]:
     usual = [pair for pair in pairs if 0 < len(pair.text.strip()) <= LONGEST]
     chosen = random.Random(SEED).sample(usual, min(count, len(usual)))
     return [
-        CheckRequest(question=one.question, answer=one.text, evidence=(Passage(text=one.text),))
-        for one in chosen
+        CheckRequest(question=item.question, answer=item.text, evidence=(Passage(text=item.text),))
+        for item in chosen
     ]
 
 
@@ -82,11 +82,11 @@ def cost(requests: Sequence[CheckRequest], singly: int = SINGLE_CALLS) -> dict[s
             added.append(spent[scoring] - spent[plain])
             stage.append(spent[scoring].stage_ms - spent[plain].stage_ms)
         result = {
-            "check alone, p50 ms": median(one.wall_ms for one in without),
-            "SCK adds to it, p50 ms": median(one.wall_ms for one in added),
+            "check alone, p50 ms": median(item.wall_ms for item in without),
+            "SCK adds to it, p50 ms": median(item.wall_ms for item in added),
             "  of that in the stage of scoring, p50 ms": median(stage),
-            "check alone, p50 processor ms": median(one.busy_ms for one in without),
-            "SCK adds to it, p50 processor ms": median(one.busy_ms for one in added),
+            "check alone, p50 processor ms": median(item.busy_ms for item in without),
+            "SCK adds to it, p50 processor ms": median(item.busy_ms for item in added),
         }
         if not batch:
             return result
@@ -100,9 +100,10 @@ def cost(requests: Sequence[CheckRequest], singly: int = SINGLE_CALLS) -> dict[s
         "  of that in the stage of scoring, ms an answer": more.stage_ms,
         "in the batch: check, processor ms an answer": plainly.busy_ms,
         "in the batch: SCK adds, processor ms an answer": more.busy_ms,
-        "what SCK adds, alone over batch": fmean(one.wall_ms for one in added) / more.wall_ms,
-        "check with SCK, alone over batch": fmean(one.wall_ms for one in both) / scored.wall_ms,
-        "check without, alone over batch": fmean(one.wall_ms for one in without) / plainly.wall_ms,
+        "what SCK adds, alone over batch": fmean(item.wall_ms for item in added) / more.wall_ms,
+        "check with SCK, alone over batch": fmean(item.wall_ms for item in both) / scored.wall_ms,
+        "check without, alone over batch": fmean(item.wall_ms for item in without)
+        / plainly.wall_ms,
     }
 
 
@@ -114,12 +115,12 @@ class _Spent(NamedTuple):
     stage_ms: float
 
     def __sub__(self, other: _Spent) -> _Spent:
-        return _Spent(*(one - two for one, two in zip(self, other, strict=True)))
+        return _Spent(*(item - two for item, two in zip(self, other, strict=True)))
 
 
 def _spent(guard: Guardrail, requests: Sequence[CheckRequest]) -> _Spent:
     begin, busy = time.perf_counter(), time.process_time()
     answers = guard.check_batch(requests)
     busy, wall = time.process_time() - busy, time.perf_counter() - begin
-    stage_ms = fmean(one.timings_ms["score"] for one in answers)
+    stage_ms = fmean(answer.timings_ms["score"] for answer in answers)
     return _Spent(1e3 * wall / len(requests), 1e3 * busy / len(requests), stage_ms)

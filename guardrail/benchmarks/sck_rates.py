@@ -127,10 +127,10 @@ def sensitivity(
     tell = teller("rows")
     for start in range(0, len(left), BLOCK):
         measured = _measure(scorer, left[start : start + BLOCK])
-        done |= {one.key: one for one in measured}
+        done |= {item.key: item for item in measured}
         if keep is not None:
             with keep.open("a", encoding="utf-8") as lines:
-                lines.writelines(one.model_dump_json() + "\n" for one in measured)
+                lines.writelines(item.model_dump_json() + "\n" for item in measured)
         tell(min(start + BLOCK, len(left)), len(left))
     return rates([done[row.key] for row in rows])
 
@@ -151,18 +151,22 @@ def spoil(pairs: Sequence[Pair], tagger: Tagger) -> list[Spoilt]:
 
 def rates(measured: Sequence[Measured]) -> list[Rate]:
     """The rates over n measured rows."""
-    swaps = [(one.original, one.swapped) for one in measured if one.swapped is not None]
-    others = [(one.original, one.other) for one in measured]
-    layouts = [(one.original, one.mangled) for one in measured if one.mangled is not None]
+    swaps = [(item.original, item.swapped) for item in measured if item.swapped is not None]
+    others = [(item.original, item.other) for item in measured]
+    layouts = [(item.original, item.mangled) for item in measured if item.mangled is not None]
     return [
-        _rate("names swapped: K or C lower", swaps, lambda one: (one.knowledge, one.content), 0.95),
-        _rate("names swapped: K lower", swaps, lambda one: (one.knowledge,), 0.95),
-        _rate("names swapped: KG-Attr lower", swaps, lambda one: (one.kg_attr,), 0.95),
-        _rate("another question's answer: SCK lower", others, lambda one: (one.sck,), 0.97),
-        _rate("layout shuffled, non-factoid: S lower", layouts, lambda one: (one.structure,), 0.90),
+        _rate(
+            "names swapped: K or C lower", swaps, lambda item: (item.knowledge, item.content), 0.95
+        ),
+        _rate("names swapped: K lower", swaps, lambda item: (item.knowledge,), 0.95),
+        _rate("names swapped: KG-Attr lower", swaps, lambda item: (item.kg_attr,), 0.95),
+        _rate("another question's answer: SCK lower", others, lambda item: (item.sck,), 0.97),
+        _rate(
+            "layout shuffled, non-factoid: S lower", layouts, lambda item: (item.structure,), 0.90
+        ),
         Rate(
             "  of these read as a broken layout",
-            sum(one.broken for one in measured),
+            sum(item.broken for item in measured),
             len(layouts),
             0.90,
         ),
@@ -176,7 +180,7 @@ def _rate(
     target: float,
 ) -> Rate:
     """How many of the twins have one of these scores lower than the original."""
-    lower = sum(any(map(_lower, levels(one), levels(two))) for one, two in twins)
+    lower = sum(any(map(_lower, levels(item), levels(two))) for item, two in twins)
     return Rate(name, lower, len(twins), target)
 
 
@@ -189,7 +193,9 @@ def _measure(scorer: SCKScorer, rows: Sequence[Spoilt]) -> list[Measured]:
     originals = scorer.score([_input(row.pair, row.pair.text) for row in rows])
     others = scorer.score([_input(row.pair, row.other) for row in rows])
     swapped = _scored(scorer, rows, [row.swapped for row in rows])
-    asked = [one.structure.intent not in (Intent.FACTOID, Intent.NONE) for one in originals]
+    asked = [
+        original.structure.intent not in (Intent.FACTOID, Intent.NONE) for original in originals
+    ]
     mangled = _scored(
         scorer, rows, [row.mangled if ask else None for row, ask in zip(rows, asked, strict=True)]
     )
@@ -227,7 +233,7 @@ def _levels(report: SCKReport) -> Levels:
 
 
 def _is_broken(report: SCKReport) -> bool:
-    layout = next(one for one in report.structure.features if one.name == "format")
+    layout = next(feature for feature in report.structure.features if feature.name == "format")
     return layout.found.startswith(Format.BROKEN)
 
 
@@ -259,7 +265,7 @@ def swap(
         return None
     folded = text.casefold()
     foreign = {
-        kind: [one for one in pool[kind] if one.casefold() not in folded]
+        kind: [item for item in pool[kind] if item.casefold() not in folded]
         for kind in {mention.ner or "" for mention in names}
     }
     chosen: dict[str, str] = {}
@@ -267,7 +273,7 @@ def swap(
         if mention.text not in chosen:
             others = foreign[mention.ner or ""]
             chosen[mention.text] = rng.choice(others) if others else mention.text
-    for mention in sorted(names, key=lambda one: -one.start):
+    for mention in sorted(names, key=lambda item: -item.start):
         text = text[: mention.start] + chosen[mention.text] + text[mention.end :]
     return text
 

@@ -105,11 +105,11 @@ class _Actor:
         self._plan = Plan.model_validate_json(plan)
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
-        shards = [Shard.model_validate_json(str(one)) for one in batch["shard"]]
+        shards = [Shard.model_validate_json(str(item)) for item in batch["shard"]]
         counts = [run_shard(self._plan, shard) for shard in shards]
         return {
             "number": [shard.number for shard in shards],
-            "counts": [one.model_dump_json() for one in counts],
+            "counts": [count.model_dump_json() for count in counts],
         }
 
 

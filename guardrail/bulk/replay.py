@@ -211,20 +211,24 @@ def _verdict(sentence: Sentence) -> str:
 
 def _because(old: Sentence, new: Sentence, after: GuardedAnswer, changed: tuple[str, ...]) -> str:
     known = {item.citation for item in after.evidence if isinstance(item, Triple)}
-    gone = [one for one in old.citations if one not in known]
-    found = [one for one in new.citations if one not in old.citations]
-    told = []
+    gone = [citation for citation in old.citations if citation not in known]
+    found = [citation for citation in new.citations if citation not in old.citations]
+    reasons = []
     if new.against:
-        told.append(f"the evidence says: {' '.join(new.against)}")
+        reasons.append(f"the evidence says: {' '.join(new.against)}")
     if gone:
-        told.append(f"no longer in the graph: {_facts(gone)}")
+        reasons.append(f"no longer in the graph: {_facts(gone)}")
     if found:
-        told.append(f"now supported by: {_facts(found)}")
-    if not told:
+        reasons.append(f"now supported by: {_facts(found)}")
+    if not reasons:
         parts = [name.partition("_")[0] for name in changed]
-        told.append(f"changed since: {', '.join(parts)}" if parts else "nothing known has changed")
-    return "; ".join(told)
+        reasons.append(
+            f"changed since: {', '.join(parts)}" if parts else "nothing known has changed"
+        )
+    return "; ".join(reasons)
 
 
 def _facts(citations: list[Citation]) -> str:
-    return ", ".join(f"{one.entity} {one.property}: {one.value}" for one in citations)
+    return ", ".join(
+        f"{citation.entity} {citation.property}: {citation.value}" for citation in citations
+    )

@@ -55,7 +55,7 @@ def run_bulk(
     shards = plan_shards(source, shard_rows)
     plan = Plan(scorer=scorer, output=output, kind=kind or (shards[0].kind if shards else "jsonl"))
     finished = _open_output(plan, shards)
-    done = sum(one.rows for one in finished.values())
+    done = sum(item.rows for item in finished.values())
     total = sum(shard.rows for shard in shards)
     left = [shard for shard in shards if shard.number not in finished]
     fresh = 0

@@ -155,4 +155,4 @@ def _scores(task: str, result: Mapping[str, Any]) -> list[tuple[str, float]]:
             for name, part in result["conner"].items()
             if isinstance(part, dict) and "value" in part
         }
-    return [(name, one["value"]) for name, one in found.items() if one["value"] is not None]
+    return [(name, item["value"]) for name, item in found.items() if item["value"] is not None]

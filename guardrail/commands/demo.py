@@ -61,7 +61,7 @@ def _introduce(
 
     from guardrail.types import Triple
 
-    facts = sum(isinstance(one, Triple) for one in evidence)
+    facts = sum(isinstance(item, Triple) for item in evidence)
     source = "sampled from a model now" if live else "recorded (written down, not sampled)"
     console.rule("[bold]Halden Cycles, an invented maker of electric bicycles[/bold]")
     console.print(f"[bold]Question[/bold]  {escape(question)}")
@@ -90,12 +90,13 @@ def _show(
     show_ranking(console, guard.rank(question, answers, evidence=evidence, policy="annotate"))
     console.rule("2. What a user sees under the policy 'strict', with notes", align="left")
     requests = [
-        CheckRequest(question=question, answer=one, evidence=tuple(evidence)) for one in answers
+        CheckRequest(question=question, answer=answer, evidence=tuple(evidence))
+        for answer in answers
     ]
     guarded = guard.check_batch(requests, policy="strict")
-    for place, one in enumerate(guarded, start=1):
-        seen = Text(render(one, MarkerStyle.FOOTNOTES).text)
-        title = f"answer {place}: {one.action.value}"
+    for place, item in enumerate(guarded, start=1):
+        seen = Text(render(item, MarkerStyle.FOOTNOTES).text)
+        title = f"answer {place}: {item.action.value}"
         console.print(Panel(seen, title=title, title_align="left", border_style="dim"))
     console.rule("3. One row of the score log", align="left")
     console.print_json(_log_row(guarded[0]))
@@ -142,12 +143,15 @@ def _sampled(guard: Guardrail, question: str, evidence: Sequence[Evidence]) -> l
     """
     ranked = guard.ask_ranked(question, n=SAMPLES, evidence=evidence, policy="annotate")
     found = [
-        (one.original or one.text).strip() for one in sorted(ranked, key=lambda one: one.index)
+        (item.original or item.text).strip()
+        for item in sorted(ranked, key=lambda entry: entry.index)
     ]
     if not any(found):
         from guardrail.errors import ModelError
 
-        wrong = "; ".join(dict.fromkeys(one.message for answer in ranked for one in answer.errors))
+        wrong = "; ".join(
+            dict.fromkeys(error.message for answer in ranked for error in answer.errors)
+        )
         where = os.environ.get("OPENAI_BASE_URL", "the configured model")
         raise ModelError(wrong or f"no answer came from {where}")
     return [text for text in found if text]

@@ -48,10 +48,10 @@ def doctor(config: Config = None, as_json: AsJson = False) -> None:
 
     found = list(examine(config))
     if as_json:
-        typer.echo(json.dumps([one.model_dump() for one in found], ensure_ascii=False, indent=2))
+        typer.echo(json.dumps([item.model_dump() for item in found], ensure_ascii=False, indent=2))
     else:
         _print(found)
-    if any(one.state == "wrong" for one in found):
+    if any(item.state == "wrong" for item in found):
         raise typer.Exit(1)
 
 
@@ -139,9 +139,9 @@ EXTRAS = {"langchain": "langchain", "server": "fastapi", "local": "xllamacpp", "
 
 
 def _extras() -> Iterator[Finding]:
-    held = [extra for extra, package in EXTRAS.items() if find_spec(package)]
-    missing = [extra for extra in EXTRAS if extra not in held]
-    said = f"installed: {', '.join(held) or 'none'}"
+    installed = [extra for extra, package in EXTRAS.items() if find_spec(package)]
+    missing = [extra for extra in EXTRAS if extra not in installed]
+    said = f"installed: {', '.join(installed) or 'none'}"
     if missing:
         said += f"; not installed: {', '.join(missing)}"
     yield Finding(part="extras", state="ok", said=said)
@@ -171,7 +171,9 @@ def _parser(_: GuardrailConfig) -> Finding:
 def _digest(folder: Path) -> str:
     """SHA-256 over the names and contents of all files of a folder, in order."""
     whole = sha256()
-    for path in sorted(one for one in folder.rglob("*") if one.is_file() and one.suffix != ".pyc"):
+    for path in sorted(
+        item for item in folder.rglob("*") if item.is_file() and item.suffix != ".pyc"
+    ):
         whole.update(path.relative_to(folder).as_posix().encode() + b"\0")
         whole.update(sha256(path.read_bytes()).digest())
     return whole.hexdigest()
@@ -263,10 +265,10 @@ def _print(found: list[Finding]) -> None:
     grid.add_column()
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
-    for one in found:
-        sign, style = signs[one.state]
-        said = Text(one.said)
-        if one.remedy:
-            said.append(f"\n→ {one.remedy}", style=style)
-        grid.add_row(Text(sign, style=style), one.part, said)
+    for item in found:
+        sign, style = signs[item.state]
+        said = Text(item.said)
+        if item.remedy:
+            said.append(f"\n→ {item.remedy}", style=style)
+        grid.add_row(Text(sign, style=style), item.part, said)
     Console().print(grid)

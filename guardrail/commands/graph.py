@@ -84,7 +84,7 @@ def load(
     table = None
     if subject is not None:
         own = file.name.partition(".")[0].lower()
-        pairs = (one.partition("=") for one in link or ())
+        pairs = (item.partition("=") for item in link or ())
         links = {column: other or own for column, _, other in pairs}
         table = Table(subject=subject, label=label, name=own, links=links)
     with Progress(

@@ -82,18 +82,18 @@ def log(
         action=None if action is None else action.value,
         category=category,
         entity=entity,
-        bounds=tuple(ScoreBound.parse(one) for one in score or ()),
+        bounds=tuple(ScoreBound.parse(item) for item in score or ()),
         tag=tag,
     )
-    held = opened(path)
+    score_log = opened(path)
     if target is not None:
         from guardrail.log.export import export
 
-        typer.echo(f"{export(held, target, where):,} records written to {target}", err=True)
+        typer.echo(f"{export(score_log, target, where):,} records written to {target}", err=True)
         return
-    records = held.latest(tail, where)
+    records = score_log.latest(tail, where)
     if not records:
-        typer.echo(f"guardrail: {_none_found(held, where)}", err=True)
+        typer.echo(f"guardrail: {_none_found(score_log, where)}", err=True)
     if records or follow:
         _show(records, as_json=as_json)
     seen = {record.id for record in records}
@@ -101,11 +101,11 @@ def log(
     while follow:
         time.sleep(POLL_S)
         newer = where.model_copy(update={"since": last})
-        fresh = [one for one in held.records(newer) if one.id not in seen]
+        fresh = [item for item in score_log.records(newer) if item.id not in seen]
         if fresh:
             _show(fresh, as_json=as_json, header=False)
-            seen |= {one.id for one in fresh}
-            last = max(one.created for one in fresh)
+            seen |= {item.id for item in fresh}
+            last = max(item.created for item in fresh)
 
 
 def report(
@@ -125,9 +125,9 @@ def report(
     """
     from guardrail.report import report_html
 
-    held = opened(path)
+    score_log = opened(path)
     where = RecordFilter(since=_moment(since), until=_moment(until))
-    html = report_html(held, where, title=title, answers=answers)
+    html = report_html(score_log, where, title=title, answers=answers)
     try:
         target.write_text(html, encoding="utf-8", errors="replace")
     except OSError as error:
@@ -142,15 +142,15 @@ def opened(path: Path) -> SQLiteLog | JSONLinesLog:
         RecordError: It cannot be opened, or is some other file of JSON lines, all of whose lines
             would be passed over as cut short.
     """
-    held = open_log(path, read_only=True)
-    if isinstance(held, JSONLinesLog) and path.stat().st_size and not any(held.records()):
+    score_log = open_log(path, read_only=True)
+    if isinstance(score_log, JSONLinesLog) and path.stat().st_size and not any(score_log.records()):
         raise RecordError(f"{path} holds no record of a response; it is no score log")
-    return held
+    return score_log
 
 
-def _none_found(held: SQLiteLog | JSONLinesLog, where: RecordFilter) -> str:
+def _none_found(score_log: SQLiteLog | JSONLinesLog, where: RecordFilter) -> str:
     """Why no record was found: none is there, no score has that name, or none meets the bounds."""
-    newest = held.latest(NAMES_FROM)
+    newest = score_log.latest(NAMES_FROM)
     if not newest:
         return "the log holds no record yet"
     known = {"overall"}.union(*(record.answer.scorecard.scores for record in newest))

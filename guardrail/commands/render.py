@@ -92,10 +92,10 @@ def ranking_table(answers: Sequence[GuardedAnswer], rank_by: str = "overall") ->
     table.add_column("why", overflow="fold")
     for place, answer in enumerate(answers, start=1):
         card = answer.scorecard
-        held = {"overall": card.overall, **card.scores}
+        by_name = {"overall": card.overall, **card.scores}
         table.add_row(
             str(place),
-            *(format_score(held[name]) if name in held else "–" for name in scores),
+            *(format_score(by_name[name]) if name in by_name else "–" for name in scores),
             answer.reasons[0] if answer.reasons else answer.action.value,
         )
     return table
@@ -104,8 +104,8 @@ def ranking_table(answers: Sequence[GuardedAnswer], rank_by: str = "overall") ->
 def answer_panel(answer: GuardedAnswer) -> Panel:
     """The sentences beside their evidence, then scores, decision and problems."""
     parts: list[RenderableType] = [_sentences(answer), Text(), _score_line(answer)]
-    told = {problem.message for problem in answer.errors}
-    reasons = [reason for reason in answer.reasons if reason not in told]
+    messages = {problem.message for problem in answer.errors}
+    reasons = [reason for reason in answer.reasons if reason not in messages]
     if reasons:
         parts.append(Text("why:"))
         parts += [Padding(Text(f"· {reason}"), (0, 0, 0, 2)) for reason in reasons]

@@ -140,7 +140,7 @@ def serve(
         raise MissingExtraError(getattr(error, "name", None) or "fastapi", "server") from error
     if log is not None:
         settings = settings.model_copy(update={"log": LogConfig(path=log)})
-    told = {
+    settings_given = {
         "host": host,
         "port": port,
         "workers": workers,
@@ -164,7 +164,7 @@ def serve(
         "max_body_bytes": max_body_bytes,
         "max_reply_bytes": max_reply_bytes,
     }
-    options = {name: value for name, value in told.items() if value not in (None, [])}
+    options = {name: value for name, value in settings_given.items() if value not in (None, [])}
     section = gateway_section(config) if config else {}
     gateway = GatewaySettings.from_env(options=options, section=section)
     require_free(gateway.host, gateway.port)

@@ -57,8 +57,8 @@ def _changed(text: str, section: str, values: Mapping[str, float]) -> str:
     end = following.start() if following else len(text)
     body = text[header.end() : end]
     for name, line in lines.items():
-        held = re.compile(rf'^\s*"?{re.escape(name)}"?\s*=[^\n#]*?(?=\s*(?:#|$))', re.MULTILINE)
-        body, found = held.subn(line, body, count=1)
+        setting = re.compile(rf'^\s*"?{re.escape(name)}"?\s*=[^\n#]*?(?=\s*(?:#|$))', re.MULTILINE)
+        body, found = setting.subn(line, body, count=1)
         if not found:
             body = f"{line}\n{body}"
     return f"{text[: header.end()].rstrip()}\n{body}{text[end:]}"

@@ -141,18 +141,19 @@ def _show(found: Tuning) -> None:
 
     _print(_curve_table(found))
     grouped = isinstance(found, LabelledTuning)
-    told = f", by {found.groups} different texts of evidence" if grouped else ""  # type: ignore[attr-defined]
+    groups = f", by {found.groups} different texts of evidence" if grouped else ""  # type: ignore[attr-defined]
     typer.echo(
-        f"{found.right} right and {found.wrong} wrong answers{told}; a right one scores above a "
+        f"{found.right} right and {found.wrong} wrong answers{groups}; a right one scores above a "
         f"wrong one with probability {found.auc:.2f}."
     )
     if found.chosen is None:
         typer.echo(f"No threshold keeps false passes at {found.wanted:.0%}.")
         return
-    one = found.chosen
+    best = found.chosen
+    wrong = _share(best.false_pass, best.lower, best.upper)
+    right = _share(best.pass_right, best.right_lower, best.right_upper)
     typer.echo(
-        f"At {one.threshold:.4f}, {_share(one.false_pass, one.lower, one.upper)} of wrong answers "
-        f"pass and {_share(one.pass_right, one.right_lower, one.right_upper)} of right ones "
+        f"At {best.threshold:.4f}, {wrong} of wrong answers pass and {right} of right ones "
         "(95 % confidence)."
     )
     against = found.contradiction if isinstance(found, LabelledTuning) else None
@@ -196,7 +197,7 @@ def _curve_table(found: Tuning) -> Table:
 def _shown(found: Tuning) -> list[CurvePoint]:
     step = max(1, len(found.curve) // CURVE_ROWS)
     shown = {*found.curve[::step], *([found.chosen] if found.chosen else [])}
-    return sorted(shown, key=lambda one: one.threshold)
+    return sorted(shown, key=lambda item: item.threshold)
 
 
 def _weight_table(weights: list[WeightAdvice]) -> Table:
@@ -205,7 +206,7 @@ def _weight_table(weights: list[WeightAdvice]) -> Table:
     table = Table(title="Weights of SCK by intent", box=None, pad_edge=False)
     for name in ("intent", "answers", "structure", "content", "knowledge", "AUC", "AUC, equal"):
         table.add_column(name, justify="left" if name == "intent" else "right")
-    for one in weights:
-        parts = (one.structure, one.content, one.knowledge, one.auc, one.auc_equal)
-        table.add_row(one.intent, str(one.labels), *(f"{part:.2f}" for part in parts))
+    for weight in weights:
+        parts = (weight.structure, weight.content, weight.knowledge, weight.auc, weight.auc_equal)
+        table.add_row(weight.intent, str(weight.labels), *(f"{part:.2f}" for part in parts))
     return table

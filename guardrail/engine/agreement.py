@@ -16,17 +16,14 @@ def explained(answer: AttributedAnswer) -> AttributedAnswer:
     Support takes half of the probability. Below that the likelier of contradiction and no support
     is the verdict, though support alone may be likelier than either.
     """
-    sentences = tuple(map(_explained, answer.sentences))
-    if sentences == answer.sentences:
-        return answer
-    return answer.model_copy(update={"sentences": sentences})
+    return answer.model_copy(update={"sentences": tuple(map(_explained, answer.sentences))})
 
 
 def _explained(sentence: Sentence) -> Sentence:
     judgement, category = sentence.judgement, sentence.category
     if judgement is None or category is None:
         return sentence
-    likeliest = max(judgement.scores, key=lambda one: judgement.scores[one])
+    likeliest = max(judgement.scores, key=lambda item: judgement.scores[item])
     if judgement.scores[category] >= judgement.scores[likeliest]:
         return sentence
     against = category is Category.CONTRADICTORY

@@ -66,7 +66,7 @@ async def ask(
             known = row.knowledge or await engine.knowledge(row.question)
             spent_ms["retrieve"] = (time.perf_counter() - begin) * 1000.0
             # What an answer names beside the question is looked up when it is checked.
-            held = None if row.knowledge is None and engine.reads_answers else known
+            given = None if row.knowledge is None and engine.reads_answers else known
             count = n or policy.candidates
             for attempt in range(policy.attempts):
                 with stage("attempt", number=attempt + 1):
@@ -76,7 +76,7 @@ async def ask(
                     calls += 1
                     rows = [
                         row._replace(
-                            id=f"{row.id}.{place}", answer=text, knowledge=held, place=place
+                            id=f"{row.id}.{place}", answer=text, knowledge=given, place=place
                         )
                         for place, text in enumerate(texts, start=len(pool))
                     ]

@@ -179,8 +179,8 @@ class Engine:
         cards: list[ScoreCard] = []
         try:
             async with asyncio.timeout(seconds):
-                sound, told = await self._with_passages(sound, {} if recall is None else recall)
-                problems += told
+                sound, more = await self._with_passages(sound, {} if recall is None else recall)
+                problems += more
                 scored = scored and self.parts.scoring
                 ahead = partial(read_ahead, self.parts.made_scorers) if scored else None
                 if sound:
@@ -188,23 +188,17 @@ class Engine:
                         self._pipeline.run, sound, grounder, ahead, policy.strictness
                     )
                 requests = [
-                    ScoringRequest(
-                        one.row.question,
-                        one.answer,
-                        one.knowledge.evidence,
-                        one.knowledge.entities,
-                        one.docs,
-                    )
-                    for one in checked
+                    ScoringRequest(row.question, answer, known.evidence, known.entities, docs)
+                    for row, known, answer, _, _, docs in checked
                 ]
                 scorers = await self.workers.run(lambda: self.parts.scorers) if scored else ()
                 scoring = time.perf_counter()
                 with stage("score"):
-                    cards, told = await score_answers(requests, scorers)
-                problems += told
-                for one in checked:
+                    cards, more = await score_answers(requests, scorers)
+                problems += more
+                for item in checked:
                     share = (time.perf_counter() - scoring) * 1000.0 / len(checked)
-                    one.timings_ms["score"] = share
+                    item.timings_ms["score"] = share
         except TimeoutError:
             problem = late(policy, seconds)
             # Where the verdicts stand already, only the further scorers came too late.
@@ -213,7 +207,7 @@ class Engine:
             problems.append(problem_of(error, "judge"))
         if checked and not cards:
             # A further scorer that is late or fails costs its scores, never the verdict.
-            cards = [sentence_card(one.answer.sentences) for one in checked]
+            cards = [sentence_card(item.answer.sentences) for item in checked]
         spent = (time.perf_counter() - begin) * 1000.0 / len(rows)
         done = iter(zip(checked, cards, strict=False))
         results = []
@@ -221,8 +215,7 @@ class Engine:
             fault = faults.get(place)
             pair = None if fault else next(done, None)
             if pair is None:
-                told = [fault] if fault else problems
-                results.append(self.unavailable(row, told, policy, spent))
+                results.append(self.unavailable(row, [fault] if fault else problems, policy, spent))
             else:
                 results.append(self._decided(*pair, problems, policy, spent))
         return results
@@ -262,11 +255,9 @@ class Engine:
                 recall.update(zip(new, found, strict=True))
             except KnowledgeGraphError as error:
                 problems = [Problem(part="kg", message=str(error))]
+        known = [row.knowledge or recall.get(row.question, Knowledge()) for row in rows]
         return [
-            row
-            if row.knowledge is not None
-            else row._replace(knowledge=recall.get(row.question, Knowledge()))
-            for row in rows
+            row._replace(knowledge=some) for row, some in zip(rows, known, strict=True)
         ], problems
 
     def _decided(
@@ -277,11 +268,11 @@ class Engine:
         policy: Policy,
         spent: float,
     ) -> GuardedAnswer:
-        told = [*checked.problems, *problems]
-        if any(problem.part in ERRORS_OF_PARTS for problem in told):
-            return self.unavailable(checked.row, told, policy, spent, checked, card)
+        errors = [*checked.problems, *problems]
+        if any(problem.part in ERRORS_OF_PARTS for problem in errors):
+            return self.unavailable(checked.row, errors, policy, spent, checked, card)
         return self._result(
-            checked.row, checked, card, decide(policy, checked.answer, card), told, policy, spent
+            checked.row, checked, card, decide(policy, checked.answer, card), errors, policy, spent
         )
 
     def unavailable(
@@ -296,7 +287,7 @@ class Engine:
         """What the policy says for an answer that could not be verified."""
         reason = "; ".join(problem.message for problem in problems)
         if policy.unavailable is Unavailable.RAISE:
-            part = next((one.part for one in problems if one.part in ERRORS_OF_PARTS), "judge")
+            part = next((item.part for item in problems if item.part in ERRORS_OF_PARTS), "judge")
             raise ERRORS_OF_PARTS[part](reason)
         if policy.unavailable is Unavailable.REFUSE:
             refused = AttributedAnswer(text=policy.refusal, marked=policy.refusal)
@@ -319,22 +310,22 @@ class Engine:
         spent: float,
     ) -> GuardedAnswer:
         known = checked.knowledge if checked else row.knowledge or Knowledge()
-        told = list(problems)
+        errors = list(problems)
         if not row.question.strip():
             message = "the question is empty; entities were linked in the answer alone"
-            told.append(Problem(part="question", message=message))
+            errors.append(Problem(part="question", message=message))
         if checked and not in_english(f"{row.question} {row.answer}"):
             message = (
                 "the text does not read like English, which is what parser, linker and judge read; "
                 "the verdicts may be wrong"
             )
-            told.append(Problem(part="language", message=message))
+            errors.append(Problem(part="language", message=message))
         if known.left_out:
             message = (
                 f"{known.left_out} triples and passages were left out, beyond limits.evidence = "
                 f"{self.config.limits.evidence}; raise the limit, or hand in less evidence"
             )
-            told.append(Problem(part="evidence", message=message))
+            errors.append(Problem(part="evidence", message=message))
         return GuardedAnswer(
             id=row.id,
             index=row.place,
@@ -356,7 +347,7 @@ class Engine:
                 **fingerprints(names, self.parts.made_graph, policy),
             },
             timings_ms={**(checked.timings_ms if checked else {}), "total": spent},
-            errors=tuple(dict.fromkeys(told)),
+            errors=tuple(dict.fromkeys(errors)),
         )
 
     # --- retrieve ------------------------------------------------------------------------

@@ -123,12 +123,12 @@ class Pipeline:
         thresholds = (strictness or self._config.strictness).thresholds
         chosen = grounder() if grounder else self._parts.grounder
         checked = self._pass(rows, chosen, ahead, thresholds)
-        if len(rows) < 2 or not any(one.problems for one in checked):
+        if len(rows) < 2 or not any(item.problems for item in checked):
             return checked
         alone: list[Checked] = []
         for row in rows:
             alone += self._pass([row], chosen, ahead, thresholds)
-            if len(alone) == PROBES and all(one.problems for one in alone):
+            if len(alone) == PROBES and all(item.problems for item in alone):
                 return checked
         return alone
 
@@ -145,7 +145,7 @@ class Pipeline:
         clock = _Clock(len(rows))
         with stage("parse"):
             answers = [_parse(row) for row in rows]
-            pairs = [(row.question, one.clean) for row, one in zip(rows, answers, strict=True)]
+            pairs = [(row.question, item.clean) for row, item in zip(rows, answers, strict=True)]
             if ahead is not None:
                 ahead([_unchecked(pair, Knowledge()) for pair in pairs])
             # Scorers read parsed texts; else the linker alone tags those it links.
@@ -217,7 +217,7 @@ class Pipeline:
         graph = self._parts.graph if any(known.entities for known in knowledge) else None
         if graph is None:
             return knowledge
-        return with_wider(graph, [one.clean for one in answers], knowledge)
+        return with_wider(graph, [answer.clean for answer in answers], knowledge)
 
     def _retriever(self) -> GraphRetriever | None:
         graph, linker = self._parts.graph, self._parts.linker

@@ -57,7 +57,7 @@ class Recorder:
                 try:
                     finished = await self._workers.run(self._write_all, answers)
                 except GuardrailError as error:
-                    finished = [_unrecorded(one, error) for one in answers]
+                    finished = [_unrecorded(item, error) for item in answers]
         for answer in finished:
             record_answer(answer)
         return finished
@@ -68,7 +68,7 @@ class Recorder:
             self._log.close()
 
     def _write_all(self, answers: Sequence[GuardedAnswer]) -> list[GuardedAnswer]:
-        return [self._write(one) for one in answers]
+        return [self._write(answer) for answer in answers]
 
     def _write(self, answer: GuardedAnswer) -> GuardedAnswer:
         try:

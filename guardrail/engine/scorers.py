@@ -163,8 +163,8 @@ def _sck_scores(report: SCKReport) -> dict[str, Score]:
     from judges.sck.explanation import intent_line
 
     whole = report.score
-    told = (*whole.evidence, intent_line(report.structure))
-    return report.scores | {"sck": whole.model_copy(update={"evidence": told})}
+    notes = (*whole.evidence, intent_line(report.structure))
+    return report.scores | {"sck": whole.model_copy(update={"evidence": notes})}
 
 
 def sck_input(request: ScoringRequest, reference: str | None = None) -> SCKInput:

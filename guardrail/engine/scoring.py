@@ -189,11 +189,13 @@ def sentence_scores(sentences: Sequence[Sentence]) -> dict[str, Score]:
         none = Score(reason=NO_CLAIM)
         return dict.fromkeys(CLAIM_SCORES, none) | {"citations": count}
     total = len(claims)
-    supported = [one for one in claims if one.category is Category.SUPPORTIVE]
-    against = [one for one in claims if one.category is Category.CONTRADICTORY]
-    lacking = [one for one in claims if one.na]
+    supported = [claim for claim in claims if claim.category is Category.SUPPORTIVE]
+    against = [claim for claim in claims if claim.category is Category.CONTRADICTORY]
+    lacking = [claim for claim in claims if claim.na]
     mean = sum(map(_credit, claims)) / total
-    judged = [one.judgement.scores.get(Category.SUPPORTIVE, 0.0) for one in claims if one.judgement]
+    judged = [
+        claim.judgement.scores.get(Category.SUPPORTIVE, 0.0) for claim in claims if claim.judgement
+    ]
     overall = max(0.0, mean - len(against) / total)
     evidence = (
         f"{len(supported)} of {total} claims supported",
@@ -205,9 +207,11 @@ def sentence_scores(sentences: Sequence[Sentence]) -> dict[str, Score]:
             value=overall * len(cited), evidence=(f"facts cited: {len(cited)}", *evidence)
         ),
         "supported_share": Score(value=len(supported) / total),
-        "na_share": Score(value=len(lacking) / total, evidence=tuple(one.text for one in lacking)),
+        "na_share": Score(
+            value=len(lacking) / total, evidence=tuple(item.text for item in lacking)
+        ),
         "contradicted_share": Score(
-            value=len(against) / total, evidence=tuple(one.text for one in against)
+            value=len(against) / total, evidence=tuple(item.text for item in against)
         ),
         "entailment": Score(value=sum(judged) / len(judged))
         if judged
@@ -227,5 +231,5 @@ def _credit(sentence: Sentence) -> float:
         return 1.0
     if sentence.category is not Category.PARTIALLY_SUPPORTIVE:
         return 0.0
-    held = sum(span.kind is SpanKind.SUPPORTED for span in sentence.spans)
-    return PARTIAL_CREDIT * held / max(1, len(sentence.spans))
+    supported = sum(span.kind is SpanKind.SUPPORTED for span in sentence.spans)
+    return PARTIAL_CREDIT * supported / max(1, len(sentence.spans))

@@ -187,7 +187,7 @@ class CheckSession:
 
     def _clean(self, raw: str) -> str:
         found = self._knowledge or self._recall.get(clean_input(self._question), Knowledge())
-        known = [one for one in found.evidence if isinstance(one, Triple)]
+        known = [item for item in found.evidence if isinstance(item, Triple)]
         return parse(clean_input(raw), known).clean
 
 

@@ -68,12 +68,12 @@ class StatementIndex:
     def __init__(self, statements: Sequence[Indexed], budget: int = BUDGET) -> None:
         self.statements = tuple(statements)
         self._budget = budget
-        self._all = sum(len(one.text) + 1 for one in statements) <= budget
+        self._all = sum(len(item.text) + 1 for item in statements) <= budget
         self._postings: dict[str, list[int]] = defaultdict(list)
         for place, statement in enumerate(statements):
             for stem in statement.stems:
                 self._postings[stem].append(place)
-        sizes = [len(one.stems) for one in statements]
+        sizes = [len(item.stems) for item in statements]
         mean = sum(sizes) / len(sizes) if sizes else 1.0
         self._length = [K1 * (1 - B + B * size / max(1.0, mean)) for size in sizes]
 

@@ -60,7 +60,7 @@ def with_wider(
 
 
 def _names(places: Iterable[Entity]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for one in places for name in (one.label, *one.aliases)))
+    return tuple(dict.fromkeys(name for place in places for name in (place.label, *place.aliases)))
 
 
 def _open_places(answer: str, known: Knowledge) -> Iterator[str]:
@@ -69,18 +69,18 @@ def _open_places(answer: str, known: Knowledge) -> Iterator[str]:
     A sentence that names the place itself does so only where another may follow: *Soho, London*.
     What callers hand in has no entities of the graph, and its ids may be those of another one.
     """
-    held = [
-        (one.value_id, fold(one.value), cues(one.property))
-        for one in (known.evidence if known.entities else ())
-        if isinstance(one, Triple) and one.value_id and tells_place(one.property)
+    places = [
+        (item.value_id, fold(item.value), cues(item.property))
+        for item in (known.evidence if known.entities else ())
+        if isinstance(item, Triple) and item.value_id and tells_place(item.property)
     ]
-    if not held:
+    if not places:
         return
     sentences = [
-        (fold(one.text), {token.stem for token in tokenise(one.text)})
-        for one in split_sentences(answer)
+        (fold(sentence.text), {token.stem for token in tokenise(sentence.text)})
+        for sentence in split_sentences(answer)
     ]
-    for value_id, name, words in held:
+    for value_id, name, words in places:
         for text, stems in sentences:
             if words.isdisjoint(stems):
                 continue

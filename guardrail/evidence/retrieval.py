@@ -113,18 +113,18 @@ class GraphRetriever:
         parsed = [docs[text] for text in texts] if docs is not None else None
         linked = dict(zip(texts, self._linker.link(texts, docs=parsed), strict=True))
         found = [self._merge(linked.get(q, []), linked.get(a, [])) for q, a in rows]
-        ids = list(dict.fromkeys(one.entity.id for row in found for one in row))
+        ids = list(dict.fromkeys(item.entity.id for row in found for item in row))
         around = dict(zip(ids, self._graph.subgraphs(ids, limit=self._settings.limit), strict=True))
         knowledge = []
         for (question, _), entities in zip(rows, found, strict=True):
             asked = linked.get(question, [])
-            near = tuple(around[one.entity.id] for one in entities)
+            near = tuple(around[entity.entity.id] for entity in entities)
             evidence, left_out = _shared(map(self._facts, near), self._limit)
             knowledge.append(
                 Knowledge(
                     tuple(entities),
                     evidence,
-                    next((name for one in asked if (name := _asked(one))), None),
+                    next((name for item in asked if (name := _asked(item))), None),
                     near,
                     left_out,
                 )
@@ -192,11 +192,11 @@ def _shared(groups: Iterable[Sequence[Item]], limit: int) -> tuple[tuple[Item, .
         The items in the order of the groups, so that no large group starves those behind it,
         and the number of different items left out.
     """
-    held = [list(dict.fromkeys(group)) for group in groups]
-    items = list(dict.fromkeys(chain.from_iterable(held)))
+    unique_groups = [list(dict.fromkeys(group)) for group in groups]
+    items = list(dict.fromkeys(chain.from_iterable(unique_groups)))
     if len(items) <= limit:
         return tuple(items), 0
-    by_turn = (item for turn in zip_longest(*held) for item in turn if item is not None)
+    by_turn = (item for turn in zip_longest(*unique_groups) for item in turn if item is not None)
     chosen = set(islice(dict.fromkeys(by_turn), limit))
     return tuple(item for item in items if item in chosen), len(items) - limit
 

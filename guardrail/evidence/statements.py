@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from guardrail.text.names import NO_NAMES, label_in
+from guardrail.text.names import NO_NAMES, label_in, part_of_name_in
 from guardrail.text.properties import cues
 from guardrail.text.sentences import split_sentences
 from guardrail.text.units import unit_of_label
@@ -83,9 +83,9 @@ class Statement:
         if self.triple is None:
             return []
         if len(self.values) == 1 and self.values[0].text == self.triple.value.strip():
-            held = self.values[0]
-            told = [one for one in values if compare(one, held) is Agreement.SAME]
-            return [(one.start, one.end) for one in told]
+            value = self.values[0]
+            same_values = [item for item in values if compare(item, value) is Agreement.SAME]
+            return [(item.start, item.end) for item in same_values]
         found = label_in(text, tokens, self.triple.value)
         for name in () if found else self.others:
             spans = [span for span in label_in(text, tokens, name) if text[slice(*span)] == name]
@@ -103,11 +103,8 @@ class Statement:
         if len(words) < 2 or not all(word[:1].isupper() for word in words):
             return []
         own = {fold(word) for word in self.subject.split()}
-        return [
-            (one.start, one.end)
-            for one in tokens
-            if one.text[:1].isupper() and one.text in words and one.folded not in own
-        ]
+        others = [token for token in tokens if token.folded not in own]
+        return part_of_name_in(others, self.triple.value)
 
     @property
     def value_text(self) -> str:
@@ -154,8 +151,8 @@ def _of_triple(
     spoken: str,
 ) -> Statement:
     others = names.get(triple.subject, ())
-    around = [one for one in wider.get(triple.value_id or "", ()) if _says(spoken, one)]
-    called = [one for one in others if _says(spoken, one) and not _says(spoken, triple.subject)]
+    around = [item for item in wider.get(triple.value_id or "", ()) if _says(spoken, item)]
+    called = [item for item in others if _says(spoken, item) and not _says(spoken, triple.subject)]
     shown = triple.model_copy(
         update={
             "subject": f"{triple.subject} ({called[0]})" if called else triple.subject,

@@ -29,24 +29,24 @@ def in_wording_of(values: Sequence[TypedValue], statement: Statement) -> str:
     if not values or not statement.values:
         return text
     offset = text.rfind(statement.value_text)
-    for held in reversed(statement.values):
-        told = next((one for one in values if _same(one, held)), None)
-        if told is not None and told.text != held.text:
-            text = f"{text[: offset + held.start]}{told.text}{text[offset + held.end :]}"
+    for known in reversed(statement.values):
+        claimed = next((value for value in values if _same(value, known)), None)
+        if claimed is not None and claimed.text != known.text:
+            text = f"{text[: offset + known.start]}{claimed.text}{text[offset + known.end :]}"
     return text
 
 
-def _same(told: TypedValue, held: TypedValue) -> bool:
+def _same(claimed: TypedValue, known: TypedValue) -> bool:
     """Whether two values are the same and neither tells more than the other.
 
     Bare counts stay: of *two* and *2* there are many in a text, and they need not be of one thing.
     """
-    if told.kind != held.kind or told.kind == "number":
+    if claimed.kind != known.kind or claimed.kind == "number":
         return False
-    if isinstance(told.value, Quantity) and isinstance(held.value, Quantity):
-        ranges = [one.low != one.high for one in (told.value, held.value)]
+    if isinstance(claimed.value, Quantity) and isinstance(known.value, Quantity):
+        ranges = [item.low != item.high for item in (claimed.value, known.value)]
         if ranges[0] != ranges[1] or (
-            told.value.unit == held.value.unit and told.value.low != held.value.low
+            claimed.value.unit == known.value.unit and claimed.value.low != known.value.low
         ):
             return False
-    return compare(told, held) is compare(held, told) is Agreement.SAME
+    return compare(claimed, known) is compare(known, claimed) is Agreement.SAME

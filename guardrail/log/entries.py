@@ -192,7 +192,7 @@ def slim(answer: GuardedAnswer) -> GuardedAnswer:
     An answer is judged against all facts round its entities, often hundreds; the log keeps
     those cited or found to contradict, and of each linked entity the node that was chosen.
     """
-    cited = {one for sentence in answer.sentences for one in sentence.citations}
+    cited = {citation for sentence in answer.sentences for citation in sentence.citations}
     named = {span.triple for sentence in answer.sentences for span in sentence.spans}
     evidence = tuple(
         item

@@ -108,7 +108,7 @@ def _columns(records: Iterable[Record]) -> tuple[list[str], list[str]]:
 
 def _row(record: Record) -> dict[str, Any]:
     answer = record.answer
-    kinds = Counter(one.category for one in answer.sentences)
+    kinds = Counter(sentence.category for sentence in answer.sentences)
     card = answer.scorecard
     row: dict[str, Any] = {
         "id": record.id,
@@ -119,12 +119,12 @@ def _row(record: Record) -> dict[str, Any]:
         "original": answer.original,
         "action": answer.action.value,
         "reasons": "; ".join(answer.reasons),
-        "entities": "; ".join(one.entity.id for one in answer.entities),
-        "errors": "; ".join(f"{one.part}: {one.message}" for one in answer.errors),
+        "entities": "; ".join(entity.entity.id for entity in answer.entities),
+        "errors": "; ".join(f"{error.part}: {error.message}" for error in answer.errors),
         "versions": "; ".join(f"{part}: {name}" for part, name in answer.versions.items()),
         "attempts": answer.attempts,
         "sentences": len(answer.sentences),
-        "na": sum(one.na for one in answer.sentences),
+        "na": sum(sentence.na for sentence in answer.sentences),
     }
     row |= {category.value: kinds[category] for category in Category}
     row |= dict(_scores(record))

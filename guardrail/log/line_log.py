@@ -99,7 +99,7 @@ class JSONLinesLog:
 
     def record(self, record_id: str) -> Record | None:
         """The record with an id, or None."""
-        return next((one for one in self.records() if one.id == record_id), None)
+        return next((record for record in self.records() if record.id == record_id), None)
 
     def feedback(self) -> Iterator[Feedback]:
         """Stream all feedback, oldest first."""

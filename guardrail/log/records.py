@@ -283,7 +283,7 @@ class SQLiteLog:
         try:
             yield
         except (sqlite3.Error, OSError) as error:
-            if any(told in str(error) for told in NO_LOG):
+            if any(message in str(error) for message in NO_LOG):
                 raise RecordError(f"{self.path} is no score log") from error
             raise RecordError(f"cannot {what} the score log {self.path}: {error}") from error
 

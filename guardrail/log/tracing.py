@@ -116,7 +116,7 @@ def record_answer(answer: GuardedAnswer) -> None:
         instruments.problems.add(1, {f"{NAME}.part": problem.part})
     if span.is_recording():
         counts = Counts(
-            one.category.value if one.category else "no claim" for one in answer.sentences
+            item.category.value if item.category else "no claim" for item in answer.sentences
         )
         verdict = {
             "gen_ai.evaluation.name": "verdict",

@@ -61,7 +61,7 @@ def markers_of(sentence: Sentence) -> list[Marker]:
         elif span.triple is not None and span.triple.citation in unplaced:
             del unplaced[span.triple.citation]
             marks.append(Marker(citations=(span.triple.citation,), at=_outside(sentence, span.end)))
-    for at, citations in groupby(unplaced, key=lambda one: _place(one, sentence, stop)):
+    for at, citations in groupby(unplaced, key=lambda item: _place(item, sentence, stop)):
         marks.append(Marker(citations=tuple(citations), at=_outside(sentence, at)))
     if sentence.na and not any(mark.na for mark in marks):
         marks.append(Marker(na=True, at=stop))
@@ -100,9 +100,9 @@ def _place(citation: Citation, sentence: Sentence, stop: int) -> int:
     """
     supported = [span for span in sentence.spans if span.kind is SpanKind.SUPPORTED]
     value = citation.value.casefold()
-    same = [one.end for one in supported if one.triple and one.text.casefold() in value]
-    by_passage = [one.end for one in supported if one.triple is None]
-    anywhere = [one.end for one in supported] if sentence.na else []
+    same = [item.end for item in supported if item.triple and item.text.casefold() in value]
+    by_passage = [item.end for item in supported if item.triple is None]
+    anywhere = [item.end for item in supported] if sentence.na else []
     if by_passage and citation.property == "passage":
         return max(by_passage)
     return max(same or by_passage or anywhere, default=stop)
@@ -124,7 +124,7 @@ def without_sentences(answer: AttributedAnswer, remove: Sequence[Sentence]) -> A
         return answer
     text = answer.text
     cuts: list[tuple[int, int]] = []
-    for sentence in sorted(remove, key=lambda one: one.start):
+    for sentence in sorted(remove, key=lambda item: item.start):
         start, end = sentence.start, sentence.end
         line = text.rfind("\n", 0, start) + 1
         stop = text.find("\n", end)

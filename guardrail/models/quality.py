@@ -45,21 +45,21 @@ class QualityScorer:
         from judges.text_quality import QualityItem, rate_quality
 
         items = [
-            QualityItem(question=one.question, answer=one.answer.text, knowledge=_knowledge(one))
-            for one in batch
+            QualityItem(question=item.question, answer=item.answer.text, knowledge=_knowledge(item))
+            for item in batch
         ]
         return [_scores(rating) for rating in rate_quality(items, self._rater)]
 
 
 def _knowledge(request: ScoringRequest) -> str:
-    passages = [one.text for one in request.evidence if isinstance(one, Passage)]
-    triples = linearise(one for one in request.evidence if not isinstance(one, Passage))
+    passages = [item.text for item in request.evidence if isinstance(item, Passage)]
+    triples = linearise(item for item in request.evidence if not isinstance(item, Passage))
     return "\n".join(filter(None, [triples, *passages]))
 
 
 def _scores(ratings: Mapping[Quality, QualityRating]) -> dict[str, Score]:
-    known = [one.rating.value for one in ratings.values() if one.rating.value is not None]
+    known = [rating.rating.value for rating in ratings.values() if rating.rating.value is not None]
     whole = Score(value=fmean(known)) if known else Score(reason="no rating could be read")
     return {"quality": whole} | {
-        f"quality.{quality.value}": one.rating for quality, one in ratings.items()
+        f"quality.{quality.value}": rating.rating for quality, rating in ratings.items()
     }

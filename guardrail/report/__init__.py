@@ -89,7 +89,7 @@ def store_feedback(log: SQLiteLog | JSONLinesLog, body: str | bytes) -> Feedback
         feedback = Feedback.model_validate_json(body)
     except ValidationError as error:
         what = "; ".join(
-            f"{'.'.join(map(str, one['loc'])) or 'body'}: {one['msg']}" for one in error.errors()
+            f"{'.'.join(map(str, item['loc'])) or 'body'}: {item['msg']}" for item in error.errors()
         )
         raise InputError(f"this is no feedback: {what}") from error
     if feedback.thumb == 0 and not (feedback.correction or "").strip():

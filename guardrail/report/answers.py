@@ -62,9 +62,9 @@ def answer_view(record: Record, feedback: Sequence[Feedback], *, asking: bool) -
     drawn = graph(*_facts(record))
     if drawn:
         parts.append(f"<h4>Facts behind it</h4>{drawn}")
-    passages = [one for one in answer.evidence if isinstance(one, Passage)]
+    passages = [item for item in answer.evidence if isinstance(item, Passage)]
     if passages:
-        items = "".join(f"<li>{quote(one.text, 300)}</li>" for one in passages[:5])
+        items = "".join(f"<li>{quote(passage.text, 300)}</li>" for passage in passages[:5])
         parts.append(f"<h4>Passages</h4><ul>{items}</ul>")
     parts.append(_why(record))
     parts.append("</div>")
@@ -81,7 +81,7 @@ def _sentences(record: Record, feedback: Sequence[Feedback], asking: bool) -> st
     rows = []
     for place, sentence in enumerate(answer.sentences[:MOST_SENTENCES]):
         kind = sentence.category.value if sentence.category else "none"
-        said = "".join(_said(one) for one in feedback if one.sentence == place)
+        said = "".join(_said(item) for item in feedback if item.sentence == place)
         note = f'<p class="note">{quote(sentence.note, 400)}</p>' if sentence.note else ""
         label = kind.replace("_", " ") if sentence.category else "no claim"
         rows.append(
@@ -91,7 +91,7 @@ def _sentences(record: Record, feedback: Sequence[Feedback], asking: bool) -> st
         )
     hidden = len(answer.sentences) - MOST_SENTENCES
     more = f"<p class=dim>and {hidden} more sentences</p>" if hidden > 0 else ""
-    whole = "".join(_said(one) for one in feedback if one.sentence is None)
+    whole = "".join(_said(item) for item in feedback if item.sentence is None)
     return f'<ol class="sentences">{"".join(rows)}</ol>{more}{whole}'
 
 
@@ -138,11 +138,13 @@ def _said(feedback: Feedback) -> str:
 def _facts(record: Record) -> tuple[list[Triple], list[Triple]]:
     """The triples that the sentences cite, and those that contradict them."""
     spans = [span for sentence in record.answer.sentences for span in sentence.spans]
-    against = [one.triple for one in spans if one.triple and one.kind is SpanKind.CONTRADICTED]
-    cited = {one for sentence in record.answer.sentences for one in sentence.citations}
-    supporting = [one.triple for one in spans if one.triple and one.kind is SpanKind.SUPPORTED]
+    against = [item.triple for item in spans if item.triple and item.kind is SpanKind.CONTRADICTED]
+    cited = {citation for sentence in record.answer.sentences for citation in sentence.citations}
+    supporting = [item.triple for item in spans if item.triple and item.kind is SpanKind.SUPPORTED]
     supporting += [
-        one for one in record.answer.evidence if isinstance(one, Triple) and one.citation in cited
+        item
+        for item in record.answer.evidence
+        if isinstance(item, Triple) and item.citation in cited
     ]
     return list(dict.fromkeys(supporting)), list(dict.fromkeys(against))
 
@@ -158,16 +160,18 @@ def _why(record: Record) -> str:
     if scores:
         rows.append(("scores", " · ".join(scores)))
     linked = [
-        f"{escape(one.entity.label)} <span class=dim>({escape(one.entity.id)}, "
-        f"{escape(one.matched)})</span>"
-        for one in answer.entities[:12]
+        f"{escape(entity.entity.label)} <span class=dim>({escape(entity.entity.id)}, "
+        f"{escape(entity.matched)})</span>"
+        for entity in answer.entities[:12]
     ]
     if linked:
         rows.append(("entities", ", ".join(linked)))
     spent = ", ".join(f"{escape(k)} {number(v)} ms" for k, v in answer.timings_ms.items())
     if spent:
         rows.append(("time", spent))
-    rows += [(f"problem: {escape(one.part)}", quote(one.message, 300)) for one in answer.errors]
+    rows += [
+        (f"problem: {escape(error.part)}", quote(error.message, 300)) for error in answer.errors
+    ]
     named = [f"{escape(k)} {escape(v)}" for k, v in answer.versions.items()]
     rows.append(("with", ", ".join(named)))
     rows += [(escape(key), escape(value)) for key, value in record.tags.items()]

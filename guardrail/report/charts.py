@@ -57,13 +57,13 @@ def histogram(score: ScoreSummary) -> str:
     step = WIDTH / max(1, len(score.bins))
     width = (score.high - score.low) / max(1, len(score.bins))
     bars = []
-    for place, held in enumerate(score.bins):
-        tall = (HEIGHT - 18) * held / most
+    for place, count in enumerate(score.bins):
+        tall = (HEIGHT - 18) * count / most
         low = score.low + place * width
-        tip = f"{number(low)} to {number(low + width)}: {held:,}"
+        tip = f"{number(low)} to {number(low + width)}: {count:,}"
         bars.append(
             f'<rect class="bar" x="{place * step + 1:.1f}" y="{HEIGHT - 16 - tall:.1f}" '
-            f'width="{step - 2:.1f}" height="{max(tall, 1 if held else 0):.1f}">'
+            f'width="{step - 2:.1f}" height="{max(tall, 1 if count else 0):.1f}">'
             f"<title>{tip}</title></rect>"
         )
     axis = (
@@ -113,14 +113,14 @@ def stacked(rows: Sequence[tuple[str, Mapping[str, int]]]) -> str:
         x, y = float(left), 6 + row * 30
         parts.append(f'<text x="{left - 8}" y="{y + 15}" text-anchor="end">{escape(label)}</text>')
         for kind in KINDS:
-            held = counts.get(kind, 0)
-            part = (wide - left - right) * held / total
-            if held:
+            count = counts.get(kind, 0)
+            part = (wide - left - right) * count / total
+            if count:
                 name = "none" if kind == NO_CLAIM else kind
                 parts.append(
                     f'<rect class="edge" x="{x:.1f}" y="{y}" width="{part:.1f}" height="22" '
-                    f'fill="url(#p-{name})"><title>{_words(kind)}: {held:,} '
-                    f"({100 * held / total:.0f} %)</title></rect>"
+                    f'fill="url(#p-{name})"><title>{_words(kind)}: {count:,} '
+                    f"({100 * count / total:.0f} %)</title></rect>"
                 )
             x += part
         parts.append(f'<text x="{wide - right + 8}" y="{y + 15}">{total:,}</text>')
@@ -170,7 +170,7 @@ def graph(supporting: Sequence[Triple], against: Sequence[Triple]) -> str:
     if not triples:
         return ""
     subjects = list(dict.fromkeys(fact.subject for fact, _ in triples))
-    triples.sort(key=lambda one: subjects.index(one[0].subject))
+    triples.sort(key=lambda item: subjects.index(item[0].subject))
     values = list(dict.fromkeys(fact.value for fact, _ in triples))
     tall = ROW_PX * max(len(subjects), len(values)) + 8
     box, wide = 190, 640
@@ -190,11 +190,11 @@ def graph(supporting: Sequence[Triple], against: Sequence[Triple]) -> str:
         curve = f"M{x1},{y1:.1f} C{bend},{y1:.1f} {bend},{y2:.1f} {x2},{y2:.1f}"
         kind = "wrong" if wrong else "link"
         parts.append(f'<path class="{kind}" d="{curve}" marker-end="url(#arrow)"/>')
-        held = names.setdefault(fact.value, [])
-        if fact.property in held:
-            held[held.index(fact.property)] += " ✓ ✗" if wrong else ""
-        elif not wrong or f"{fact.property} ✗" not in held:
-            held.append(fact.property + (" ✗" if wrong else ""))
+        names_of_value = names.setdefault(fact.value, [])
+        if fact.property in names_of_value:
+            names_of_value[names_of_value.index(fact.property)] += " ✓ ✗" if wrong else ""
+        elif not wrong or f"{fact.property} ✗" not in names_of_value:
+            names_of_value.append(fact.property + (" ✗" if wrong else ""))
     labels = [
         f'<text class="rel" x="{wide - box - 18}" text-anchor="end" '
         f'y="{middle(values.index(value), len(values)) - 5:.1f}">{escape(_cut(text, 36))}'

@@ -138,7 +138,7 @@ class GapFinder:
             records[key][phrase.record_id] = None
             texts[key][phrase.text] += 1
             certain[key] = max(certain[key], certainty)
-        counts = {key: len(held) for key, held in records.items()}
+        counts = {key: len(ids) for key, ids in records.items()}
         # Of what is asked for as often, the surest guess comes first.
         facts = sorted(counts, key=lambda key: (-counts[key], -certain[key], key[1:]))
         entities: Counter[tuple[str, str | None]] = Counter()
@@ -212,7 +212,7 @@ def _subject(
             inside = not whole and any(start <= place < end for start, end in missing)
             if place >= 0 and not inside:
                 named.append((place, link))
-    first = min(named, key=lambda one: one[0], default=None)
+    first = min(named, key=lambda item: item[0], default=None)
     if first is None:
         return topic
     leading = topic is not None and re.match(r"(?i)(he|she|it|they|his|her|its|their)\b", text)
@@ -270,8 +270,8 @@ class _PropertyNamer:
         values: Counter[str] = (
             Counter() if kind == "number" else self._values.get(fold(phrase.text), Counter())
         )
-        for name, held in values.items():
-            scores[name] += KNOWN_VALUE * held / values.total()
+        for name, count in values.items():
+            scores[name] += KNOWN_VALUE * count / values.total()
         for name in scores:
             scores[name] *= _fit(name, kind)
             if name not in self._seen and self._seen:

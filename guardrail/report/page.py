@@ -99,13 +99,15 @@ def _range(summary: Summary) -> str:
 
 
 def _tiles(summary: Summary) -> str:
-    claims = sum(held for kind, held in summary.categories.items() if kind != "no claim") or 1
+    claims = sum(count for kind, count in summary.categories.items() if kind != "no claim") or 1
     total = summary.records or 1
     lacking = sum(
         summary.categories.get(kind, 0) for kind in ("partially_supportive", "irrelevant")
     )
-    overall = next((one for one in summary.scores if one.name == "overall" and one.count), None)
-    whole = next((one for one in summary.stages if one.name == "total"), None)
+    overall = next(
+        (score for score in summary.scores if score.name == "overall" and score.count), None
+    )
+    whole = next((stage for stage in summary.stages if stage.name == "total"), None)
     tiles = [
         ("answers", f"{summary.records:,}", _actions(summary, total)),
         (
@@ -147,7 +149,9 @@ def _tiles(summary: Summary) -> str:
 
 
 def _actions(summary: Summary, total: int) -> str:
-    return ", ".join(f"{100 * held / total:.0f} % {name}" for name, held in summary.actions.items())
+    return ", ".join(
+        f"{100 * count / total:.0f} % {name}" for name, count in summary.actions.items()
+    )
 
 
 def _scores(scores: Sequence[ScoreSummary]) -> str:
@@ -205,12 +209,12 @@ def _latency(summary: Summary) -> str:
 def _gaps(summary: Summary, shown: Iterable[str]) -> str:
     gaps = summary.gaps
     if not gaps.facts:
-        told = "No phrase lacked support."
+        summary_text = "No phrase lacked support."
         if gaps.phrases:
-            told = (
+            summary_text = (
                 f"Phrases that lacked support: {gaps.phrases:,}; none names whose fact it asks for."
             )
-        return f"<p class=dim>{told}</p>"
+        return f"<p class=dim>{summary_text}</p>"
     there = set(shown)
 
     def example(record_id: str) -> str:
@@ -225,13 +229,13 @@ def _gaps(summary: Summary, shown: Iterable[str]) -> str:
         for gap in gaps.facts[:GAPS_SHOWN]
     )
     entities = "".join(
-        f"<tr><td class=n>{held:,}</td><td>{escape(name)}<span class=dim> "
+        f"<tr><td class=n>{count:,}</td><td>{escape(name)}<span class=dim> "
         f"{escape(id_ or 'not in the graph')}</span></td></tr>"
-        for name, id_, held in gaps.entities[:15]
+        for name, id_, count in gaps.entities[:15]
     )
     properties = "".join(
-        f"<tr><td class=n>{held:,}</td><td>{escape(name)}</td></tr>"
-        for name, held in gaps.properties[:15]
+        f"<tr><td class=n>{count:,}</td><td>{escape(name)}</td></tr>"
+        for name, count in gaps.properties[:15]
     )
     return (
         "<p>Facts that answers state and the graph does not hold, most wanted first. The property "
@@ -248,9 +252,9 @@ def _problems(summary: Summary) -> str:
     if not summary.problems:
         return ""
     rows = "".join(
-        f"<tr><td class=n>{one.count:,}</td><td>{escape(one.part)}</td>"
-        f"<td>{quote(one.message, 200)}</td></tr>"
-        for one in summary.problems
+        f"<tr><td class=n>{problem.count:,}</td><td>{escape(problem.part)}</td>"
+        f"<td>{quote(problem.message, 200)}</td></tr>"
+        for problem in summary.problems
     )
     table = (
         "<table><thead><tr><th class=n>times</th><th>part</th><th>latest message</th></tr></thead>"
@@ -262,7 +266,7 @@ def _problems(summary: Summary) -> str:
 def _answers(summary: Summary, live: bool) -> str:
     worst = [record for record in summary.worst if _falls_short(record)]
     bad = {record.id for record in worst}
-    others = {one.id: one for one in (*summary.recent, *summary.worst) if one.id not in bad}
+    others = {item.id: item for item in (*summary.recent, *summary.worst) if item.id not in bad}
     newest = sorted(others.values(), key=lambda record: record.created, reverse=True)
     if not worst and not newest:
         return "<p class=dim>No answers yet.</p>"

@@ -161,9 +161,9 @@ def removed_contradictions(answer: GuardedAnswer) -> int:
     """
     if answer.action not in (Action.FILTER, Action.REFUSE):
         return 0
-    told = sum(reason.startswith(CONTRADICTED) for reason in answer.reasons)
-    shown = sum(one.category is Category.CONTRADICTORY for one in answer.sentences)
-    return max(0, told - shown)
+    contradictions = sum(reason.startswith(CONTRADICTED) for reason in answer.reasons)
+    shown = sum(sentence.category is Category.CONTRADICTORY for sentence in answer.sentences)
+    return max(0, contradictions - shown)
 
 
 def intent_of(record: Record) -> str | None:
@@ -212,7 +212,8 @@ class _Tally:
         self._last = when if self._last is None else max(self._last, when)
         self._actions[answer.action.value] += 1
         kinds = Counter(
-            one.category.value if one.category else NO_CLAIM for one in answer.sentences
+            sentence.category.value if sentence.category else NO_CLAIM
+            for sentence in answer.sentences
         )
         self._categories.update(kinds)
         self._categories[Category.CONTRADICTORY.value] += removed_contradictions(answer)
@@ -245,18 +246,18 @@ class _Tally:
 
     def summary(self, feedback: Iterable[Feedback]) -> Summary:
         worst = tuple(
-            record for _, _, record in sorted(self._worst, key=lambda one: (-one[0], -one[1]))
+            record for _, _, record in sorted(self._worst, key=lambda item: (-item[0], -item[1]))
         )
         recent = tuple(reversed(self._recent))
         shown = {record.id for record in (*worst, *recent)}
         said: dict[str, list[Feedback]] = defaultdict(list)
         thumbs: Counter[int] = Counter()
         corrections = 0
-        for one in feedback:
-            thumbs[one.thumb] += 1
-            corrections += bool(one.correction)
-            if one.record_id in shown:
-                said[one.record_id].append(one)
+        for item in feedback:
+            thumbs[item.thumb] += 1
+            corrections += bool(item.correction)
+            if item.record_id in shown:
+                said[item.record_id].append(item)
         names = sorted(self._scores, key=lambda name: (name != "overall", name))
         stages = sorted(self._stages, key=lambda name: name == "total")
         return Summary(
@@ -339,8 +340,8 @@ class _Series:
         self._width *= 2
         wider: dict[int, tuple[float, int]] = {}
         for place, (total, number) in self._points.items():
-            held, before = wider.get(place // 2, (0.0, 0))
-            wider[place // 2] = (held + total, before + number)
+            weight, before = wider.get(place // 2, (0.0, 0))
+            wider[place // 2] = (weight + total, before + number)
         self._points = wider
 
     def summary(self, name: str) -> ScoreSummary:

@@ -56,12 +56,12 @@ def find_times(text: str) -> list[ClockTime]:
     found: list[ClockTime] = []
     for form in _forms():
         for match in form.finditer(text):
-            if any(match.start() < one.end and one.start < match.end() for one in found):
+            if any(match.start() < item.end and item.start < match.end() for item in found):
                 continue
             time = _read(match)
             if time is not None:
                 found.append(time)
-    return sorted(found, key=lambda one: one.start)
+    return sorted(found, key=lambda item: item.start)
 
 
 def _read(match: re.Match[str]) -> ClockTime | None:
@@ -89,5 +89,5 @@ def _read(match: re.Match[str]) -> ClockTime | None:
         minutes -= 720
     if not 0 <= minutes <= 1440:
         return None
-    told = bool(half) or hour > 12 or (parts.get("hour") or "").startswith("0")
-    return ClockTime(minutes % 1440, told, start, end)
+    certain = bool(half) or hour > 12 or (parts.get("hour") or "").startswith("0")
+    return ClockTime(minutes % 1440, certain, start, end)

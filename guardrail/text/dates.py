@@ -95,14 +95,14 @@ def find_dates(text: str, offset: int = 0, *, yearless: bool = False) -> list[Da
     found: list[Date] = []
     for form in _forms(yearless):
         for match in form.finditer(text):
-            if any(match.start() < one.end and one.start < match.end() for one in found):
+            if any(match.start() < item.end and item.start < match.end() for item in found):
                 continue
             date = _read(match)
             if date is not None:
                 found.append(date)
     return [
         date._replace(start=date.start + offset, end=date.end + offset)
-        for date in sorted(found, key=lambda one: one.start)
+        for date in sorted(found, key=lambda item: item.start)
     ]
 
 
@@ -134,18 +134,18 @@ def _read(match: re.Match[str]) -> Date | None:
         century = int(parts["century"])
         year = 1 - century * 100 if before_christ else (century - 1) * 100 + 1
         return Date(year + int(first * 100), span=int(length * 100), start=start, end=end)
-    told = int(parts["year"]) if parts.get("year") else None
-    if told is not None and before_christ:
-        told = 1 - told
-    elif told is not None and parts.get("sign") == "-":
-        told = -told
+    signed = int(parts["year"]) if parts.get("year") else None
+    if signed is not None and before_christ:
+        signed = 1 - signed
+    elif signed is not None and parts.get("sign") == "-":
+        signed = -signed
     if parts.get("season"):
         month, last = calendar["seasons"][parts["season"].lower()]
-        return Date(told, month, months=last - month + 1, start=start, end=end)
+        return Date(signed, month, months=last - month + 1, start=start, end=end)
     month, day, swapped = _month_and_day(parts, calendar["months"])
     if (month is not None and not 1 <= month <= 12) or (day is not None and not 1 <= day <= 31):
-        return Date(told, start=start, end=end) if told else None
-    return Date(told, month, day, swapped=swapped, start=start, end=end)
+        return Date(signed, start=start, end=end) if signed else None
+    return Date(signed, month, day, swapped=swapped, start=start, end=end)
 
 
 def _month_and_day(
@@ -166,36 +166,38 @@ def _month_and_day(
     return month, day, (day, month) if day <= 12 else None
 
 
-def agreement(told: Date, held: Date) -> Agreement:
+def agreement(claimed: Date, known: Date) -> Agreement:
     """Compare a date told in a text with a date held as evidence.
 
     Returns:
         ``SAME`` where the text tells no more than the evidence holds, ``FINER`` where it tells
         more (a day where only the year is held), ``CONFLICT`` where both cannot be true.
     """
-    if told.year is not None and held.year is not None:
-        if told.span > 1 or held.span > 1:
-            inside = told.year < held.year + held.span and held.year < told.year + told.span
+    if claimed.year is not None and known.year is not None:
+        if claimed.span > 1 or known.span > 1:
+            inside = (
+                claimed.year < known.year + known.span and known.year < claimed.year + claimed.span
+            )
             if not inside:
                 return Agreement.CONFLICT
-            return Agreement.SAME if told.span >= held.span else Agreement.FINER
+            return Agreement.SAME if claimed.span >= known.span else Agreement.FINER
         # Before Christ, vocabularies disagree on whether there is a year 0.
-        shift = abs(told.year - held.year)
-        if shift > 1 or (shift == 1 and max(told.year, held.year) > 0):
+        shift = abs(claimed.year - known.year)
+        if shift > 1 or (shift == 1 and max(claimed.year, known.year) > 0):
             return Agreement.CONFLICT
-    finer = told.year is not None and held.year is None
-    if told.swapped and (held.month, held.day) == told.swapped:
+    finer = claimed.year is not None and known.year is None
+    if claimed.swapped and (known.month, known.day) == claimed.swapped:
         return Agreement.SAME
-    if told.month is None:
+    if claimed.month is None:
         return Agreement.FINER if finer else Agreement.SAME
-    if held.month is None:
+    if known.month is None:
         return Agreement.FINER
-    last = told.month + told.months
-    if not (told.month < held.month + held.months and held.month < last):
+    last = claimed.month + claimed.months
+    if not (claimed.month < known.month + known.months and known.month < last):
         return Agreement.CONFLICT
-    if told.months < held.months:
+    if claimed.months < known.months:
         return Agreement.FINER
-    if told.day is not None and held.day is not None and told.day != held.day:
+    if claimed.day is not None and known.day is not None and claimed.day != known.day:
         return Agreement.CONFLICT
-    finer = finer or (told.day is not None and held.day is None)
+    finer = finer or (claimed.day is not None and known.day is None)
     return Agreement.FINER if finer else Agreement.SAME

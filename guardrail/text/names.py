@@ -61,11 +61,9 @@ def _runs(text: str) -> Iterator[Span]:
                 continue
         if run:
             yield run[0].start, run[-1].end
-        run = (
-            [token]
-            if token is not None and token.text[:1].isupper() and (token.folded not in stop)
-            else []
-        )
+        run = []
+        if token is not None and token.text[:1].isupper() and token.folded not in stop:
+            run.append(token)
 
 
 def _joined(text: str, first: Token, second: Token) -> bool:
@@ -87,10 +85,8 @@ def _common(text: str, span: Span) -> bool:
 def calendar_words() -> frozenset[str]:
     """Names of months, days and seasons, folded."""
     calendar = lexicon("calendar")
-    days = calendar["weekdays"]
-    return frozenset(
-        [*calendar["months"], *days, *(f"{day}s" for day in days), *calendar["seasons"]]
-    )
+    days = [*calendar["weekdays"], *(f"{day}s" for day in calendar["weekdays"])]
+    return frozenset([*calendar["months"], *days, *calendar["seasons"]])
 
 
 def label_in(text: str, tokens: Sequence[Token], label: str) -> list[Span]:
@@ -112,9 +108,9 @@ def label_in(text: str, tokens: Sequence[Token], label: str) -> list[Span]:
     date = parse_date(label)
     if date is not None:
         return [
-            (one.start, one.end)
-            for one in find_dates(text)
-            if agreement(one, date) is Agreement.SAME
+            (item.start, item.end)
+            for item in find_dates(text)
+            if agreement(item, date) is Agreement.SAME
         ]
     number = _number(label)
     if number is not None:
@@ -145,9 +141,11 @@ def _number(label: str) -> float | None:
 def part_of_name_in(tokens: Sequence[Token], label: str) -> list[Span]:
     """Where a capitalised word of a name stands for the whole: *Gentileschi*, *Mary*."""
     stop = lexicon_set("function_words", "stop_words")
-    parts = {one for one in _folded(label) if one not in stop and len(one) > 2}
+    parts = {item for item in _folded(label) if item not in stop and len(item) > 2}
     return [
-        (one.start, one.end) for one in tokens if one.text[:1].isupper() and one.folded in parts
+        (token.start, token.end)
+        for token in tokens
+        if token.text[:1].isupper() and token.folded in parts
     ]
 
 
@@ -161,9 +159,9 @@ def _peoples() -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for row in lexicon("nations")["nations"]:
         peoples = row["peoples"]
-        forms = (*peoples, *(f"{one}s" for one in peoples))
+        forms = (*peoples, *(f"{people}s" for people in peoples))
         for name in row["names"]:
-            short = (one for one in row["names"] if one != name and f" {one} " in f" {name} ")
+            short = (item for item in row["names"] if item != name and f" {item} " in f" {name} ")
             found[name] = (*forms, *short)
     return found
 
@@ -172,5 +170,5 @@ def _peoples() -> dict[str, tuple[str, ...]]:
 def nation_words() -> frozenset[str]:
     """All words of names of countries and peoples, folded."""
     rows = lexicon("nations")["nations"]
-    told = (one for row in rows for one in (*row["names"], *row["peoples"]))
-    return frozenset(form for one in told for word in one.split() for form in (word, f"{word}s"))
+    forms = (item for row in rows for item in (*row["names"], *row["peoples"]))
+    return frozenset(form for item in forms for word in item.split() for form in (word, f"{word}s"))

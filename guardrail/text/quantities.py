@@ -79,14 +79,15 @@ def find_quantities(text: str, taken: Sequence[tuple[int, int]] = ()) -> list[Qu
     """
     found: list[Quantity] = []
     for number in _numbers(text, taken):
-        one = _with_unit(text, number)
+        quantity = _with_unit(text, number)
         last = found[-1] if found else None
-        if last is not None and (joined := _joined(text, last, one)) is not None:
+        if last is not None and (joined := _joined(text, last, quantity)) is not None:
             found[-1] = joined
         else:
-            found.append(one)
+            found.append(quantity)
     return [
-        _bounded(text, one, found[place - 1].end if place else 0) for place, one in enumerate(found)
+        _bounded(text, quantity, found[place - 1].end if place else 0)
+        for place, quantity in enumerate(found)
     ]
 
 
@@ -116,9 +117,9 @@ def _run(text: str, tokens: Sequence[Token], place: int) -> _Number | None:
         run = tokens[place : place + length]
         if len(run) < length or run[-1].folded == "and" or run[0].folded == "and":
             continue
-        if figures and any(one.folded not in numbers["scales"] for one in run[1:]):
+        if figures and any(item.folded not in numbers["scales"] for item in run[1:]):
             continue
-        if any(one.folded in numbers["ordinals"] for one in run):
+        if any(item.folded in numbers["ordinals"] for item in run):
             continue
         if any(text[a.end : b.start] not in (" ", "-", "") for a, b in pairwise(run)):
             continue
@@ -131,8 +132,8 @@ def _run(text: str, tokens: Sequence[Token], place: int) -> _Number | None:
         if start and text[start - 1] == "-" and (start == 1 or text[start - 2] in " (:"):
             value, start = -value, start - 1
         scale = 1.0
-        for one in run[1:] if figures else ():
-            scale *= numbers["scales"][one.folded]
+        for item in run[1:] if figures else ():
+            scale *= numbers["scales"][item.folded]
         return _Number(value, _step(first.text, value) * scale, start, run[-1].end, not figures)
     return None
 
@@ -224,12 +225,13 @@ def _bounds() -> tuple[tuple[Bound, re.Pattern[str]], ...]:
     return tuple(made)
 
 
-def _bounded(text: str, one: Quantity, floor: int) -> Quantity:
-    before = text[max(floor, one.start - 30) : one.start]
+def _bounded(text: str, quantity: Quantity, floor: int) -> Quantity:
+    before = text[max(floor, quantity.start - 30) : quantity.start]
     for bound, form in _bounds():
         if form.search(before):
-            return one._replace(bound=bound)
-    if re.match(r"\s*(?:\+|or (?:more|so)\b|or thereabouts)", text[one.end : one.end + 18]):
-        bound = Bound.ABOUT if " so" in text[one.end : one.end + 6] else Bound.AT_LEAST
-        return one._replace(bound=bound)
-    return one
+            return quantity._replace(bound=bound)
+    after = text[quantity.end : quantity.end + 18]
+    if re.match(r"\s*(?:\+|or (?:more|so)\b|or thereabouts)", after):
+        bound = Bound.ABOUT if " so" in after[:6] else Bound.AT_LEAST
+        return quantity._replace(bound=bound)
+    return quantity

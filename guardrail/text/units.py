@@ -34,14 +34,14 @@ class Unit(NamedTuple):
 def _symbols() -> dict[str, Unit]:
     """Units by their symbols, whose case counts."""
     found = {
-        symbol: Unit(measure, one["factor"], one["offset"])
+        symbol: Unit(measure, item["factor"], item["offset"])
         for measure, units in lexicon("units")["measures"].items()
-        for one in units
-        for symbol in one["symbols"]
+        for item in units
+        for symbol in item["symbols"]
     }
-    for one in lexicon("currencies")["currencies"]:
-        unit = Unit(MONEY + one["code"], 1.0)
-        found |= dict.fromkeys([one["code"], *one["signs"]], unit)
+    for item in lexicon("currencies")["currencies"]:
+        unit = Unit(MONEY + item["code"], 1.0)
+        found |= dict.fromkeys([item["code"], *item["signs"]], unit)
     return found
 
 
@@ -49,30 +49,30 @@ def _symbols() -> dict[str, Unit]:
 def _names() -> dict[str, Unit]:
     """Units by their names, folded."""
     found: dict[str, Unit] = {}
-    for one in lexicon("currencies")["currencies"]:
-        found |= dict.fromkeys(one["words"], Unit(MONEY + one["code"], 1.0))
-        for name in (name for names in one["hundredths"] for name in names):
-            found.setdefault(name, Unit(MONEY + one["code"], 0.01))
+    for item in lexicon("currencies")["currencies"]:
+        found |= dict.fromkeys(item["words"], Unit(MONEY + item["code"], 1.0))
+        for name in (name for names in item["hundredths"] for name in names):
+            found.setdefault(name, Unit(MONEY + item["code"], 0.01))
     for measure, units in lexicon("units")["measures"].items():
-        for one in units:
-            for name in one["words"]:
-                found.setdefault(name, Unit(measure, one["factor"], one["offset"]))
+        for unit in units:
+            for name in unit["words"]:
+                found.setdefault(name, Unit(measure, unit["factor"], unit["offset"]))
     return found
 
 
 @cache
 def _behind() -> re.Pattern[str]:
-    symbols = "|".join(re.escape(one) for one in sorted(_symbols(), key=len, reverse=True))
-    names = "|".join(re.escape(one) for one in sorted(_names(), key=len, reverse=True))
+    symbols = "|".join(re.escape(symbol) for symbol in sorted(_symbols(), key=len, reverse=True))
+    names = "|".join(re.escape(name) for name in sorted(_names(), key=len, reverse=True))
     return re.compile(rf"(?:\s|-| \()?(?:(?P<symbol>{symbols})|(?P<name>(?i:{names})))(?![\w²³])")
 
 
 @cache
 def _before() -> re.Pattern[str]:
     currencies = lexicon("currencies")["currencies"]
-    signs = [sign for one in currencies for sign in (*one["signs"], one["code"])]
+    signs = [sign for currency in currencies for sign in (*currency["signs"], currency["code"])]
     return re.compile(
-        rf"(?:{'|'.join(re.escape(one) for one in sorted(signs, key=len, reverse=True))})\s?$"
+        rf"(?:{'|'.join(re.escape(item) for item in sorted(signs, key=len, reverse=True))})\s?$"
     )
 
 

@@ -83,7 +83,7 @@ def find_values(text: str, unit: Unit | None = None) -> list[TypedValue]:
 
     def add(kind: str, value: Date | ClockTime | Version | Quantity) -> None:
         start, end = value.start, value.end
-        if not any(start < one.end and one.start < end for one in found):
+        if not any(start < item.end and item.start < end for item in found):
             found.append(TypedValue(kind, text[start:end], start, end, value))
 
     for match in VERSION.finditer(text):
@@ -94,88 +94,90 @@ def find_values(text: str, unit: Unit | None = None) -> list[TypedValue]:
         add("date", date)
     for time in find_times(text):
         add("time of day", time)
-    taken = [(one.start, one.end) for one in found]
-    for one in find_quantities(text, taken):
-        if one.unit is None and unit is not None:
-            one = one._replace(unit=unit)
-        add(one.unit.measure if one.unit else "number", one)
-    return sorted(found, key=lambda one: one.start)
+    taken = [(item.start, item.end) for item in found]
+    for quantity in find_quantities(text, taken):
+        if quantity.unit is None and unit is not None:
+            quantity = quantity._replace(unit=unit)
+        add(quantity.unit.measure if quantity.unit else "number", quantity)
+    return sorted(found, key=lambda item: item.start)
 
 
-def compare(told: TypedValue, held: TypedValue) -> Agreement:
+def compare(claimed: TypedValue, known: TypedValue) -> Agreement:
     """Whether a value that is told agrees with one that is held.
 
     Returns:
         ``SAME``, ``CONFLICT``, or ``OPEN`` where they do not compare: other kinds, one a bound
         that leaves room, or told more finely than held.
     """
-    if isinstance(told.value, Date) and isinstance(held.value, Date):
-        word = dates.agreement(told.value, held.value)
+    if isinstance(claimed.value, Date) and isinstance(known.value, Date):
+        word = dates.agreement(claimed.value, known.value)
         return {
             dates.Agreement.SAME: Agreement.SAME,
             dates.Agreement.FINER: Agreement.OPEN,
             dates.Agreement.CONFLICT: Agreement.CONFLICT,
         }[word]
-    if isinstance(told.value, ClockTime) and isinstance(held.value, ClockTime):
-        return Agreement.SAME if told.value.same(held.value) else Agreement.CONFLICT
-    if isinstance(told.value, Version) and isinstance(held.value, Version):
-        return _same(_begins(told.value.parts, held.value.parts))
-    if isinstance(told.value, Quantity) and isinstance(held.value, Quantity):
-        return _compare_quantities(told.value, held.value)
-    return _across(told, held)
+    if isinstance(claimed.value, ClockTime) and isinstance(known.value, ClockTime):
+        return Agreement.SAME if claimed.value.same(known.value) else Agreement.CONFLICT
+    if isinstance(claimed.value, Version) and isinstance(known.value, Version):
+        return _same(_begins(claimed.value.parts, known.value.parts))
+    if isinstance(claimed.value, Quantity) and isinstance(known.value, Quantity):
+        return _compare_quantities(claimed.value, known.value)
+    return _across(claimed, known)
 
 
 def _same(agrees: bool) -> Agreement:
     return Agreement.SAME if agrees else Agreement.CONFLICT
 
 
-def _begins(told: tuple[str, ...], held: tuple[str, ...]) -> bool:
-    size = min(len(told), len(held))
-    return told[:size] == held[:size]
+def _begins(claimed: tuple[str, ...], known: tuple[str, ...]) -> bool:
+    size = min(len(claimed), len(known))
+    return claimed[:size] == known[:size]
 
 
-def _across(told: TypedValue, held: TypedValue) -> Agreement:
+def _across(claimed: TypedValue, known: TypedValue) -> Agreement:
     """Values of two kinds: equal figures agree, such as a year and a number; else open."""
-    version = next((one.value for one in (told, held) if isinstance(one.value, Version)), None)
+    version = next(
+        (item.value for item in (claimed, known) if isinstance(item.value, Version)), None
+    )
     if version is not None:
-        parts = [tuple(re.findall(r"\w+", one.text.lstrip("v"))) for one in (told, held)]
+        parts = [tuple(re.findall(r"\w+", item.text.lstrip("v"))) for item in (claimed, known)]
         return Agreement.SAME if _begins(*parts) else Agreement.OPEN
-    figures = [re.sub(r"[^\d.]", "", one.text).strip(".") for one in (told, held)]
+    figures = [re.sub(r"[^\d.]", "", item.text).strip(".") for item in (claimed, known)]
     return Agreement.SAME if figures[0] and figures[0] == figures[1] else Agreement.OPEN
 
 
-def _compare_quantities(told: Quantity, held: Quantity) -> Agreement:
-    measures = {one.unit.measure if one.unit else "" for one in (told, held)}
+def _compare_quantities(claimed: Quantity, known: Quantity) -> Agreement:
+    measures = {item.unit.measure if item.unit else "" for item in (claimed, known)}
     if len(measures) > 1:
         # A number without a unit may be of any measure.
-        same = "" in measures and (told.low, told.high) == (held.low, held.high)
+        same = "" in measures and (claimed.low, claimed.high) == (known.low, known.high)
         return Agreement.SAME if same else Agreement.OPEN
-    low, high = held.base(held.low), held.base(held.high)
-    mine = told.base(told.low), told.base(told.high)
+    low, high = known.base(known.low), known.base(known.high)
+    mine = claimed.base(claimed.low), claimed.base(claimed.high)
     if low < 0 < mine[0] and low == high:
         low = high = -low  # a loss of 2.4 million is -2.4 million
-    slack = _slack(told, held)
-    if told.low != told.high:
+    slack = _slack(claimed, known)
+    if claimed.low != claimed.high:
         close = abs(mine[0] - low) <= slack and abs(mine[1] - high) <= slack
-        if held.low == held.high:
+        if known.low == known.high:
             inside = mine[0] - slack <= low <= mine[1] + slack
             return Agreement.SAME if inside else Agreement.CONFLICT
         return _same(close)
     value = mine[0]
-    if told.bound in (Bound.AT_LEAST, Bound.ABOVE):
-        if held.bound in (Bound.AT_MOST, Bound.BELOW):
+    if claimed.bound in (Bound.AT_LEAST, Bound.ABOVE):
+        if known.bound in (Bound.AT_MOST, Bound.BELOW):
             return Agreement.OPEN
-        reached = told.bound is Bound.AT_LEAST or held.bound is Bound.ABOVE
+        reached = claimed.bound is Bound.AT_LEAST or known.bound is Bound.ABOVE
         kept = high >= value - slack if reached else high > value
         return (
             Agreement.SAME
             if kept and high <= 3 * max(value, 1e-9)
             else (Agreement.OPEN if kept else Agreement.CONFLICT)
         )
-    if told.bound in (Bound.AT_MOST, Bound.BELOW):
-        if held.bound in (Bound.AT_LEAST, Bound.ABOVE):
+    if claimed.bound in (Bound.AT_MOST, Bound.BELOW):
+        if known.bound in (Bound.AT_LEAST, Bound.ABOVE):
             return Agreement.OPEN
-        reached = told.bound is Bound.AT_MOST or held.bound is Bound.BELOW
+        reached = claimed.bound is Bound.AT_MOST or known.bound is Bound.BELOW
         kept = low <= value + slack if reached else low < value
         return (
             Agreement.SAME
@@ -184,29 +186,29 @@ def _compare_quantities(told: Quantity, held: Quantity) -> Agreement:
         )
     if low - slack <= value <= high + slack:
         return Agreement.SAME if low == high or value in (low, high) else Agreement.OPEN
-    if held.bound not in (Bound.EXACT, Bound.ABOUT):
+    if known.bound not in (Bound.EXACT, Bound.ABOUT):
         return Agreement.OPEN
     return Agreement.CONFLICT
 
 
-def _slack(told: Quantity, held: Quantity) -> float:
+def _slack(claimed: Quantity, known: Quantity) -> float:
     """By how much two numbers may differ, in the first unit of their measure.
 
     A number is as precise as its last written digit; 285,000 is 284,316 in round figures, while
     284,317 is not.
     """
-    factor = told.unit.factor if told.unit else 1.0
-    held_factor = held.unit.factor if held.unit else 1.0
-    size = max(abs(told.high * factor), abs(held.high * held_factor))
-    digits = len(f"{abs(told.high):.10g}".replace(".", "").strip("0"))
-    rounded = 0.5 * told.step * factor if digits >= 2 or told.step < 1.0 else 0.0
-    slack = rounded if told.step * factor > held.step * held_factor else 1e-9 * size
-    if told.unit != held.unit and told.unit and held.unit:
-        calendar = told.unit.measure == "time"
-        digit = 10.0 ** -len(f"{told.high:.10g}".partition(".")[2]) * factor
+    factor = claimed.unit.factor if claimed.unit else 1.0
+    held_factor = known.unit.factor if known.unit else 1.0
+    size = max(abs(claimed.high * factor), abs(known.high * held_factor))
+    digits = len(f"{abs(claimed.high):.10g}".replace(".", "").strip("0"))
+    rounded = 0.5 * claimed.step * factor if digits >= 2 or claimed.step < 1.0 else 0.0
+    slack = rounded if claimed.step * factor > known.step * held_factor else 1e-9 * size
+    if claimed.unit != known.unit and claimed.unit and known.unit:
+        calendar = claimed.unit.measure == "time"
+        digit = 10.0 ** -len(f"{claimed.high:.10g}".partition(".")[2]) * factor
         slack = max(slack, (CALENDAR if calendar else CONVERTED) * size, 0.5 * digit)
-        if told.unit.offset or held.unit.offset:
-            slack = max(slack, 0.6 * max(told.step * factor, held.step * held_factor))
-    if Bound.ABOUT in (told.bound, held.bound):
+        if claimed.unit.offset or known.unit.offset:
+            slack = max(slack, 0.6 * max(claimed.step * factor, known.step * held_factor))
+    if Bound.ABOUT in (claimed.bound, known.bound):
         slack = max(slack, BLURRED * size, rounded)
     return slack

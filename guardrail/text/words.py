@@ -136,7 +136,7 @@ def number_of(tokens: Sequence[Token]) -> float | None:
     units, ordinals, scales = numbers["units"], numbers["ordinals"], numbers["scales"]
     total: float | None = None
     figures = False
-    if len(tokens) == 3 and [one.folded for one in tokens[:2]] == ["half", "a"]:
+    if len(tokens) == 3 and [item.folded for item in tokens[:2]] == ["half", "a"]:
         scale = scales.get(tokens[2].folded)
         return None if scale is None else scale / 2
     for token in tokens:
@@ -180,7 +180,7 @@ def property_words(label: str) -> str:
 def content_stems(text: str) -> frozenset[str]:
     """Stems of a text's words, function words left out."""
     stop = lexicon_set("function_words", "stop_words")
-    return frozenset(one.stem for one in tokenise(text) if one.folded not in stop)
+    return frozenset(item.stem for item in tokenise(text) if item.folded not in stop)
 
 
 def runs_of(tokens: Sequence[Token], wanted: Sequence[str]) -> list[tuple[int, int]]:

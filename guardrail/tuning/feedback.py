@@ -87,14 +87,14 @@ def read_labels(log: Readable) -> list[Label]:
         RecordError: The log cannot be read.
     """
     said: dict[str, list[Feedback]] = defaultdict(list)
-    for one in log.feedback():
-        said[one.record_id].append(one)
+    for item in log.feedback():
+        said[item.record_id].append(item)
     labels = []
     for record in log.records() if said else ():
         verdicts = said.get(record.id, [])
-        if any(one.thumb < 0 or one.correction for one in verdicts):
+        if any(verdict.thumb < 0 or verdict.correction for verdict in verdicts):
             labels.append(Label(record=record, right=False))
-        elif any(one.thumb > 0 for one in verdicts):
+        elif any(verdict.thumb > 0 for verdict in verdicts):
             labels.append(Label(record=record, right=True))
     return labels
 
@@ -111,9 +111,9 @@ def tune(labels: Sequence[Label], *, score: str = "overall", false_pass: float =
         InputError: There are too few labels with that score.
     """
     rows = [
-        Scored(value, one.right, one.record.id)
-        for one in labels
-        if (value := one.record.score(score)) is not None
+        Scored(value, label.right, label.record.id)
+        for label in labels
+        if (value := label.record.score(score)) is not None
     ]
     right = sum(row.right for row in rows)
     if min(right, len(rows) - right) < LEAST_LABELS:
@@ -143,12 +143,12 @@ def learn_sck_weights(labels: Sequence[Label]) -> list[WeightAdvice]:
         labels: The judged answers; those without all three parts are left out.
     """
     groups: dict[str, list[tuple[tuple[float, ...], bool]]] = defaultdict(list)
-    for one in labels:
-        parts = [one.record.score(name) for name in SCK_PARTS]
+    for label in labels:
+        parts = [label.record.score(name) for name in SCK_PARTS]
         known = tuple(part for part in parts if part is not None)
         if len(known) == len(SCK_PARTS):
-            groups["all"].append((known, one.right))
-            groups[intent_of(one.record) or "none"].append((known, one.right))
+            groups["all"].append((known, label.right))
+            groups[intent_of(label.record) or "none"].append((known, label.right))
     mixes = [
         tuple(part / WEIGHT_STEP for part in mix)
         for mix in product(range(WEIGHT_STEP + 1), repeat=len(SCK_PARTS))

@@ -147,7 +147,7 @@ def _judged(
         requests = [
             GroundingRequest(
                 row.question,
-                parse(row.answer, [one for one in row.evidence if isinstance(one, Triple)]),
+                parse(row.answer, [item for item in row.evidence if isinstance(item, Triple)]),
                 row.evidence,
                 thresholds=thresholds,
             )
@@ -163,7 +163,7 @@ def _judged(
 
 def _support(answer: AttributedAnswer) -> float:
     """The highest threshold at which no sentence is stopped; 0 where one always is."""
-    return min((_sentence_support(one) for one in answer.sentences), default=1.0)
+    return min((_sentence_support(sentence) for sentence in answer.sentences), default=1.0)
 
 
 def _sentence_support(sentence: Sentence) -> float:
@@ -191,24 +191,26 @@ def _contradiction(
     shares: dict[Verdict, list[float]] = {Verdict.CONTRADICTED: [], Verdict.UNSUPPORTED: []}
     for row, answer in zip(rows, _judged(grounder, rows, at), strict=True):
         stopped = [
-            one for one in answer.sentences if one.category not in (None, Category.SUPPORTIVE)
+            sentence
+            for sentence in answer.sentences
+            if sentence.category not in (None, Category.SUPPORTIVE)
         ]
         if stopped and row.label in shares:
-            shares[row.label].append(max(_against(one) for one in stopped))
+            shares[row.label].append(max(_against(item) for item in stopped))
     against, lacking = shares[Verdict.CONTRADICTED], shares[Verdict.UNSUPPORTED]
     if min(len(against), len(lacking)) < LEAST_LABELS:
         return None
 
-    def told(threshold: float) -> Contradiction:
+    def at_threshold(threshold: float) -> Contradiction:
         return Contradiction(
             threshold=threshold,
             found=sum(share > threshold for share in against) / len(against),
             wrong=sum(share > threshold for share in lacking) / len(lacking),
         )
 
-    points = [told(int(share * 1e4) / 1e4) for share in {0.5, *against, *lacking}]
+    points = [at_threshold(int(share * 1e4) / 1e4) for share in {0.5, *against, *lacking}]
     # Of equally good ones that nearest to the default.
-    return max(points, key=lambda one: (one.found - one.wrong, -abs(one.threshold - 0.5)))
+    return max(points, key=lambda item: (item.found - item.wrong, -abs(item.threshold - 0.5)))
 
 
 def _against(sentence: Sentence) -> float:

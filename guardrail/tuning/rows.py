@@ -119,21 +119,21 @@ def _places(path: Path, head: Sequence[str]) -> dict[str, int]:
 
 
 def _row(where: str, cells: Sequence[str], places: Mapping[str, int]) -> LabelledRow:
-    held = {
+    fields = {
         column: cells[place].strip() if place < len(cells) else ""
         for column, place in places.items()
     }
     for column in ("answer", "label"):
-        if not held[column]:
+        if not fields[column]:
             raise InputError(f"{where}: no {column}")
-    label = LABELS.get(held["label"].lower())
+    label = LABELS.get(fields["label"].lower())
     if label is None:
         raise InputError(
-            f"{where}: there is no label {held['label']!r}; known: {', '.join(LABELS)}"
+            f"{where}: there is no label {fields['label']!r}; known: {', '.join(LABELS)}"
         )
-    evidence = _evidence(where, held["evidence"])
-    group = " ".join(held["evidence"].split())
-    return LabelledRow(held.get("question", ""), held["answer"], evidence, label, group)
+    evidence = _evidence(where, fields["evidence"])
+    group = " ".join(fields["evidence"].split())
+    return LabelledRow(fields.get("question", ""), fields["answer"], evidence, label, group)
 
 
 def _evidence(where: str, cell: str) -> tuple[Evidence, ...]:

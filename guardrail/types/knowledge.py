@@ -165,12 +165,12 @@ def passage_of_document(document: object) -> Passage | None:
     text, metadata = field("page_content"), field("metadata")
     if not isinstance(text, str):
         return None
-    told = metadata if isinstance(metadata, Mapping) else {}
+    fields = metadata if isinstance(metadata, Mapping) else {}
     return Passage(
         text=text,
-        id=_first_written(field("id"), told.get("id")),
-        title=_first_written(told.get("title")),
-        url=_first_written(told.get("url"), told.get("source")),
+        id=_first_written(field("id"), fields.get("id")),
+        title=_first_written(fields.get("title")),
+        url=_first_written(fields.get("url"), fields.get("source")),
     )
 
 

@@ -55,7 +55,7 @@ def as_strictness(value: object) -> Strictness | VerdictThresholds:
         name = value.strip().lower()
         if name in list(Strictness):
             return Strictness(name)
-        near = get_close_matches(name, [one.value for one in Strictness], n=1)
+        near = get_close_matches(name, [item.value for item in Strictness], n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(Strictness)}"
         raise ConfigError(f"there is no strictness {value!r}; {hint}")
     if isinstance(value, Mapping):

@@ -31,15 +31,16 @@ def citations_of(
         outcome: The verdict on it.
         verbatim: Cite only triples whose value stands in the sentence as the graph writes it.
     """
-    carried = [evidence.holdings.statements[number] for number in outcome.carried]
+    carried = [evidence.indexed.statements[number] for number in outcome.carried]
     triples = [
-        one
-        for one in carried
-        if one.triple is not None and (not verbatim or stands(one.triple.value, claim.stretch.text))
+        item
+        for item in carried
+        if item.triple is not None
+        and (not verbatim or stands(item.triple.value, claim.stretch.text))
     ]
-    triples.sort(key=lambda one: _place(claim, one))
-    passages = [one for one in carried if one.triple is None][:PASSAGES]
-    return tuple(dict.fromkeys(one.citation for one in [*triples, *passages]))
+    triples.sort(key=lambda item: _place(claim, item))
+    passages = [item for item in carried if item.triple is None][:PASSAGES]
+    return tuple(dict.fromkeys(triple.citation for triple in [*triples, *passages]))
 
 
 def _place(claim: Claim, statement: Statement) -> int:

@@ -66,8 +66,7 @@ class Claim:
 
     Attributes:
         stretch: The sentence as it stands in the clean answer; offsets index that.
-        told: What the judge reads: the sentence on one line, broken markers replaced by spaces, so
-            that offsets stay.
+        written: What the judge reads: the sentence on one line, with spaces for broken markers.
         text: The same without marks of emphasis, for comparison.
         question: The question.
         before: The sentences shortly before it.
@@ -76,11 +75,11 @@ class Claim:
     """
 
     def __init__(
-        self, stretch: Stretch, told: str, question: str, before: str, *, prose: bool
+        self, stretch: Stretch, written: str, question: str, before: str, *, prose: bool
     ) -> None:
         self.stretch = stretch
-        self.told = re.sub(r"\s", " ", told)
-        self.text = without_emphasis(self.told)
+        self.written = re.sub(r"\s", " ", written)
+        self.text = without_emphasis(self.written)
         self.question = question
         self.before = before
         self.prose = prose
@@ -121,13 +120,13 @@ def claims_of(request: GroundingRequest) -> list[Claim]:
     blocks = code_blocks(text)
     entities = {
         name
-        for one in request.evidence
-        if isinstance(one, Triple)
-        for name in (one.subject, one.subject_id)
+        for item in request.evidence
+        if isinstance(item, Triple)
+        for name in (item.subject, item.subject_id)
         if name
     }
     claims: list[Claim] = []
-    told: list[str] = []
+    earlier: list[str] = []
     for stretch in split_sentences(text):
         judged = without_ruins(stretch.text, entities)
         claims.append(
@@ -135,21 +134,21 @@ def claims_of(request: GroundingRequest) -> list[Claim]:
                 stretch,
                 judged,
                 request.question,
-                _last(told),
+                _last(earlier),
                 prose=not _is_heading(text, stretch)
                 and QUESTION.search(judged) is None
                 and (PLAIN_WORDS.search(judged) is not None or not _within(stretch, blocks)),
             )
         )
-        told.append(" ".join(judged.split()))
+        earlier.append(" ".join(judged.split()))
     return claims
 
 
-def _last(told: Sequence[str]) -> str:
+def _last(earlier: Sequence[str]) -> str:
     """The last sentences that fit ``BEFORE_CHARS``, one at least."""
     kept: list[str] = []
     room = BEFORE_CHARS
-    for sentence in reversed(told):
+    for sentence in reversed(earlier):
         if kept and len(sentence) > room:
             break
         kept.append(sentence)

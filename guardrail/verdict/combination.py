@@ -63,7 +63,7 @@ def combine(claim: Claim, evidence: Premises, findings: Sequence[Finding]) -> Ou
     if nothing is not None:
         return Outcome(Verdict.NO_CLAIM, spoke=nothing)
     carried = _carried(evidence, findings)
-    statements = evidence.holdings.statements
+    statements = evidence.indexed.statements
     touched = tuple(number for number in carried if _touches(claim, statements[number]))
     clash = by_effect.get(Effect.CONTRADICTS)
     if clash is not None:
@@ -133,7 +133,7 @@ def judgement_of(outcome: Outcome, grounding: Grounding | None) -> Judgement | N
     if category is None or grounding is None:
         return None
     if outcome.spoke is not None:
-        scores = {one: float(one is category) for one in Category}
+        scores = {item: float(item is category) for item in Category}
         return Judgement(category=category, scores=scores, rationale=outcome.spoke.because)
     partly = category is Category.PARTIALLY_SUPPORTIVE
     claims = max(1e-9, 1.0 - grounding.no_claim)

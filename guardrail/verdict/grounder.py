@@ -28,7 +28,7 @@ from guardrail.verdict.checks import Check, Context, checks_without
 from guardrail.verdict.citations import citations_of
 from guardrail.verdict.claims import Claim, GroundingRequest, claims_of
 from guardrail.verdict.combination import Outcome, combine, judgement_of
-from guardrail.verdict.premises import Holdings, Premises
+from guardrail.verdict.premises import IndexedEvidence, Premises
 from guardrail.verdict.reasons import against_of, note_of
 from guardrail.verdict.spans import spans_of
 from guardrail.verdict.subjects import subjects_of
@@ -42,7 +42,7 @@ class _Draft(NamedTuple):
 
     request: int
     claim: Claim
-    holdings: Holdings
+    indexed: IndexedEvidence
     selection: Selection
     subjects: frozenset[str]
     context: Context
@@ -108,15 +108,15 @@ class Grounder:
             wider=request.wider,
             spoken=plain(request.answer.clean),
         )
-        holdings = Holdings(statements)
+        indexed = IndexedEvidence(statements)
         index = StatementIndex(statements, self._budget)
         claims = claims_of(request)
-        spoken = subjects_of(claims, holdings.labels, request.names, request.asked)
+        spoken = subjects_of(claims, indexed.labels, request.names, request.asked)
         return [
             _Draft(
                 number,
                 claim,
-                holdings,
+                indexed,
                 index.select(plain(claim.text), f"{claim.context} {' '.join(subjects)}"),
                 subjects,
                 Context(claim.context, content_stems(plain(claim.context))),
@@ -132,27 +132,29 @@ class Grounder:
         asked = [draft for draft in drafts if draft.claim.prose]
         items = [
             GroundingItem(
-                statements=tuple(in_wording_of(draft.claim.values, one) for one in _chosen(draft)),
-                sentence=draft.claim.told,
+                statements=tuple(
+                    in_wording_of(draft.claim.values, item) for item in _chosen(draft)
+                ),
+                sentence=draft.claim.written,
                 context=draft.claim.context,
                 priority=draft.selection.priority,
-                structured=all(one.triple is not None for one in _chosen(draft)),
+                structured=all(item.triple is not None for item in _chosen(draft)),
             )
             for draft in asked
         ]
         try:
-            told = iter(self._judge.ground(items) if items else ())
+            groundings = iter(self._judge.ground(items) if items else ())
         except JudgeError as error:
             problems.append(Problem(part="judge", message=str(error)))
             return [None] * len(drafts)
-        return [next(told) if draft.claim.prose else None for draft in drafts]
+        return [next(groundings) if draft.claim.prose else None for draft in drafts]
 
     def _sentence(
         self, draft: _Draft, grounding: Grounding | None, request: GroundingRequest
     ) -> Sentence:
         claim = draft.claim
         evidence = Premises(
-            draft.holdings, draft.selection, draft.subjects, grounding, request.thresholds
+            draft.indexed, draft.selection, draft.subjects, grounding, request.thresholds
         )
         findings = self._findings(claim, evidence, draft.context)
         outcome = combine(claim, evidence, findings) if claim.prose else Outcome(Verdict.NO_CLAIM)
@@ -166,7 +168,7 @@ class Grounder:
             citations=cited,
             spans=spans_of(claim, evidence, outcome, findings),
             judgement=judgement_of(outcome, grounding),
-            findings=tuple(one.model_copy(update={"statements": ()}) for one in findings),
+            findings=tuple(finding.model_copy(update={"statements": ()}) for finding in findings),
             against=against_of(evidence, outcome),
             note=note_of(
                 claim,
@@ -182,13 +184,13 @@ class Grounder:
         """What the checks find; after one that there is no claim the others are not asked."""
         found: list[Finding] = []
         for check in self._checks if claim.prose else ():
-            one = check.apply(claim, evidence, context)
-            if one is not None:
-                found.append(one)
-                if one.effect is Effect.NO_CLAIM:
+            finding = check.apply(claim, evidence, context)
+            if finding is not None:
+                found.append(finding)
+                if finding.effect is Effect.NO_CLAIM:
                     break
         return found
 
 
 def _chosen(draft: _Draft) -> list[Statement]:
-    return [draft.holdings.statements[place] for place in draft.selection.places]
+    return [draft.indexed.statements[place] for place in draft.selection.places]

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from guardrail.text.values import TypedValue
     from guardrail.types import Grounding
 
-__all__ = ["Holdings", "Premises"]
+__all__ = ["IndexedEvidence", "Premises"]
 
 
-class Holdings:
+class IndexedEvidence:
     """All statements of one answer's evidence, and what they know together.
 
     Attributes:
@@ -32,30 +32,30 @@ class Holdings:
         """Stems of all their words, and of their subjects' other names."""
         from guardrail.text.words import content_stems
 
-        found = {stem for one in self.statements for stem in one.stems}
-        others = {name for one in self.statements for name in (*one.names, one.subject)}
+        found = {stem for statement in self.statements for stem in statement.stems}
+        others = {name for item in self.statements for name in (*item.names, item.subject)}
         return frozenset(found.union(*(content_stems(name) for name in others)))
 
     @cached_property
     def values(self) -> dict[str, list[TypedValue]]:
         """All their typed values by kind, those of subjects and properties as well."""
         found: dict[str, list[TypedValue]] = {}
-        for one in self.statements:
-            for value in (*one.values, *one.label_values):
+        for statement in self.statements:
+            for value in (*statement.values, *statement.label_values):
                 found.setdefault(value.kind, []).append(value)
         return found
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """The different subjects."""
-        return tuple(dict.fromkeys(one.subject for one in self.statements if one.subject))
+        return tuple(dict.fromkeys(item.subject for item in self.statements if item.subject))
 
 
 class Premises:
     """What one sentence is held against.
 
     Attributes:
-        holdings: All of the evidence.
+        indexed: All of the evidence.
         selection: The statements that the judge read.
         grounding: What the judge says; None without a judge.
         subjects: The subjects that the sentence speaks of.
@@ -64,13 +64,13 @@ class Premises:
 
     def __init__(
         self,
-        holdings: Holdings,
+        indexed: IndexedEvidence,
         selection: Selection,
         subjects: frozenset[str],
         grounding: Grounding | None = None,
         thresholds: VerdictThresholds = Strictness.BALANCED.thresholds,
     ) -> None:
-        self.holdings = holdings
+        self.indexed = indexed
         self.selection = selection
         self.subjects = subjects
         self.grounding = grounding
@@ -79,7 +79,7 @@ class Premises:
     @property
     def chosen(self) -> list[tuple[int, Statement]]:
         """The statements that the judge read, each with its number among all."""
-        return [(place, self.holdings.statements[place]) for place in self.selection.places]
+        return [(place, self.indexed.statements[place]) for place in self.selection.places]
 
     @cached_property
     def _scores(self) -> dict[int, tuple[float, float]]:

@@ -21,7 +21,7 @@ def against_of(evidence: Premises, outcome: Outcome) -> tuple[str, ...]:
     """The statement that contradicts a sentence, where one is known."""
     if outcome.verdict is not Verdict.CONTRADICTED or outcome.against is None:
         return ()
-    statement = evidence.holdings.statements[outcome.against]
+    statement = evidence.indexed.statements[outcome.against]
     return (statement.triple.text if statement.triple else statement.text,)
 
 
@@ -46,18 +46,18 @@ def note_of(
     """
     lines: list[str] = []
     lines += [f"contradicted by: {text}" for text in against_of(evidence, outcome)]
-    told = fold(claim.text)
+    folded_text = fold(claim.text)
     for number in outcome.carried:
-        statement = evidence.holdings.statements[number]
+        statement = evidence.indexed.statements[number]
         triple, around = statement.triple, statement.others
-        if triple is not None and around and fold(triple.value) not in told:
+        if triple is not None and around and fold(triple.value) not in folded_text:
             lines.append(f"{triple.value} lies in {', '.join(around)}")
-    held = {(fold(one.property), fold(one.value)) for one in cited}
+    cited_values = {(fold(item.property), fold(item.value)) for item in cited}
     gone = [
-        f"[{one.entity}, {one.property}: {one.value}]"
+        f"[{citation.entity}, {citation.property}: {citation.value}]"
         for marker in answer.within(claim.stretch.start, claim.stretch.end)
-        for one in marker.citations
-        if (fold(one.property), fold(one.value)) not in held
+        for citation in marker.citations
+        if (fold(citation.property), fold(citation.value)) not in cited_values
     ]
     if gone:
         lines.append(

@@ -41,21 +41,21 @@ def spans_of(
         return ()
     wanted = _refused(claim, evidence, outcome, findings) + _carried(claim, evidence, outcome)
     chosen: list[_Stretch] = []
-    for one in wanted:
-        if one.start < one.end and not any(
-            one.start < other.end and other.start < one.end for other in chosen
+    for item in wanted:
+        if item.start < item.end and not any(
+            item.start < other.end and other.start < item.end for other in chosen
         ):
-            chosen.append(one)
+            chosen.append(item)
     offset = claim.stretch.start
     return tuple(
         Span(
-            text=claim.stretch.text[one.start : one.end],
-            start=offset + one.start,
-            end=offset + one.end,
-            kind=one.kind,
-            triple=one.triple,
+            text=claim.stretch.text[item.start : item.end],
+            start=offset + item.start,
+            end=offset + item.end,
+            kind=item.kind,
+            triple=item.triple,
         )
-        for one in sorted(chosen)
+        for item in sorted(chosen)
     )
 
 
@@ -68,13 +68,13 @@ def _refused(
     kind = SpanKind.CONTRADICTED if against else SpanKind.NA
     effect = Effect.CONTRADICTS if against else Effect.MISSING
     number = outcome.against
-    triple = None if number is None else evidence.holdings.statements[number].triple
+    triple = None if number is None else evidence.indexed.statements[number].triple
     triple = triple if against else None
     offset = claim.stretch.start
     found = [
-        _Stretch(one.start - offset, one.end - offset, kind, triple)
-        for one in findings
-        if one.effect is effect
+        _Stretch(finding.start - offset, finding.end - offset, kind, triple)
+        for finding in findings
+        if finding.effect is effect
     ]
     words = evidence.grounding.words if evidence.grounding else ()
     if not found or not against:
@@ -91,24 +91,24 @@ def _runs(claim: Claim, words: Sequence[WordScore], against: bool) -> list[tuple
     """Neighbouring words that are missing, or contradicted, as runs; function words join them."""
     light = lexicon_set("function_words", "stop_words")
     runs: list[tuple[int, int]] = []
-    held: list[WordScore] = []
+    run: list[WordScore] = []
     for word in words:
         hit = (word.contradicted if against else word.missing) >= SURE
         empty = fold(claim.text[word.start : word.end]) in light
-        if hit or (held and empty):
-            held.append(word)
+        if hit or (run and empty):
+            run.append(word)
             continue
-        if held:
-            runs += _trimmed(claim, held, light)
-        held = []
-    return runs + (_trimmed(claim, held, light) if held else [])
+        if run:
+            runs += _trimmed(claim, run, light)
+        run = []
+    return runs + (_trimmed(claim, run, light) if run else [])
 
 
 def _trimmed(
     claim: Claim, words: Sequence[WordScore], light: frozenset[str]
 ) -> list[tuple[int, int]]:
     """A run without the function words at its ends; nothing where it has no others."""
-    full = [one for one in words if fold(claim.text[one.start : one.end]) not in light]
+    full = [word for word in words if fold(claim.text[word.start : word.end]) not in light]
     return [(full[0].start, full[-1].end)] if full else []
 
 
@@ -117,15 +117,15 @@ def _carried(claim: Claim, evidence: Premises, outcome: Outcome) -> list[_Stretc
     text = plain(claim.text)
     found: list[_Stretch] = []
     for number in outcome.carried:
-        statement = evidence.holdings.statements[number]
+        statement = evidence.indexed.statements[number]
         for start, end in statement.stands_in(text, claim.tokens, claim.values)[:1]:
             found.append(_Stretch(start, end, SpanKind.SUPPORTED, statement.triple))
-    prose = any(evidence.holdings.statements[number].triple is None for number in outcome.carried)
+    prose = any(evidence.indexed.statements[number].triple is None for number in outcome.carried)
     if prose and outcome.verdict is Verdict.UNSUPPORTED and evidence.grounding:
-        held = [
-            one.model_copy(update={"missing": 1.0 - one.missing})
-            for one in evidence.grounding.words
+        inverted = [
+            word.model_copy(update={"missing": 1.0 - word.missing})
+            for word in evidence.grounding.words
         ]
-        runs = _runs(claim, held, False)
+        runs = _runs(claim, inverted, False)
         found += [_Stretch(start, end, SpanKind.SUPPORTED) for start, end in runs]
     return found

@@ -49,7 +49,7 @@ def sentence_factuality(
             if piece is not None:
                 candidates = [(CERTAIN, piece)]
             else:
-                candidates = [(next(scores), one) for one in pieces]
+                candidates = [(next(scores), item) for item in pieces]
             if candidates:
                 best, chosen = max(candidates, key=lambda pair: pair[0].entailment)
                 judged.append(SentenceFactuality(sentence=sentence, evidence=chosen, scores=best))
@@ -88,7 +88,7 @@ def choose_evidence(
         limit: Pieces to take, at least one.
     """
     left = [
-        [one for one, piece in zip(own, found, strict=True) if piece is None]
+        [item for item, piece in zip(own, found, strict=True) if piece is None]
         for (own, _), found in zip(rows, stated, strict=True)
     ]
     unique = list(

@@ -40,7 +40,7 @@ def uncapped_coherence(sentences: Sequence[TokenLikelihoods]) -> float | None:
 
     1/PPL is the geometric mean of a sentence's token likelihoods.
     """
-    means = [math.exp(fmean(one.logprobs)) for one in sentences if one.logprobs]
+    means = [math.exp(fmean(sentence.logprobs)) for sentence in sentences if sentence.logprobs]
     return fmean(means) if means else None
 
 
@@ -83,7 +83,7 @@ def helpfulness(
     L is the summed cross entropy of the answer. None when a likelihood is missing, or when the
     answer is certain even with irrelevant knowledge, so that nothing can help.
     """
-    baseline = [-sum(one.logprobs) for one in without if one.logprobs]
+    baseline = [-sum(item.logprobs) for item in without if item.logprobs]
     if not with_knowledge.logprobs or not baseline or fmean(baseline) <= 0.0:
         return None
     return 1.0 - (-sum(with_knowledge.logprobs)) / fmean(baseline)

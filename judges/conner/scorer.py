@@ -218,8 +218,8 @@ class ConnerScorer:
         plans = [self._plan(row) for row in rows]
         pairs = list(dict.fromkeys(pair for plan in plans for pair in plan.pairs()))
         try:
-            told = self.models.causal.loglikelihoods(pairs) if pairs else []
-            found = dict(zip(pairs, told, strict=True))
+            likelihoods = self.models.causal.loglikelihoods(pairs) if pairs else []
+            found = dict(zip(pairs, likelihoods, strict=True))
         except GuardrailError as error:
             return [_no_likelihood(str(error))] * len(rows)
         return [self._from_likelihoods(plan, found) for plan in plans]

@@ -26,20 +26,20 @@ def stated(sentences: Sequence[str], evidence: Sequence[str]) -> list[str | None
     that follow each other.
     """
     found: list[str | None] = []
-    told, places = "", frozenset[int]()
+    text, places = "", frozenset[int]()
     for sentence in map(_spaced, sentences):
         where = {place for place, piece in enumerate(evidence) if sentence in _statements(piece)}
         if refers_back(sentence):
-            after = {place for place in places if (told, sentence) in _neighbours(evidence[place])}
+            after = {place for place in places if (text, sentence) in _neighbours(evidence[place])}
             where &= after | {
                 place + 1
                 for place in places
-                if _parts(evidence[place])[-1:] == (told,)
+                if _parts(evidence[place])[-1:] == (text,)
                 and place + 1 < len(evidence)
                 and _parts(evidence[place + 1])[:1] == (sentence,)
             }
         found.append(evidence[min(where)] if where else None)
-        told, places = sentence, frozenset(where)
+        text, places = sentence, frozenset(where)
     return found
 
 
@@ -64,13 +64,13 @@ def refers_back(sentence: str) -> bool:
     leading = folded[: names[0]] if names else folded
     if not pronouns.isdisjoint(leading):
         return True
-    opening = next((place for place, one in enumerate(folded) if one not in connectives), None)
+    opening = next((place for place, item in enumerate(folded) if item not in connectives), None)
     if opening is None:
         return False
     article = folded[opening] == "the"
     if article and not names:
         return True
-    return any(one in pointers for one in folded[opening : opening + 1 + article])
+    return any(item in pointers for item in folded[opening : opening + 1 + article])
 
 
 def _spaced(text: str) -> str:

@@ -90,7 +90,7 @@ def attribute(
         handed = any(sentence.category is not None for sentence in item.sentences)
         texts = [sentence.text for sentence in item.sentences] or list(split(item.answer))
         if handed:
-            results.append([_taken_over(one, item.evidence) for one in item.sentences])
+            results.append([_taken_over(entry, item.evidence) for entry in item.sentences])
             continue
         results.append([None] * len(texts))
         if item.evidence and judge is not None:
@@ -98,55 +98,57 @@ def attribute(
             for place, text in enumerate(texts):
                 triples, passages = index.nearest(text)
                 asked.append(_Asked(row, place, item.question, text, triples, passages))
-    for one, verdict in zip(asked, _ask(judge, asked), strict=True):
-        results[one.row][one.place] = verdict
+    for entry, verdict in zip(asked, _ask(judge, asked), strict=True):
+        results[entry.row][entry.place] = verdict
     return [None if None in verdicts else tuple(filter(None, verdicts)) for verdicts in results]
 
 
 def _ask(
     judge: NLIJudge | AttributionJudge | None, asked: Sequence[_Asked]
 ) -> list[SentenceVerdict]:
-    told = [one for one in asked if one.evidence]
-    if judge is None or not told:
-        return [_silent(one) for one in asked]
+    with_evidence = [item for item in asked if item.evidence]
+    if judge is None or not with_evidence:
+        return [_silent(item) for item in asked]
     if isinstance(judge, NLIJudge):
-        pairs = [Pair(" ".join(one.evidence), one.sentence) for one in told]
-        verdicts = map(_from_nli, told, judge.judge(pairs))
+        pairs = [Pair(" ".join(item.evidence), item.sentence) for item in with_evidence]
+        verdicts = map(_from_nli, with_evidence, judge.judge(pairs))
     else:
-        items = [AttributionItem(one.question, one.sentence, one.evidence) for one in told]
-        verdicts = map(_from_judgement, told, judge.attribute(items))
-    return [next(verdicts) if one.evidence else _silent(one) for one in asked]
+        items = [
+            AttributionItem(item.question, item.sentence, item.evidence) for item in with_evidence
+        ]
+        verdicts = map(_from_judgement, with_evidence, judge.attribute(items))
+    return [next(verdicts) if item.evidence else _silent(item) for item in asked]
 
 
-def _silent(one: _Asked) -> SentenceVerdict:
+def _silent(asked: _Asked) -> SentenceVerdict:
     return SentenceVerdict(
-        text=one.sentence, value=0, rationale="extrapolatory: no evidence shares a word with it"
+        text=asked.sentence, value=0, rationale="extrapolatory: no evidence shares a word with it"
     )
 
 
-def _from_nli(one: _Asked, scores: NLIScores) -> SentenceVerdict:
+def _from_nli(asked: _Asked, scores: NLIScores) -> SentenceVerdict:
     value = LABELS[scores.label]
     certainty = getattr(scores, scores.label)
     says = {1: "entails it", 0: "leaves it open", -1: "contradicts it"}[value]
     return SentenceVerdict(
-        text=one.sentence,
+        text=asked.sentence,
         value=value,
-        rationale=f"{NAMES[value]}: the evidence {says} ({certainty:.2f}): {_shown(one)}",
-        triples=one.triples,
+        rationale=f"{NAMES[value]}: the evidence {says} ({certainty:.2f}): {_shown(asked)}",
+        triples=asked.triples,
         scores=scores,
     )
 
 
-def _from_judgement(one: _Asked, judgement: Judgement) -> SentenceVerdict:
+def _from_judgement(asked: _Asked, judgement: Judgement) -> SentenceVerdict:
     value = VALUES[judgement.category]
-    why = judgement.rationale or _shown(one)
+    why = judgement.rationale or _shown(asked)
     return SentenceVerdict(
-        text=one.sentence, value=value, rationale=f"{NAMES[value]}: {why}", triples=one.triples
+        text=asked.sentence, value=value, rationale=f"{NAMES[value]}: {why}", triples=asked.triples
     )
 
 
-def _shown(one: _Asked) -> str:
-    return " ".join(one.evidence)
+def _shown(asked: _Asked) -> str:
+    return " ".join(asked.evidence)
 
 
 def _taken_over(sentence: Sentence, evidence: Sequence[Evidence]) -> SentenceVerdict:
@@ -157,7 +159,7 @@ def _taken_over(sentence: Sentence, evidence: Sequence[Evidence]) -> SentenceVer
         )
     value = VALUES[sentence.category]
     cited = set(sentence.citations)
-    triples = [one for one in evidence if isinstance(one, Triple) and one.citation in cited]
+    triples = [item for item in evidence if isinstance(item, Triple) and item.citation in cited]
     against = [
         span.triple
         for span in sentence.spans
@@ -180,10 +182,10 @@ class _Index:
     """Evidence by its words, to find what is nearest to a sentence."""
 
     def __init__(self, evidence: Sequence[Evidence]) -> None:
-        triples = [one for one in evidence if isinstance(one, Triple)]
-        self._triples = _Nearest(triples, [one.text for one in triples])
+        triples = [item for item in evidence if isinstance(item, Triple)]
+        self._triples = _Nearest(triples, [triple.text for triple in triples])
         pieces = [
-            piece for one in evidence if isinstance(one, Passage) for piece in split(one.text)
+            piece for item in evidence if isinstance(item, Passage) for piece in split(item.text)
         ]
         pieces = list(dict.fromkeys(pieces))
         self._pieces = _Nearest(pieces, pieces)

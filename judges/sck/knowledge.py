@@ -41,11 +41,11 @@ def verified(names: Sequence[Name], evidence: Sequence[Evidence]) -> tuple[Named
     """
     in_triples = {
         fold(part)
-        for one in evidence
-        if isinstance(one, Triple)
-        for part in (one.subject, one.value)
+        for item in evidence
+        if isinstance(item, Triple)
+        for part in (item.subject, item.value)
     }
-    passages = [fold(one.text) for one in evidence if isinstance(one, Passage)]
+    passages = [fold(item.text) for item in evidence if isinstance(item, Passage)]
     entities = []
     for name in names:
         found = None
@@ -72,10 +72,10 @@ def described(item: SCKInput, names: Sequence[Name]) -> list[DescribedEntity]:
         if entity.id not in wanted or entity.id in found:
             continue
         facts = [
-            f"{one.property}: {one.value}"
-            for one in item.evidence
-            if isinstance(one, Triple)
-            and (one.subject_id == entity.id or fold(one.subject) == fold(entity.label))
+            f"{entry.property}: {entry.value}"
+            for entry in item.evidence
+            if isinstance(entry, Triple)
+            and (entry.subject_id == entity.id or fold(entry.subject) == fold(entity.label))
         ]
         about = entity.description or ", ".join(facts[:DESCRIPTION_FACTS])
         if about:
@@ -85,8 +85,8 @@ def described(item: SCKInput, names: Sequence[Name]) -> list[DescribedEntity]:
 
 def jaccard(left: str, right: str) -> float:
     """Shared words over all words, case folded; 0 where neither has a word."""
-    one, other = (set(_WORD.findall(text.casefold())) for text in (left, right))
-    return len(one & other) / len(one | other) if one | other else 0.0
+    first, second = (set(_WORD.findall(text.casefold())) for text in (left, right))
+    return len(first & second) / len(first | second) if first | second else 0.0
 
 
 def score_knowledge(
@@ -192,6 +192,6 @@ def _attribution(
             reason = "no judge" if item.evidence else "there is no evidence"
         return Score(reason=reason), Score(reason=reason)
     mean = sum(verdict.value for verdict in verdicts) / len(verdicts)
-    counts = {value: sum(one.value == value for one in verdicts) for value in (1, 0, -1)}
-    told = f"{counts[1]} attributable, {counts[0]} extrapolatory, {counts[-1]} contradictory"
-    return Score(value=(mean + 1) / 2, evidence=(told,)), Score(value=mean)
+    counts = {value: sum(entry.value == value for entry in verdicts) for value in (1, 0, -1)}
+    summary = f"{counts[1]} attributable, {counts[0]} extrapolatory, {counts[-1]} contradictory"
+    return Score(value=(mean + 1) / 2, evidence=(summary,)), Score(value=mean)

@@ -117,7 +117,7 @@ def learn_weights(
     kept = [reports[row] for row in usable]
     fold = np.random.default_rng(seed).permutation(len(kept)) % folds
     errors = {pull: _validate(kept, scaled, fold, pull) for pull in PULLS}
-    pull = min(PULLS, key=lambda one: errors[one])
+    pull = min(PULLS, key=lambda item: errors[item])
     weights = _fit(kept, scaled, pull)
     counts = {
         intent: sum(report.structure.intent is intent for report in kept) for intent in Intent
@@ -177,10 +177,10 @@ def _validate(
 ) -> float:
     """Root mean squared error over rows that the weights were not learned from."""
     squares = 0.0
-    for held in np.unique(fold):
+    for fold_number in np.unique(fold):
         inside, outside = (
-            np.flatnonzero(fold != held).tolist(),
-            np.flatnonzero(fold == held).tolist(),
+            np.flatnonzero(fold != fold_number).tolist(),
+            np.flatnonzero(fold == fold_number).tolist(),
         )
         weights = _fit([reports[row] for row in inside], ratings[inside], pull)
         part = [reports[row] for row in outside]

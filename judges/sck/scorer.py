@@ -167,18 +167,18 @@ class SCKScorer:
             verdicts = attribute(batch, self._judge)
         self.read_ahead(batch)
         names = [
-            names_in(item.answer, one.answer, item.entities)
-            for item, one in zip(batch, readings, strict=True)
+            names_in(item.answer, reading.answer, item.entities)
+            for item, reading in zip(batch, readings, strict=True)
         ]
         entities = [described(item, found) for item, found in zip(batch, names, strict=True)]
         asked, answered = self._question_intents(batch), self._answer_intents(batch)
         cosines = self._cosines(batch, entities)
         reports = []
         for row, item in enumerate(batch):
-            one, layout = readings[row], detect(item.answer)
+            reading, layout = readings[row], detect(item.answer)
             structure = score_structure(
                 item.answer,
-                one.reading,
+                reading.reading,
                 layout,
                 asked[row],
                 answered[row] if answered else None,
@@ -192,7 +192,7 @@ class SCKScorer:
                 verdicts[row],
                 self._settings.knowledge,
             )
-            content = _content(item, one)
+            content = _content(item, reading)
             weights = self._settings.parts.get(structure.intent, TABLE_3[Intent.NONE])
             score, parts = combine(
                 [
@@ -209,7 +209,7 @@ class SCKScorer:
                     structure=structure,
                     content=content,
                     knowledge=knowledge,
-                    warnings=_warnings(item, one, layout, structure),
+                    warnings=_warnings(item, reading, layout, structure),
                 )
             )
         return reports
@@ -246,8 +246,8 @@ class SCKScorer:
         if self._encoder is None:
             return [NO_INTENT] * len(batch)
         questions = list(dict.fromkeys(item.question for item in batch if item.question.strip()))
-        told = self._encoder.intents(questions) if questions else []
-        known = dict(zip(questions, told, strict=True))
+        intents = self._encoder.intents(questions) if questions else []
+        known = dict(zip(questions, intents, strict=True))
         return [known.get(item.question, NO_INTENT) for item in batch]
 
     def _answer_intents(self, batch: Sequence[SCKInput]) -> list[dict[str, float]] | None:

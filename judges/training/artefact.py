@@ -167,13 +167,13 @@ def _write_card_file(
     measured: Sequence[Measured] = (),
 ) -> None:
     metrics = {
-        f"{one.head}/{one.source}": {
-            "rows": one.rows,
-            "accuracy": round(one.accuracy, 4),
-            "macro_f1": round(one.macro_f1, 4),
-            "ece": round(one.ece, 4),
+        f"{item.head}/{item.source}": {
+            "rows": item.rows,
+            "accuracy": round(item.accuracy, 4),
+            "macro_f1": round(item.macro_f1, 4),
+            "ece": round(item.ece, 4),
         }
-        for one in measured
+        for item in measured
     }
     card = {
         "name": NAME,
@@ -181,7 +181,7 @@ def _write_card_file(
         "max_length": longest,
         "labels": {**HEADS, **TOKEN_HEADS},
         "temperature": temperature or {},
-        "grounding": {kind: one.model_dump() for kind, one in (grounding or {}).items()},
+        "grounding": {kind: item.model_dump() for kind, item in (grounding or {}).items()},
         "metrics": metrics,
     }
     JudgeCard.model_validate(card)

@@ -166,7 +166,7 @@ class _Encoder(NamedTuple):
             return evidence[0].ids[:room], {}
         kept = set(range(len(evidence)))
         cited = row.cited or frozenset()
-        over = sum(len(one.ids) + 1 for one in evidence) - room
+        over = sum(len(item.ids) + 1 for item in evidence) - room
         for place in sorted(kept, key=lambda place: (place in cited, -place)):
             if over <= 0 or len(kept) == 1:
                 break
@@ -251,12 +251,12 @@ def _batch(rows: EncodedRows, group: list[int], weights: Sequence[float] | None)
     labels = np.zeros((len(group), len(HEADS["nli"])), bool)
     categories = np.zeros((len(group), len(HEADS["attribution"])), bool)
     for k, i in enumerate(group):
-        one = rows.rows[i]
-        n = len(one.ids)
-        ids[k, :n], types[k, :n], mask[k, :n] = one.ids, one.types, 1
-        words[k, :n], statements[k, :n] = one.words, one.statements
-        labels[k, list(one.targets.nli)] = True
-        categories[k, list(one.targets.attribution)] = True
+        encoded = rows.rows[i]
+        n = len(encoded.ids)
+        ids[k, :n], types[k, :n], mask[k, :n] = encoded.ids, encoded.types, 1
+        words[k, :n], statements[k, :n] = encoded.words, encoded.statements
+        labels[k, list(encoded.targets.nli)] = True
+        categories[k, list(encoded.targets.attribution)] = True
     soft_rows, soft_tokens = _soft(rows.soft, group, length)
     return Batch(
         torch.from_numpy(ids),

@@ -63,16 +63,16 @@ def _irrelevant(row: Row, other: Row, rng: random.Random, source: str) -> Row:
     return nli_row(other.premise, claim, "neutral", source, neutral="irrelevant")
 
 
-def _joined(one: Row, other: Row, rng: random.Random, source: str) -> Row:
+def _joined(row: Row, other: Row, rng: random.Random, source: str) -> Row:
     """An entailed claim and another one, in either order, against the first one's evidence."""
-    claims = [one.hypothesis, other.hypothesis]
+    claims = [row.hypothesis, other.hypothesis]
     rng.shuffle(claims)
     text = " ".join(claims)
-    if one.premise != other.premise:
+    if row.premise != other.premise:
         if rng.random() < 0.4:
-            evidence = [one.premise, other.premise]
+            evidence = [row.premise, other.premise]
             rng.shuffle(evidence)
             return nli_row(" ".join(evidence), text, "entailment", source)
-        return nli_row(one.premise, text, "neutral", source, neutral="partially_supportive")
+        return nli_row(row.premise, text, "neutral", source, neutral="partially_supportive")
     label = HEADS["nli"][other.nli]
-    return nli_row(one.premise, text, label, source, neutral="partially_supportive")
+    return nli_row(row.premise, text, label, source, neutral="partially_supportive")

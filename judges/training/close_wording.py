@@ -58,7 +58,7 @@ _VERBS = {
     "material": ("{s} is made of {o}.",),
     "operator": ("{s} is run by {o}.", "{o} operates {s}."),
     "manufacturer": ("{s} is made by {o}.", "{o} makes {s}."),
-} | {label: one.templates for one in RELATIONS for label in one.labels}
+} | {label: relation.templates for relation in RELATIONS for label in relation.labels}
 
 _CONTRASTS = (", not {}", ", and not {}", " and not {}", " rather than {}", " (not {})")
 CONTRASTED = 0.35
@@ -89,12 +89,12 @@ def close_wording(sets: Iterable[Statement], *, seed: int) -> Iterator[Statement
         sets: One statement of each evidence set.
         seed: Seed of all choices.
     """
-    for one in sets:
-        chooser = random.Random(f"{seed}/close wording/{one.group}")
-        bare = one._replace(
+    for item in sets:
+        chooser = random.Random(f"{seed}/close wording/{item.group}")
+        bare = item._replace(
             kind="close_wording", question="", context="", verdict=Verdict.SUPPORTED, span=None
         )
-        yield from (_of_triples if one.triples else _of_passages)(bare, chooser)
+        yield from (_of_triples if item.triples else _of_passages)(bare, chooser)
 
 
 def made_tables(sets: Iterable[Statement], *, count: int, seed: int) -> Iterator[Statement]:
@@ -110,8 +110,8 @@ def made_tables(sets: Iterable[Statement], *, count: int, seed: int) -> Iterator
     chooser = random.Random(f"{seed}/tables")
     values: dict[str, set[str]] = defaultdict(set)
     subjects = set()
-    for one in sets:
-        for fact in triple_facts(one.statements if one.triples else ()):
+    for item in sets:
+        for fact in triple_facts(item.statements if item.triples else ()):
             values[fact.name].add(fact.value)
             subjects.add(fact.subject)
     columns = sorted(name for name, some in values.items() if len(some) >= 6)
@@ -128,7 +128,7 @@ def made_tables(sets: Iterable[Statement], *, count: int, seed: int) -> Iterator
             group=f"table {number}",
             kind="close_wording",
             triples=True,
-            statements=tuple(one.statement for one in triples),
+            statements=tuple(triple.statement for triple in triples),
             question="",
             context="",
             sentence="",
@@ -145,13 +145,13 @@ def triple_facts(statements: Iterable[str]) -> Iterator[Fact]:
             yield Fact(place, match[1], match[2], match[3])
 
 
-def _of_triples(one: Statement, chooser: random.Random) -> Iterator[Statement]:
-    facts = list(triple_facts(one.statements))
+def _of_triples(statement: Statement, chooser: random.Random) -> Iterator[Statement]:
+    facts = list(triple_facts(statement.statements))
     for fact in chooser.sample(facts, min(ROWS_PER_SET, len(facts))):
         alike = [f for f in facts if f.name == fact.name]
         own = [f for f in alike if f.subject == fact.subject]
         question, template = _template(fact, chooser)
-        row = one._replace(question=question, cited=frozenset({fact.place}))
+        row = statement._replace(question=question, cited=frozenset({fact.place}))
 
         def told(fact: Fact, template: str = template, row: Statement = row) -> Statement:
             return row._replace(sentence=_filled(template, fact))
@@ -174,7 +174,7 @@ def _of_triples(one: Statement, chooser: random.Random) -> Iterator[Statement]:
                 )
         other = chooser.choice(alike)
         if other is not fact and not same_value(other.value, fact.value):
-            yield from _pairs(one, fact, other, template, chooser)
+            yield from _pairs(statement, fact, other, template, chooser)
         if not any(f is not fact and same_value(f.value, fact.value) for f in facts):
             yield _without(told(fact))
 
@@ -199,17 +199,17 @@ def _filled(template: str, fact: Fact) -> str:
 def _wrong_value(fact: Fact, facts: Sequence[Fact], chooser: random.Random) -> str | None:
     """Another value where the property has one: a neighbour's, another property's, a near miss."""
     number = any(sign.isdigit() for sign in fact.value)
-    by_subject = Counter(one.subject for one in facts if one.name == fact.name)
+    by_subject = Counter(item.subject for item in facts if item.name == fact.name)
     column = len(by_subject) > 1 and max(by_subject.values()) == 1
     if not (number or column or single_valued(fact.name)):
         return None
     near = near_miss(fact.value, chooser)
     others = [
-        one.value
-        for one in facts
-        if (one.name == fact.name or (number and one.subject == fact.subject))
-        and not same_value(one.value, fact.value)
-        and any(sign.isdigit() for sign in one.value) == number
+        item.value
+        for item in facts
+        if (item.name == fact.name or (number and item.subject == fact.subject))
+        and not same_value(item.value, fact.value)
+        and any(sign.isdigit() for sign in item.value) == number
     ]
     if others and (near is None or chooser.random() < 0.6):
         return chooser.choice(others)
@@ -217,11 +217,11 @@ def _wrong_value(fact: Fact, facts: Sequence[Fact], chooser: random.Random) -> s
 
 
 def _pairs(
-    one: Statement, fact: Fact, other: Fact, template: str, chooser: random.Random
+    statement: Statement, fact: Fact, other: Fact, template: str, chooser: random.Random
 ) -> Iterator[Statement]:
     """Two facts in one sentence, right and with the values exchanged."""
     joint = chooser.choice((" and ", ", while ", ", and ", "; "))
-    both = one._replace(cited=frozenset({fact.place, other.place}))
+    both = statement._replace(cited=frozenset({fact.place, other.place}))
     if "{s}" not in template:
         template = chooser.choice(_NAMED)
 
@@ -248,16 +248,16 @@ def _without(row: Statement) -> Statement:
     )
 
 
-def _of_passages(one: Statement, chooser: random.Random) -> Iterator[Statement]:
+def _of_passages(statement: Statement, chooser: random.Random) -> Iterator[Statement]:
     whole = [
         place
-        for place, text in enumerate(one.statements)
+        for place, text in enumerate(statement.statements)
         if 5 <= len(text.split()) <= 40 and text[:1].isalnum() and text[-1:] in ".!"
     ]
     for place in chooser.sample(whole, min(ROWS_PER_SET, len(whole))):
-        text = one.statements[place]
+        text = statement.statements[place]
         introduction = chooser.choice(_INTRODUCTIONS)
-        row = one._replace(cited=frozenset({place}))
+        row = statement._replace(cited=frozenset({place}))
 
         def told(text: str, introduction: str = introduction, row: Statement = row) -> Statement:
             return row._replace(sentence=introduction + text)
@@ -282,7 +282,7 @@ def _of_passages(one: Statement, chooser: random.Random) -> Iterator[Statement]:
                 verdict=Verdict.CONTRADICTED, span=(start, start + len(denied) - 1)
             )
         stems = content_stems(text)
-        others = [content_stems(t) for at, t in enumerate(one.statements) if at != place]
+        others = [content_stems(t) for at, t in enumerate(statement.statements) if at != place]
         if stems and max((len(stems & some) / len(stems) for some in others), default=0) < 0.4:
             yield _without(told(text))
 

@@ -58,7 +58,7 @@ def logits(folder: Path, rows: Sequence[Row]) -> dict[str, NDArray[np.float32]]:
     card = JudgeCard.model_validate_json((folder / "judge.json").read_text("utf-8"))
     tokenizer = load_tokenizer(folder / "tokenizer.json")
     encoded = encode_rows(tokenizer, rows, card.max_length)
-    return OnnxTextModel(folder).run([_segments(one) for one in encoded])
+    return OnnxTextModel(folder).run([_segments(item) for item in encoded])
 
 
 def _segments(row: EncodedRow) -> Segments:
@@ -125,7 +125,7 @@ def _measured(
     guessed = probabilities.argmax(-1)
     right = np.where(labels == NOT_ENTAILMENT, guessed != 0, guessed == labels)
     known = labels >= 0
-    scores = [_f1(guessed[known], labels[known], int(one)) for one in np.unique(labels[known])]
+    scores = [_f1(guessed[known], labels[known], int(item)) for item in np.unique(labels[known])]
     rest = ~fitted & known if (~fitted & known).any() else known
     return Measured(
         head,
@@ -140,19 +140,19 @@ def _measured(
 
 def table(measured: Sequence[Measured], compared: Sequence[Measured] = ()) -> str:
     """The measurements as a Markdown table; the comparison's accuracy in the last column."""
-    other = {(one.head, one.source): one.accuracy for one in compared}
+    other = {(item.head, item.source): item.accuracy for item in compared}
     lines = [
         "| head | rows from | rows | accuracy | macro-F1 | ECE | AUC |",
         "|---|---|--:|--:|--:|--:|--:|",
     ]
     if other:
         lines = [lines[0] + " accuracy fp32 |", lines[1] + "--:|"]
-    for one in measured:
-        cells = [one.head, one.source, f"{one.rows:,}", f"{one.accuracy:.4f}"]
-        cells += [f"{one.macro_f1:.4f}", f"{one.ece:.4f}"]
-        cells.append("–" if one.auc is None else f"{one.auc:.4f}")
+    for item in measured:
+        cells = [item.head, item.source, f"{item.rows:,}", f"{item.accuracy:.4f}"]
+        cells += [f"{item.macro_f1:.4f}", f"{item.ece:.4f}"]
+        cells.append("–" if item.auc is None else f"{item.auc:.4f}")
         if other:
-            cells.append(f"{other[one.head, one.source]:.4f}")
+            cells.append(f"{other[item.head, item.source]:.4f}")
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 

@@ -76,9 +76,9 @@ def mentions(text: str, value: str) -> bool:
     return all(word in words for word in _words(value)) and bool(_words(value))
 
 
-def same_value(one: str, other: str) -> bool:
+def same_value(text: str, other: str) -> bool:
     """Tell whether two values may mean the same: one's words are among the other's."""
-    return mentions(one, other) or mentions(other, one)
+    return mentions(text, other) or mentions(other, text)
 
 
 def _words(text: str) -> list[str]:

@@ -115,7 +115,7 @@ def _unsupported_tokens(data: Path) -> Iterator[tuple[Row, Mapping[str, Any]]]:
             start = sum(len(token) + 1 for token in tokens[: missing[0]])
             end = sum(len(token) + 1 for token in tokens[: missing[-1] + 1]) - 1
             span = (start, end)
-        statements = [part for one in raw["evidence"] for part in split_sentences(clean(one))]
+        statements = [part for item in raw["evidence"] for part in split_sentences(clean(item))]
         yield (
             Row("", text, "wice_tokens", 1, (1,), claim=0, statements=tuple(statements), span=span),
             raw,
@@ -128,20 +128,22 @@ def _sentence_to_triple(
     """A sentence and its triple, another relation of the same names, and turned roles."""
     chooser = random.Random(f"{seed}/{name}")
     raws = list(read_jsonl(data / "triples" / f"{name}.jsonl.gz"))
-    relations = sorted({one["rel"] for raw in raws for one in raw["triples"]})
+    relations = sorted({item["rel"] for raw in raws for item in raw["triples"]})
     for raw in raws:
         sentence = clean(raw["sent"])
-        stated = {(one["sub"], one["rel"], one["obj"]) for one in raw["triples"]}
-        for one in raw["triples"][:2]:
+        stated = {(item["sub"], item["rel"], item["obj"]) for item in raw["triples"]}
+        for item in raw["triples"][:2]:
             label = raw.get("label", "entailment")
-            yield _pair(sentence, one["sub"], one["rel"], one["obj"], label, name), raw
+            yield _pair(sentence, item["sub"], item["rel"], item["obj"], label, name), raw
             if label != "entailment":
                 continue
             other = chooser.choice(relations)
-            if (one["sub"], other, one["obj"]) not in stated and chooser.random() < 0.6:
-                yield _pair(sentence, one["sub"], other, one["obj"], "neutral", name), raw
-            if chooser.random() < 0.25 and (one["obj"], one["rel"], one["sub"]) not in stated:
-                turned = _pair(sentence, one["obj"], one["rel"], one["sub"], "not_entailment", name)
+            if (item["sub"], other, item["obj"]) not in stated and chooser.random() < 0.6:
+                yield _pair(sentence, item["sub"], other, item["obj"], "neutral", name), raw
+            if chooser.random() < 0.25 and (item["obj"], item["rel"], item["sub"]) not in stated:
+                turned = _pair(
+                    sentence, item["obj"], item["rel"], item["sub"], "not_entailment", name
+                )
                 yield turned, raw
 
 
@@ -152,12 +154,12 @@ def _document_relations(data: Path, seed: int) -> Iterator[tuple[Row, Mapping[st
     raws = list(read_jsonl(data / "triples" / f"{name}.jsonl.gz"))
     by_types: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for raw in raws:
-        for one in raw["triples"]:
-            by_types[tuple(one["types"])].append(one["rel"])
+        for item in raw["triples"]:
+            by_types[tuple(item["types"])].append(item["rel"])
     for raw in raws:
         sentence = clean(raw["sent"])
-        for one in raw["triples"]:
-            yield _pair(sentence, one["sub"], one["rel"], one["obj"], "entailment", name), raw
+        for item in raw["triples"]:
+            yield _pair(sentence, item["sub"], item["rel"], item["obj"], "entailment", name), raw
         some = raw["no_relation"]
         for sub, obj, *types in chooser.sample(some, min(len(some), len(raw["triples"]) + 1)):
             known = by_types.get(tuple(types))

@@ -341,9 +341,9 @@ class GraphPairs:
         return any(phrasing(claim.property).subject_kind == "person" for claim in claims)
 
 
-def _same_year(one: str, other: str) -> bool:
+def _same_year(text: str, other: str) -> bool:
     """Whether two values are dates within one year, so that the year alone cannot tell them."""
-    years = [value.rsplit("-", 2)[0] for value in (one, other)]
+    years = [value.rsplit("-", 2)[0] for value in (text, other)]
     return years[0] == years[1] and years[0].lstrip("-").isdigit()
 
 

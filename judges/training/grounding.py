@@ -57,22 +57,22 @@ class Grounded(NamedTuple):
 
 def ground(judge: OnnxJudge, statements: Sequence[Statement]) -> list[Grounding]:
     """What a judge says of statements, in order, each beside what the engine would select."""
-    selected = [one.selection() for one in statements]
+    selected = [statement.selection() for statement in statements]
     groundings = judge.ground(
         [
             GroundingItem(
-                tuple(one.statements[place] for place in chosen.places),
-                one.sentence,
-                one.before,
+                tuple(statement.statements[place] for place in chosen.places),
+                statement.sentence,
+                statement.before,
                 chosen.priority,
-                structured=one.triples,
+                structured=statement.triples,
             )
-            for one, chosen in zip(statements, selected, strict=True)
+            for statement, chosen in zip(statements, selected, strict=True)
         ]
     )
     found = []
-    for one, chosen, grounding in zip(statements, selected, groundings, strict=True):
-        scores: list[StatementScore | None] = [None] * len(one.statements)
+    for statement, chosen, grounding in zip(statements, selected, groundings, strict=True):
+        scores: list[StatementScore | None] = [None] * len(statement.statements)
         for place, score in zip(chosen.places, grounding.statements, strict=True):
             scores[place] = score
         found.append(grounding.model_copy(update={"statements": tuple(scores)}))
@@ -93,21 +93,21 @@ def fit_calibrations(
     found = {}
     for kind in KINDS:
         picked = [
-            (one, statement)
-            for one, statement in zip(groundings, statements, strict=True)
+            (grounding, statement)
+            for grounding, statement in zip(groundings, statements, strict=True)
             if statement.triples == (kind == "triples") and statement.verdict in _LABEL
         ]
         if picked:
-            logits = np.log(np.maximum([_claimed(one) for one, _ in picked], 1e-6))
+            logits = np.log(np.maximum([_claimed(item) for item, _ in picked], 1e-6))
             labels = np.array([_LABEL[statement.verdict] for _, statement in picked])
             found[kind] = _fit(logits, labels)
     return found
 
 
-def _claimed(one: Grounding) -> list[float]:
+def _claimed(grounding: Grounding) -> list[float]:
     """Probabilities of supported, unsupported and contradicted, given that a claim is made."""
-    some = max(1e-9, 1.0 - one.no_claim)
-    return [one.supported / some, one.unsupported / some, one.contradicted / some]
+    some = max(1e-9, 1.0 - grounding.no_claim)
+    return [grounding.supported / some, grounding.unsupported / some, grounding.contradicted / some]
 
 
 def _fit(logits: NDArray[np.float64], labels: NDArray[np.int64]) -> Calibration:
@@ -138,7 +138,7 @@ def cross_fitted(
     groundings: Sequence[Grounding], statements: Sequence[Statement]
 ) -> list[Grounding]:
     """Calibrate each half of the evidence sets by what is fitted on the other half."""
-    first = [held_out(one.group, 0.5, salt="calibration") for one in statements]
+    first = [held_out(statement.group, 0.5, salt="calibration") for statement in statements]
     result = list(groundings)
     for half in (True, False):
         rest = [place for place, side in enumerate(first) if side is not half]
@@ -151,18 +151,18 @@ def cross_fitted(
     return result
 
 
-def calibrated(one: Grounding, calibration: Calibration) -> Grounding:
+def calibrated(grounding: Grounding, calibration: Calibration) -> Grounding:
     """A grounding with other calibration, from one without any."""
-    logits = np.log(np.maximum(_claimed(one), 1e-9)) + np.array(calibration.bias)
+    logits = np.log(np.maximum(_claimed(grounding), 1e-9)) + np.array(calibration.bias)
     scaled = np.exp((logits - logits.max()) / calibration.temperature)
-    some = 1.0 - one.no_claim
+    some = 1.0 - grounding.no_claim
     supported, unsupported, contradicted = (scaled / scaled.sum() * some).tolist()
     changed = {
         "supported": supported,
         "unsupported": unsupported,
         "contradicted": contradicted,
     }
-    return one.model_copy(update=changed)
+    return grounding.model_copy(update=changed)
 
 
 def measure_grounding(
@@ -184,15 +184,15 @@ def measure_grounding(
 
 
 def _measure(pairs: Sequence[tuple[Grounding, Statement]]) -> Grounded:
-    claims = [(one, s) for one, s in pairs if s.verdict is not Verdict.NO_CLAIM]
+    claims = [(item, s) for item, s in pairs if s.verdict is not Verdict.NO_CLAIM]
     truth = np.array([s.verdict is Verdict.SUPPORTED for _, s in claims])
-    passed = np.array([one.verdict in (Verdict.SUPPORTED, Verdict.NO_CLAIM) for one, _ in claims])
-    scores = np.array([one.supported / max(1e-9, 1.0 - one.no_claim) for one, _ in claims])
+    passed = np.array([item.verdict in (Verdict.SUPPORTED, Verdict.NO_CLAIM) for item, _ in claims])
+    scores = np.array([item.supported / max(1e-9, 1.0 - item.no_claim) for item, _ in claims])
     true_passed, false_passed = float(passed[truth].mean()), float(passed[~truth].mean())
-    called = [one.verdict is Verdict.CONTRADICTED for one, _ in claims]
+    called = [item.verdict is Verdict.CONTRADICTED for item, _ in claims]
     against = [s.verdict is Verdict.CONTRADICTED for _, s in claims]
     hits = sum(a and b for a, b in zip(called, against, strict=True))
-    none = [(one.verdict is Verdict.NO_CLAIM, s.verdict is Verdict.NO_CLAIM) for one, s in pairs]
+    none = [(item.verdict is Verdict.NO_CLAIM, s.verdict is Verdict.NO_CLAIM) for item, s in pairs]
     return Grounded(
         rows=len(pairs),
         balanced=(true_passed + 1.0 - false_passed) / 2.0,
@@ -202,27 +202,27 @@ def _measure(pairs: Sequence[tuple[Grounding, Statement]]) -> Grounded:
         contradicted_precision=hits / max(1, sum(called)),
         contradicted_recall=hits / max(1, sum(against)),
         no_claim_f1=_f1(none),
-        word_f1=_f1([pair for one, s in claims for pair in _words(one, s)]),
-        citation_f1=_f1([pair for one, s in claims if s.cited for pair in _citations(one, s)]),
+        word_f1=_f1([pair for item, s in claims for pair in _words(item, s)]),
+        citation_f1=_f1([pair for item, s in claims if s.cited for pair in _citations(item, s)]),
     )
 
 
-def _words(one: Grounding, statement: Statement) -> list[tuple[bool, bool]]:
+def _words(grounding: Grounding, statement: Statement) -> list[tuple[bool, bool]]:
     """Called and right per word, of a statement with a problem."""
     if statement.span is None:
         return []
     first, last = statement.span
     return [
         (word.missing + word.contradicted >= 0.5, first < word.end and word.start < last)
-        for word in one.words
+        for word in grounding.words
     ]
 
 
-def _citations(one: Grounding, statement: Statement) -> list[tuple[bool, bool]]:
+def _citations(grounding: Grounding, statement: Statement) -> list[tuple[bool, bool]]:
     """Called and right per statement of the evidence."""
     return [
         (score is not None and score.carries + score.conflicts >= 0.5, place in statement.cited)
-        for place, score in enumerate(one.statements)
+        for place, score in enumerate(grounding.statements)
     ]
 
 
@@ -238,7 +238,7 @@ def measured_table(measured: Mapping[str, Grounded]) -> str:
     lines = ["| | " + " | ".join(measured) + " |", "|---|" + "--:|" * len(measured)]
     for place, name in enumerate(names):
         cells = [
-            f"{one[place]:,}" if place == 0 else f"{one[place]:.3f}" for one in measured.values()
+            f"{item[place]:,}" if place == 0 else f"{item[place]:.3f}" for item in measured.values()
         ]
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
@@ -247,9 +247,9 @@ def measured_table(measured: Mapping[str, Grounded]) -> str:
 def kinds_table(groundings: Sequence[Grounding], statements: Sequence[Statement]) -> str:
     """Balanced accuracy by kind of phenomenon, worst first, in Markdown."""
     parts: dict[str, list[tuple[bool, bool]]] = defaultdict(list)
-    for one, statement in zip(groundings, statements, strict=True):
+    for grounding, statement in zip(groundings, statements, strict=True):
         if statement.verdict is not Verdict.NO_CLAIM:
-            passed = one.verdict in (Verdict.SUPPORTED, Verdict.NO_CLAIM)
+            passed = grounding.verdict in (Verdict.SUPPORTED, Verdict.NO_CLAIM)
             parts[statement.kind].append((passed, statement.verdict is Verdict.SUPPORTED))
     rows = []
     for kind, pairs in parts.items():

@@ -46,26 +46,26 @@ def statement_rows(
         seed: Shuffles the triples of each row, which have no order, and leaves the question out
             of the context of some; None keeps all as it is.
     """
-    for number, one in enumerate(statements):
-        order = list(range(len(one.statements)))
-        context = " ".join(f"{one.question} {one.context}".split())
+    for number, statement in enumerate(statements):
+        order = list(range(len(statement.statements)))
+        context = " ".join(f"{statement.question} {statement.context}".split())
         if seed is not None:
             chooser = random.Random(f"{seed}/{number}")
-            if one.triples:
+            if statement.triples:
                 chooser.shuffle(order)
             if chooser.random() < 0.3:
-                context = one.context
+                context = statement.context
         yield Row(
             premise="",
-            hypothesis=one.sentence,
-            source=f"{source}_{'triples' if one.triples else 'passages'}",
-            nli=_NLI_OF[one.verdict],
-            attribution=_attribution(one),
-            claim=_NO_CLAIM if one.verdict is Verdict.NO_CLAIM else _CLAIM,
-            statements=tuple(one.statements[place] for place in order),
+            hypothesis=statement.sentence,
+            source=f"{source}_{'triples' if statement.triples else 'passages'}",
+            nli=_NLI_OF[statement.verdict],
+            attribution=_attribution(statement),
+            claim=_NO_CLAIM if statement.verdict is Verdict.NO_CLAIM else _CLAIM,
+            statements=tuple(statement.statements[place] for place in order),
             context=context,
-            span=None if one.verdict is Verdict.NO_CLAIM else one.span or (),
-            cited=frozenset(place for place, old in enumerate(order) if old in one.cited),
+            span=None if statement.verdict is Verdict.NO_CLAIM else statement.span or (),
+            cited=frozenset(place for place, old in enumerate(order) if old in statement.cited),
         )
 
 
@@ -85,23 +85,25 @@ def other_evidence_rows(
         seed: Seed of all choices.
     """
     chooser = random.Random(f"{seed}/{source}")
-    for one in statements:
-        others = [place for place in range(len(one.statements)) if place not in one.cited]
+    for statement in statements:
+        others = [
+            place for place in range(len(statement.statements)) if place not in statement.cited
+        ]
         other = chooser.choice(statements)
         drawn = chooser.random()
-        if one.verdict is Verdict.NO_CLAIM or not one.cited or not others:
+        if statement.verdict is Verdict.NO_CLAIM or not statement.cited or not others:
             continue
-        if drawn < 0.4 and one.verdict is not Verdict.UNSUPPORTED:
-            left = one._replace(verdict=Verdict.UNSUPPORTED, cited=frozenset())
+        if drawn < 0.4 and statement.verdict is not Verdict.UNSUPPORTED:
+            left = statement._replace(verdict=Verdict.UNSUPPORTED, cited=frozenset())
             for row in statement_rows([_with_only(left, others)], source, seed=chooser.random()):
                 yield row._replace(span=None)
-        elif drawn < 0.7 and one.triples and one.kind not in _REST_ON_ALL:
+        elif drawn < 0.7 and statement.triples and statement.kind not in _REST_ON_ALL:
             fewer = chooser.sample(others, chooser.randrange(len(others)))
-            kept = sorted({*one.cited, *fewer})
-            yield from statement_rows([_with_only(one, kept)], source, seed=chooser.random())
-        elif other.group != one.group:
+            kept = sorted({*statement.cited, *fewer})
+            yield from statement_rows([_with_only(statement, kept)], source, seed=chooser.random())
+        elif other.group != statement.group:
             beside = other.statements[: chooser.randint(1, MORE_STATEMENTS)]
-            more = _with_others(one, beside, first=chooser.random() < 0.5)
+            more = _with_others(statement, beside, first=chooser.random() < 0.5)
             yield from statement_rows([more], source, seed=chooser.random())
 
 
@@ -118,12 +120,12 @@ def chosen_evidence_rows(
         seed: Seed of all choices.
     """
     chooser = random.Random(f"{seed}/{source}")
-    for one in statements:
-        places = one.selection().places
-        if len(places) == len(one.statements):
+    for statement in statements:
+        places = statement.selection().places
+        if len(places) == len(statement.statements):
             continue
-        chosen = _with_only(one, places)
-        if len(chosen.cited) < len(one.cited) and one.verdict in _DECIDED:
+        chosen = _with_only(statement, places)
+        if len(chosen.cited) < len(statement.cited) and statement.verdict in _DECIDED:
             chosen = chosen._replace(verdict=Verdict.UNSUPPORTED)
             for row in statement_rows([chosen], source, seed=chooser.random()):
                 yield row._replace(span=None, cited=None)
@@ -139,20 +141,20 @@ _REST_ON_ALL = frozenset(
 """Phenomena in which a sentence may rest on statements that it does not cite."""
 
 
-def _with_only(one: Statement, places: Sequence[int]) -> Statement:
+def _with_only(statement: Statement, places: Sequence[int]) -> Statement:
     """A statement with a part of its evidence."""
-    return one._replace(
-        statements=tuple(one.statements[place] for place in places),
-        cited=frozenset(new for new, place in enumerate(places) if place in one.cited),
+    return statement._replace(
+        statements=tuple(statement.statements[place] for place in places),
+        cited=frozenset(new for new, place in enumerate(places) if place in statement.cited),
     )
 
 
-def _with_others(one: Statement, others: tuple[str, ...], *, first: bool) -> Statement:
+def _with_others(statement: Statement, others: tuple[str, ...], *, first: bool) -> Statement:
     """A statement with other evidence before its own, or behind it."""
     if not first:
-        return one._replace(statements=(*one.statements, *others))
-    cited = frozenset(place + len(others) for place in one.cited)
-    return one._replace(statements=(*others, *one.statements), cited=cited)
+        return statement._replace(statements=(*statement.statements, *others))
+    cited = frozenset(place + len(others) for place in statement.cited)
+    return statement._replace(statements=(*others, *statement.statements), cited=cited)
 
 
 _NLI_OF = {
@@ -163,14 +165,14 @@ _NLI_OF = {
 }
 
 
-def _attribution(one: Statement) -> tuple[int, ...]:
-    match one.verdict:
+def _attribution(statement: Statement) -> tuple[int, ...]:
+    match statement.verdict:
         case Verdict.SUPPORTED:
             return (_SUPPORTIVE,)
         case Verdict.CONTRADICTED:
             return (_CONTRADICTORY,)
         case Verdict.UNSUPPORTED:
-            return (_PARTIAL,) if one.cited else (_PARTIAL, _IRRELEVANT)
+            return (_PARTIAL,) if statement.cited else (_PARTIAL, _IRRELEVANT)
     return ()
 
 
@@ -231,14 +233,14 @@ def set_rows(sets: Sequence[TripleSet], source: str, *, seed: int) -> Iterator[R
     chooser = random.Random(f"{seed}/{source}")
     values: dict[str, list[str]] = defaultdict(list)
     everything = []
-    for one in sets:
-        for triple in one.triples:
+    for item in sets:
+        for triple in item.triples:
             values[triple.property].append(triple.value)
             everything.append(triple)
     builder = _SetRows(source, values, everything, chooser)
-    for one in sets:
-        for text in one.texts:
-            yield from builder.rows(one.triples, " ".join(text.split()))
+    for item in sets:
+        for text in item.texts:
+            yield from builder.rows(item.triples, " ".join(text.split()))
 
 
 class _SetRows(NamedTuple):
@@ -249,22 +251,22 @@ class _SetRows(NamedTuple):
 
     def rows(self, triples: tuple[Triple, ...], text: str) -> Iterator[Row]:
         yield self._row(triples, text, _ENTAILED, (), triples)
-        told = [one for one in triples if mentions(text, one.value)]
+        told = [triple for triple in triples if mentions(text, triple.value)]
         if not told:
             return
         chosen = self.chooser.choice(told)
-        rest = tuple(one for one in triples if one is not chosen)
+        rest = tuple(triple for triple in triples if triple is not chosen)
         if not any(
-            same_value(one.value, chosen.value) or mentions(one.subject, chosen.value)
-            for one in rest
+            same_value(item.value, chosen.value) or mentions(item.subject, chosen.value)
+            for item in rest
         ):
             yield self._row(rest, text, _NEUTRAL, _found(text, chosen.value), rest)
-        others = [one for one in triples if one.property == chosen.property]
+        others = [triple for triple in triples if triple.property == chosen.property]
         value = near_miss(chosen.value, self.chooser) if self.chooser.random() < 0.5 else None
         value = value or self.chooser.choice(self.values[chosen.property])
         if len(others) == 1 and not same_value(value, chosen.value) and not mentions(text, value):
             wrong = chosen.model_copy(update={"value": value})
-            changed = tuple(wrong if one is chosen else one for one in triples)
+            changed = tuple(wrong if triple is chosen else triple for triple in triples)
             yield self._row(changed, text, _CONTRADICTED, _found(text, chosen.value), (wrong,))
         turned = self._other_relation(chosen)
         if turned is not None:
@@ -272,8 +274,8 @@ class _SetRows(NamedTuple):
 
     def _other_relation(self, triple: Triple) -> Triple | None:
         """Another relation of the same two names, or the same one the other way round."""
-        for one, other in (*MIXED_UP, *(pair[::-1] for pair in MIXED_UP)):
-            if triple.property == one:
+        for item, other in (*MIXED_UP, *(pair[::-1] for pair in MIXED_UP)):
+            if triple.property == item:
                 return triple.model_copy(update={"property": other})
         if self.chooser.random() < 0.3 and triple.value[:1].isupper():
             turned = {"subject": triple.value, "value": triple.subject}
@@ -288,18 +290,18 @@ class _SetRows(NamedTuple):
         span: tuple[int, int] | tuple[()] | None,
         cited: Sequence[Triple] | None,
     ) -> Row:
-        subjects = {one.subject for one in triples}
+        subjects = {triple.subject for triple in triples}
         beside = [
-            one
-            for one in self.chooser.sample(
+            item
+            for item in self.chooser.sample(
                 self.everything, min(len(self.everything), self.chooser.randrange(DISTRACTORS + 1))
             )
-            if one.subject not in subjects and not mentions(text, one.value)
+            if item.subject not in subjects and not mentions(text, item.value)
         ]
         shown = [*triples, *beside]
         self.chooser.shuffle(shown)
         kept = None if cited is None else frozenset(
-            place for place, one in enumerate(shown) if any(one is other for other in cited)
+            place for place, item in enumerate(shown) if any(item is other for other in cited)
         )  # fmt: skip
         category = (_SUPPORTIVE, _PARTIAL, _CONTRADICTORY)[nli]
         return Row(
@@ -309,7 +311,7 @@ class _SetRows(NamedTuple):
             nli=nli,
             attribution=(category,) if cited or category != _PARTIAL else (_PARTIAL, _IRRELEVANT),
             claim=_CLAIM,
-            statements=tuple(one.statement for one in shown) or ("Nothing is known.",),
+            statements=tuple(item.statement for item in shown) or ("Nothing is known.",),
             span=span,
             cited=kept,
         )

@@ -52,9 +52,9 @@ def load_statements(data: Path) -> tuple[list[Statement], list[Statement]]:
     """
     train = list(shared_statements(data, "train"))
     validation = list(shared_statements(data, "valid"))
-    for one in own_statements():
-        unseen = held_out(one.group, OWN_SHARE, salt="own statements")
-        (validation if unseen else train).append(one)
+    for own_statement in own_statements():
+        unseen = held_out(own_statement.group, OWN_SHARE, salt="own statements")
+        (validation if unseen else train).append(own_statement)
     return train, validation
 
 
@@ -125,7 +125,7 @@ def load_validation(data: Path, *, seed: int = SEED, most: int | None = None) ->
 
 def _one_of_each_set(statements: Sequence[Statement]) -> list[Statement]:
     """The first statement of each evidence set."""
-    return list({one.group: one for one in reversed(statements)}.values())[::-1]
+    return list({statement.group: statement for statement in reversed(statements)}.values())[::-1]
 
 
 def _thinned(rows: Sequence[Row], most: int) -> list[Row]:

@@ -95,11 +95,11 @@ def _row(
 def _other(rng: random.Random, held: Relation, alike: Sequence[Relation]) -> str:
     """A sentence on the same kinds of names that does not state a relation."""
     far = [
-        one
-        for one in alike
-        if one.labels[0] not in {held.labels[0], *held.near} and held.labels[0] not in one.near
+        item
+        for item in alike
+        if item.labels[0] not in {held.labels[0], *held.near} and held.labels[0] not in item.near
     ]
-    pool = [template for one in far for template in one.templates]
+    pool = [template for item in far for template in item.templates]
     return rng.choice(UNRELATED[held.kinds] if not pool or rng.random() < 0.5 else pool)
 
 
@@ -128,7 +128,7 @@ def _names(data: Path, rng: random.Random) -> dict[str, list[str]]:
             for side, name in (("subject", raw["sub_label"]), ("value", raw["obj_label"])):
                 for kind in KINDS.get((raw[relation], side), ()):
                     found[kind].add(name.strip())
-    names = {kind: sorted(one for one in known if one) for kind, known in found.items()}
+    names = {kind: sorted(item for item in known if item) for kind, known in found.items()}
     names["date"] = [_date(rng) for _ in range(2_000)]
     names["number"] = [_number(rng) for _ in range(2_000)]
     names["drug"] = ["".join(_syllables(rng)).capitalize() for _ in range(600)]

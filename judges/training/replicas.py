@@ -163,7 +163,7 @@ class Replicas:
             for p in copies:
                 p.grad = None
         return {
-            name: torch.stack([one[name] for one in sums]).sum() / total for name in HEAD_WEIGHTS
+            name: torch.stack([item[name] for item in sums]).sum() / total for name in HEAD_WEIGHTS
         }
 
     @torch.no_grad()

@@ -36,7 +36,7 @@ def requantise(path: Path) -> int:
         ValueError: A table's scales cannot be found.
     """
     model = onnx.load(str(path))
-    stored = {one.name: one for one in model.graph.initializer}
+    stored = {item.name: item for item in model.graph.initializer}
     changed = 0
     for name, scale_name in scaled_tables(model.graph).items():
         table = numpy_helper.to_array(stored[name]).astype(np.float64)
@@ -62,7 +62,7 @@ def requantise(path: Path) -> int:
 def scaled_tables(graph: onnx.GraphProto) -> dict[str, str]:
     """The constant that scales each 8-bit table, by the table's name."""
     made_by = {output: node for node in graph.node for output in node.output}
-    constants = {one.name for one in graph.initializer}
+    constants = {item.name for item in graph.initializer}
     found = {}
     for node in graph.node:
         if node.op_type == "DynamicQuantizeMatMul":

@@ -107,7 +107,7 @@ def _statement(group: str, evidence: Evidence, row: Mapping[str, Any]) -> Statem
     return Statement(
         group=group,
         kind=row["kind"],
-        triples=all("triple" in one for one in evidence),
+        triples=all("triple" in item for item in evidence),
         statements=tuple(statements),
         question=row["question"],
         context=row["context"],
@@ -131,13 +131,13 @@ def _numbered(evidence: Evidence, cites: list[int | str]) -> tuple[list[str], se
     statements: list[str] = []
     cited: set[int] = set()
     stretches = [cite for cite in cites if isinstance(cite, str)]
-    for place, one in enumerate(evidence):
-        if "triple" in one:
+    for place, item in enumerate(evidence):
+        if "triple" in item:
             if place in cites:
                 cited.add(len(statements))
-            statements.append(_triple(one["triple"]))
+            statements.append(_triple(item["triple"]))
             continue
-        for text, touched in _sentences(one["passage"], stretches):
+        for text, touched in _sentences(item["passage"], stretches):
             if touched:
                 cited.add(len(statements))
             statements.append(text)
@@ -146,7 +146,11 @@ def _numbered(evidence: Evidence, cites: list[int | str]) -> tuple[list[str], se
 
 def _sentences(passage: str, stretches: list[str]) -> Iterator[tuple[str, bool]]:
     """The sentences of a passage, and whether a cited stretch touches them."""
-    found = [(start, start + len(one)) for one in stretches if (start := passage.find(one)) >= 0]
+    found = [
+        (start, start + len(stretch))
+        for stretch in stretches
+        if (start := passage.find(stretch)) >= 0
+    ]
     end = 0
     for text in split_sentences(passage):
         start = passage.index(text, end)

@@ -202,13 +202,13 @@ def _material(
     names: set[str] = set()
     values: dict[str, set[str]] = defaultdict(set)
     prose: set[str] = set()
-    for one in sets:
-        for fact in triple_facts(one.statements if one.triples else ()):
+    for item in sets:
+        for fact in triple_facts(item.statements if item.triples else ()):
             values[fact.name].add(fact.value)
             if len(fact.subject) < 40:
                 names.add(fact.subject)
-        if not one.triples:
-            prose.update(text for text in one.statements if 5 <= len(text.split()) <= 25)
+        if not item.triples:
+            prose.update(text for text in item.statements if 5 <= len(text.split()) <= 25)
     return sorted(names), values, sorted(prose)
 
 

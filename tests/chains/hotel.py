@@ -22,7 +22,7 @@ DOCUMENTS = [
     Passage(text="Dogs are welcome.", id="d4", title="Dogs", url="https://h.example/dogs"),
     Passage(text="The sauna is closed.", id="d5", title="Sauna", url="https://h.example/sauna"),
 ]  # fmt: skip
-ITEMS = [one.model_dump() for one in DOCUMENTS]
+ITEMS = [document.model_dump() for document in DOCUMENTS]
 NOTED = (
     "The Kestrel Hotel has 42 rooms [1]. Breakfast costs 12 euros [2].\n\n"
     "[1] Kestrel guide (https://h.example/guide)  \n[2] Prices (https://h.example/prices)"

@@ -69,9 +69,11 @@ class ScriptedJudge:
             if (len(word[0]) > 3 or any(map(str.isdigit, word[0])) or word[0][0].isupper())
             and word[0].casefold() not in EMPTY
         ]
-        held = [set(map(str.casefold, WORD.findall(one))) for one in item.statements]
-        telling = [word for word in words if not held or not all(_in(word[0], one) for one in held)]
-        missing = [word for word in words if not any(_in(word[0], one) for one in held)]
+        held = [set(map(str.casefold, WORD.findall(statement))) for statement in item.statements]
+        telling = [
+            word for word in words if not held or not all(_in(word[0], entry) for entry in held)
+        ]
+        missing = [word for word in words if not any(_in(word[0], entry) for entry in held)]
         against = any(any(map(str.isdigit, word[0])) for word in missing)
         chosen = "no_claim" if not words else "supported"
         if missing:
@@ -92,8 +94,8 @@ class ScriptedJudge:
                 for word in words
             ),
             statements=tuple(
-                StatementScore(carries=_share(telling, one), conflicts=0.6 if against else 0.0)
-                for one in held
+                StatementScore(carries=_share(telling, entry), conflicts=0.6 if against else 0.0)
+                for entry in held
             ),
         )
 
@@ -109,4 +111,4 @@ def _in(word: str, held: set[str]) -> bool:
     word = word.casefold()
     if word in held or any(map(str.isdigit, word)):
         return word in held
-    return len(word) > 3 and any(len(one) > 3 and one[:4] == word[:4] for one in held)
+    return len(word) > 3 and any(len(item) > 3 and item[:4] == word[:4] for item in held)

@@ -44,7 +44,9 @@ class SeenAsync(AsyncCallbackHandler, Seen):
 
 
 def model(*answers):
-    return GenericFakeChatModel(messages=iter([AIMessage(one) for one in answers or [ANSWER]]))
+    return GenericFakeChatModel(
+        messages=iter([AIMessage(answer) for answer in answers or [ANSWER]])
+    )
 
 
 def shown(seen):
@@ -72,7 +74,7 @@ async def test_a_check_has_inputs_and_a_verdict(guard, way, kind):
     assert inputs["answer"] == ANSWER
     assert verdict["action"] == "filter"
     assert CANARY in verdict["reasons"][0]
-    assert [one["category"] for one in verdict["sentences"]] == ["supportive", "supportive"]
+    assert [item["category"] for item in verdict["sentences"]] == ["supportive", "supportive"]
     assert verdict["scorecard"]["overall"]["value"] > 0
 
 
@@ -138,7 +140,7 @@ def test_an_agents_answers_have_checks_too(guard, policy, said):
     )  # fmt: skip
     seen = Seen()
     agent.invoke({"messages": [("user", HOTEL_QUESTION)]}, {"callbacks": [seen]})
-    told = {one["inputs"]["answer"]: one["outputs"] for one in seen.checks}
+    told = {check["inputs"]["answer"]: check["outputs"] for check in seen.checks}
     assert sorted(told) == sorted(said)
     for answer, verdict in told.items():
         assert (verdict["action"] == "pass") == (answer == RIGHT)

@@ -17,12 +17,12 @@ def content_of(result):
 
 async def test_a_client_lists_and_calls_the_tools(guard):
     async with mcp.Client(mcp_server(guard)) as client:
-        tools = {one.name: one for one in (await client.list_tools()).tools}
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert set(tools) == {"check_answer", "find_facts"}
         assert "evidence" in tools["check_answer"].input_schema["properties"]
         asked = {"question": HOTEL_QUESTION, "answer": SAID, "evidence": ITEMS}
         marked = content_of(await client.call_tool("check_answer", asked))
-        assert [one["supported"] for one in marked["sentences"]] == [True, False, True]
+        assert [item["supported"] for item in marked["sentences"]] == [True, False, True]
         assert marked["citations"][0]["url"] == "https://h.example/guide"
         strict = content_of(await client.call_tool("check_answer", asked | {"policy": "strict"}))
         assert strict["action"] == "filter"
@@ -45,7 +45,7 @@ async def test_the_command_serves_over_stdin_and_stdout():
         command=sys.executable, args=["-m", "guardrail", "mcp", "--judge", "none"]
     )
     async with mcp.Client(command) as client:
-        assert {one.name for one in (await client.list_tools()).tools} == {
+        assert {tool.name for tool in (await client.list_tools()).tools} == {
             "check_answer",
             "find_facts",
         }

@@ -106,8 +106,8 @@ def test_no_stream_mode_leaks(guard, mode, tools):
     guarded = agent(ANSWER, ANSWER, middleware=[best_of_two], tools=tools)
     bare = agent(ANSWER, tools=tools)
 
-    def seen(one):
-        return "".join(str(piece) for piece in one.stream(ASKED, stream_mode=mode))
+    def seen(item):
+        return "".join(str(piece) for piece in item.stream(ASKED, stream_mode=mode))
 
     assert CANARY not in seen(guarded)
     assert CANARY in seen(bare)
@@ -137,7 +137,7 @@ async def test_sync_and_async_agree(guard):
 def test_the_message_keeps_the_id_of_the_one_it_replaces(guard):
     message = AIMessage(content=ANSWER, id="run-1")
     state = agent(message, middleware=[GuardrailMiddleware(guard)]).invoke(ASKED)
-    assert [one.id for one in state["messages"][1:]] == ["run-1"]
+    assert [item.id for item in state["messages"][1:]] == ["run-1"]
 
 
 def test_the_best_of_several_candidates_is_taken(guard):
@@ -226,7 +226,7 @@ async def test_a_thousand_streams_of_agents_leak_nothing(guard, mode):
         else:
             stream = agent.astream(ASKED, stream_mode=mode)
         pieces = [piece async for piece in stream]
-        chunks = [one[0] for one in pieces if isinstance(one, tuple)]
+        chunks = [item[0] for item in pieces if isinstance(item, tuple)]
         return str(pieces) + "".join(chunk.text for chunk in chunks)
 
     middleware = GuardrailMiddleware(guard)

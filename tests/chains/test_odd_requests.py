@@ -147,7 +147,7 @@ def read(guard, endpoint, body):
 @pytest.mark.parametrize("endpoint", Endpoint)
 def test_a_value_of_another_kind_is_read_or_refused(guard, endpoint):
     exchanges = [read(guard, endpoint, body) for body in odd_bodies(BODIES[endpoint])]
-    assert sum(one is not None for one in exchanges) > len(exchanges) / 2
+    assert sum(exchange is not None for exchange in exchanges) > len(exchanges) / 2
 
 
 @pytest.mark.parametrize("endpoint", Endpoint)
@@ -167,7 +167,7 @@ async def test_what_is_asked_again_keeps_to_the_protocol(guard, endpoint):
         body = {"model": "m", key: odd, "guardrail": {"evidence": [RIGHT]}}
         await Exchange(guarding, endpoint, body).whole(send)
         assert isinstance(sent[-1][key], list)
-        assert [one["role"] for one in sent[-1][key][-2:]] == ["assistant", "user"]
+        assert [item["role"] for item in sent[-1][key][-2:]] == ["assistant", "user"]
 
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)

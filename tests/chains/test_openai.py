@@ -297,8 +297,8 @@ def test_the_client_stays_what_it_was(upstream, strict_guard):
     guarded = guard_openai(client, strict_guard, style="none")
     assert type(guarded) is OpenAI
     copied = guarded.with_options(timeout=20)
-    for one in (guarded, copied):
-        completion = one.chat.completions.create(model="plain", messages=MESSAGES)
+    for item in (guarded, copied):
+        completion = item.chat.completions.create(model="plain", messages=MESSAGES)
         assert completion.choices[0].message.content == f"{GOOD} {MORE}"
     raw = guarded.chat.completions.with_raw_response.create(model="plain", messages=MESSAGES)
     assert CANARY not in raw.text

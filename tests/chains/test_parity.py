@@ -24,12 +24,12 @@ def client(guard, url, kind):
     return guard_openai(kind(base_url=f"{url}/v1", api_key="k", max_retries=0), guard)
 
 
-def chat(one):
-    return one.chat.completions.create(model="plain", messages=MESSAGES)
+def chat(item):
+    return item.chat.completions.create(model="plain", messages=MESSAGES)
 
 
-def responses(one):
-    return one.responses.create(model="plain", input=QUESTION)
+def responses(item):
+    return item.responses.create(model="plain", input=QUESTION)
 
 
 ENTRIES = {

@@ -24,7 +24,7 @@ p:rooms rdfs:label "rooms"@en . p:chef rdfs:label "chef"@en . p:cooks rdfs:label
 """
 QUESTION = "How many rooms does the Merlin Hotel have, and who is Otto Vik?"
 SAID = "The Merlin Hotel has 42 rooms. Otto Vik cooks fish. Dogs are welcome."
-DOGS = [one for one in DOCUMENTS if one.title == "Dogs"]
+DOGS = [document for document in DOCUMENTS if document.title == "Dogs"]
 TEXTS = {
     "kalma": (
         "The Merlin Hotel has 42 [Merlin Hotel, rooms: 42] rooms. Otto Vik cooks fish "
@@ -62,8 +62,8 @@ def test_a_chain_with_evidence_beside_the_graph(own, style, way):
         message = sum(rest, first)
     assert message.content == TEXTS[style]
     cited = message.response_metadata["guardrail"]["citations"]
-    assert [one["title"] for one in cited] == TITLES
-    assert [one.get("url") for one in cited] == [
+    assert [item["title"] for item in cited] == TITLES
+    assert [item.get("url") for item in cited] == [
         "http://example.org/thing/1", None, "https://h.example/dogs",
     ]  # fmt: skip
 
@@ -80,20 +80,20 @@ async def test_openai_with_evidence_beside_the_graph(own, way, endpoint, monkeyp
     client = AsyncOpenAI(base_url="http://model/v1", api_key="k", http_client=http)
     if way == "client":
         client = guard_openai(client, own, evidence=EvidenceSettings(mode=EvidenceMode.BOTH))
-    extra = {"guardrail": {"evidence": [one.model_dump() for one in DOGS]}}
+    extra = {"guardrail": {"evidence": [dog.model_dump() for dog in DOGS]}}
     if endpoint == "chat":
         asked = [{"role": "user", "content": QUESTION}]
         reply = await client.chat.completions.create(
             model="plain", messages=asked, extra_body=extra
         )
         text = reply.choices[0].message.content
-        cited = [one.url_citation for one in reply.choices[0].message.annotations]
+        cited = [annotation.url_citation for annotation in reply.choices[0].message.annotations]
     else:
         reply = await client.responses.create(model="plain", input=QUESTION, extra_body=extra)
         text, cited = reply.output_text, reply.output[-1].content[0].annotations
     assert text == TEXTS["kalma"]
-    assert [one.title for one in cited] == TITLES
-    assert [one.url for one in cited] == [
+    assert [item.title for item in cited] == TITLES
+    assert [item.url for item in cited] == [
         "http://example.org/thing/1", "", "https://h.example/dogs",
     ]  # fmt: skip
 
@@ -109,9 +109,9 @@ def test_a_node_with_a_page_shows_it():
         message = chain.invoke(question)
     cited = message.response_metadata["guardrail"]["citations"]
     page = "https://www.wikidata.org/wiki/Q47152"
-    hers = [one for one in cited if one["extras"]["triple"]["entity"] == "Q47152"]
+    hers = [item for item in cited if item["extras"]["triple"]["entity"] == "Q47152"]
     assert hers
-    for one in hers:
-        assert one["url"] == page
-        assert f"{one['title']} ({page})" in message.content
+    for her in hers:
+        assert her["url"] == page
+        assert f"{her['title']} ({page})" in message.content
     assert "urn:" not in str(message)

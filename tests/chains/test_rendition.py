@@ -38,7 +38,7 @@ def answer(guard):
 def test_styles(answer, style, expected):
     rendition = render(answer, style)
     assert rendition.text == expected
-    assert [rendition.text[one.start : one.end] for one in rendition.citations] == [
+    assert [rendition.text[citation.start : citation.end] for citation in rendition.citations] == [
         "writer",
         "Mary Wollstonecraft",
     ]

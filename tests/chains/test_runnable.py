@@ -21,8 +21,8 @@ USAGE = {"input_tokens": 3, "output_tokens": 5, "total_tokens": 8}
 def model(*answers):
     """A chat model that gives the answers in turn, word by word when streamed."""
     messages = [
-        one if isinstance(one, AIMessage) else AIMessage(content=one, usage_metadata=USAGE)
-        for one in answers or [ANSWER]
+        answer if isinstance(answer, AIMessage) else AIMessage(content=answer, usage_metadata=USAGE)
+        for answer in answers or [ANSWER]
     ]
     return GenericFakeChatModel(messages=iter(messages))
 
@@ -177,10 +177,10 @@ async def test_every_row_of_a_batch_has_its_own_error(way):
                 found = runnable.batch(inputs, return_exceptions=True)
             else:
                 found = await runnable.abatch(inputs, return_exceptions=True)
-            for one, error in zip(found, failed, strict=True):
-                assert isinstance(one, error or str | dict)
+            for item, error in zip(found, failed, strict=True):
+                assert isinstance(item, error or str | dict)
                 if error is None:
-                    assert (one if isinstance(one, str) else one["answer"]) == TRUE_START
+                    assert (item if isinstance(item, str) else item["answer"]) == TRUE_START
         with pytest.raises(KnowledgeGraphError):
             asked.invoke("Who was Nobody?")
         with pytest.raises(InputError):

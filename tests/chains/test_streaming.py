@@ -73,7 +73,10 @@ def test_citations_index_the_released_text(guard):
     for release in guard_stream_sync(gate, cut(ANSWER, random.Random(1))):
         seen += release.text
         placed += release.citations
-    assert [seen[one.start : one.end].split()[-1] for one in placed] == ["writer", "Wollstonecraft"]
+    assert [seen[item.start : item.end].split()[-1] for item in placed] == [
+        "writer",
+        "Wollstonecraft",
+    ]
 
 
 def test_footnotes_are_listed_at_the_end(guard):

@@ -85,13 +85,13 @@ def test_the_image_is_given_what_its_installation_reads() -> None:
     words = shlex.split(install)
     constraints = words[words.index("--constraint") + 1]
     packages = [
-        one.rstrip("*") for one in project["tool"]["setuptools"]["packages"]["find"]["include"]
+        item.rstrip("*") for item in project["tool"]["setuptools"]["packages"]["find"]["include"]
     ]
     needed = [constraints, "pyproject.toml", project["project"]["readme"], *packages]
     needed += project["project"]["license-files"]
     for name in needed:
         assert (ROOT / name).exists()
-        assert not [one for one in left_out if fnmatch(name, one)], name
+        assert not [item for item in left_out if fnmatch(name, item)], name
     extras = re.search(r"\.\[(\w+)\]", install)
     assert extras is not None
     assert extras[1] in project["project"]["optional-dependencies"]
@@ -106,7 +106,7 @@ def test_the_compose_file_builds_mounts_and_starts_what_there_is() -> None:
     assert (context / build["dockerfile"]).exists()
     (entry,) = dockerfile("ENTRYPOINT")
     parsed = accepted([*json.loads(entry), *service["command"]])  # type: ignore[misc]
-    mounts = dict(one.split(":")[:2] for one in service["volumes"])  # type: ignore[attr-defined]
+    mounts = dict(item.split(":")[:2] for item in service["volumes"])  # type: ignore[attr-defined]
     settings, kept = mounts.items()
     assert (DEPLOY / settings[0]).exists()
     assert str(parsed["config"]) == settings[1]
@@ -126,7 +126,7 @@ def test_the_unit_starts_what_there_is_and_may_write_its_log(tmp_path: Path) -> 
     (start,) = settings["ExecStart"]
     parsed = accepted(shlex.split(start))
     assert parsed["workers"] == 2
-    variables = dict(one.split("=", 1) for one in settings["Environment"])
+    variables = dict(setting.split("=", 1) for setting in settings["Environment"])
     ours = {name: text for name, text in variables.items() if name.startswith("GUARDRAIL_")}
     held = GuardrailConfig.from_toml(DEPLOY / "guardrail.toml", environ=ours)
     assert held.log is not None

@@ -31,7 +31,9 @@ class Model(GenericFakeChatModel):
 
 
 def model(*said):
-    return Model(messages=iter([AIMessage(one) if isinstance(one, str) else one for one in said]))
+    return Model(
+        messages=iter([AIMessage(item) if isinstance(item, str) else item for item in said])
+    )
 
 
 def test_a_rag_chain_over_five_documents(guard):

@@ -49,8 +49,8 @@ def _overlap(item: GroundingItem) -> Grounding:
             for token in tokenise(item.sentence)
         ),
         statements=tuple(
-            StatementScore(carries=0.95 if len(one & sentence) >= 2 else 0.05, conflicts=0.0)
-            for one in held
+            StatementScore(carries=0.95 if len(entry & sentence) >= 2 else 0.05, conflicts=0.0)
+            for entry in held
         ),
     )
 

@@ -44,7 +44,7 @@ def test_an_answer_is_grounded_in_the_graph(exact_guard: Guardrail) -> None:
     answer = exact_guard.check(question=QUESTION, answer=ANSWER, id="one")
     assert answer.id == "one"
     assert answer.action is Action.ANNOTATE
-    assert [one.category for one in answer.sentences] == [
+    assert [item.category for item in answer.sentences] == [
         Category.SUPPORTIVE,
         Category.SUPPORTIVE,
         Category.IRRELEVANT,
@@ -54,8 +54,8 @@ def test_an_answer_is_grounded_in_the_graph(exact_guard: Guardrail) -> None:
     assert answer.entities[0].entity.id == "Q254"
     assert answer.scorecard.scores["na_share"].value == pytest.approx(1 / 3)
     assert answer.errors == ()
-    held = {one.citation for one in answer.evidence if isinstance(one, Triple)}
-    assert {one for sentence in answer.sentences for one in sentence.citations} <= held
+    held = {item.citation for item in answer.evidence if isinstance(item, Triple)}
+    assert {citation for sentence in answer.sentences for citation in sentence.citations} <= held
 
 
 @pytest.mark.parametrize("wrong", [{"question": QUESTION, "answer": ANSWER}, (QUESTION, ANSWER)])
@@ -126,15 +126,15 @@ def test_strict_removes_contradictions_and_refuses_what_nothing_supports(
 def test_ranking_puts_the_supported_answer_first_and_says_why(exact_guard: Guardrail) -> None:
     answers = ["Mozart was born in Paris.", "Mozart was born in Salzburg.", "Which Mozart?"]
     ranking = exact_guard.rank(question=QUESTION, answers=answers, id="q")
-    assert [one.id for one in ranking] == ["q.1", "q.0", "q.2"]
-    assert [one.index for one in ranking] == [1, 0, 2]
+    assert [item.id for item in ranking] == ["q.1", "q.0", "q.2"]
+    assert [item.index for item in ranking] == [1, 0, 2]
     assert ranking[0].reasons[0] == (
         "rank 1 of 3: overall 1.00 (1 of 1 claims supported; 0 lack support, 0 contradicted)"
     )
     assert ranking[2].scorecard.overall.value is None
     batch = exact_guard.rank_batch([RankRequest(question=QUESTION, answers=tuple(answers))] * 2)
-    assert [[one.original for one in group] for group in batch] == [
-        [one.original for one in ranking]
+    assert [[item.original for item in group] for group in batch] == [
+        [item.original for item in ranking]
     ] * 2
 
 
@@ -142,7 +142,7 @@ class Length:
     name = "length"
 
     def score(self, batch: Sequence[ScoringRequest]) -> list[Mapping[str, Score]]:
-        return [{"length": Score(value=float(len(one.answer.text)))} for one in batch]
+        return [{"length": Score(value=float(len(item.answer.text)))} for item in batch]
 
 
 class Broken:
@@ -168,7 +168,7 @@ def test_scorers_add_scores_and_failing_parts_never_fail_an_answer() -> None:
         first, second = guard.rank(question=QUESTION, answers=answers)
     assert first.original == answers[1]
     assert "length is 28.00, below 30.00" in second.reasons
-    assert [(one.part, one.message) for one in first.errors] == [
+    assert [(error.part, error.message) for error in first.errors] == [
         ("scorer broken", "no such model"),
         ("records", "not recorded: no space left on device"),
     ]
@@ -180,7 +180,7 @@ def test_a_graph_that_cannot_be_opened_is_told_and_the_policy_decides() -> None:
         shown = guard.check(question=QUESTION, answer=ANSWER)
         assert shown.action is Action.UNVERIFIED
         assert shown.text == ANSWER
-        assert [one.part for one in shown.errors] == ["kg"]
+        assert [error.part for error in shown.errors] == ["kg"]
         refuse = STRICT.model_copy(update={"unavailable": Unavailable.REFUSE})
         assert guard.check(question=QUESTION, answer=ANSWER, policy=refuse).text == STRICT.refusal
         stop = STRICT.model_copy(update={"unavailable": Unavailable.RAISE})
@@ -196,7 +196,7 @@ def test_answers_that_cannot_be_checked_come_back_unverified(
 ) -> None:
     result = exact_guard.check(question=QUESTION, answer=answer)
     assert result.action is Action.UNVERIFIED
-    assert [one.part for one in result.errors] == ["input"]
+    assert [error.part for error in result.errors] == ["input"]
     result.model_dump_json()
 
 
@@ -215,7 +215,7 @@ def test_odd_text_is_checked_in_bounded_time(exact_guard: Guardrail, answer: str
     begin = time.process_time()
     result = exact_guard.check(question="", answer=answer)
     assert time.process_time() - begin < 10
-    assert any(one.part == "question" for one in result.errors)
+    assert any(error.part == "question" for error in result.errors)
 
 
 def test_a_deadline_bounds_the_whole(exact_guard: Guardrail) -> None:
@@ -223,7 +223,7 @@ def test_a_deadline_bounds_the_whole(exact_guard: Guardrail) -> None:
         hurry = policy.model_copy(update={"deadline_s": 0.0001})
         result = exact_guard.check(question=QUESTION, answer=ANSWER * 20, policy=hurry)
         assert result.action is action
-        assert [one.part for one in result.errors] == ["deadline"]
+        assert [error.part for error in result.errors] == ["deadline"]
 
 
 def test_limits_are_settings() -> None:
@@ -234,7 +234,7 @@ def test_limits_are_settings() -> None:
         assert "limits.answer_chars" in long.errors[0].message
         short = guard.check(question=QUESTION, answer="A is 4.", evidence=facts)
         assert short.evidence == tuple(facts[:1])
-        assert [one.part for one in short.errors] == ["evidence"]
+        assert [error.part for error in short.errors] == ["evidence"]
         assert short.errors[0].message.startswith("4 triples and passages were left out")
 
 
@@ -262,10 +262,10 @@ def test_entities_of_the_graph_share_the_room_for_evidence(exact_guard: Guardrai
     config = GuardrailConfig(judge="none", limits=LimitsConfig(evidence=10))
     with Guardrail(config) as guard:
         answer = guard.check(question=question, answer="Neither was.")
-    subjects = [one.subject for one in answer.evidence if isinstance(one, Triple)]
+    subjects = [item.subject for item in answer.evidence if isinstance(item, Triple)]
     assert (subjects.count("Wolfgang Amadeus Mozart"), subjects.count("Ada Lovelace")) == (5, 5)
     left_out = len(everything) - 10
-    assert [one.message.split()[0] for one in answer.errors] == [str(left_out)]
+    assert [error.message.split()[0] for error in answer.errors] == [str(left_out)]
 
 
 def test_one_thing_in_place_of_several_is_refused(guard: Guardrail) -> None:

@@ -60,9 +60,9 @@ def imported(path: Path) -> set[str]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module:
             whole = "." in node.module
-            found |= {node.module if whole else f"{node.module}.{one.name}" for one in node.names}
+            found |= {node.module if whole else f"{node.module}.{item.name}" for item in node.names}
         elif isinstance(node, ast.Import):
-            found |= {one.name for one in node.names}
+            found |= {item.name for item in node.names}
     return {".".join(name.split(".")[:2]) for name in found}
 
 
@@ -91,4 +91,4 @@ def test_leaves_import_nothing_but_leaves(leaf):
     path = Path(guardrail.__file__).parent / leaf
     for file in path.rglob("*.py") if path.is_dir() else [path.with_suffix(".py")]:
         own = {name for name in imported(file) if name.split(".")[0] in PACKAGES}
-        assert own <= {f"guardrail.{one}" for one in LEAVES}, file
+        assert own <= {f"guardrail.{leave}" for leave in LEAVES}, file

@@ -47,7 +47,7 @@ def checked(answers: Sequence[str]) -> list[Action]:
             ]
         )
     for answer, result in zip(answers, results, strict=True):
-        problems = [(one.part, one.message) for one in result.errors]
+        problems = [(error.part, error.message) for error in result.errors]
         assert result.original == answer
         assert problems == (
             [("judge", "I cannot read that")] if "UNV" in result.action.name else []

@@ -66,7 +66,7 @@ def test_all_four_are_found_by_name(installed: Path, names: tuple[str, ...]) -> 
         assert answer.versions["judge"] == "words-1"
         assert "length" in answer.scorecard.scores
         assert ("promises", "a promise") in [
-            (one.check, one.because) for one in answer.sentences[0].findings
+            (finding.check, finding.because) for finding in answer.sentences[0].findings
         ]
         assert len(guard.retrieve("What does the Fjell 3 cost?").evidence) == 2
 

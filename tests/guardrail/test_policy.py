@@ -74,12 +74,12 @@ def test_strict_takes_the_line_of_a_contradicted_item_with_it() -> None:
 )
 def test_offsets_follow_the_text_when_sentences_go(removed: tuple[Sentence, ...]) -> None:
     left = without_sentences(ANSWER, removed)
-    assert [one.text for one in left.sentences] == [
-        one.text for one in SENTENCES if one not in removed
+    assert [item.text for item in left.sentences] == [
+        item.text for item in SENTENCES if item not in removed
     ]
-    for one in left.sentences:
-        assert left.text[one.start : one.end] == one.text
-        for span in one.spans:
+    for item in left.sentences:
+        assert left.text[item.start : item.end] == item.text
+        for span in item.spans:
             assert left.text[span.start : span.end] == span.text
 
 
@@ -102,7 +102,7 @@ def test_refusal_when_nothing_is_left_that_is_supported() -> None:
 
 
 def test_feedback_names_what_failed() -> None:
-    lines = [(one.text, one.reason) for one in feedback(ANSWER.sentences)]
+    lines = [(item.text, item.reason) for item in feedback(ANSWER.sentences)]
     assert lines == [
         ("Ada was born in 1800.", "but Ada, date of birth: 1815-12-10."),
         ("She liked tea.", 'no support is given for "tea"'),
@@ -121,9 +121,9 @@ def test_a_passage_that_contradicts_is_named_as_a_fact_is() -> None:
     answer = AttributedAnswer(text=sentence.text, marked=sentence.text, sentences=(sentence,))
     (reason, *_) = decide(ANNOTATE, answer, ScoreCard(overall=Score(value=0.0))).reasons
     assert reason == 'contradicted: "The toll is 5 dollars." against The toll is 4 dollars.'
-    assert [one.reason for one in feedback([sentence])] == ["but The toll is 4 dollars."]
+    assert [item.reason for item in feedback([sentence])] == ["but The toll is 4 dollars."]
     bare = sentence.model_copy(update={"against": ()})
-    assert [one.reason for one in feedback([bare])] == ["but the evidence says otherwise"]
+    assert [item.reason for item in feedback([bare])] == ["but the evidence says otherwise"]
 
 
 def test_a_policy_that_cannot_ask_again_keeps_to_what_can_be_done() -> None:

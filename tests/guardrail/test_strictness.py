@@ -53,7 +53,7 @@ def test_each_preset_draws_the_line_elsewhere(
     supported: float, contradicted: float, lenient: Verdict, balanced: Verdict, strict: Verdict
 ) -> None:
     told = grounding(supported, contradicted)
-    verdicts = [told.verdict_at(one.thresholds) for one in Strictness]
+    verdicts = [told.verdict_at(item.thresholds) for item in Strictness]
     assert verdicts == [lenient, balanced, strict]
     assert told.verdict is balanced
 

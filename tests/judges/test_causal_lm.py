@@ -74,7 +74,7 @@ def test_a_llama_server_and_transformers_agree_on_one_file(tmp_path, monkeypatch
     running = xllamacpp.Server(params)
     served = LlamaServerCausalLM(f"{running.listening_address}/v1").loglikelihoods(pairs)
     read = TransformersCausalLM(str(file), device="cpu", dtype="float32").loglikelihoods(pairs)
-    assert [len(one.logprobs) for one in served] == [13, 4, 0]
+    assert [len(item.logprobs) for item in served] == [13, 4, 0]
     for left, right in zip(served, read, strict=True):
         assert left.logprobs == pytest.approx(right.logprobs, abs=0.05)  # llama.cpp's 16-bit cache
 

@@ -101,9 +101,9 @@ def test_a_start_that_texts_share_is_read_once_and_changes_nothing(kind, request
     found = lm.loglikelihoods(pairs)
     handle.remove()
     assert sum(rows * width for rows, width in widths) < 2 * len(start.split())
-    for (prefix, rest), one in zip(pairs, found, strict=True):
+    for (prefix, rest), item in zip(pairs, found, strict=True):
         expected = own_softmax(folder, f"{prefix} {rest}", len(rest.split()))
-        assert one.logprobs == pytest.approx(expected, abs=1e-5)
+        assert item.logprobs == pytest.approx(expected, abs=1e-5)
     assert told[-1] == (len(pairs), len(pairs))
 
 
@@ -111,8 +111,8 @@ def test_batches_within_a_small_budget_equal_one_batch(lm, monkeypatch):
     pairs = [("the cat " * n, "sat on a mat") for n in range(1, 9)]
     once = [found.logprobs for found in lm.loglikelihoods(pairs)]
     monkeypatch.setattr("judges.causal_transformers.TOKEN_BUDGET", 20)
-    for one, found in zip(once, lm.loglikelihoods(pairs), strict=True):
-        assert found.logprobs == pytest.approx(one, abs=1e-5)
+    for item, found in zip(once, lm.loglikelihoods(pairs), strict=True):
+        assert found.logprobs == pytest.approx(item, abs=1e-5)
 
 
 def test_short_texts_are_not_padded_to_a_long_one(tiny_model):
@@ -160,4 +160,4 @@ def test_a_gguf_file_is_read_once_and_then_from_the_cache(tmp_path, monkeypatch)
     assert (folder / "model.safetensors").is_file()
     again = TransformersCausalLM(str(file), device="cpu", dtype="float32").loglikelihoods(pairs)
     assert again == first
-    assert all(len(one.logprobs) for one in first)
+    assert all(len(item.logprobs) for item in first)

@@ -31,8 +31,8 @@ def test_threads_that_ask_for_the_same_texts_get_the_same() -> None:
     encoder = create_encoder()
     with ThreadPoolExecutor(6) as pool:
         found = list(pool.map(encoder.embed, [TEXTS, TEXTS[::-1]] * 6))
-    assert all(np.array_equal(one, found[0]) for one in found[::2])
-    assert all(np.array_equal(one[::-1], found[0]) for one in found[1::2])
+    assert all(np.array_equal(item, found[0]) for item in found[::2])
+    assert all(np.array_equal(item[::-1], found[0]) for item in found[1::2])
 
 
 def test_what_one_thread_computes_another_waits_for() -> None:

@@ -27,7 +27,10 @@ FILES = sorted([*JUDGE.glob("*.onnx"), *ENCODER.glob("*.onnx")])
 
 def real_pairs(count: int) -> list[tuple[str, str]]:
     """Evidence and sentences of chatbot answers, from the statements the judge learns from."""
-    return [(" ".join(one.statements), one.sentence) for one in islice(own_statements(), count)]
+    return [
+        (" ".join(own_statement.statements), own_statement.sentence)
+        for own_statement in islice(own_statements(), count)
+    ]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
@@ -40,7 +43,7 @@ def test_no_weight_of_a_shipped_file_can_saturate(path: Path) -> None:
 def integer_tables(path: Path) -> dict[str, np.ndarray]:
     """The 8-bit constants of a file that anything but a look-up or a cast reads."""
     graph = onnx.load(str(path)).graph
-    tables = {one.name: numpy_helper.to_array(one) for one in graph.initializer}
+    tables = {item.name: numpy_helper.to_array(item) for item in graph.initializer}
     readers = {name: {node.op_type for node in graph.node if name in node.input} for name in tables}
     return {
         name: table
@@ -65,7 +68,10 @@ def test_default_and_exact_sessions_agree_bit_for_bit(folder: Path) -> None:
 
 def test_the_largest_weight_is_read_without_the_onnx_package(tmp_path: Path) -> None:
     for path in FILES:
-        tables = [np.abs(one.astype(int)).max() for one in integer_tables(path).values()]
+        tables = [
+            np.abs(integer_table.astype(int)).max()
+            for integer_table in integer_tables(path).values()
+        ]
         assert largest_weight(path) == max(tables, default=0)
     (tmp_path / "model.onnx").write_bytes(b"\xff" * 40)
     with pytest.raises(ValueError, match="no ONNX model"):
@@ -78,7 +84,7 @@ def old_judge(tmp_path: Path) -> Path:
     folder = write_judge(tmp_path / "old")
     path = folder / "model.onnx"
     model = onnx.load(str(path))
-    constants = {one.name: one for one in model.graph.initializer}
+    constants = {item.name: item for item in model.graph.initializer}
     for table, scales in scaled_tables(model.graph).items():
         values = numpy_helper.to_array(constants[table]).astype(float)
         wide = np.clip(np.rint(values * 127 / SAFE_WEIGHT), -127, 127).astype(np.int8)

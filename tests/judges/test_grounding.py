@@ -76,7 +76,7 @@ def test_one_call_holds_the_pairs_of_all_sentences() -> None:
     judge = Words()
     items = [GroundingItem(FACTS, "it is red"), GroundingItem(FACTS, "the bridge opened")]
     assert NLIGrounding(judge).ground(items) == [
-        one for item in items for one in NLIGrounding(Words()).ground([item])
+        entry for item in items for entry in NLIGrounding(Words()).ground([item])
     ]
 
 

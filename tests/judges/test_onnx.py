@@ -94,12 +94,15 @@ def test_an_answer_of_one_fact_is_read_once(
     monkeypatch.setattr(tiny_judge, "judge", judged.extend)
     verdicts = tiny_judge.attribute(items)
     assert judged == []
-    shares = [(one.supported_share, share) for one, share in zip(verdicts, entailed, strict=True)
-              if one.category is Category.PARTIALLY_SUPPORTIVE]  # fmt: skip
-    against = [one for one in verdicts if one.category is Category.CONTRADICTORY]
+    shares = [
+        (verdict.supported_share, share)
+        for verdict, share in zip(verdicts, entailed, strict=True)
+        if verdict.category is Category.PARTIALLY_SUPPORTIVE
+    ]
+    against = [verdict for verdict in verdicts if verdict.category is Category.CONTRADICTORY]
     assert shares or against
-    assert all(one == share for one, share in shares)
-    assert all(one.supported_share == 0.0 for one in against)
+    assert all(entry == share for entry, share in shares)
+    assert all(entry.supported_share == 0.0 for entry in against)
 
 
 def test_of_long_evidence_the_sentences_that_bear_on_the_answer_are_read(

@@ -34,7 +34,7 @@ UPWARDS = ["London Borough of Camden", "United Kingdom", "London", "England"]
 
 
 def labels(graph: PlaceIndex, *ids: str) -> list[list[str]]:
-    return [[one.label for one in places] for places in graph.wider(ids)]
+    return [[place.label for place in places] for places in graph.wider(ids)]
 
 
 @pytest.fixture(params=["memory", "disk", "sparql"])
@@ -102,7 +102,7 @@ def test_a_users_profile_names_its_own_predicates(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["wikidata", "wikidata-mirror", "dbpedia", "rdfs"])
 def test_shipped_profiles_know_containment(name: str) -> None:
-    assert all(one.startswith(("http://", "https://")) for one in load_profile(name).within)
+    assert all(item.startswith(("http://", "https://")) for item in load_profile(name).within)
     assert load_profile(name).within
 
 
@@ -125,7 +125,7 @@ def test_results_are_cached(sparql_server: SparqlServer, tmp_path: Path) -> None
 
 def test_the_way_up_is_bounded_and_ends_in_circles() -> None:
     assert holders("a", {"a": ["b"], "b": ["c", "a"], "c": ["a", "b"]}.__getitem__) == ["b", "c"]
-    assert holders("0", lambda one: [str(int(one) + 1)]) == [
+    assert holders("0", lambda item: [str(int(item) + 1)]) == [
         str(step) for step in range(1, STEPS + 1)
     ]
-    assert len(holders("x", lambda one: [f"{one}{number}" for number in range(9)])) == MOST
+    assert len(holders("x", lambda item: [f"{item}{number}" for number in range(9)])) == MOST

@@ -42,15 +42,17 @@ class FMSDetector:
         if kind not in DOCUMENTS:
             raise InputError(f"context_type must be {DOCUMENTS[0]!r}; {kind!r} is not fetched here")
         context = body.get("context")
-        if not isinstance(context, list) or not all(isinstance(one, str) for one in context):
+        if not isinstance(context, list) or not all(isinstance(item, str) for item in context):
             raise InputError("context must be a list of texts")
         parameters = body.get("detector_params")
-        told = parameters.get("question") if isinstance(parameters, dict) else None
-        question = str(told or body.get("prompt") or "")
+        asked_question = parameters.get("question") if isinstance(parameters, dict) else None
+        question = str(asked_question or body.get("prompt") or "")
         found = Found.of(Source.CALLER, [Passage(text=text) for text in context])
         case = Case(question, found.evidence, found.sources)
         answer = await case.check(self._guarding.guard, content, ANNOTATE)
-        return [_detection(one) for one in answer.sentences if _failed(one)], (answer,)
+        return [_detection(sentence) for sentence in answer.sentences if _failed(sentence)], (
+            answer,
+        )
 
 
 def _failed(sentence: Sentence) -> bool:

@@ -97,34 +97,34 @@ class LiteLLMGuardrail:
         texts = _texts(body)
         answers: list[GuardedAnswer] = []
         returned: list[str] = []
-        held: list[int] = []
+        places: list[int] = []
         for text in texts:
             if not text.strip():
                 returned.append(text)
-                held.append(0)
+                places.append(0)
                 continue
             answer = await case.check(guarding.guard, text, guarding.policy.settled())
             answers.append(answer)
             growing = not text.rstrip().endswith(ENDS)
             if answer.action is Action.REFUSE and not growing:
                 reasons = "; ".join(safe_reasons(answer)) if guarding.reasons else ""
-                told = f"{answer.text} ({reasons})" if reasons else answer.text
-                return {"action": "BLOCKED", "blocked_reason": told}, tuple(answers)
+                replacement = f"{answer.text} ({reasons})" if reasons else answer.text
+                return {"action": "BLOCKED", "blocked_reason": replacement}, tuple(answers)
             shown = render(answer, guarding.style).text
             returned.append(shown)
-            held.append(len(shown) - len(_settled(answer, text, shown, guarding.style)))
+            places.append(len(shown) - len(_settled(answer, text, shown, guarding.style)))
         if returned == texts:
             return {"action": "NONE"}, tuple(answers)
         reply = {
             "action": "GUARDRAIL_INTERVENED",
             "texts": returned,
-            "stream_holdback_chars": held,
+            "stream_holdback_chars": places,
         }
         return reply, tuple(answers)
 
     def _field(self, body: JSON) -> RequestField:
-        told = body.get("additional_provider_specific_params")
-        known = told if isinstance(told, dict) else {}
+        parameters = body.get("additional_provider_specific_params")
+        known = parameters if isinstance(parameters, dict) else {}
         return request_field({key: known[key] for key in PARAMETERS if key in known})
 
     def _read(self, body: JSON, field: RequestField) -> tuple[str, Found]:
@@ -159,13 +159,13 @@ class LiteLLMGuardrail:
 def _texts(body: JSON) -> list[str]:
     """The texts of a call, each in its place; what is no text is empty."""
     texts = body.get("texts")
-    held = texts if isinstance(texts, list) else []
-    return [text if isinstance(text, str) else "" for text in held]
+    listed = texts if isinstance(texts, list) else []
+    return [text if isinstance(text, str) else "" for text in listed]
 
 
 def _size(question: str, found: Found) -> int:
     """Memory that a request takes, in bytes."""
-    return getsizeof(question) + sum(ITEM_BYTES + getsizeof(one.text) for one in found.evidence)
+    return getsizeof(question) + sum(ITEM_BYTES + getsizeof(item.text) for item in found.evidence)
 
 
 def _settled(answer: GuardedAnswer, text: str, shown: str, style: MarkerStyle) -> str:

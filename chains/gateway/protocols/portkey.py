@@ -48,17 +48,17 @@ class PortkeyWebhook:
         guarded = await exchange.judge(Reply(200, (), json.dumps(reply).encode()))
         answers = guarded.answers
         verdict = all(answer.action is not Action.REFUSE for answer in answers)
-        told = [details(answer, reasons=self._guarding.reasons) for answer in answers]
+        verdicts = [details(answer, reasons=self._guarding.reasons) for answer in answers]
         return {
             "verdict": verdict,
-            "data": {"answers": told},
+            "data": {"answers": verdicts},
             "transformedData": {"response": {"json": json.loads(guarded.reply.body)}},
         }, answers
 
 
 def _json(body: JSON, side: str) -> JSON:
-    held = body.get(side)
-    found = held.get("json") if isinstance(held, Mapping) else None
+    content = body.get(side)
+    found = content.get("json") if isinstance(content, Mapping) else None
     if not isinstance(found, dict):
         raise InputError(f"{side}.json is missing: the webhook needs the request and the reply")
     return found

@@ -134,7 +134,9 @@ class Experiment(Value):
                     regenerate_all(known, guards, store, seed=seed, report=progress)
                 rows += answers(known, self.settings, store, guards, seed=seed)
         write_rows(self.output / "answers.jsonl", rows)
-        result = self._result(rows, grader, {one.id: one.question for one in questions})
+        result = self._result(
+            rows, grader, {question.id: question.question for question in questions}
+        )
         (self.output / "table.md").write_text(result.markdown + "\n", encoding="utf-8")
         (self.output / "table.json").write_text(result.model_dump_json(indent=2), encoding="utf-8")
         return result
@@ -168,7 +170,7 @@ class Experiment(Value):
         from kg.linking import EntityLinker
 
         found = EntityLinker(graph).link([row.question for row in questions])
-        return [list(dict.fromkeys(one.entity.id for one in row)) for row in found]
+        return [list(dict.fromkeys(item.entity.id for item in row)) for row in found]
 
     def _result(
         self, rows: Sequence[AnswerRow], grader: NLIJudge | None, questions: Mapping[str, str]
@@ -216,9 +218,9 @@ class Experiment(Value):
         notes = [conditions, "All columns but the two with NLI are model-free."]
         if any(setting.guarded for setting in self.settings):
             notes.append(
-                f"Guardrail with judge {' and '.join(one.label for one in self.variants)}."
+                f"Guardrail with judge {' and '.join(variant.label for variant in self.variants)}."
             )
-        if any(one.citations == "verbatim" for one in self.variants):
+        if any(variant.citations == "verbatim" for variant in self.variants):
             notes.append(
                 "Citing word for word leaves only citations whose value stands in the sentence, "
                 "so that containment holds by construction."

@@ -246,7 +246,9 @@ def answers(
     for setting in settings:
         if setting is Setting.REGENERATE:
             written: dict[Variant | None, list[str]] = {
-                variant: [one.marked[0] for one in _kept(rows, setting, store, seed, variant.label)]
+                variant: [
+                    item.marked[0] for item in _kept(rows, setting, store, seed, variant.label)
+                ]
                 for variant in guards
             }
         elif setting.guarded:
@@ -256,7 +258,7 @@ def answers(
                 for variant, guard in guards.items()
             }
         else:
-            written = {None: [one.marked[0] for one in _kept(rows, setting, store, seed)]}
+            written = {None: [item.marked[0] for item in _kept(rows, setting, store, seed)]}
         for variant, texts in written.items():
             for (question, subgraphs), marked in zip(rows, texts, strict=True):
                 yield AnswerRow(
@@ -315,7 +317,7 @@ def _guarded(
     requests = [
         RankRequest(
             question=question.question,
-            answers=tuple(one for one in sample.marked[: setting.samples] if one.strip()),
+            answers=tuple(item for item in sample.marked[: setting.samples] if item.strip()),
             evidence=_evidence(subgraphs),
         )
         for (question, subgraphs), sample in zip(rows, samples, strict=True)

@@ -228,7 +228,9 @@ def run(
                 "complexity": dict(main.complexity),
                 "controls": report.controls.model_dump() if report.controls else None,
                 "training": report.training,
-                "evaluators": [one.model_dump(mode="json") for one in report.evaluators],
+                "evaluators": [
+                    evaluator.model_dump(mode="json") for evaluator in report.evaluators
+                ],
             }
         )
     )

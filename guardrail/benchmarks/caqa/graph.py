@@ -118,16 +118,16 @@ class FactGraph:
         """Whether a node is the value (``forward``) or subject of some fact of the property."""
         return key in (self._ranges if forward else self._domains).get(label, ())
 
-    def alike(self, one: str, other: str, label: str) -> bool:
+    def alike(self, text: str, other: str, label: str) -> bool:
         """Whether two nodes are told of in another property too, or one of them in no other."""
         first, second = (
-            {f.property for f in self.out.get(key, ())} - {label} for key in (one, other)
+            {f.property for f in self.out.get(key, ())} - {label} for key in (text, other)
         )
         return not first or not second or not first.isdisjoint(second)
 
-    def same_type(self, one: str, other: str) -> bool:
+    def same_type(self, text: str, other: str) -> bool:
         """Whether two nodes share a class; True where the classes of either are unknown."""
-        first, second = self.types.get(one), self.types.get(other)
+        first, second = self.types.get(text), self.types.get(other)
         return not first or not second or not set(first).isdisjoint(second)
 
     def kinds(self, key: str) -> frozenset[str]:
@@ -149,9 +149,9 @@ class FactGraph:
         kind = kind_of(label, forward=forward)
         return kind is not None and kind in self.kinds(key)
 
-    def same_kind(self, one: str, other: str) -> bool:
+    def same_kind(self, text: str, other: str) -> bool:
         """Whether two nodes share a kind; True where that of either is open."""
-        first, second = self.kinds(one), self.kinds(other)
+        first, second = self.kinds(text), self.kinds(other)
         return not first or not second or not first.isdisjoint(second)
 
 

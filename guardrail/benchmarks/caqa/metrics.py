@@ -121,7 +121,7 @@ def report(rows: Sequence[CAQARow], predicted: Sequence[Category | None]) -> Rep
 def micro_f1(gold: Sequence[Category], predicted: Sequence[Category | None]) -> float:
     """Micro-averaged F1 over the categories; an unread reply costs recall, not precision."""
     _check(gold, predicted)
-    right = sum(one is other for one, other in zip(gold, predicted, strict=True))
+    right = sum(item is other for item, other in zip(gold, predicted, strict=True))
     named = sum(label is not None for label in predicted)
     return 2 * right / (len(gold) + named)
 
@@ -151,7 +151,7 @@ def macro_f1(
 
 def binary_f1(gold: Sequence[bool], predicted: Sequence[bool]) -> float:
     """F1 of the positive class; 0 where no positive is hit."""
-    hits = sum(one and other for one, other in zip(gold, predicted, strict=True))
+    hits = sum(item and other for item, other in zip(gold, predicted, strict=True))
     total = sum(gold) + sum(predicted)
     return 2 * hits / total if total else 0.0
 
@@ -161,8 +161,8 @@ def confusion(
 ) -> dict[str, dict[str, int]]:
     """Counts by gold category, then by predicted one or ``unreadable``."""
     table = {str(row): dict.fromkeys((*map(str, Category), UNREADABLE), 0) for row in Category}
-    for one, other in zip(gold, predicted, strict=True):
-        table[one][UNREADABLE if other is None else str(other)] += 1
+    for item, other in zip(gold, predicted, strict=True):
+        table[item][UNREADABLE if other is None else str(other)] += 1
     return table
 
 
@@ -189,31 +189,31 @@ def fine_grained(rows: Sequence[CAQARow], judged: Sequence[Sequence[bool]]) -> F
         factscore=share,
         known=truth,
         error_rate=abs(share - truth),
-        accuracy=sum(one == other for one, other in zip(said, known, strict=True)) / len(said),
+        accuracy=sum(item == other for item, other in zip(said, known, strict=True)) / len(said),
     )
 
 
-def agreement(one: Sequence[Category], other: Sequence[Category]) -> Agreement:
+def agreement(item: Sequence[Category], other: Sequence[Category]) -> Agreement:
     """Agreement of two labellings, such as the construction's and a person's."""
-    _check(one, other)
-    n = len(one)
-    same = sum(a is b for a, b in zip(one, other, strict=True)) / n
-    chance = sum((one.count(c) / n) * (list(other).count(c) / n) for c in Category)
+    _check(item, other)
+    n = len(item)
+    same = sum(a is b for a, b in zip(item, other, strict=True)) / n
+    chance = sum((item.count(c) / n) * (list(other).count(c) / n) for c in Category)
     return Agreement(
         n=n, micro_f1=same, kappa=None if chance == 1 else (same - chance) / (1 - chance)
     )
 
 
-def pearson(one: Sequence[float], other: Sequence[float]) -> float | None:
+def pearson(item: Sequence[float], other: Sequence[float]) -> float | None:
     """Correlation of evaluators' scores under two labellings (Figure 2); None without spread."""
-    n = len(one)
+    n = len(item)
     if n != len(other) or n < 2:
         raise InputError("two series of the same length, at least 2, are needed")
-    mean_one, mean_other = sum(one) / n, sum(other) / n
-    spread = sum((a - mean_one) ** 2 for a in one) * sum((b - mean_other) ** 2 for b in other)
+    mean_one, mean_other = sum(item) / n, sum(other) / n
+    spread = sum((a - mean_one) ** 2 for a in item) * sum((b - mean_other) ** 2 for b in other)
     if spread == 0:
         return None
-    joint = sum((a - mean_one) * (b - mean_other) for a, b in zip(one, other, strict=True))
+    joint = sum((a - mean_one) * (b - mean_other) for a, b in zip(item, other, strict=True))
     return float(joint / spread**0.5)
 
 

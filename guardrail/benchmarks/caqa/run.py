@@ -267,7 +267,7 @@ def run(
                 fine_grained=_sub_facts(evaluator, first, few, tell),
                 transfer=()
                 if data is None
-                else tuple(transfer(evaluator, one, data, sample=few, tell=tell) for one in SETS),
+                else tuple(transfer(evaluator, item, data, sample=few, tell=tell) for item in SETS),
             )
         )
         if kept is not None:

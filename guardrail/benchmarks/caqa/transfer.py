@@ -126,14 +126,14 @@ def transfer(
     ]
     labels = list(dict.fromkeys(mapping.values()))
     scores = {
-        label: binary_f1([row.label == label for row in rows], [one == label for one in said])
+        label: binary_f1([row.label == label for row in rows], [item == label for item in said])
         for label in labels
     }
     return TransferReport(
         set=name,
         n=len(rows),
         macro_f1=sum(scores.values()) / len(scores),
-        accuracy=sum(row.label == one for row, one in zip(rows, said, strict=True)) / len(rows),
+        accuracy=sum(row.label == item for row, item in zip(rows, said, strict=True)) / len(rows),
         f1=scores,
     )
 

@@ -32,7 +32,7 @@ COLUMNS = {
     "cases": "cases", "true_passed": "true", "false_passed": "false", "balanced": "balanced",
     "contradictions_found": "contr. found", "contradictions_right": "right",
     "small_talk": "talk", "citation_precision": "cited P", "citation_recall": "cited R",
-    "told_recall": "told R", "span_f1": "span F1", "milliseconds": "ms",
+    "stated_recall": "told R", "span_f1": "span F1", "milliseconds": "ms",
 }  # fmt: skip
 
 
@@ -78,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="one JSON object in place of tables")
     parser.add_argument("--no-checks", action="store_true", help="leave the ablation out")
     options = parser.parse_args(arguments)
-    names = [one for one in options.sets.split(",") if one] or [
+    names = [item for item in options.sets.split(",") if item] or [
         name for name in SETS if not name.startswith("train")
     ]
     judge = Parts(GuardrailConfig(judge=options.judge), {}, ()).grounding
@@ -95,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _print(name, table[name])
     if options.json:
         plain = {
-            name: {row: one.model_dump() for row, one in rows.items()}
+            name: {row: item.model_dump() for row, item in rows.items()}
             for name, rows in table.items()
         }
         print(json.dumps({"judge": judge.name, "sets": plain}))
@@ -105,8 +105,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _print(name: str, rows: dict[str, Row]) -> None:
     print(f"\n| {name} | {' | '.join(COLUMNS.values())} |")
     print("|---|" + "--:|" * len(COLUMNS))
-    for row, one in rows.items():
-        cells = [_cell(getattr(one, column)) for column in COLUMNS]
+    for row, item in rows.items():
+        cells = [_cell(getattr(item, column)) for column in COLUMNS]
         print(f"| {row} | {' | '.join(cells)} |", flush=True)
 
 

@@ -22,7 +22,7 @@ class Case(NamedTuple):
         span: The words that carry the problem; empty where none are told.
         cites: Numbers of the triples, or stretches of the passages, that carry it; None where the
             set does not tell.
-        told: Numbers of the triples that the text states for certain, though others may carry it
+        stated: Numbers of the triples that the text states for certain, though others may carry it
             as well; for recall alone.
     """
 
@@ -34,4 +34,4 @@ class Case(NamedTuple):
     before: str = ""
     span: str = ""
     cites: tuple[int | str, ...] | None = None
-    told: tuple[int, ...] | None = None
+    stated: tuple[int, ...] | None = None

@@ -84,7 +84,7 @@ def _cases(
     name: str, facts: tuple[Triple, ...], told: Triple, true: str, false: str
 ) -> Iterator[Case]:
     without = tuple(fact for fact in facts if fact != told)
-    yield Case(name, facts, true, Verdict.SUPPORTED, told=(facts.index(told),))
+    yield Case(name, facts, true, Verdict.SUPPORTED, stated=(facts.index(told),))
     yield Case(name, facts, false, Verdict.UNSUPPORTED)
     if without:
         yield Case(name, without, false, Verdict.UNSUPPORTED)

@@ -52,7 +52,7 @@ class Row(Value):
         citation_precision: Of the triples and passages cited for supported cases, the share that
             people cited.
         citation_recall: Of those that people cited, the share that was.
-        told_recall: Of triples whose value stands in the text, the share that was cited.
+        stated_recall: Of triples whose value stands in the text, the share that was cited.
         span_f1: F1 of the words marked, over cases that lack support and are marked.
         milliseconds: Wall time a case.
     """
@@ -66,7 +66,7 @@ class Row(Value):
     small_talk: float | None
     citation_precision: float | None
     citation_recall: float | None
-    told_recall: float | None
+    stated_recall: float | None
     span_f1: float | None
     milliseconds: float | None = None
 
@@ -77,8 +77,8 @@ BAD = (Verdict.CONTRADICTED, Verdict.UNSUPPORTED)
 def judged(case: Case, answer: AttributedAnswer) -> Judged:
     """What came out for a case; the sentences before it do not count."""
     start = len(case.before) + 1 if case.before else 0
-    sentences = tuple(one for one in answer.sentences if one.end > start)
-    found = {_verdict(one) for one in sentences}
+    sentences = tuple(sentence for sentence in answer.sentences if sentence.end > start)
+    found = {_verdict(sentence) for sentence in sentences}
     for verdict in (*BAD, Verdict.SUPPORTED):
         if verdict in found:
             return Judged(verdict, sentences)
@@ -100,33 +100,33 @@ def summed(
 ) -> Row:
     """The row of n cases."""
     pairs = list(zip(cases, found, strict=True))
-    true = [one.passed for case, one in pairs if case.label is Verdict.SUPPORTED]
-    false = [one.passed for case, one in pairs if case.label in BAD]
-    talk = [one.passed for case, one in pairs if case.label is Verdict.NO_CLAIM]
-    against = [one.verdict for case, one in pairs if case.label is Verdict.CONTRADICTED]
-    called = [case.label for case, one in pairs if one.verdict is Verdict.CONTRADICTED]
+    true = [item.passed for case, item in pairs if case.label is Verdict.SUPPORTED]
+    false = [item.passed for case, item in pairs if case.label in BAD]
+    talk = [item.passed for case, item in pairs if case.label is Verdict.NO_CLAIM]
+    against = [item.verdict for case, item in pairs if case.label is Verdict.CONTRADICTED]
+    called = [case.label for case, item in pairs if item.verdict is Verdict.CONTRADICTED]
     true_passed, false_passed = _share(true), _share(false)
     both = true_passed is not None and false_passed is not None
-    cited = [_cited(case, one) for case, one in pairs if case.cites is not None]
-    told = [_told(case, one) for case, one in pairs if case.told]
+    cited = [_cited(case, item) for case, item in pairs if case.cites is not None]
+    told = [_count_stated(case, item) for case, item in pairs if case.stated]
     spans = [
-        _overlap(case, one)
-        for case, one in pairs
-        if case.span and case.label in BAD and not one.passed
+        _overlap(case, item)
+        for case, item in pairs
+        if case.span and case.label in BAD and not item.passed
     ]
     return Row(
         cases=len(pairs),
         true_passed=true_passed,
         false_passed=false_passed,
         balanced=0.5 * (true_passed + 1.0 - false_passed) if both else None,  # type: ignore[operator]
-        contradictions_found=_share([one is Verdict.CONTRADICTED for one in against]),
-        contradictions_right=_share([one is Verdict.CONTRADICTED for one in called])
+        contradictions_found=_share([item is Verdict.CONTRADICTED for item in against]),
+        contradictions_right=_share([item is Verdict.CONTRADICTED for item in called])
         if against
         else None,
         small_talk=_share(talk),
         citation_precision=_ratio([(hit, size) for hit, size, _, _ in cited]),
         citation_recall=_ratio([(hit, size) for _, _, hit, size in cited]),
-        told_recall=_ratio(told),
+        stated_recall=_ratio(told),
         span_f1=_mean(spans),
         milliseconds=milliseconds,
     )
@@ -145,9 +145,9 @@ def _ratio(parts: Sequence[tuple[int, int]]) -> float | None:
     return sum(hit for hit, _ in parts) / whole if whole else None
 
 
-def _cited(case: Case, one: Judged) -> tuple[int, int, int, int]:
+def _cited(case: Case, item: Judged) -> tuple[int, int, int, int]:
     """Citations that are right, all citations; cited of those that are right, all of those."""
-    cited = [citation for sentence in one.sentences for citation in sentence.citations]
+    cited = [citation for sentence in item.sentences for citation in sentence.citations]
     wanted: list[tuple[str, str]] = []
     for place in case.cites or ():
         if isinstance(place, int):
@@ -170,18 +170,18 @@ def _cited(case: Case, one: Judged) -> tuple[int, int, int, int]:
     return right, len(cited), found, len(wanted)
 
 
-def _told(case: Case, one: Judged) -> tuple[int, int]:
-    cited = {citation for sentence in one.sentences for citation in sentence.citations}
-    facts = [case.evidence[place] for place in case.told or ()]
+def _count_stated(case: Case, item: Judged) -> tuple[int, int]:
+    cited = {citation for sentence in item.sentences for citation in sentence.citations}
+    facts = [case.evidence[place] for place in case.stated or ()]
     triples = [fact for fact in facts if not isinstance(fact, Passage)]
     return sum(fact.citation in cited for fact in triples), len(triples)
 
 
-def _overlap(case: Case, one: Judged) -> float:
+def _overlap(case: Case, item: Judged) -> float:
     """F1 of the words marked in a case against those that carry its problem."""
     marked = [
         token.folded
-        for sentence in one.sentences
+        for sentence in item.sentences
         for span in sentence.spans
         if span.kind is not SpanKind.SUPPORTED
         for token in tokenise(span.text)

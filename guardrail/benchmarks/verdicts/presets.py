@@ -76,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--scores", type=Path, help="a file that keeps the judge's scores")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="a page to put the rows into")
     options = parser.parse_args(arguments)
-    names = [one for one in options.sets.split(",") if one] or [
+    names = [item for item in options.sets.split(",") if item] or [
         name for name in SETS if not name.startswith("train")
     ]
     judge = Parts(GuardrailConfig(judge=options.judge), {}, ()).grounding

@@ -50,7 +50,7 @@ class KeptScores:
         if new:
             told = self._judge.ground(list(new.values()))
             with self._path.open("a", encoding="utf-8") as file:
-                for key, one in zip(new, told, strict=True):
-                    self._known[key] = one
-                    file.write(json.dumps([key, one.model_dump(mode="json")]) + "\n")
+                for key, entry in zip(new, told, strict=True):
+                    self._known[key] = entry
+                    file.write(json.dumps([key, entry.model_dump(mode="json")]) + "\n")
         return [self._known[key] for key in keys]

@@ -57,12 +57,12 @@ def _statements(kind: str) -> Callable[[str, Path, random.Random], Iterator[Case
             if kind not in row["evidence"][0]:
                 continue
             evidence: tuple[Evidence, ...] = tuple(
-                Passage(text=one["passage"])
-                if "passage" in one
+                Passage(text=item["passage"])
+                if "passage" in item
                 else Triple(
-                    subject=one["triple"][0], property=one["triple"][1], value=one["triple"][2]
+                    subject=item["triple"][0], property=item["triple"][1], value=item["triple"][2]
                 )
-                for one in row["evidence"]
+                for item in row["evidence"]
             )
             yield Case(
                 name,
@@ -83,9 +83,9 @@ def _texts_of(
 ) -> Iterator[Case]:
     """Each text with all its triples, and with one removed that it states."""
     for text, triples in texts:
-        told = tuple(n for n, one in enumerate(triples) if _stated(one, text))
-        yield Case(name, triples, text, Verdict.SUPPORTED, told=told)
-        gone = [n for n in told if not _elsewhere(triples, n)]
+        stated = tuple(n for n, triple in enumerate(triples) if _stated(triple, text))
+        yield Case(name, triples, text, Verdict.SUPPORTED, stated=stated)
+        gone = [n for n in stated if not _elsewhere(triples, n)]
         if len(triples) > 1 and gone:
             place = rng.choice(gone)
             left = triples[:place] + triples[place + 1 :]
@@ -103,9 +103,9 @@ def _elsewhere(triples: Sequence[Triple], place: int) -> bool:
     value = triples[place].value
     return any(
         label_in(text, tokenise(text), value)
-        for n, one in enumerate(triples)
+        for n, triple in enumerate(triples)
         if n != place
-        for text in (one.value, one.subject)
+        for text in (triple.value, triple.subject)
     )
 
 
@@ -122,9 +122,9 @@ def _dart_texts(name: str, data: Path) -> list[tuple[str, tuple[Triple, ...]]]:
     texts = []
     for row in _rows(data / "triples" / "dart_dev.jsonl.gz"):
         triples = tuple(
-            Triple(subject=_plain(one), property=label, value=_plain(value))
-            for one, label, value in row["triples"]
-            if _plain(value) and "[" not in one
+            Triple(subject=_plain(item), property=label, value=_plain(value))
+            for item, label, value in row["triples"]
+            if _plain(value) and "[" not in item
         )
         text = " ".join(row["texts"][0].split())
         webnlg = row.get("source") == "webnlg"
@@ -138,9 +138,9 @@ def _extracted(file: str) -> Callable[[str, Path, random.Random], Iterator[Case]
         texts = []
         for row in _rows(data / "triples" / file):
             triples = tuple(
-                Triple(subject=str(one["sub"]), property=str(one["rel"]), value=str(one["obj"]))
-                for one in row["triples"]
-                if one["sub"] and one["rel"] and one["obj"]
+                Triple(subject=str(item["sub"]), property=str(item["rel"]), value=str(item["obj"]))
+                for item in row["triples"]
+                if item["sub"] and item["rel"] and item["obj"]
             )
             if triples:
                 texts.append((" ".join(row["sent"].split()), triples))
@@ -152,8 +152,8 @@ def _extracted(file: str) -> Callable[[str, Path, random.Random], Iterator[Case]
 def _rel2text(name: str, data: Path, rng: random.Random) -> Iterator[Case]:
     for row in _rows(data / "triples" / "rel2text.jsonl.gz"):
         triples = tuple(
-            Triple(subject=str(one["sub"]), property=str(one["rel"]), value=str(one["obj"]))
-            for one in row["triples"]
+            Triple(subject=str(item["sub"]), property=str(item["rel"]), value=str(item["obj"]))
+            for item in row["triples"]
         )
         label = Verdict.SUPPORTED if row["label"] == "entailment" else Verdict.UNSUPPORTED
         yield Case(name, triples, row["sent"], label)
@@ -172,9 +172,9 @@ def _people(name: str, data: Path, rng: random.Random) -> Iterator[Case]:
 
 
 def _properties(name: str, data: Path, rng: random.Random) -> Iterator[Case]:
-    facts = [triples for one in ("dart", "webnlg") for _, triples in _dart_texts(one, data)]
+    facts = [triples for item in ("dart", "webnlg") for _, triples in _dart_texts(item, data)]
     yield from exchanges.label_exchanges(name, facts, rng)
-    yield from exchanges.prose_exchanges(name, [one for _, one in people.biographies(rng)], rng)
+    yield from exchanges.prose_exchanges(name, [item for _, item in people.biographies(rng)], rng)
 
 
 SETS: dict[str, Callable[[str, Path, random.Random], Iterator[Case]]] = {

@@ -55,13 +55,13 @@ class ExactMatch:
         if not found:
             return None
         span = min(start for start, _ in spans), max(end for _, end in spans)
-        told = "; ".join(evidence.holdings.statements[number].text for number in found)
-        return finding(self.name, Effect.CARRIES, claim, span, f"stands in {told}", tuple(found))
+        texts = "; ".join(evidence.indexed.statements[number].text for number in found)
+        return finding(self.name, Effect.CARRIES, claim, span, f"stands in {texts}", tuple(found))
 
 
-def _describes(told: str, value: str) -> bool:
+def _describes(text: str, value: str) -> bool:
     """Whether a value tells its property by itself: a *painter*, an *Italian*, but no *London*."""
-    return fold(told) != fold(value) or not any(one.isupper() or one.isdigit() for one in value)
+    return fold(text) != fold(value) or not any(item.isupper() or item.isdigit() for item in value)
 
 
 def named_share(claim: Claim, label: str) -> float:

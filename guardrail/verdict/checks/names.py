@@ -25,14 +25,14 @@ class UnknownNames:
 
     def apply(self, claim: Claim, evidence: Premises, context: Context) -> Finding | None:
         """Find the first name that nothing knows."""
-        known = evidence.holdings.stems | context.stems
+        known = evidence.indexed.stems | context.stems
         for start, end in claim.names:
             name = claim.text[start:end]
             tokens = tokenise(name)
             if any(token.stem in known or _says_nothing(token) for token in tokens):
                 continue
             # A name may be a piece of a longer word of the evidence.
-            if any(fold(name) in fold(one.text) for one in evidence.holdings.statements):
+            if any(fold(name) in fold(statement.text) for statement in evidence.indexed.statements):
                 continue
             because = f"no evidence names {name}"
             return finding(self.name, Effect.MISSING, claim, (start, end), because)

@@ -50,7 +50,7 @@ class _Rival(NamedTuple):
 
     score: float
     number: int
-    held: TypedValue
+    known: TypedValue
 
 
 class TypedValues:
@@ -62,58 +62,58 @@ class TypedValues:
         """Find the first value that contradicts a statement, else the first that is missing."""
         missing: Finding | None = None
         before = find_values(context.text) if claim.values else []
-        for told in claim.values:
-            if _agrees(told, before) or _agrees(told, _all_values(evidence)):
+        for claimed in claim.values:
+            if _agrees(claimed, before) or _agrees(claimed, _all_values(evidence)):
                 continue
-            if _reckonable(told, claim, before, evidence):
+            if _reckonable(claimed, claim, before, evidence):
                 continue
-            span = told.start, told.end
-            rival = _rival(told, claim, evidence)
+            span = claimed.start, claimed.end
+            rival = _rival(claimed, claim, evidence)
             if rival is not None:
-                statement = evidence.holdings.statements[rival.number]
-                because = f"{told.text} is not {rival.held.text}: {statement.text}"
+                statement = evidence.indexed.statements[rival.number]
+                because = f"{claimed.text} is not {rival.known.text}: {statement.text}"
                 return finding(self.name, Effect.CONTRADICTS, claim, span, because, (rival.number,))
             if missing is None:
-                because = f"no evidence tells {told.text}"
+                because = f"no evidence tells {claimed.text}"
                 missing = finding(self.name, Effect.MISSING, claim, span, because)
         return missing
 
 
 def _all_values(evidence: Premises) -> Iterable[TypedValue]:
-    return (value for values in evidence.holdings.values.values() for value in values)
+    return (value for values in evidence.indexed.values.values() for value in values)
 
 
-def _agrees(told: TypedValue, held: Iterable[TypedValue]) -> bool:
-    return any(compare(told, one) is Agreement.SAME for one in held)
+def _agrees(claimed: TypedValue, known: Iterable[TypedValue]) -> bool:
+    return any(compare(claimed, item) is Agreement.SAME for item in known)
 
 
-def _rival(told: TypedValue, claim: Claim, evidence: Premises) -> _Rival | None:
+def _rival(claimed: TypedValue, claim: Claim, evidence: Premises) -> _Rival | None:
     """The value that the best aligned statement gives instead; None where none is sure."""
     rivals: list[_Rival] = []
     for number, statement in evidence.chosen:
         if not evidence.speaks_of(statement):
             continue
-        for held in statement.values:
-            verdict = compare(told, held)
-            if verdict is Agreement.CONFLICT and not _agrees(held, claim.values):
-                score = _alignment(told, held, claim, statement, evidence, number)
+        for known in statement.values:
+            verdict = compare(claimed, known)
+            if verdict is Agreement.CONFLICT and not _agrees(known, claim.values):
+                score = _alignment(claimed, known, claim, statement, evidence, number)
                 if score > 0.0:
-                    rivals.append(_Rival(score, number, held))
-            elif verdict is Agreement.OPEN and held.kind == told.kind:
+                    rivals.append(_Rival(score, number, known))
+            elif verdict is Agreement.OPEN and known.kind == claimed.kind:
                 return None  # a range or bound leaves room
     if not rivals:
         return None
-    rivals.sort(key=lambda one: -one.score)
+    rivals.sort(key=lambda item: -item.score)
     first = rivals[0]
     for other in rivals[1:]:
-        if other.score >= first.score and compare(other.held, first.held) is not Agreement.SAME:
+        if other.score >= first.score and compare(other.known, first.known) is not Agreement.SAME:
             return None
     return first
 
 
 def _alignment(
-    told: TypedValue,
-    held: TypedValue,
+    claimed: TypedValue,
+    known: TypedValue,
     claim: Claim,
     statement: Statement,
     evidence: Premises,
@@ -123,11 +123,11 @@ def _alignment(
     word = max(evidence.carries(number), evidence.conflicts(number))
     if statement.triple is not None:
         share = named_share(claim, statement.triple.property)
-        if share >= 0.5 or (evidence.conflicts(number) >= SURE and told.kind == held.kind):
+        if share >= 0.5 or (evidence.conflicts(number) >= SURE and claimed.kind == known.kind):
             return share + word + 0.01
         return 0.0
-    mine = _near(plain(claim.text), told) - content_stems(told.text)
-    theirs = _near(plain(statement.text), held)
+    mine = _near(plain(claim.text), claimed) - content_stems(claimed.text)
+    theirs = _near(plain(statement.text), known)
     hits = len(mine & theirs)
     if hits and word >= SURE:
         return hits / max(1, len(mine)) + word
@@ -142,31 +142,31 @@ def _near(text: str, value: TypedValue) -> frozenset[str]:
 
 
 def _reckonable(
-    told: TypedValue, claim: Claim, before: Sequence[TypedValue], evidence: Premises
+    claimed: TypedValue, claim: Claim, before: Sequence[TypedValue], evidence: Premises
 ) -> bool:
     """Whether a value may be reckoned from others: a sum, a difference, a share, a product.
 
     So may small counts, and how long it was between two dates.
     """
-    if not isinstance(told.value, Quantity):
+    quantity = claimed.value
+    if not isinstance(quantity, Quantity):
         return False
-    number = abs(told.value.base(told.value.low))
-    if told.kind == "number" and number == int(number) and number <= FEW:
+    number = abs(quantity.base(quantity.low))
+    if claimed.kind == "number" and number == int(number) and number <= FEW:
         return True
-    if told.kind == "time" and len(evidence.holdings.values.get("date", ())) > 1:
+    if claimed.kind == "time" and len(evidence.indexed.values.get("date", ())) > 1:
         return True
-    others = [one for one in claim.values if one is not told]
-    held = [
-        one for one in (*_all_values(evidence), *before, *others) if isinstance(one.value, Quantity)
-    ][:RECKONED]
-    slack = max(0.5 * told.value.step * (told.value.unit.factor if told.value.unit else 1.0), 0.0)
-    if told.value.bound is Bound.ABOUT:
+    others = [value for value in claim.values if value is not claimed]
+    known = [*_all_values(evidence), *before, *others]
+    known = [value for value in known if isinstance(value.value, Quantity)][:RECKONED]
+    slack = 0.5 * quantity.step * (quantity.unit.factor if quantity.unit else 1.0)
+    if quantity.bound is Bound.ABOUT:
         slack = max(slack, ROUGHLY * number)
     slack = max(min(slack, ROUGHLY * number), EXACTLY * number)
     return any(
         abs(number - result) <= slack
-        for first, second in combinations(held, 2)
-        for result in _results(first, second, told.kind)
+        for first, second in combinations(known, 2)
+        for result in _results(first, second, claimed.kind)
     )
 
 
@@ -174,7 +174,7 @@ def _results(first: TypedValue, second: TypedValue, kind: str) -> Iterator[float
     """What two values make of a kind: sums and differences of one kind, shares, products."""
     assert isinstance(first.value, Quantity)
     assert isinstance(second.value, Quantity)
-    a, b = (abs(one.value.base(one.value.low)) for one in (first, second))  # type: ignore[union-attr]
+    a, b = (abs(item.value.base(item.value.low)) for item in (first, second))  # type: ignore[union-attr]
     kinds = {first.kind, second.kind} - {"number"}
     if kinds <= {kind}:
         yield a + b

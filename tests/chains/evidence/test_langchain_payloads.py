@@ -69,7 +69,7 @@ def test_content_parts_and_marked_text_in_messages():
     ]
     marks = EvidenceSettings(marks=("<context>", "</context>"))
     found = message_evidence(messages, marks)
-    assert [one.text for one in found.evidence] == ["Dogs are welcome.", "The pool is open."]
+    assert [item.text for item in found.evidence] == ["Dogs are welcome.", "The pool is open."]
     assert found.sources == (Source.PARTS, Source.MARKED)
 
 

@@ -58,7 +58,7 @@ def test_the_newest_results_come_first_and_are_bounded():
     ]
     settings = EvidenceSettings(tool_results=2)
     found = chat_evidence({"messages": messages}, NONE, settings)
-    assert [one.text for one in found.evidence] == ["Result 4.", "Result 3."]
+    assert [item.text for item in found.evidence] == ["Result 4.", "Result 3."]
     few = EvidenceSettings(tool_chars=12)
     assert len(chat_evidence({"messages": messages}, NONE, few).evidence) == 1
     off = EvidenceSettings(tools=False)

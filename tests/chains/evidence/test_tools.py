@@ -16,7 +16,9 @@ LAPTOP = {
 
 
 def facts(evidence):
-    return [(one.subject, one.property, one.value) for one in evidence if isinstance(one, Triple)]
+    return [
+        (item.subject, item.property, item.value) for item in evidence if isinstance(item, Triple)
+    ]
 
 
 @pytest.mark.parametrize("key", ["text", "content", "page_content", "snippet", "body"])
@@ -128,7 +130,7 @@ def test_no_sentence_is_cut_in_the_middle():
 
 def test_a_text_that_cannot_be_cut_does_not_hide_the_others():
     found = read("The pool is open.", "x" * 200, tool_chars=100)
-    assert [one.text for one in found.evidence] == ["The pool is open."]
+    assert [item.text for item in found.evidence] == ["The pool is open."]
     assert "left out: 1" in told(found)[0]
 
 
@@ -141,7 +143,7 @@ def test_records_are_left_out_whole():
 
 def test_results_beyond_the_newest_are_told():
     found = read("One.", "Two.", "Three.", tool_results=2)
-    assert [one.text for one in found.evidence] == ["Three.", "Two."]
+    assert [item.text for item in found.evidence] == ["Three.", "Two."]
     assert "of 3 results of tools the newest 2 were read" in told(found)[0]
     assert read("One.", "Two.").problems == ()
 
@@ -154,7 +156,7 @@ async def test_the_answer_tells_what_was_not_read():
             case = await case_of(guard, question, found, mode)
             answer = await case.check(guard, said, guard.config.policy)
             assert set(found.problems) <= set(answer.errors)
-            assert case.told(answer).errors == answer.errors
+            assert case.with_problems(answer).errors == answer.errors
         alone = await case_of(guard, question, found, EvidenceMode.GRAPH)
         assert alone.problems == ()
         nothing = read("x" * 100, tool_chars=50)

@@ -34,14 +34,16 @@ from tests.chains.hotel import (
 )
 
 RETRIEVED = [
-    Document(one.text, id=one.id, metadata={"source": one.url, "title": one.title})
-    for one in DOCUMENTS
+    Document(
+        document.text, id=document.id, metadata={"source": document.url, "title": document.title}
+    )
+    for document in DOCUMENTS
 ]
 PROMPT = ChatPromptTemplate.from_template("Use this: {context}\n\n{question}")
 
 
 def model(*answers):
-    return GenericFakeChatModel(messages=iter([AIMessage(one) for one in answers or [SAID]]))
+    return GenericFakeChatModel(messages=iter([AIMessage(answer) for answer in answers or [SAID]]))
 
 
 # --- LangChain ---------------------------------------------------------------------------
@@ -59,7 +61,7 @@ def test_a_rag_chain_whose_input_holds_the_documents(alone, way):
     assert message.content == NOTED
     verdict = message.response_metadata["guardrail"]
     assert verdict["evidence"] == {"from": ["caller"], "count": 5}
-    assert [(one["title"], one["url"]) for one in verdict["citations"]] == [
+    assert [(item["title"], item["url"]) for item in verdict["citations"]] == [
         ("Kestrel guide", "https://h.example/guide"),
         ("Prices", "https://h.example/prices"),
     ]
@@ -118,7 +120,7 @@ def test_evidence_beside_the_graph(guard):
 
 def test_marked_text_in_a_prompt(empty):
     prompt = ChatPromptTemplate.from_template("<context>{context}</context> {question}")
-    text = " ".join(one.text for one in DOCUMENTS)
+    text = " ".join(document.text for document in DOCUMENTS)
     guarded = GuardrailRunnable(empty, model(), marks=("<context>", "</context>"), style="none")
     chain = prompt | guarded
     message = chain.invoke({"context": text, "question": HOTEL_QUESTION})
@@ -190,7 +192,7 @@ def asked_by(kind, endpoint):
     if kind == "field":
         messages, extra = [question], {"extra_body": {"guardrail": {"evidence": ITEMS}}}
     elif kind == "parts":
-        parts = [{"type": "grounding_source", **one} for one in ITEMS]
+        parts = [{"type": "grounding_source", **item} for item in ITEMS]
         content = [*parts, {"type": "query", "text": HOTEL_QUESTION}]
         messages, extra = [{"role": "user", "content": content}], {}
     elif kind == "tools":
@@ -200,7 +202,7 @@ def asked_by(kind, endpoint):
             output = {"type": "function_call_output", "call_id": "c1", "output": results}
         messages, extra = [question, output], {}
     else:
-        text = " ".join(one.text for one in DOCUMENTS)
+        text = " ".join(document.text for document in DOCUMENTS)
         system = {"role": "system", "content": f"<context>{text}</context>"}
         messages, extra = [system, question], {}
     return {"messages" if endpoint == "chat" else "input": messages, "model": "plain", **extra}

@@ -173,7 +173,7 @@ async def test_checks_and_rank(gateway):
     answer = (await client.post("/v1/checks", json=asked)).json()
     assert answer["id"] == "a"
     assert answer["action"] == "annotate"
-    assert [one["category"] for one in answer["sentences"]] == [
+    assert [item["category"] for item in answer["sentences"]] == [
         "supportive",
         "contradictory",
         "supportive",
@@ -185,7 +185,7 @@ async def test_checks_and_rank(gateway):
     assert answer["sentences"][0]["citations"][0]["value"] == "poet"
     answers = ["Mary Shelley was a pilot.", TRUE_START]
     ranked = await client.post("/v1/rank", json={"question": QUESTION, "answers": answers})
-    assert [one["index"] for one in ranked.json()["ranking"]] == [1, 0]
+    assert [item["index"] for item in ranked.json()["ranking"]] == [1, 0]
     for wrong in ({"answer": 7}, {"answer": "x", "policy": "strickt"}, {"answer": "x", "url": "y"}):
         assert (await client.post("/v1/checks", json=wrong)).status_code == 400
 
@@ -242,7 +242,7 @@ def test_every_process_that_serves_freezes_what_it_has_loaded(monkeypatch):
     serving.run(config, GatewaySettings(port=0))
     monkeypatch.setenv(serving.CONFIG_VARIABLE, config.model_dump_json())
     serving.worker_app()
-    assert [one["on_loaded"] for one in told] == [serving.freeze_loaded] * 2
+    assert [item["on_loaded"] for item in told] == [serving.freeze_loaded] * 2
 
 
 @pytest.mark.timeout(300)

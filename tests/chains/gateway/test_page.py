@@ -91,7 +91,7 @@ def test_passages_given_are_told_without_gaps(page, site):
         wait(lambda: page.value("!document.getElementById('tip').hidden"))
         lines = page.value("[...document.querySelectorAll('#tip li')].map((e) => e.innerText)")
         assert lines
-        assert [one for one in lines if one.rstrip().endswith(" by")] == []
+        assert [line for line in lines if line.rstrip().endswith(" by")] == []
 
 
 @pytest.mark.timeout(300)
@@ -106,7 +106,7 @@ def test_a_text_is_never_read_as_html(page, site):
 @pytest.mark.timeout(300)
 def test_nothing_is_loaded_from_elsewhere(page, site):
     assert page.requested
-    assert all(one.startswith((site, "data:")) for one in page.requested)
+    assert all(item.startswith((site, "data:")) for item in page.requested)
     assert page.complaints == []
     html = httpx.get(f"{site}/").text
     assert not re.search(r"(?:src|href)=[\"']?(?:https?:)?//", html)

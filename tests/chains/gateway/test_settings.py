@@ -82,9 +82,9 @@ def serve(*arguments):
 def test_every_setting_is_an_option_and_every_option_a_setting():
     options = {
         name
-        for one in get_command(ALONE).params
-        for name in one.opts
-        if one.name not in OF_THE_GUARDRAIL
+        for param in get_command(ALONE).params
+        for name in param.opts
+        if param.name not in OF_THE_GUARDRAIL
     }
     assert options == {option_of(name) for name in GatewaySettings.model_fields}
 
@@ -99,7 +99,7 @@ def test_every_setting_may_stand_in_the_file(file, served):
     same = {name for name in section if getattr(settings, name) == getattr(default, name)}
     assert same == {"host", "workers"}
     assert settings.evidence_marks == ("<a>", "</a>")
-    assert [one.get_secret_value() for one in settings.keys] == ["one", "two"]
+    assert [key.get_secret_value() for key in settings.keys] == ["one", "two"]
     assert settings.upstream_key.get_secret_value() == "up-file"
     assert (told["host"], told["port"], told["timeout_graceful_shutdown"]) == ("127.0.0.1", 0, 5)
 
@@ -112,7 +112,7 @@ def test_the_option_beats_the_environment_and_that_the_file(file, served, monkey
     _, settings = served[0]
     assert settings.upstream == "http://option/v1"
     assert settings.style == "footnotes"
-    assert [one.get_secret_value() for one in settings.keys] == ["three", "four"]
+    assert [key.get_secret_value() for key in settings.keys] == ["three", "four"]
     assert settings.keep_parts is False
     assert settings.timeout_s == 4.5
     assert "three" not in repr(settings)

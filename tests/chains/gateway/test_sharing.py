@@ -50,7 +50,7 @@ async def test_a_pair_is_judged_once_for_all_callers(judge, told):
         httpx.AsyncClient(transport=transport, base_url="http://gateway") as client,
     ):
         found = [(await client.post("/v1/checks", json=BODY)).json() for _ in range(3)]
-    assert len({one["marked"] for one in found}) == 1
+    assert len({item["marked"] for item in found}) == 1
     assert "[Mary Shelley, occupation: writer" in found[0]["marked"]
     asked = len(judge.pairs) // len(set(judge.pairs))
     assert asked == (1 if told is None else 3)

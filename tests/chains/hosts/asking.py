@@ -29,7 +29,7 @@ def recorded(name):
 def found(body):
     """Evidence of a chat request as (text, title, url), in order, and where it came from."""
     evidence = chat_evidence(body, RequestField(), EvidenceSettings())
-    return [(one.text, one.title, one.url) for one in evidence.evidence], evidence.sources
+    return [(item.text, item.title, item.url) for item in evidence.evidence], evidence.sources
 
 
 class Asked:
@@ -68,5 +68,5 @@ class Asked:
 
 def pages(message):
     """Title and url of each citation of a chat message, in order."""
-    cited = [one["url_citation"] for one in message["annotations"]]
-    return [(one["title"], one["url"]) for one in cited]
+    cited = [item["url_citation"] for item in message["annotations"]]
+    return [(item["title"], item["url"]) for item in cited]

@@ -15,8 +15,8 @@ from tests.chains.hotel import DOCUMENTS, HOTEL_QUESTION, ITEMS, SAID, SECRET
 
 STREAMS = 40
 MARKS = ("<context>", "</context>")
-TEXT = " ".join(one.text for one in DOCUMENTS)
-PARTS = [{"type": "grounding_source", **one} for one in ITEMS]
+TEXT = " ".join(document.text for document in DOCUMENTS)
+PARTS = [{"type": "grounding_source", **item} for item in ITEMS]
 
 
 def seen_whole(pieces, raw):
@@ -80,8 +80,11 @@ async def test_langchain_events(empty, way):
     value, options, config = LANGCHAIN[way]
     for seed in range(STREAMS // 4):
         chain = GuardrailRunnable(empty, model(seed), **options)
-        events = [one async for one in chain.astream_events(value, config, version="v2")]
-        chunks = [one["data"]["chunk"] for one in events if "chunk" in one["data"]]
+        events = [
+            astream_event
+            async for astream_event in chain.astream_events(value, config, version="v2")
+        ]
+        chunks = [event["data"]["chunk"] for event in events if "chunk" in event["data"]]
         seen_whole([chunk.text for chunk in chunks], repr(events))
 
 
@@ -116,7 +119,7 @@ async def stream(asked, path, body, *, to="gateway"):
         events = [
             json.loads(line[6:]) for line in reply.text.splitlines() if line.startswith("data: {")
         ]
-        pieces = [delta for one in events for delta in deltas(one)]
+        pieces = [delta for event in events for delta in deltas(event)]
         assert len(pieces) > 1
         seen_whole(pieces, reply.text)
 
@@ -125,7 +128,7 @@ def deltas(event):
     """The text that an event of either protocol adds."""
     if isinstance(event.get("delta"), str):
         return [event["delta"]]
-    return [one["delta"].get("content") or "" for one in event.get("choices", ())]
+    return [item["delta"].get("content") or "" for item in event.get("choices", ())]
 
 
 @pytest.mark.parametrize("path", ["/chat/completions", "/responses"])

@@ -14,7 +14,7 @@ async def test_detections_in_order_with_what_speaks_against_them(empty, monkeypa
     assert body["content"][first["start"] : first["end"]] == WRONG == first["text"]
     assert (first["detection"], second["detection"]) == ("contradicted", "unsupported")
     assert second["text"] == "Dogs are welcome."
-    told = {one["name"]: one["value"] for one in first["evidence"]}
+    told = {item["name"]: item["value"] for item in first["evidence"]}
     assert told["note"] == "contradicted by: The Kestrel Hotel has 42 rooms."
 
 
@@ -22,4 +22,4 @@ async def test_the_context_alone_counts(empty, monkeypatch):
     asked = Asked(empty, monkeypatch, protocols="fms")
     body = recorded("fms") | {"context": ["Dogs are welcome."]}
     found = (await asked.http.post(PATH, json=body)).json()
-    assert [one["text"] for one in found] == ["The Kestrel Hotel has 42 rooms.", WRONG]
+    assert [item["text"] for item in found] == ["The Kestrel Hotel has 42 rooms.", WRONG]

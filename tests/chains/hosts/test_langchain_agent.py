@@ -17,12 +17,12 @@ from tests.chains.hotel import HOTEL_QUESTION, SAID, SECRET
 
 def conversation():
     messages = []
-    for one in recorded("langchain_agent"):
-        if one["type"] == "tool":
-            artifact = [Document.model_validate(item) for item in one.get("artifact", [])] or None
-            messages.append(ToolMessage(**one | {"artifact": artifact}))
+    for entry in recorded("langchain_agent"):
+        if entry["type"] == "tool":
+            artifact = [Document.model_validate(item) for item in entry.get("artifact", [])] or None
+            messages.append(ToolMessage(**entry | {"artifact": artifact}))
         else:
-            messages += convert_to_messages([one])
+            messages += convert_to_messages([entry])
     return messages
 
 
@@ -30,7 +30,7 @@ def test_results_of_tools_the_newest_first():
     found = message_evidence(conversation(), EvidenceSettings())
     *passages, score = found.evidence
     assert score == Triple(subject="Kestrel guide", property="score", value="0.91")
-    assert [(one.text, one.title, one.url) for one in passages] == [
+    assert [(passage.text, passage.title, passage.url) for passage in passages] == [
         ("Breakfast costs 12 euros. It is served until 10:30.", *PRICES),
         ("Breakfast costs 12 euros.", "prices", None),
         ("The Kestrel Hotel has 42 rooms.", *GUIDE),
@@ -43,7 +43,7 @@ def test_the_answer_that_ends_a_conversation(empty):
     message = GuardrailRunnable(empty, model).invoke(conversation())
     cited = message.response_metadata["guardrail"]["citations"]
     assert (cited[0]["title"], cited[0]["url"]) == GUIDE
-    assert PRICES in [(one["title"], one.get("url")) for one in cited]
+    assert PRICES in [(item["title"], item.get("url")) for item in cited]
     assert SECRET not in str(message)
 
 
@@ -55,7 +55,7 @@ class ToolModel(GenericFakeChatModel):
 @tool(response_format="content_and_artifact")
 def search(query: str) -> tuple[str, list[Document]]:
     """Search the hotel's documents."""
-    documents = [Document.model_validate(one) for one in recorded("langchain_documents")]
+    documents = [Document.model_validate(item) for item in recorded("langchain_documents")]
     return f"{len(documents)} documents", documents
 
 
@@ -72,4 +72,4 @@ def test_an_agent_with_a_tool(empty, way):
         message = last["messages"][-1]
     assert message.content == NOTES
     cited = message.response_metadata["guardrail"]["citations"]
-    assert [(one["title"], one["url"]) for one in cited] == [GUIDE, PRICES]
+    assert [(item["title"], item["url"]) for item in cited] == [GUIDE, PRICES]

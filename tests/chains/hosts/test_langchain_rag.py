@@ -13,14 +13,14 @@ from chains.evidence.langchain import chain_evidence
 from tests.chains.hosts.asking import GUIDE, NOTES, PRICES, recorded
 from tests.chains.hotel import HOTEL_QUESTION, SAID, SECRET
 
-RETRIEVED = [Document.model_validate(one) for one in recorded("langchain_documents")]
+RETRIEVED = [Document.model_validate(item) for item in recorded("langchain_documents")]
 
 
 def test_documents_in_order_with_title_and_url():
     found = chain_evidence(
         "context", {"context": RETRIEVED}, None, RequestField(), EvidenceSettings()
     )
-    assert [(one.id, one.title, one.url) for one in found.evidence] == [
+    assert [(item.id, item.title, item.url) for item in found.evidence] == [
         ("d1", *GUIDE), ("d2", *PRICES), (None, None, "dogs.md"),
     ]  # fmt: skip
     assert found.sources == (Source.CALLER,)
@@ -45,5 +45,5 @@ def test_an_lcel_chain(empty, way):
     message = output["answer"]
     assert message.content == NOTES
     cited = message.response_metadata["guardrail"]["citations"]
-    assert [(one["title"], one["url"]) for one in cited] == [GUIDE, PRICES]
+    assert [(item["title"], item["url"]) for item in cited] == [GUIDE, PRICES]
     assert SECRET not in str(message)

@@ -8,7 +8,7 @@ from tests.chains.hotel import HOTEL_QUESTION, SECRET
 
 def test_results_the_newest_first():
     found = response_evidence(recorded("openai_responses"), RequestField(), EvidenceSettings())
-    assert [(one.text, one.title, one.url) for one in found.evidence] == [
+    assert [(item.text, item.title, item.url) for item in found.evidence] == [
         ("The Kestrel Hotel has 42 rooms.", *GUIDE),
         ("Breakfast costs 12 euros.", *PRICES),
     ]
@@ -20,8 +20,8 @@ def test_results_the_newest_first():
 async def test_citations_have_title_and_url(empty, monkeypatch):
     asked = Asked(empty, monkeypatch)
     reply = await asked.http.post("/responses", json=recorded("openai_responses"))
-    message = next(one for one in reply.json()["output"] if one["type"] == "message")
+    message = next(item for item in reply.json()["output"] if item["type"] == "message")
     (part,) = message["content"]
     assert part["text"] == NOTES
-    assert [(one["title"], one["url"]) for one in part["annotations"]] == [GUIDE, PRICES]
+    assert [(item["title"], item["url"]) for item in part["annotations"]] == [GUIDE, PRICES]
     assert SECRET not in reply.text

@@ -42,14 +42,14 @@ def test_each_trial_spoils_one_thing() -> None:
     found = {trial.perspective: trial.pairs for trial in trials(TEXTS, set(Perspective))}
     for right, wrong in found[Perspective.FACTUALITY]:
         pairs = zip(right.sentences, wrong.sentences, strict=True)
-        assert sum(one != other for one, other in pairs) == 1
+        assert sum(item != other for item, other in pairs) == 1
         assert right.evidence == wrong.evidence == (right.knowledge,)
     for right, wrong in found[Perspective.COHERENCE_PARAGRAPH]:
         assert right.sentences != wrong.sentences
         assert sorted(right.sentences) == sorted(wrong.sentences)
     for right, wrong in found[Perspective.COHERENCE_SENTENCE]:
-        for one, other in zip(right.sentences, wrong.sentences, strict=True):
-            assert sorted(one.split()) == sorted(other.split())
+        for sentence, other in zip(right.sentences, wrong.sentences, strict=True):
+            assert sorted(sentence.split()) == sorted(other.split())
     for right, wrong in found[Perspective.HELPFULNESS]:
         assert (right.query, right.answer) == (wrong.query, wrong.answer)
         assert right.knowledge != wrong.knowledge
@@ -110,7 +110,7 @@ def test_a_stopped_run_goes_on_with_the_likelihoods_it_had(tmp_path: Path) -> No
     KeptLikelihoods(model, file).loglikelihoods([("a", "b"), ("a", "b"), ("", "bcd")])
     again = KeptLikelihoods(model, file)
     told = again.loglikelihoods([("a", "b"), ("", "bcd"), ("", "x")])
-    assert [one.logprobs for one in told] == [(-1.0,), (-3.0,), (-1.0,)]
+    assert [item.logprobs for item in told] == [(-1.0,), (-3.0,), (-1.0,)]
     assert model.asked == [("", "bcd"), ("a", "b"), ("", "x")]
     file.write_text("[1]\n")
     with pytest.raises(ConfigError, match="likelihoods"):

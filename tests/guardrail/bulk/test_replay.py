@@ -61,7 +61,7 @@ def test_records_carry_what_judged_them(log: Path) -> None:
     assert len(records) == ANSWERS
     assert {len(r.answer.sentences[0].citations) for r in records} == {1}
     versions = [record.answer.versions for record in records]
-    assert len({tuple(one.get(name) for name in HASHES) for one in versions}) == 1
+    assert len({tuple(version.get(name) for name in HASHES) for version in versions}) == 1
     assert versions[0]["graph_snapshot"]
     assert versions[0]["policy_hash"]
 
@@ -70,18 +70,18 @@ def test_only_what_rests_on_the_fact_flips(log: Path, tmp_path: Path) -> None:
     new = graph(tmp_path, "new", moved=7)
     found = list(replay_log(log, config(new), str(tmp_path / "out")))
     assert found.count(None) == ANSWERS
-    flipped = [one for one in found if isinstance(one, Flip)]
+    flipped = [item for item in found if isinstance(item, Flip)]
     about = {
         record.id
         for record in open_log(log, read_only=True).records()
         if "Ana7 Smith7 " in record.answer.text
     }
     assert len(about) == ANSWERS // PEOPLE
-    assert {one.id for one in flipped} == about
-    assert all(one.before == "supportive" for one in flipped)
-    assert all("[NA]" in one.after for one in flipped)
-    assert all(one.changed == ("graph_snapshot",) for one in flipped)
-    assert all("no longer in the graph" in one.because for one in flipped)
+    assert {item.id for item in flipped} == about
+    assert all(item.before == "supportive" for item in flipped)
+    assert all("[NA]" in item.after for item in flipped)
+    assert all(item.changed == ("graph_snapshot",) for item in flipped)
+    assert all("no longer in the graph" in item.because for item in flipped)
 
 
 def test_the_same_graph_flips_nothing(log: Path, tmp_path: Path) -> None:
@@ -105,11 +105,11 @@ def test_evidence_of_a_call_is_judged_as_it_was(tmp_path: Path) -> None:
             CheckRequest(question=question, answer=answer, evidence=(*known, note), id="both"),
             CheckRequest(question="Bo?", answer="Bo is of Oslo.", evidence=(note, bo), id="own"),
         ]
-        before = {one.id: one for one in guard.check_batch(requests)}
-    assert {one.evidence_from for one in before.values()} == {("caller",)}
+        before = {entry.id: entry for entry in guard.check_batch(requests)}
+    assert {entry.evidence_from for entry in before.values()} == {("caller",)}
     found = list(replay_log(path, config(new), str(tmp_path / "out")))
-    flipped = [one for one in found if isinstance(one, Flip)]
-    assert [one.sentence for one in flipped] == [answer]
+    flipped = [entry for entry in found if isinstance(entry, Flip)]
+    assert [entry.sentence for entry in flipped] == [answer]
     judged = (tmp_path / "out" / "judged" / "part-000000.jsonl").read_text().splitlines()
     after = {row["id"]: row for row in map(json.loads, judged)}
     records = {r.answer.id: r.id for r in open_log(path, read_only=True).records()}
@@ -126,11 +126,12 @@ def test_what_cannot_be_judged_is_told(log: Path, tmp_path: Path) -> None:
     rows.parent.mkdir()
     records = open_log(log, read_only=True).records()
     lines = [
-        json.dumps({"id": one.id, "question": "?", "answer": one.answer.text}) for one in records
+        json.dumps({"id": record.id, "question": "?", "answer": record.answer.text})
+        for record in records
     ]
     rows.write_text("\n".join([json.dumps({"id": json.loads(lines[0])["id"]}), *lines[1:]]))
     found = list(replay_log(log, config(new), str(tmp_path / "out")))
-    [unjudged] = [one for one in found if isinstance(one, Unjudged)]
+    [unjudged] = [item for item in found if isinstance(item, Unjudged)]
     assert "answer" in unjudged.error
     command = ("bulk", "replay", str(log), "-o", str(tmp_path / "out"), "--kg", str(new))
     result = CliRunner().invoke(app, [*command, "--judge", "none"])

@@ -10,7 +10,7 @@ from tests.guardrail.models.endpoint import serve
 
 def findings(*options: str) -> tuple[int, dict[str, dict]]:
     done = CliRunner().invoke(app, ["doctor", "--json", *options])
-    return done.exit_code, {one["part"]: one for one in json.loads(done.stdout)}
+    return done.exit_code, {load["part"]: load for load in json.loads(done.stdout)}
 
 
 def test_a_sound_installation_is_told_part_by_part(monkeypatch):

@@ -74,7 +74,7 @@ def test_a_line_without_end_is_refused_and_the_next_one_read(tmp_path, monkeypat
     (tmp_path / "in").write_text(f'{endless}\n{{"id": "b", "value": 3}}\n{endless}')
     failures = run_lines(LineJob(Number, squares), str(tmp_path / "in"), str(tmp_path / "out"))
     found = [json.loads(line) for line in (tmp_path / "out").read_text().splitlines()]
-    assert [one.get("square") for one in found] == [None, 9, None]
+    assert [item.get("square") for item in found] == [None, 9, None]
     assert found[2]["error"].startswith("line 3: longer than 24 characters")
     assert failures == 2
 

@@ -35,7 +35,7 @@ def test_one_case_is_a_line_of_json_when_piped(handbook: Path) -> None:
     done = run("check", "Toll?", "The toll is 5 dollars.", "--passage", str(handbook))
     assert done.exit_code == 0, done.output
     answer = json.loads(done.stdout)
-    assert [one["id"] for one in answer["evidence"]] == ["handbook.txt 1", "handbook.txt 2"]
+    assert [item["id"] for item in answer["evidence"]] == ["handbook.txt 1", "handbook.txt 2"]
     assert answer["sentences"][0]["category"] == "contradictory"
 
 

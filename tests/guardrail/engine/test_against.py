@@ -56,7 +56,7 @@ def test_where_no_statement_is_known_the_reason_says_so():
     answer = check([PASSAGE, POOL], conflicts=0.0, policy="annotate")
     assert answer.sentences[0].category is Category.CONTRADICTORY
     assert answer.reasons == (f'contradicted: "{SAID}" against the evidence as a whole',)
-    assert [one.text for one in feedback(answer.sentences)] == [SAID]
+    assert [item.text for item in feedback(answer.sentences)] == [SAID]
 
 
 def test_what_the_answer_cited_is_no_part_of_what_contradicts_it():

@@ -26,7 +26,7 @@ TENTHS = [
 
 def request(row):
     evidence = tuple(
-        Passage(text=one) if isinstance(one, str) else Triple(*one) for one in row["evidence"]
+        Passage(text=item) if isinstance(item, str) else Triple(*item) for item in row["evidence"]
     )
     text = f"{row['before']} {row['sentence']}" if row.get("before") else row["sentence"]
     return CheckRequest(question=row.get("question", ""), answer=text, evidence=evidence)
@@ -37,7 +37,7 @@ def sentences(told, rows):
     judge = Scripted({name: Grounding.model_validate(scores) for name, scores in told.items()})
     with Guardrail(config, grounding=judge) as guard:
         for answer in guard.check_batch([request(row) for row in rows], policy="annotate"):
-            assert [one.part for one in answer.errors] in ([], ["question"])
+            assert [error.part for error in answer.errors] in ([], ["question"])
             yield from answer.sentences
 
 
@@ -57,19 +57,19 @@ def test_every_recorded_row():
         told = {row["sentence"]: row["scores"]} if row.get("scores") else {}
         found = list(sentences(told, [row]))
         assert found
-        for one in found:
-            assert agree(one) or one.findings, one
+        for item in found:
+            assert agree(item) or item.findings, item
 
 
-@pytest.mark.parametrize("scores", TENTHS, ids=lambda one: " ".join(map(str, one.values())))
+@pytest.mark.parametrize("scores", TENTHS, ids=lambda item: " ".join(map(str, item.values())))
 def test_every_row_whatever_the_judge_says(scores):
     held = [row.get("scores") or {} for row in ROWS]
-    told = {row["sentence"]: {**one, **scores} for row, one in zip(ROWS, held, strict=True)}
-    parted = [one for one in sentences(told, ROWS) if not agree(one)]
-    for one in parted:
-        assert one.findings, one
-        assert one.findings[-1].check == "judge"
-        assert f"has {one.judgement.scores['supportive']:.2f}" in one.findings[-1].because
+    told = {row["sentence"]: {**item, **scores} for row, item in zip(ROWS, held, strict=True)}
+    parted = [sentence for sentence in sentences(told, ROWS) if not agree(sentence)]
+    for item in parted:
+        assert item.findings, item
+        assert item.findings[-1].check == "judge"
+        assert f"has {item.judgement.scores['supportive']:.2f}" in item.findings[-1].because
 
 
 def test_the_finding_says_what_was_weighed():

@@ -66,7 +66,7 @@ def test_a_failed_answer_is_asked_for_again_with_what_was_wrong(
 ) -> None:
     says(endpoint, WRONG, RIGHT)
     ranked = asking.ask_ranked(question=QUESTION, n=2, policy=BEST)
-    assert [one.text for one in ranked[:2]] == ["Mozart was born in Salzburg."] * 2
+    assert [item.text for item in ranked[:2]] == ["Mozart was born in Salzburg."] * 2
     assert ranked[0].attempts == 2
     assert len(ranked) == 4
     assert ranked[0].reasons[0].startswith("rank 1 of 4: grounded 1.00 (facts cited: 1")
@@ -100,12 +100,12 @@ def test_a_model_that_fails_or_hangs_is_told_and_bounded(
     hurry = BEST_OF_N.model_copy(update={"deadline_s": 2.0, "unavailable": Unavailable.REFUSE})
     late = asking.ask(question=QUESTION, policy=hurry)
     assert late.action is Action.REFUSE
-    assert [one.part for one in late.errors] == ["deadline"]
+    assert [error.part for error in late.errors] == ["deadline"]
     endpoint.delay_s = 0.0
     endpoint.status = 401
     refused = asking.ask(question=QUESTION)
     assert refused.action is Action.UNVERIFIED
-    assert [one.part for one in refused.errors] == ["model"]
+    assert [error.part for error in refused.errors] == ["model"]
     assert refused.text == ""
 
 

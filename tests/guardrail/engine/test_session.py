@@ -50,7 +50,7 @@ def plain(answer: GuardedAnswer) -> dict[str, object]:
 
 def stretches(session: CheckSession, pieces: Sequence[str]) -> list[GuardedAnswer]:
     judged = [session.add(piece) for piece in pieces]
-    return [one for one in [*judged, session.rest()] if one is not None]
+    return [item for item in [*judged, session.rest()] if item is not None]
 
 
 texts = st.lists(st.sampled_from(SENTENCES), min_size=1, max_size=8).flatmap(
@@ -74,13 +74,13 @@ def test_a_session_ends_in_the_verdict_of_one_check(
     whole = exact_guard.check(question=QUESTION, answer=text, evidence=FACTS, policy=policy)
     assert plain(session.finish()) == plain(whole)
     noted = exact_guard.check(question=QUESTION, answer=text, evidence=FACTS)
-    assert "".join(one.text for one in judged).rstrip() == noted.text.rstrip()
-    found = [sentence for one in judged for sentence in one.sentences]
-    assert [one.text for one in found] == [one.text for one in noted.sentences]
-    assert [one.category for one in found] == [one.category for one in noted.sentences]
-    for one in judged:
-        for sentence in one.sentences:
-            assert one.text[sentence.start : sentence.end] == sentence.text
+    assert "".join(item.text for item in judged).rstrip() == noted.text.rstrip()
+    found = [sentence for item in judged for sentence in item.sentences]
+    assert [item.text for item in found] == [item.text for item in noted.sentences]
+    assert [item.category for item in found] == [item.category for item in noted.sentences]
+    for item in judged:
+        for sentence in item.sentences:
+            assert item.text[sentence.start : sentence.end] == sentence.text
 
 
 def test_a_stretch_is_judged_once_and_the_judge_is_asked_nothing_twice(
@@ -96,10 +96,10 @@ def test_a_stretch_is_judged_once_and_the_judge_is_asked_nothing_twice(
                 guard.check(question=QUESTION, answer=" ".join(sentences))
             else:
                 session = guard.session(question=QUESTION)
-                judged = stretches(session, [f"{one} " for one in sentences])
+                judged = stretches(session, [f"{sentence} " for sentence in sentences])
                 session.finish()
                 assert len(judged) == len(sentences)
-                assert all(one.sentences[0].category for one in judged)
+                assert all(item.sentences[0].category for item in judged)
         asked[way] = len(judge.asked)
     assert asked["check"] > 0
     assert asked["session"] == asked["check"]
@@ -139,8 +139,8 @@ def test_steps_that_cannot_be_judged_show_the_text_as_it_came() -> None:
     with Guardrail(config) as guard:
         session = guard.session(question=QUESTION)
         judged = stretches(session, [text, "She was born in London."])
-        assert {one.action for one in judged} == {Action.UNVERIFIED}
-        assert "".join(one.text for one in judged) == text + "She was born in London."
+        assert {item.action for item in judged} == {Action.UNVERIFIED}
+        assert "".join(item.text for item in judged) == text + "She was born in London."
         assert session.finish().action is Action.UNVERIFIED
 
 
@@ -161,7 +161,7 @@ def test_text_that_was_refused_is_judged_with_what_follows() -> None:
         down[0] = False
         judged = session.add(" born in London. Then")
     assert judged is not None
-    assert [one.category for one in judged.sentences] == [Category.SUPPORTIVE] * 2
+    assert [sentence.category for sentence in judged.sentences] == [Category.SUPPORTIVE] * 2
 
 
 def test_a_hanging_retriever_costs_each_step_its_time_and_no_more() -> None:
@@ -174,7 +174,7 @@ def test_a_hanging_retriever_costs_each_step_its_time_and_no_more() -> None:
         judged = session.add("Mary Shelley was a writer. She")
         assert time.perf_counter() - begin < 5.0
         assert judged is not None
-        assert [one.part for one in judged.errors] == ["deadline"]
+        assert [error.part for error in judged.errors] == ["deadline"]
         wake.set()
 
 
@@ -187,7 +187,7 @@ def test_a_retriever_is_asked_once_for_an_answer() -> None:
 
     with Guardrail(GuardrailConfig(judge="none"), retriever=retriever) as guard:
         session = guard.session(question=QUESTION)
-        stretches(session, [f"{one} " for one in SENTENCES])
+        stretches(session, [f"{sentence} " for sentence in SENTENCES])
         session.finish()
     assert asked == [QUESTION]
 
@@ -207,4 +207,4 @@ def test_a_session_is_recorded_once(exact_guard: Guardrail) -> None:
         session = guard.session(question=QUESTION, evidence=FACTS, id="one")
         stretches(session, SENTENCES)
         session.finish()
-    assert [one.id for one in log.answers] == ["one"]
+    assert [item.id for item in log.answers] == ["one"]

@@ -91,10 +91,10 @@ def test_a_hanging_retriever_is_told_and_bounded() -> None:
     with Guardrail(config, retriever=retriever) as guard:
         guard.warm_up()
         late = [guard.check(question="hang", answer=SAID, policy=HURRY) for _ in range(2)]
-        assert [one.errors[0].part for one in late] == ["deadline"] * 2
+        assert [item.errors[0].part for item in late] == ["deadline"] * 2
         refused = guard.check(question="Who?", answer=SAID, policy=STRICT)
         assert refused.action is Action.REFUSE
-        assert [one.part for one in refused.errors] == ["overload"]
+        assert [error.part for error in refused.errors] == ["overload"]
         with pytest.raises(OverloadedError):
             guard.check(
                 question="Who?",
@@ -122,7 +122,7 @@ def test_a_batch_has_the_time_of_its_answers_up_to_a_bound(
         begin = time.perf_counter()
         answers = guard.check_batch(requests, policy=HURRY)
         assert least < time.perf_counter() - begin < most
-        assert {one.errors[0].part for one in answers} == {"deadline"}
+        assert {answer.errors[0].part for answer in answers} == {"deadline"}
         wake.set()
 
 

@@ -253,8 +253,10 @@ def test_a_reader_sees_the_log_as_it_was_while_others_write(tmp_path):
         reading = log.records()
         first = next(reading)
         log.write(answer("later"))
-        assert [first.answer.id, *(one.answer.id for one in reading)] == [str(n) for n in range(10)]
-        assert [one.answer.id for one in log.latest(2)] == ["9", "later"]
+        assert [first.answer.id, *(item.answer.id for item in reading)] == [
+            str(n) for n in range(10)
+        ]
+        assert [item.answer.id for item in log.latest(2)] == ["9", "later"]
 
 
 def test_a_half_line_does_not_swallow_the_next(tmp_path):

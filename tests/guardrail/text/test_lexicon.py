@@ -16,7 +16,9 @@ from guardrail.text.lexicon import lexicon, lexicon_set
 
 FOLDER = Path(guardrail.text.lexicon.__file__).parent
 FILES = sorted(FOLDER.glob("*.json"))
-GUARDRAIL, KG, JUDGES = (Path(one).parent for one in (FOLDER.parent, kg.__file__, judges.__file__))
+GUARDRAIL, KG, JUDGES = (
+    Path(item).parent for item in (FOLDER.parent, kg.__file__, judges.__file__)
+)
 FEW = 3
 """So many English words side by side in one literal are a list of words."""
 ALTERNATION = re.compile(r"[\w' -]+(?:\|[\w' -]+){2,}")
@@ -27,8 +29,8 @@ def english() -> frozenset[str]:
     files = ("function_words", "calendar", "names", "property_forms")
     lists = [value for name in files for value in lexicon(name).values() if isinstance(value, list)]
     lists += [row["words"] for row in lexicon("relations")["relations"]]
-    lists += [one for name, one in lexicon("intent_words").items() if name != "about"]
-    return frozenset(word for one in lists for word in one)
+    lists += [item for name, item in lexicon("intent_words").items() if name != "about"]
+    return frozenset(word for item in lists for word in item)
 
 
 def literals(tree: ast.AST) -> Iterator[tuple[int, list[str]]]:
@@ -51,7 +53,7 @@ def literals(tree: ast.AST) -> Iterator[tuple[int, list[str]]]:
                     for found in ALTERNATION.findall(text.value):
                         yield node.lineno, found.split("|")
         strings = [p.value for p in parts if isinstance(p, ast.Constant)]
-        yield getattr(node, "lineno", 0), [one for one in strings if isinstance(one, str)]
+        yield getattr(node, "lineno", 0), [string for string in strings if isinstance(string, str)]
 
 
 def word_lists(folder: Path) -> list[str]:
@@ -62,7 +64,7 @@ def word_lists(folder: Path) -> list[str]:
         for path in sorted(folder.rglob("*.py"))
         if "training" not in path.parts
         for line, strings in literals(ast.parse(path.read_text(encoding="utf-8")))
-        if len(words := {one.lower() for one in strings} & known) >= FEW
+        if len(words := {string.lower() for string in strings} & known) >= FEW
     ]
 
 
@@ -96,7 +98,7 @@ def test_a_file_says_what_it_is_for(path: Path) -> None:
     about = lexicon(path.stem)["about"]
     assert about
     for name, value in lexicon(path.stem).items():
-        if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
             assert len(value) == len(lexicon_set(path.stem, name)), f"{name} has a word twice"
 
 

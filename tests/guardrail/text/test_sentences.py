@@ -65,7 +65,7 @@ def test_missing_space_after_a_full_stop_still_splits() -> None:
 def test_stretches_are_exact_ordered_and_lose_no_word(text: str) -> None:
     stretches = split_sentences(text)
     assert all(text[s.start : s.end] == s.text for s in stretches)
-    assert all(one.end <= two.start for one, two in itertools.pairwise(stretches))
+    assert all(item.end <= two.start for item, two in itertools.pairwise(stretches))
 
 
 @pytest.mark.parametrize("text", ["[" * 10_000, "a" * 1_000_000, "a. " * 300_000, ". " * 500_000])

@@ -26,7 +26,7 @@ from guardrail.text.values import Agreement, compare, find_values
     ],
 )  # fmt: skip
 def test_values_of_a_text(text: str, found: list[tuple[str, str]]) -> None:
-    assert [(one.kind, one.text) for one in find_values(text)] == found
+    assert [(value.kind, value.text) for value in find_values(text)] == found
 
 
 @pytest.mark.parametrize(

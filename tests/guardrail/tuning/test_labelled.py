@@ -93,7 +93,7 @@ def test_the_lowest_threshold_is_chosen_that_keeps_false_passes_down(tmp_path: P
 
 def test_rows_that_share_their_evidence_tell_less(tmp_path: Path) -> None:
     alone = learned(tmp_path, GOOD + BAD, false_pass=0.5)
-    shared = [{**one, "evidence": f"Note {n // 5}."} for n, one in enumerate(BAD)]
+    shared = [{**item, "evidence": f"Note {n // 5}."} for n, item in enumerate(BAD)]
     together = learned(tmp_path, GOOD + shared, false_pass=0.5)
     assert alone.chosen is not None
     assert together.chosen is not None
@@ -111,9 +111,9 @@ def test_what_a_check_stops_passes_at_no_threshold(tmp_path: Path) -> None:
     off = tune_labelled(rows, grounder(OFF))
     passing = {
         name: [
-            round(21 * one.false_pass)
-            for one in found.curve
-            if one.threshold in (0.885, 0.89, 0.895)
+            round(21 * item.false_pass)
+            for item in found.curve
+            if item.threshold in (0.885, 0.89, 0.895)
         ]
         for name, found in (("on", on), ("off", off))
     }
@@ -139,8 +139,8 @@ def test_the_threshold_learned_is_the_engines_own(tmp_path: Path) -> None:
     )
     with Guardrail(settings) as guard:
         passed = [
-            guard.check("", one["sentence"], evidence=[Passage(one["evidence"])]).action == "pass"
-            for one in BAD
+            guard.check("", item["sentence"], evidence=[Passage(item["evidence"])]).action == "pass"
+            for item in BAD
         ]
     assert sum(passed) / len(passed) == 0.1
 
@@ -153,12 +153,12 @@ def test_a_cell_of_evidence_is_a_text_or_a_list(tmp_path: Path) -> None:
     ]
     for delimiter in ",;\t":
         found = read_labelled(written(tmp_path / "my.csv", rows, delimiter))
-        assert [one.evidence for one in found] == [
+        assert [item.evidence for item in found] == [
             (Passage("Plain, with a comma."),),
             (Passage("One."), Passage(text="Two.", id="2"), Triple("a", "b", "c")),
             (),
         ]
-        assert [one.label for one in found] == [
+        assert [item.label for item in found] == [
             Verdict.SUPPORTED, Verdict.UNSUPPORTED, Verdict.CONTRADICTED,
         ]  # fmt: skip
     assert isinstance(found[0], LabelledRow)

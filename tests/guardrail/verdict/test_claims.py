@@ -10,7 +10,7 @@ def test_headings_and_headers_of_tables_claim_nothing() -> None:
         "**Main facts:**\n\na | b\n--|--\nc | d\n"
     )
     claims = claims_of(GroundingRequest("", ParsedText(clean=text, marked=text), ()))
-    assert {claim.told: claim.prose for claim in claims} == {
+    assert {claim.written: claim.prose for claim in claims} == {
         "Plans": False,
         "| Plan | 2024 |": False,
         "| Basic | 9 EUR |": True,

@@ -28,10 +28,10 @@ def rows() -> Iterator[Any]:
 @pytest.mark.parametrize("row", list(rows()))
 def test_a_sentence_gets_its_verdict(row: dict[str, Any]) -> None:
     evidence = tuple(
-        Passage(text=one)
-        if isinstance(one, str)
-        else Triple(subject=one[0], property=one[1], value=one[2])
-        for one in row["evidence"]
+        Passage(text=item)
+        if isinstance(item, str)
+        else Triple(subject=item[0], property=item[1], value=item[2])
+        for item in row["evidence"]
     )
     judge = None
     if row.get("scores"):

@@ -47,7 +47,7 @@ def test_an_answer_on_two_of_three_phones_has_content_two_thirds(
         ]
     )
     assert report.content.score.value == pytest.approx(2 / 3)
-    assert [one.text for one in report.content.entities if not one.found] == ["Galaxy S23"]
+    assert [entity.text for entity in report.content.entities if not entity.found] == ["Galaxy S23"]
     assert report.structure.intent is Intent.COMPARISON
 
 
@@ -70,8 +70,8 @@ def test_every_sentence_on_obama_gets_a_label_and_the_triples_behind_it(
         ]
     )
     verdicts = report.knowledge.sentences
-    assert [one.text for one in verdicts] == list(texts)
-    assert [one.value for one in verdicts] == [1, 0, -1]
+    assert [verdict.text for verdict in verdicts] == list(texts)
+    assert [verdict.value for verdict in verdicts] == [1, 0, -1]
     assert "position held: President of the United States" in verdicts[0].rationale
     assert FACTS[1] in verdicts[2].triples
     assert report.knowledge.kg_attr_mean.value == 0

@@ -19,7 +19,7 @@ ENTAILMENT, NEUTRAL, CONTRADICTION = range(3)
 
 @pytest.fixture(scope="module")
 def statements() -> list[Statement]:
-    return [one for one, _ in zip(own_statements(), range(600), strict=False)]
+    return [own_statement for own_statement, _ in zip(own_statements(), range(600), strict=False)]
 
 
 @pytest.fixture(scope="module")
@@ -30,12 +30,12 @@ def others(statements: list[Statement]) -> list[Row]:
 def test_own_statements_cite_their_evidence_and_mark_their_problem(
     statements: list[Statement],
 ) -> None:
-    for one in statements:
-        assert all(0 <= place < len(one.statements) for place in one.cited), one
-        if one.verdict in (Verdict.UNSUPPORTED, Verdict.CONTRADICTED):
-            assert one.span is not None, one
+    for statement in statements:
+        assert all(0 <= place < len(statement.statements) for place in statement.cited), statement
+        if statement.verdict in (Verdict.UNSUPPORTED, Verdict.CONTRADICTED):
+            assert statement.span is not None, statement
         else:
-            assert one.span is None, one
+            assert statement.span is None, statement
 
 
 def test_shuffled_triples_keep_their_citations(statements: list[Statement]) -> None:
@@ -51,7 +51,7 @@ def test_shuffled_triples_keep_their_citations(statements: list[Statement]) -> N
 def test_without_what_carries_it_a_sentence_is_unsupported(
     statements: list[Statement], others: list[Row]
 ) -> None:
-    by_sentence = {one.sentence: one for one in statements}
+    by_sentence = {statement.sentence: statement for statement in statements}
     gone = [row for row in others if row.cited == frozenset() and row.nli == NEUTRAL]
     assert len(gone) > 50
     for row in gone:
@@ -65,7 +65,7 @@ def test_other_evidence_beside_it_changes_no_label(
     statements: list[Statement], others: list[Row]
 ) -> None:
     labels = {Verdict.SUPPORTED: ENTAILMENT, Verdict.CONTRADICTED: CONTRADICTION}
-    by_sentence = {one.sentence: one for one in statements}
+    by_sentence = {statement.sentence: statement for statement in statements}
     more = fewer = 0
     for row in others:
         one = by_sentence[row.hypothesis]
@@ -97,7 +97,11 @@ def test_texts_stand_beside_their_triples_and_beside_wrong_ones() -> None:
     rows = list(set_rows(sets, "sets", seed=2))
     assert {row.nli for row in rows} == {ENTAILMENT, NEUTRAL, CONTRADICTION}
     for row in rows:
-        told = [one for one in row.statements if row.hypothesis.split(" in ")[0][4:] in one]
+        told = [
+            statement
+            for statement in row.statements
+            if row.hypothesis.split(" in ")[0][4:] in statement
+        ]
         if row.nli == ENTAILMENT:
             assert len(told) == 2
             assert row.span == ()

@@ -22,7 +22,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> list[Row]:
         for pid, _ in KINDS
         for n in range(12)
     ]
-    kinds = [one | {"rel_label": one["pid"]} for one in pairs]
+    kinds = [pair | {"rel_label": pair["pid"]} for pair in pairs]
     for name, lines in (("pararel", pairs), ("tekgen_train", kinds)):
         with gzip.open(folder / "triples" / f"{name}.jsonl.gz", "wt", encoding="utf-8") as file:
             file.writelines(json.dumps(line) + "\n" for line in lines)
@@ -56,5 +56,5 @@ def test_every_kind_of_names_has_sentences_that_state_nothing_of_them() -> None:
 
 def test_relations_that_may_be_told_together_are_of_the_same_kinds() -> None:
     for relation in RELATIONS:
-        known = {one.labels[0] for one in RELATIONS if one.kinds == relation.kinds}
+        known = {item.labels[0] for item in RELATIONS if item.kinds == relation.kinds}
         assert relation.near <= known - {relation.labels[0]}, relation.labels

@@ -163,12 +163,12 @@ def test_words_statements_and_claims_are_learnt_and_read_in_one_pass(
     found = judge.ground(
         [GroundingItem(row.statements, row.hypothesis, row.context) for row in unseen]
     )
-    for row, one in zip(unseen, found, strict=True):
-        assert one.verdict is (Verdict.UNSUPPORTED if row.nli else Verdict.SUPPORTED)
-        assert [word.missing > 0.5 for word in one.words] == [False, bool(row.nli), False, False][
-            : len(one.words)
+    for row, item in zip(unseen, found, strict=True):
+        assert item.verdict is (Verdict.UNSUPPORTED if row.nli else Verdict.SUPPORTED)
+        assert [word.missing > 0.5 for word in item.words] == [False, bool(row.nli), False, False][
+            : len(item.words)
         ]
-        carried = {i for i, score in enumerate(one.statements) if score and score.carries > 0.5}
+        carried = {i for i, score in enumerate(item.statements) if score and score.carries > 0.5}
         assert carried == row.cited
     [hello] = judge.ground([GroundingItem(unseen[0].statements, "he he he")])
     assert hello.verdict is Verdict.NO_CLAIM

@@ -98,14 +98,14 @@ def text_logit(head: DiscourseHead, states: np.ndarray, offset: float = 0.0) -> 
     np.fill_diagonal(follows, 0)
     chain = [*range(count + 1), 0]
     picks = [
-        follows[one, other] / of
-        for one, other in pairwise(chain)
-        for of in (follows[one].sum(), follows[:, other].sum())
+        follows[item, other] / of
+        for item, other in pairwise(chain)
+        for of in (follows[item].sum(), follows[:, other].sum())
     ]
     ahead = [
-        scores[one, other, 1] - scores[other, one, 1]
-        for one in range(1, count + 1)
-        for other in range(one + 1, count + 1)
+        scores[item, other, 1] - scores[other, item, 1]
+        for item in range(1, count + 1)
+        for other in range(item + 1, count + 1)
     ]
     order = 0.1 * float(np.mean(ahead)) if ahead else 0.0
     return float(np.log(np.mean(picks) * count)) + order - offset

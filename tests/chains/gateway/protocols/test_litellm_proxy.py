@@ -71,7 +71,11 @@ MESSAGES = [
             {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
         ],
     },
-    {"role": "tool", "tool_call_id": "c1", "content": " ".join(one.text for one in DOCUMENTS)},
+    {
+        "role": "tool",
+        "tool_call_id": "c1",
+        "content": " ".join(document.text for document in DOCUMENTS),
+    },
 ]
 
 pytestmark = [
@@ -162,7 +166,9 @@ def ask(client, model, *, stream=False, guarded=True):
 def streamed(reply):
     chunks = [json.loads(line[6:]) for line in reply.text.splitlines() if line[:7] == "data: {"]
     return "".join(
-        choice["delta"].get("content") or "" for one in chunks for choice in one.get("choices", ())
+        choice["delta"].get("content") or ""
+        for chunk in chunks
+        for choice in chunk.get("choices", ())
     )
 
 

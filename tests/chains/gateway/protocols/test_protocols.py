@@ -52,7 +52,11 @@ def response_call(call, text, **more):
 
 TOLD = [
     {"role": "user", "content": HOTEL_QUESTION},
-    {"role": "tool", "tool_call_id": "c", "content": " ".join(one.text for one in DOCUMENTS)},
+    {
+        "role": "tool",
+        "tool_call_id": "c",
+        "content": " ".join(document.text for document in DOCUMENTS),
+    },
 ]
 
 
@@ -136,7 +140,7 @@ async def test_fms(gateway):
     body = {
         "content": SAID,
         "context_type": "docs",
-        "context": [one.text for one in DOCUMENTS],
+        "context": [document.text for document in DOCUMENTS],
         "detector_params": {"question": HOTEL_QUESTION},
     }
     headers = KEY | {"detector-id": "grounding"}

@@ -56,7 +56,8 @@ class ContainmentJudge:
     def attribute(self, items: Sequence[AttributionItem]) -> list[Judgement]:
         said = [S if i.answer.split()[-1] in " ".join(i.evidence) else I for i in items]
         return [
-            Judgement(category=one, scores={c: float(c is one) for c in Category}) for one in said
+            Judgement(category=item, scores={c: float(c is item) for c in Category})
+            for item in said
         ]
 
     def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
