@@ -17,7 +17,7 @@ try:
 
     from chains import GuardrailMiddleware
 except ImportError as missing:
-    sys.exit(f'{missing}; run: pip install "kg-guardrail[langchain]" langchain-openai')
+    sys.exit(f'{missing}; run in the clone: pip install ".[langchain]" langchain-openai')
 
 SHEETS = {
     "Kestrel K3": {"weight": "1.2 kg", "battery life": "14 hours", "price": "899 euros"},

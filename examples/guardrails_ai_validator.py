@@ -14,7 +14,7 @@ try:
     from guardrails import Guard
     from guardrails.validators import FailResult, PassResult, Validator, register_validator
 except ImportError as missing:
-    sys.exit(f"{missing}; run: pip install kg-guardrail guardrails-ai")
+    sys.exit(f"{missing}; run in the clone: pip install . guardrails-ai")
 
 
 @register_validator(name="kg-guardrail/grounded", data_type="string")

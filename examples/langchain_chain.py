@@ -15,7 +15,7 @@ try:
 
     from chains import GuardrailRunnable
 except ImportError as missing:
-    sys.exit(f'{missing}; run: pip install "kg-guardrail[langchain]" langchain-openai')
+    sys.exit(f'{missing}; run in the clone: pip install ".[langchain]" langchain-openai')
 
 if not os.environ.get("OPENAI_API_KEY"):
     sys.exit("set OPENAI_API_KEY, and OPENAI_BASE_URL where the endpoint is not OpenAI's")

@@ -17,7 +17,7 @@ try:
 
     from chains import GuardrailRunnable
 except ImportError as missing:
-    sys.exit(f'{missing}; run: pip install "kg-guardrail[langchain]" langchain-openai')
+    sys.exit(f'{missing}; run in the clone: pip install ".[langchain]" langchain-openai')
 
 DOCUMENTS = [
     Document(text, metadata={"title": title, "source": f"https://hotel.example/{title.lower()}"})

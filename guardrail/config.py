@@ -203,6 +203,16 @@ class GuardrailConfig(_Section):
     citations: Literal["stated", "verbatim"] = "stated"
     limits: LimitsConfig = LimitsConfig()
 
+    @field_validator("graph", mode="after")
+    @classmethod
+    def _no_table(cls, graph: GraphConfig) -> GraphConfig:
+        if (graph.location or "").lower().endswith((".csv", ".tsv")):
+            raise ValueError(
+                f"{graph.location} is a table; make a graph of it first: guardrail kg load "
+                f"{graph.location} --kg FOLDER --subject COLUMN --label COLUMN"
+            )
+        return graph
+
     @field_validator("graph", mode="before")
     @classmethod
     def _graph_by_location(cls, value: object) -> object:
@@ -253,6 +263,17 @@ class GuardrailConfig(_Section):
             ConfigError: A variable names no setting, or its value is malformed.
         """
         return cls._build({}, environ, "the environment")
+
+    def changed(self, **fields: Any) -> Self:
+        """A copy with other values, each checked.
+
+        Args:
+            fields: New values by setting, as the settings file has them.
+
+        Raises:
+            ConfigError: There is no such setting, or its value cannot be used.
+        """
+        return self._build({**self.model_dump(), **fields}, {}, "the arguments")
 
     @classmethod
     def _build(

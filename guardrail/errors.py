@@ -61,6 +61,9 @@ class MissingExtraError(GuardrailError, ImportError):
     """
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(f'{package!r} is not installed; run: pip install "kg-guardrail[{extra}]"')
+        super().__init__(
+            f"{package!r} is not installed; the extra {extra!r} brings it, from a clone: "
+            f'pip install --constraint constraints.txt --editable ".[{extra}]"'
+        )
         self.package = package
         self.extra = extra

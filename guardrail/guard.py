@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
@@ -16,6 +17,7 @@ from guardrail.engine.pipeline import Row
 from guardrail.engine.ranking import ranked
 from guardrail.engine.scoring import Scorer
 from guardrail.engine.session import CheckSession
+from guardrail.errors import ConfigError
 from guardrail.evidence.retrieval import Knowledge, as_evidence
 from guardrail.log.tracing import stage
 from guardrail.policy import Policy, chosen_policy
@@ -48,7 +50,7 @@ class Guardrail:
 
     Args:
         config: Settings; None reads the environment over the defaults.
-        graph: A knowledge graph, in place of the configured one.
+        graph: A knowledge graph, or where it lies, in place of the configured one.
         linker: An entity linker over that graph.
         nli: An NLI judge.
         attribution: An attribution judge, for scores.
@@ -59,8 +61,12 @@ class Guardrail:
         log: A score log; one that fails never fails an answer.
         retriever: A LangChain retriever, or a function from a question to evidence, asked in
             place of the graph.
+        policy: A policy, or the name of one, in place of the configured one.
         strictness: ``lenient``, ``balanced`` or ``strict``, or thresholds, in place of the
             configured strictness. For one call, hand in a policy: ``STRICT.changed(strictness=…)``.
+
+    Raises:
+        ConfigError: A part is of a kind that cannot serve.
 
     Example:
         >>> guard = Guardrail()
@@ -73,7 +79,7 @@ class Guardrail:
         self,
         config: GuardrailConfig | None = None,
         *,
-        graph: KnowledgeGraph | None = None,
+        graph: KnowledgeGraph | str | Path | None = None,
         linker: EntityLinker | None = None,
         nli: NLIJudge | None = None,
         attribution: AttributionJudge | None = None,
@@ -83,9 +89,19 @@ class Guardrail:
         checks: Sequence[Check] = (),
         log: ScoreLog | None = None,
         retriever: Any = None,
+        policy: Policy | str | None = None,
         strictness: Strictness | VerdictThresholds | str | None = None,
     ) -> None:
         self.config = GuardrailConfig.from_env() if config is None else config
+        if isinstance(graph, str | Path):
+            place = {**self.config.graph.model_dump(), "location": str(graph)}
+            self.config, graph = self.config.changed(graph=place), None
+        if policy is not None:
+            self.config = self.config.changed(policy=chosen_policy(policy, self.config.policy))
+        objects = {"retriever": retriever, "linker": linker, "grounding": grounding, "log": log}
+        for name, part in objects.items():
+            if isinstance(part, str | Path):
+                raise ConfigError(f"{name} must be an object, not {str(part)!r}; see Guardrail")
         if strictness is not None:
             changed = {"strictness": as_strictness(strictness)}
             self.config = self.config.model_copy(update=changed)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, distribution, requires, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
@@ -135,16 +136,29 @@ def _python() -> Finding:
     return Finding(part="installation", state="ok", said=said)
 
 
-EXTRAS = {"langchain": "langchain", "server": "fastapi", "local": "xllamacpp", "gpu": "torch"}
+FOR_DEVELOPERS = {"dev", "docs", "train"}
+_REQUIREMENT = re.compile(r"([\w.-]+).*extra *== *['\"]([\w-]+)['\"]")
 
 
 def _extras() -> Iterator[Finding]:
-    installed = [extra for extra, package in EXTRAS.items() if find_spec(package)]
-    missing = [extra for extra in EXTRAS if extra not in installed]
+    needed: dict[str, list[str]] = {}
+    for requirement in requires("kg-guardrail") or ():
+        if (found := _REQUIREMENT.match(requirement)) and found[2] not in FOR_DEVELOPERS:
+            needed.setdefault(found[2], []).append(found[1])
+    installed = [extra for extra, names in needed.items() if all(map(_is_installed, names))]
+    missing = [extra for extra in needed if extra not in installed]
     said = f"installed: {', '.join(installed) or 'none'}"
     if missing:
         said += f"; not installed: {', '.join(missing)}"
     yield Finding(part="extras", state="ok", said=said)
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        distribution(name)
+    except PackageNotFoundError:
+        return False
+    return True
 
 
 PIPELINE_DIGEST = "e73cbc4677bb9db306a3310c1f3bbf8273645a44022b311216decabc6f7ea4de"

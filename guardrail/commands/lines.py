@@ -120,6 +120,9 @@ class LineJob(Generic[RowT]):
             return {"id": None, "error": f"line {number}: not UTF-8: the byte 0x{byte:02X}"}
         try:
             raw = json.loads(line)
+        except json.JSONDecodeError as error:
+            place = f"{error.msg}, character {error.pos + 1}"
+            return {"id": None, "error": f"line {number}: not JSON: {place}"}
         except (ValueError, RecursionError) as error:
             return {"id": None, "error": f"line {number}: not JSON: {error}"}
         if not isinstance(raw, dict):

@@ -72,7 +72,7 @@ def log(
     """Show, find and export what a score log holds.
 
     Prints the newest records that meet every condition, or with --json a record per line:
-    {id, created, answer: GuardedAnswer, tags}.
+    {id, created, answer: GuardedAnswer, tags}. Where none is found the exit status is 1.
     """
     if tag is not None and "=" not in tag:
         raise InputError(f"{tag!r} is no tag; write NAME=VALUE")
@@ -94,6 +94,8 @@ def log(
     records = score_log.latest(tail, where)
     if not records:
         typer.echo(f"guardrail: {_none_found(score_log, where)}", err=True)
+        if not follow:
+            raise typer.Exit(1)
     if records or follow:
         _show(records, as_json=as_json)
     seen = {record.id for record in records}

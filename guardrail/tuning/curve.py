@@ -74,7 +74,8 @@ class Tuning(Value):
         wanted: Most false passes allowed, as a share of the wrong rows.
         right: Number of rows found right.
         wrong: Number of rows found wrong.
-        chosen: The lowest threshold within what is wanted; None where even the highest score
+        chosen: Of the thresholds within what is wanted the one that passes most right rows, and
+            of equals the highest, which passes fewest wrong ones; None where even the highest score
             lets too many pass.
         auc: Probability that a right row scores above a wrong one.
         curve: By rising threshold.
@@ -146,8 +147,12 @@ def curve_of(rows: Sequence[Scored], thresholds: Iterable[float]) -> list[CurveP
 
 
 def chosen_point(curve: Sequence[CurvePoint], false_pass: float) -> CurvePoint | None:
-    """The lowest threshold that lets at most a share of the wrong rows pass; None of none."""
-    return next((point for point in curve if point.false_pass <= false_pass), None)
+    """Of the thresholds that let at most a share of the wrong rows pass, the best; None of none.
+
+    The best passes most right rows; of those that pass as many, the highest passes fewest wrong.
+    """
+    within = [point for point in curve if point.false_pass <= false_pass]
+    return max(within, key=lambda point: (point.pass_right, point.threshold), default=None)
 
 
 def area(rows: Iterable[Scored]) -> float:

@@ -100,7 +100,7 @@ def read_labels(log: Readable) -> list[Label]:
 
 
 def tune(labels: Sequence[Label], *, score: str = "overall", false_pass: float = 0.05) -> Tuning:
-    """Choose the lowest threshold that lets at most a share of the wrong answers pass.
+    """Choose the best threshold that lets at most a share of the wrong answers pass.
 
     Args:
         labels: The judged answers.

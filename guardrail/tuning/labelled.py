@@ -86,7 +86,7 @@ def tune_labelled(
     false_pass: float = 0.05,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> LabelledTuning:
-    """Choose the lowest threshold of support that lets at most a share of the wrong rows pass.
+    """Choose the best threshold of support that lets at most a share of the wrong rows pass.
 
     Args:
         rows: The labelled answers.
