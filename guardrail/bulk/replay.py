@@ -13,8 +13,9 @@ from guardrail.bulk.scorer import BulkScorer
 from guardrail.config import GuardrailConfig
 from guardrail.errors import InputError
 from guardrail.log.entries import Record
-from guardrail.log.fingerprints import HASHES
+from guardrail.log.fingerprints import HASHES, fingerprints
 from guardrail.log.records import open_log
+from guardrail.policy import ANNOTATE
 from guardrail.types import Citation, Evidence, GuardedAnswer, Passage, Sentence, Triple, Value
 
 if TYPE_CHECKING:
@@ -104,8 +105,12 @@ def replay_log(
         if any(folder.iterdir()):
             raise InputError(f"{folder} is not empty and holds no replay; name another folder")
         _write_rows(log, config, rows)
+    strictness = config.policy.strictness or config.strictness
+    policy = config.policy.model_copy(update={"strictness": strictness})
+    # No policy takes a sentence out before its verdict is compared.
+    whole = ANNOTATE.model_copy(update={"strictness": strictness})
     run_bulk(
-        BulkScorer(task="check", config=config),
+        BulkScorer(task="check", config=config.model_copy(update={"policy": whole})),
         str(rows),
         str(folder / _JUDGED),
         engine=engine,
@@ -123,7 +128,9 @@ def replay_log(
         if "error" in found:
             yield Unjudged(id=record.id, created=record.created, error=str(found["error"]))
         else:
-            yield from flips(record, GuardedAnswer.model_validate(found))
+            after = GuardedAnswer.model_validate(found)
+            versions = {**after.versions, **fingerprints({}, None, policy)}
+            yield from flips(record, after.model_copy(update={"versions": versions}))
         yield None
 
 

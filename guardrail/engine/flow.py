@@ -311,21 +311,21 @@ class Engine:
     ) -> GuardedAnswer:
         known = checked.knowledge if checked else row.knowledge or Knowledge()
         errors = list(problems)
+
+        def notice(part: str, message: str) -> None:
+            errors.append(Problem(part=part, message=message))
+
         if not row.question.strip():
-            message = "the question is empty; entities were linked in the answer alone"
-            errors.append(Problem(part="question", message=message))
+            notice("question", "the question is empty; entities were linked in the answer alone")
         if checked and not in_english(f"{row.question} {row.answer}"):
-            message = (
-                "the text does not read like English, which is what parser, linker and judge read; "
-                "the verdicts may be wrong"
-            )
-            errors.append(Problem(part="language", message=message))
+            notice("language", "the text does not read like English; the verdicts may be wrong")
+        claims = checked is not None and any(item.category for item in checked.answer.sentences)
+        if claims and not known.evidence and not problems:
+            notice("evidence", "nothing to judge by: no evidence, and no entity of a graph named")
         if known.left_out:
-            message = (
-                f"{known.left_out} triples and passages were left out, beyond limits.evidence = "
-                f"{self.config.limits.evidence}; raise the limit, or hand in less evidence"
-            )
-            errors.append(Problem(part="evidence", message=message))
+            most = f"limits.evidence = {self.config.limits.evidence}"
+            message = f"{known.left_out} triples and passages were left out, beyond {most}; raise "
+            notice("evidence", message + "the limit, or hand in less evidence")
         return GuardedAnswer(
             id=row.id,
             index=row.place,

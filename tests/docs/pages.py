@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 GUIDES = (
-    "index", "quick-start", "own-graph", "own-passages", "policies", "streaming", "gateway",
-    "score-log", "configuration", "judges", "security", "extending", "other-guardrails", "api",
+    "index", "quick-start", "reading-a-verdict", "own-graph", "own-passages", "policies",
+    "streaming", "gateway", "score-log", "configuration", "judges", "security", "extending",
+    "other-guardrails", "api",
 )  # fmt: skip
 PAGES = (ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in GUIDES))
 ALL_PAGES = tuple(

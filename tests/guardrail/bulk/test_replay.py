@@ -120,6 +120,14 @@ def test_evidence_of_a_call_is_judged_as_it_was(tmp_path: Path) -> None:
     assert {item["value"] for item in both if "value" in item} == {"Lyon"}
 
 
+def test_a_policy_hides_no_flip(log: Path, tmp_path: Path) -> None:
+    new = config(graph(tmp_path, "new", moved=7)).changed(policy="strict")
+    found = list(replay_log(log, new, str(tmp_path / "out")))
+    flipped = [one for one in found if isinstance(one, Flip)]
+    assert len(flipped) == ANSWERS // PEOPLE
+    assert {one.changed for one in flipped} == {("graph_snapshot", "policy_hash")}
+
+
 def test_what_cannot_be_judged_is_told(log: Path, tmp_path: Path) -> None:
     new = graph(tmp_path, "new")
     rows = tmp_path / "out" / "answers.jsonl"
