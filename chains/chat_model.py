@@ -16,9 +16,9 @@ from pydantic import PrivateAttr
 
 from chains.evidence.base import EvidenceMode
 from chains.rendition import MarkerStyle
-from chains.runnable import GuardrailRunnable
+from chains.runnable import GuardrailRunnable, PolicySetting
 from chains.streaming import StreamMode
-from guardrail import STRICT, Guardrail, Policy
+from guardrail import STRICT, Guardrail
 
 __all__ = ["GuardedChatModel"]
 
@@ -32,7 +32,7 @@ class GuardedChatModel(BaseChatModel):
     Args:
         guard: The guardrail.
         bound: The chat model to guard.
-        policy: A policy; ``STRICT`` unless told.
+        policy: A policy or its name; ``STRICT`` unless told.
         style: How markers look in the text.
         stream_mode: When judged text is released.
         evidence_mode: Whether evidence in the messages stands in place of the graph or beside it.
@@ -42,7 +42,7 @@ class GuardedChatModel(BaseChatModel):
     """
 
     bound: BaseChatModel
-    policy: Policy = STRICT
+    policy: PolicySetting = STRICT
     style: MarkerStyle = MarkerStyle.KALMA
     stream_mode: StreamMode = StreamMode.SENTENCE
     evidence_mode: EvidenceMode = EvidenceMode.GIVEN

@@ -19,11 +19,11 @@ from langgraph.types import Command
 from chains.check_run import Asked, traced
 from chains.evidence.base import Case, EvidenceMode, EvidenceSettings, case_of
 from chains.evidence.langchain import EvidenceOf, chain_evidence, config_field
+from chains.hidden_runs import NO_STREAM_TAG, hidden
 from chains.messages import calls_tools, guarded_message, has_text, is_answer, question_of
 from chains.regeneration import retry_message
 from chains.rendition import MarkerStyle, details
-from chains.runnable import NO_STREAM_TAG, hidden
-from guardrail import STRICT, Action, GuardedAnswer, Guardrail, Policy, run_sync
+from guardrail import STRICT, Action, GuardedAnswer, Guardrail, Policy, policy_named, run_sync
 
 __all__ = ["GuardrailMiddleware", "GuardrailState"]
 
@@ -47,7 +47,8 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
 
     Args:
         guard: The guardrail.
-        policy: ``candidates`` is the number of calls per attempt, ``attempts`` bounds the rounds.
+        policy: A policy or its name; ``candidates`` is the number of calls per attempt,
+            ``attempts`` bounds the rounds.
         style: How markers look in the message's text.
         ground: Whether the facts retrieved for the question are put into the system prompt.
         evidence: A key or path of the agent's state that holds documents the model was shown, or
@@ -66,7 +67,7 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
         self,
         guard: Guardrail,
         *,
-        policy: Policy = STRICT,
+        policy: Policy | str = STRICT,
         style: MarkerStyle | str = MarkerStyle.KALMA,
         ground: bool = False,
         evidence: EvidenceOf | None = None,
@@ -77,7 +78,7 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
     ) -> None:
         super().__init__()
         self._guard = guard
-        self._policy = policy
+        self._policy = policy_named(policy) if isinstance(policy, str) else policy
         self._style = MarkerStyle(style)
         self._ground = ground
         self._evidence = evidence

@@ -27,7 +27,7 @@ from chains.openai_exchange import (
 from chains.openai_text import JSON, Guarding, UnreadableReplyError
 from chains.rendition import MarkerStyle
 from chains.streaming import StreamMode
-from guardrail import STRICT, Guardrail, Policy, run_sync
+from guardrail import STRICT, Guardrail, Policy, policy_named, run_sync
 from guardrail.errors import ConfigError, GuardrailError, InputError
 
 __all__ = ["guard_openai"]
@@ -45,7 +45,7 @@ def guard_openai(
     client: Client,
     guard: Guardrail,
     *,
-    policy: Policy = STRICT,
+    policy: Policy | str = STRICT,
     style: MarkerStyle | str = MarkerStyle.KALMA,
     stream_mode: StreamMode | str = StreamMode.SENTENCE,
     evidence: EvidenceSettings | None = None,
@@ -63,7 +63,8 @@ def guard_openai(
     Args:
         client: An ``OpenAI`` or ``AsyncOpenAI`` client, or one of a class derived from them.
         guard: The guardrail.
-        policy: ``candidates`` answers are sampled and ranked, ``attempts`` bounds the rounds.
+        policy: A policy or its name; ``candidates`` answers are sampled and ranked, ``attempts``
+            bounds the rounds.
         style: How markers look in the text: ``kalma``, ``footnotes`` or ``none``.
         stream_mode: ``sentence`` releases each sentence once it is judged, ``buffer`` waits for
             the whole answer.
@@ -92,7 +93,7 @@ def guard_openai(
         raise ConfigError(f"{type(client).__name__} is not an OpenAI or AsyncOpenAI client")
     guarding = Guarding(
         guard=guard,
-        policy=policy,
+        policy=policy_named(policy) if isinstance(policy, str) else policy,
         style=MarkerStyle(style),
         mode=StreamMode(stream_mode),
         evidence=evidence or EvidenceSettings(),

@@ -5,28 +5,23 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator, Sequence
 from functools import reduce
 from operator import add
-from typing import Any
+from typing import Annotated, Any
 
 from langchain_core.callbacks import (
     AsyncCallbackManagerForChainRun,
-    BaseCallbackHandler,
     CallbackManagerForChainRun,
 )
-from langchain_core.callbacks.base import BaseCallbackManager
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableSerializable
-from langchain_core.runnables.config import patch_config
 from langchain_core.runnables.utils import gather_with_concurrency
-from langchain_core.tracers._streaming import (
-    _StreamingCallbackHandler,
-    _V2StreamingCallbackHandler,
-)
-from pydantic import ConfigDict, Field, PrivateAttr
+from pydantic import BeforeValidator, ConfigDict, Field, PrivateAttr
 
 from chains.batch import Row, check_rows, result_or_error
 from chains.check_run import traced_stream
 from chains.chunks import Chunks
 from chains.evidence.base import Case, EvidenceMode, EvidenceSettings, Marks, case_of
 from chains.evidence.langchain import EvidenceOf, chain_evidence, config_field, holds
+from chains.evidence.steps import StepsSeen
+from chains.hidden_runs import hidden
 from chains.messages import (
     ANSWER_KEYS,
     answer_key,
@@ -46,13 +41,16 @@ from guardrail import (
     Guardrail,
     GuardrailConfig,
     Policy,
+    policy_named,
     run_sync,
 )
 
-__all__ = ["GuardrailRunnable", "guard_runnable"]
+__all__ = ["GuardrailRunnable", "PolicySetting", "guard_runnable"]
 
-NO_STREAM_TAG = "nostream"
-"""LangGraph does not stream the tokens of a model that runs under this tag."""
+PolicySetting = Annotated[
+    Policy, BeforeValidator(lambda told: policy_named(told) if isinstance(told, str) else told)
+]
+"""The type of a field that takes a policy or the name of one."""
 
 
 class GuardrailRunnable(RunnableSerializable[Any, Any]):
@@ -68,7 +66,7 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
     Args:
         guard: The guardrail.
         bound: What to guard.
-        policy: A policy; ``STRICT`` unless told.
+        policy: A policy or its name; ``STRICT`` unless told.
         style: How markers look in the text: ``kalma``, ``footnotes`` or ``none``.
         stream_mode: ``sentence`` releases each sentence once it is judged, ``buffer`` waits for
             the whole answer.
@@ -76,7 +74,8 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
         answer_key: Where the answer stands in a mapping output; found when None and ``evidence``
             is named, else mappings pass as data.
         evidence: Where the documents stand that the model was shown: a key or path of the chain's
-            input or output, or a function of its input. A run may hand over its own in
+            input or output or of what its steps hand on, or a function of its input. When None,
+            what the chain's own retrievers found. A run may hand over its own in
             ``config["metadata"]["guardrail"]["evidence"]``.
         evidence_mode: ``given`` takes what was handed over in place of the graph, ``both`` beside
             it, ``graph`` the graph alone.
@@ -93,7 +92,7 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
 
     bound: Runnable[Any, Any]
     settings: GuardrailConfig
-    policy: Policy = STRICT
+    policy: PolicySetting = STRICT
     style: MarkerStyle = MarkerStyle.KALMA
     stream_mode: StreamMode = StreamMode.SENTENCE
     question_key: str | None = Field(default=None)
@@ -182,9 +181,9 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
         config: RunnableConfig,
         **kwargs: Any,
     ) -> Any:
-        inner = hidden(config, run_manager.get_child())
-        output = self.bound.invoke(value, inner, **kwargs)
-        return _returned(run_sync(self._guarded([value], [output], [inner]))[0])
+        inner, steps = hidden(config, run_manager.get_child()), self._steps()
+        output = self.bound.invoke(value, steps.watching(inner), **kwargs)
+        return _returned(run_sync(self._guarded([value], [output], [inner], [steps]))[0])
 
     async def _ainvoke(
         self,
@@ -193,9 +192,9 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
         config: RunnableConfig,
         **kwargs: Any,
     ) -> Any:
-        inner = hidden(config, run_manager.get_child())
-        output = await self.bound.ainvoke(value, inner, **kwargs)
-        return _returned((await self._guarded([value], [output], [inner]))[0])
+        inner, steps = hidden(config, run_manager.get_child()), self._steps()
+        output = await self.bound.ainvoke(value, steps.watching(inner), **kwargs)
+        return _returned((await self._guarded([value], [output], [inner], [steps]))[0])
 
     def _batch(
         self,
@@ -207,8 +206,10 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
         inner = [
             hidden(item, run.get_child()) for item, run in zip(config, run_manager, strict=True)
         ]
-        outputs = self.bound.batch(values, inner, return_exceptions=True, **kwargs)
-        return run_sync(self._guarded(values, outputs, inner))
+        steps = [self._steps() for _ in inner]
+        watched = [seen.watching(item) for seen, item in zip(steps, inner, strict=True)]
+        outputs = self.bound.batch(values, watched, return_exceptions=True, **kwargs)
+        return run_sync(self._guarded(values, outputs, inner, steps))
 
     async def _abatch(
         self,
@@ -220,11 +221,17 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
         inner = [
             hidden(item, run.get_child()) for item, run in zip(config, run_manager, strict=True)
         ]
-        outputs = await self.bound.abatch(values, inner, return_exceptions=True, **kwargs)
-        return await self._guarded(values, outputs, inner)
+        steps = [self._steps() for _ in inner]
+        watched = [seen.watching(item) for seen, item in zip(steps, inner, strict=True)]
+        outputs = await self.bound.abatch(values, watched, return_exceptions=True, **kwargs)
+        return await self._guarded(values, outputs, inner, steps)
 
     async def _guarded(
-        self, values: Sequence[Any], outputs: Sequence[Any], configs: Sequence[RunnableConfig]
+        self,
+        values: Sequence[Any],
+        outputs: Sequence[Any],
+        configs: Sequence[RunnableConfig],
+        steps: Sequence[StepsSeen],
     ) -> list[Any]:
         """Guard those outputs that have text, in one batch; the others stay as they are.
 
@@ -238,7 +245,10 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
         places = [place for place, answer in enumerate(answers) if has_text(answer)]
         found = await gather_with_concurrency(
             configs[0].get("max_concurrency") if configs else None,
-            *(result_or_error(self._case(values[at], outputs[at], configs[at])) for at in places),
+            *(
+                result_or_error(self._case(values[at], outputs[at], configs[at], steps[at]))
+                for at in places
+            ),
         )
         result = list(outputs)
         rows: list[Row] = []
@@ -258,16 +268,22 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
             result[place] = guarded if key is None else {**outputs[place], key: guarded}
         return result
 
-    async def _case(self, value: Any, output: Any, config: RunnableConfig) -> Case:
+    async def _case(
+        self, value: Any, output: Any, config: RunnableConfig, steps: StepsSeen
+    ) -> Case:
         """What one run's answer is judged against."""
         places = EvidenceSettings(
             mode=self.evidence_mode, tools=self.tool_results, marks=self.marks
         )
         field = config_field(config)
-        found = chain_evidence(self.evidence, value, output, field, places)
+        found = chain_evidence(self.evidence, value, output, field, places, steps)
         policy = field.chosen_policy(self.policy) if field.changes_policy else None
         question = question_of(value, self.question_key, places)
         return await case_of(self._guard, question, found, places.mode, policy)
+
+    def _steps(self) -> StepsSeen:
+        """Sees one run from inside."""
+        return StepsSeen(self.evidence if isinstance(self.evidence, str) else None)
 
     def _answer_keys(self) -> tuple[str, ...]:
         """Keys of a mapping output under which the answer may stand."""
@@ -317,9 +333,10 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
     ) -> Iterator[Any]:
         value = reduce(add, pieces)
         chunks = Chunks(self._answer_keys(), reasons=self.reasons)
-        inner = hidden(config, run_manager.get_child())
-        texts = (chunks.take(chunk) for chunk in self.bound.stream(value, inner, **kwargs))
-        for release in guard_stream_sync(self._gate(value, config, chunks), texts):
+        inner, steps = hidden(config, run_manager.get_child()), self._steps()
+        watched = steps.watching(inner)
+        texts = (chunks.take(chunk) for chunk in self.bound.stream(value, watched, **kwargs))
+        for release in guard_stream_sync(self._gate(value, config, chunks, steps), texts):
             if release.answer is not None:
                 run_sync(traced_stream(inner, release.answer))
             if (piece := chunks.piece(release)) is not None:
@@ -336,9 +353,10 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
     ) -> AsyncIterator[Any]:
         value = reduce(add, [piece async for piece in pieces])
         chunks = Chunks(self._answer_keys(), reasons=self.reasons)
-        inner = hidden(config, run_manager.get_child())
-        texts = (chunks.take(chunk) async for chunk in self.bound.astream(value, inner, **kwargs))
-        async for release in guard_stream(self._gate(value, config, chunks), texts):
+        inner, steps = hidden(config, run_manager.get_child()), self._steps()
+        watched = steps.watching(inner)
+        texts = (chunks.take(chunk) async for chunk in self.bound.astream(value, watched, **kwargs))
+        async for release in guard_stream(self._gate(value, config, chunks, steps), texts):
             if release.answer is not None:
                 await traced_stream(inner, release.answer)
             if (piece := chunks.piece(release)) is not None:
@@ -346,14 +364,19 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
         if (rest := chunks.rest()) is not None:
             yield rest
 
-    def _gate(self, value: Any, config: RunnableConfig, chunks: Chunks) -> SentenceGate:
-        # Evidence that comes with the output is there for sure only at its end.
-        later = isinstance(self.evidence, str) and not holds(value, self.evidence)
+    def _gate(
+        self, value: Any, config: RunnableConfig, chunks: Chunks, steps: StepsSeen
+    ) -> SentenceGate:
+        def mode() -> StreamMode:
+            # Evidence that comes with the output is there for sure only at its end.
+            there = not isinstance(self.evidence, str) or holds(value, self.evidence)
+            return self.stream_mode if there or steps.value[1] else StreamMode.BUFFER
+
         return SentenceGate(
             self._guard,
-            lambda: self._case(value, chunks.whole, config),
+            lambda: self._case(value, chunks.whole, config, steps),
             policy=self.policy,
-            mode=StreamMode.BUFFER if later else self.stream_mode,
+            mode=mode,
             style=self.style,
         )
 
@@ -363,24 +386,6 @@ def guard_runnable(
 ) -> GuardrailRunnable:
     """``GuardrailRunnable(guard, bound, …)``, for those who like a verb."""
     return GuardrailRunnable(guard, bound, **options)
-
-
-def hidden(config: RunnableConfig, callbacks: BaseCallbackManager) -> RunnableConfig:
-    """The config for the inner run: all callbacks but those that stream tokens to a consumer.
-
-    The ``nostream`` tag asks the same of stream modes that look at tags.
-    """
-    quiet = callbacks.copy()
-    for handler in [*quiet.handlers, *quiet.inheritable_handlers]:
-        if streams_tokens(handler):
-            quiet.remove_handler(handler)
-    quiet.add_tags([NO_STREAM_TAG], inherit=True)
-    return patch_config(config, callbacks=quiet)
-
-
-def streams_tokens(handler: BaseCallbackHandler) -> bool:
-    """Whether a handler hands what it sees to the consumer of a stream."""
-    return isinstance(handler, _StreamingCallbackHandler | _V2StreamingCallbackHandler)
 
 
 def _returned(result: Any) -> Any:

@@ -84,7 +84,7 @@ class SentenceGate:
         case: What the answer answers and is judged against: a question, a case, or what gives
             one once the first text is there.
         policy: Sentences it would remove are never released.
-        mode: When judged text is released.
+        mode: When judged text is released, or what tells it once the first text is there.
         style: How markers look in the released text.
     """
 
@@ -94,7 +94,7 @@ class SentenceGate:
         case: str | Case | Callable[[], Awaitable[Case]],
         *,
         policy: Policy,
-        mode: StreamMode = StreamMode.SENTENCE,
+        mode: StreamMode | Callable[[], StreamMode] = StreamMode.SENTENCE,
         style: MarkerStyle = MarkerStyle.KALMA,
     ) -> None:
         # Nothing can be asked for again behind a stream.
@@ -103,7 +103,8 @@ class SentenceGate:
         self._given = Case(case) if isinstance(case, str) else case
         self._case: Case | None = None
         self._session: CheckSession | None = None
-        self._mode = mode
+        self._chosen_mode = mode
+        self._mode: StreamMode | None = None
         self._style = style
         self._held: list[str] = []
         self._spoken = False
@@ -117,6 +118,14 @@ class SentenceGate:
             GuardrailError: A part cannot be used and the policy says ``raise``.
         """
         self._spoken = self._spoken or bool(piece.strip())
+        if not self._spoken:
+            self._held.append(piece)
+            return Release("")
+        if self._mode is None:
+            chosen = self._chosen_mode
+            self._mode = chosen if isinstance(chosen, StreamMode) else chosen()
+            piece = "".join((*self._held, piece))
+            self._held.clear()
         if self._mode is StreamMode.BUFFER:
             self._held.append(piece)
             return Release("")

@@ -26,13 +26,13 @@ import os
 import tomllib
 from collections.abc import Mapping
 from datetime import timedelta
-from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from guardrail.errors import ConfigError
+from guardrail.fields import did_you_mean, fields_at
 from guardrail.models.settings import GenerationSettings
 from guardrail.policy import ANNOTATE, Policy, policy_named
 from guardrail.types import Probability, Strictness, StrictnessSetting
@@ -342,25 +342,11 @@ def _explain(model: type[BaseModel], error: ValidationError) -> str:
     for problem in error.errors():
         where = ".".join(str(part) for part in problem["loc"])
         if problem["type"] == "extra_forbidden":
-            known = _fields_at(model, problem["loc"][:-1])
+            known = fields_at(model, problem["loc"][:-1])
             if len(problem["loc"]) == 1:
                 known.append(GATEWAY)
-            near = get_close_matches(str(problem["loc"][-1]), known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(known))}"
+            hint = did_you_mean(str(problem["loc"][-1]), sorted(known))
             lines.append(f"there is no setting {where!r}; {hint}")
         else:
             lines.append(f"{where}: {problem['msg']}")
     return "; ".join(lines)
-
-
-def _fields_at(model: type[BaseModel], place: tuple[int | str, ...]) -> list[str]:
-    for part in place:
-        field = model.model_fields.get(str(part))
-        if field is None:
-            return []
-        kinds = [field.annotation, *get_args(field.annotation)]
-        inner = next((k for k in kinds if isinstance(k, type) and issubclass(k, BaseModel)), None)
-        if inner is None:
-            return []
-        model = inner
-    return list(model.model_fields)

@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
+from functools import cache
 from typing import Annotated, NamedTuple, Self
 
 from pydantic import BeforeValidator, Field
 
 from guardrail import CheckSession, GuardedAnswer, Guardrail, Policy
-from guardrail.types import Evidence, LinkedEntity, Problem, Value
+from guardrail.types import Evidence, LinkedEntity, Problem, Triple, Value
 
 __all__ = ["Case", "EvidenceMode", "EvidenceSettings", "Found", "Marks", "Source", "case_of"]
+
+
+log = logging.getLogger("chains.evidence")
+
+SHIPPED_GRAPH = "people"
+"""Name of the graph that ships with the package, in the versions of an answer."""
+
+BY_THE_SHIPPED_GRAPH = Problem(
+    part="evidence",
+    message="no evidence came with the answer and no graph is configured, so it was judged by the "
+    "graph of about 1,000 people that ships as an example; hand evidence over, or name your graph "
+    "with the setting 'graph' (or 'none')",
+)
+"""Told with every answer that nobody gave evidence for."""
 
 
 class Source(StrEnum):
     """Where evidence came from, the most trusted first."""
 
     CALLER = "caller"
+    RETRIEVERS = "retrievers"
     PARTS = "content parts"
     TOOLS = "tool results"
     MARKED = "marked text"
@@ -27,8 +44,9 @@ class Source(StrEnum):
 class EvidenceMode(StrEnum):
     """What an answer is judged against.
 
-    ``given``: what the caller or content parts hand over, in place of the graph; tool results and
-    marked text count beside it. ``both``: all of it and the graph. ``graph``: the graph alone.
+    ``given``: what the caller, a chain's retrievers or content parts hand over, in place of the
+    graph; tool results and marked text count beside it. ``both``: all of it and the graph.
+    ``graph``: the graph alone.
     """
 
     GIVEN = "given"
@@ -95,7 +113,7 @@ class Found(NamedTuple):
     @property
     def handed_over(self) -> bool:
         """Whether somebody handed evidence over, so that nothing needs to be fetched."""
-        return Source.CALLER in self.sources or Source.PARTS in self.sources
+        return not {Source.CALLER, Source.RETRIEVERS, Source.PARTS}.isdisjoint(self.sources)
 
     def __or__(self, other: Found) -> Found:
         return Found(
@@ -126,17 +144,30 @@ class Case(NamedTuple):
     problems: tuple[Problem, ...] = ()
 
     def with_problems(self, answer: GuardedAnswer) -> GuardedAnswer:
-        """The answer with where its evidence came from, what it is about and what was not read."""
+        """The answer with where its evidence came from, what it is about and what was not read.
+
+        Where nobody handed evidence over or named a graph, that is told as well.
+        """
+        problems = (*answer.errors, *self.problems)
+        if self.evidence is None and _by_the_shipped_graph(answer):
+            _warn_of_the_shipped_graph()
+            problems = (*problems, BY_THE_SHIPPED_GRAPH)
         return answer.model_copy(
             update={
-                "evidence_from": self.sources,
+                "evidence_from": tuple(source.value for source in self.sources),
                 "entities": answer.entities or self.entities,
-                "errors": tuple(dict.fromkeys((*answer.errors, *self.problems))),
+                "errors": tuple(dict.fromkeys(problems)),
             }
         )
 
     async def check(
-        self, guard: Guardrail, answer: str, policy: Policy, *, record: bool = True
+        self,
+        guard: Guardrail,
+        answer: str,
+        policy: Policy,
+        *,
+        record: bool = True,
+        id: str | None = None,
     ) -> GuardedAnswer:
         """Check one answer."""
         checked = await guard.acheck(
@@ -145,21 +176,34 @@ class Case(NamedTuple):
             evidence=self.evidence,
             policy=policy,
             record=record,
+            id=id,
         )
         return self.with_problems(checked)
 
     async def rank(
-        self, guard: Guardrail, answers: Sequence[str], policy: Policy
+        self, guard: Guardrail, answers: Sequence[str], policy: Policy, *, id: str | None = None
     ) -> list[GuardedAnswer]:
         """Check several answers, best first."""
         ranked = await guard.arank(
-            question=self.question, answers=answers, evidence=self.evidence, policy=policy
+            question=self.question, answers=answers, evidence=self.evidence, policy=policy, id=id
         )
         return [self.with_problems(item) for item in ranked]
 
     def session(self, guard: Guardrail, policy: Policy) -> CheckSession:
         """A session for an answer that grows."""
         return guard.session(question=self.question, evidence=self.evidence, policy=policy)
+
+
+def _by_the_shipped_graph(answer: GuardedAnswer) -> bool:
+    """Whether an answer was judged by the graph of the package, and not by a retriever's finds."""
+    triples = all(isinstance(item, Triple) for item in answer.evidence)
+    return triples and answer.versions.get("graph") == SHIPPED_GRAPH
+
+
+@cache
+def _warn_of_the_shipped_graph() -> None:
+    """One warning a process: who forgot the evidence forgot it for every call."""
+    log.warning("%s", BY_THE_SHIPPED_GRAPH.message)
 
 
 async def case_of(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import ValidationError
+from pydantic import BeforeValidator, ValidationError
+from typing_extensions import TypedDict
 
 from guardrail import Policy, policy_named
 from guardrail.errors import InputError
+from guardrail.fields import did_you_mean
 from guardrail.types import (
     Evidence,
     OwnStrictness,
@@ -19,13 +20,44 @@ from guardrail.types import (
     passage_of_document,
 )
 
-__all__ = ["FIELD", "RequestField", "evidence_items", "evidence_of_item", "request_field"]
+__all__ = [
+    "FIELD",
+    "HandedOver",
+    "RequestField",
+    "evidence_items",
+    "evidence_of_item",
+    "request_field",
+]
 
 FIELD = "guardrail"
 """Name of the field in a request's body, and of the key in a LangChain config's metadata."""
 
 PASSAGE_KEYS = ("text", "id", "title", "url")
 ITEM_KEYS = (*PASSAGE_KEYS, "triple")
+
+
+class WrittenItem(TypedDict, total=False):
+    """An item of evidence as a request writes it: a passage, a triple, or both."""
+
+    text: str
+    id: str | int
+    title: str
+    url: str
+    triple: tuple[str, str, str]
+
+
+def _read_items(items: object) -> tuple[Evidence, ...] | None:
+    return None if items is None else evidence_items(items)
+
+
+HandedOver = Annotated[
+    tuple[Evidence, ...] | None,
+    BeforeValidator(
+        _read_items,
+        json_schema_input_type=list[str | WrittenItem | tuple[str, str, str]] | None,
+    ),
+]
+"""The type of a field that hands evidence over; see ``evidence_items``."""
 
 
 class RequestField(Value):
@@ -37,7 +69,7 @@ class RequestField(Value):
         strictness: How sure the judge must be, a preset or thresholds.
     """
 
-    evidence: tuple[Evidence, ...] | None = None
+    evidence: HandedOver = None
     policy: str | None = None
     strictness: OwnStrictness = None
 
@@ -164,9 +196,7 @@ def _triple(parts: object, where: str) -> Triple:
 def _known_keys(value: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
     for key in value:
         if key not in known:
-            near = get_close_matches(str(key), known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
-            raise InputError(f"{where} has no field {key!r}; {hint}")
+            raise InputError(f"{where} has no field {key!r}; {did_you_mean(str(key), known)}")
 
 
 def _written(value: object) -> object:

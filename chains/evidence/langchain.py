@@ -19,6 +19,8 @@ from chains.evidence.items import (
 )
 from chains.evidence.marks import marked_evidence
 from chains.evidence.parts import parts_of_messages
+from chains.evidence.paths import value_at
+from chains.evidence.steps import StepsSeen
 from chains.evidence.tools import ToolResult, evidence_of_tools
 from guardrail.errors import InputError
 from guardrail.types import Evidence
@@ -55,6 +57,7 @@ def chain_evidence(
     output: Any,
     field: RequestField,
     settings: EvidenceSettings,
+    steps: StepsSeen | None = None,
 ) -> Found:
     """The evidence of one run of a chain, the most trusted first.
 
@@ -64,13 +67,17 @@ def chain_evidence(
         output: The chain's output, where there is one already.
         field: What the run's config said.
         settings: Which places are looked at.
+        steps: What was seen inside the chain. Its retrievers' documents count where nothing else
+            was handed over or named.
 
     Raises:
         InputError: The place named holds nothing, or something that is no evidence.
     """
     handed = Found.of(Source.CALLER, field.evidence)
     if place is not None:
-        handed |= Found.of(Source.CALLER, _handed_over(place, value, output))
+        handed |= Found.of(Source.CALLER, _handed_over(place, value, output, steps))
+    elif steps is not None and steps.documents is not None and not handed.sources:
+        handed = Found.of(Source.RETRIEVERS, _items(steps.documents, "what a retriever found"))
     return handed | message_evidence(messages_of(value), settings)
 
 
@@ -116,30 +123,25 @@ def messages_of(value: Any) -> list[BaseMessage]:
 
 def holds(value: Any, path: str) -> bool:
     """Whether something stands at a path of a chain's input."""
-    return _at(value, path)[1]
+    return value_at(value, path)[1]
 
 
-def _handed_over(place: EvidenceOf, value: Any, output: Any) -> tuple[Evidence, ...]:
+def _handed_over(
+    place: EvidenceOf, value: Any, output: Any, steps: StepsSeen | None
+) -> tuple[Evidence, ...]:
     if callable(place):
         return _items(place(value), "what the function of 'evidence' returns")
-    for value_or_output in (value, output):
-        found, there = _at(value_or_output, place)
+    inside = (None, False) if steps is None else steps.value
+    for found, there in (value_at(value, place), value_at(output, place), inside):
         if there:
             return _items(found, f"evidence at {place!r}")
     known = [sorted(map(str, item)) for item in (value, output) if isinstance(item, Mapping)]
     raise InputError(
-        f"there is no {place!r} in the chain's input or output (their keys: {known or 'none'}); "
-        "name the place of the evidence with the parameter 'evidence'"
+        f"there is no {place!r} in the chain's input or output (their keys: {known or 'none'}), "
+        "nor in what its steps hand on; name the place of the evidence with the parameter "
+        "'evidence', in a chain such as RunnablePassthrough.assign(context=…)"
+        ".assign(answer=prompt | model) with evidence='context' and answer_key='answer'"
     )
-
-
-def _at(current: Any, path: str) -> tuple[Any, bool]:
-    """What stands at a path of keys, and whether anything does."""
-    for key in path.split("."):
-        if not isinstance(current, Mapping) or key not in current:
-            return None, False
-        current = current[key]
-    return current, True
 
 
 def _items(found: Any, where: str) -> tuple[Evidence, ...]:

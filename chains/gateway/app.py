@@ -7,20 +7,22 @@ import json
 import logging
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 import httpx
 from fastapi import FastAPI, Request
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import JSONResponse, Response
 
 from chains.gateway.checks import CheckBody, RankBody, check, rank
 from chains.gateway.counting import PREFIX, Counted
-from chains.gateway.dashboard import Dashboard
+from chains.gateway.dashboard import RECORD_HEADER, Dashboard
 from chains.gateway.metrics import CONTENT_TYPE_LATEST, Metrics
 from chains.gateway.page import docs_response, page_response
+from chains.gateway.paths import misspelled, nearest_path
 from chains.gateway.protocols import PROTOCOLS, Protocol
 from chains.gateway.requests import (
     RejectedError,
@@ -29,6 +31,14 @@ from chains.gateway.requests import (
     read_body,
     read_json,
     read_model,
+)
+from chains.gateway.schemas import (
+    JSON_BODY,
+    UPSTREAM_BODY,
+    ChatBody,
+    ResponsesBody,
+    described,
+    request_body_of,
 )
 from chains.gateway.settings import GatewaySettings, sharing
 from chains.gateway.streaming import BrokenOffError, JudgedStream, unless_gone
@@ -44,6 +54,7 @@ from chains.openai_sse import Event
 from chains.openai_text import JSON, Guarding
 from guardrail import Guardrail, GuardrailConfig
 from guardrail.errors import GuardrailError
+from guardrail.log.records import Feedback
 
 __all__ = ["create_app"]
 
@@ -65,6 +76,10 @@ UNTOUCHED = (
 PLAIN_PATH = re.compile(r"(?:/(?!\.{1,2}(?:/|$))[\w.:@+~ -]+)+/?")
 """A path without steps upwards, which would lead to calls that are judged or refused."""
 JUDGED = {"chat/completions": Endpoint.CHAT, "responses": Endpoint.RESPONSES}
+JUDGED_BODIES: dict[str, type[BaseModel]] = {
+    "chat/completions": ChatBody,
+    "responses": ResponsesBody,
+}
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 
@@ -90,17 +105,27 @@ def create_app(
     app = FastAPI(
         title="kg-guardrail gateway", docs_url=None, redoc_url=None, lifespan=gateway.lifespan
     )
-    for path in JUDGED:
-        app.add_api_route(f"{PREFIX}/{path}", gateway.judged, methods=["POST"])
+
+    def post(path: str, serve: Callable[..., object], body: Mapping[str, object]) -> None:
+        app.add_api_route(path, serve, methods=["POST"], openapi_extra=dict(body))
+
+    for path, model in JUDGED_BODIES.items():
+        post(f"{PREFIX}/{path}", gateway.judged, request_body_of(model))
     for method, path in UNTOUCHED:
-        app.add_api_route(f"{PREFIX}/{path}", gateway.untouched, methods=[method])
+        if method == "POST":
+            post(f"{PREFIX}/{path}", gateway.untouched, UPSTREAM_BODY)
+        else:
+            app.add_api_route(f"{PREFIX}/{path}", gateway.untouched, methods=[method])
     for name in gateway.settings.protocols:
         path, make = PROTOCOLS[name]
-        app.add_api_route(path, gateway.protocol(name, make(gateway.guarding)), methods=["POST"])
-    app.add_api_route(f"{PREFIX}/checks", gateway.checks, methods=["POST"])
-    app.add_api_route(f"{PREFIX}/rank", gateway.rank, methods=["POST"])
-    app.add_api_route(f"{PREFIX}/feedback", gateway.dashboard.feedback, methods=["POST"])
-    app.add_api_route(f"{PREFIX}/{{rest:path}}", gateway.refused, methods=METHODS)
+        post(path, gateway.protocol(name, make(gateway.guarding)), JSON_BODY)
+    post(f"{PREFIX}/checks", gateway.checks, request_body_of(CheckBody))
+    post(f"{PREFIX}/rank", gateway.rank, request_body_of(RankBody))
+    post(f"{PREFIX}/feedback", gateway.dashboard.feedback, request_body_of(Feedback))
+    described(app, *JUDGED_BODIES.values(), CheckBody, RankBody, Feedback)
+    app.add_api_route(
+        f"{PREFIX}/{{rest:path}}", gateway.refused, methods=METHODS, include_in_schema=False
+    )
     app.add_api_route("/healthz", gateway.healthz)
     app.add_api_route("/readyz", gateway.readyz)
     app.add_api_route("/metrics", gateway.metrics_page)
@@ -120,6 +145,8 @@ async def _no_such_call(request: Request, error: Exception) -> Response:
     """A path or method that is not served, in the protocol's form as any other error."""
     assert isinstance(error, HTTPException)
     message = f"{request.method} {request.url.path}: {error.detail}"
+    if error.status_code == 404 and (near := nearest_path(request)):
+        message = f"{message}; did you mean {near}?"
     return error_response(RejectedError(error.status_code, message, "not_served", error.headers))
 
 
@@ -258,7 +285,12 @@ class _Gateway:
         if guarded.events is not None:
             body = b"".join(event.encode() for event in guarded.events)
             kind = "text/event-stream; charset=utf-8"
-        return _response(reply._replace(body=body), kind)
+        response = _response(reply._replace(body=body), kind)
+        del response.headers[RECORD_HEADER]  # that of a gateway behind this one
+        response.headers.update(
+            self.dashboard.record_header([answer.id for answer in guarded.answers])
+        )
+        return response
 
     # --- other calls ---------------------------------------------------------------------
 
@@ -284,6 +316,8 @@ class _Gateway:
     async def refused(self, request: Request) -> Response:
         """A call whose reply could hold unjudged text."""
         admit(request, self.settings)
+        if (meant := misspelled(request)) is not None:
+            raise meant
         raise RejectedError(
             403,
             f"this gateway does not judge what {request.url.path} returns and therefore does not "
@@ -299,7 +333,8 @@ class _Gateway:
         async with self._in_time():
             answer = await unless_gone(request.receive, check(self.guard, body))
         self.metrics.answers([answer], "checks")
-        return Response(answer.model_dump_json(), media_type="application/json")
+        headers = self.dashboard.record_header([answer.id])
+        return Response(answer.model_dump_json(), media_type="application/json", headers=headers)
 
     def protocol(self, name: str, answer: Protocol) -> Callable[[Request], Awaitable[Response]]:
         """A call of another gateway's protocol."""
@@ -323,7 +358,8 @@ class _Gateway:
         await self._loaded()
         async with self._in_time():
             ranking = await unless_gone(request.receive, rank(self.guard, body))
-        return Response(ranking.model_dump_json(), media_type="application/json")
+        headers = self.dashboard.record_header([item.id for item in ranking.ranking])
+        return Response(ranking.model_dump_json(), media_type="application/json", headers=headers)
 
     async def healthz(self) -> Response:
         """The process lives."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from chains.evidence.base import Case, Source
+from chains.evidence.items import HandedOver
 from guardrail import (
     ANNOTATE,
-    Evidence,
     GuardedAnswer,
     Guardrail,
     Passage,
@@ -28,12 +29,17 @@ class _Body(Value):
     question: str = ""
     triples: tuple[tuple[str, str, str], ...] | None = None
     passages: tuple[str | Passage, ...] | None = None
+    evidence: HandedOver = None
     policy: str | None = None
     strictness: OwnStrictness = None
 
-    def evidence(self) -> tuple[Evidence, ...] | None:
-        """The evidence given inline; None where the graph is to be asked."""
-        return inline_evidence(self.triples, self.passages)
+    def case(self) -> Case:
+        """The question with the evidence given; without any the graph is asked."""
+        inline = inline_evidence(self.triples, self.passages)
+        if inline is None and self.evidence is None:
+            return Case(self.question)
+        together = dict.fromkeys((*(self.evidence or ()), *(inline or ())))
+        return Case(self.question, tuple(together), (Source.CALLER,))
 
     def chosen_policy(self) -> Policy:
         """The policy named, with the strictness told; ``annotate`` unless told otherwise, since
@@ -47,6 +53,14 @@ class CheckBody(_Body):
     """An answer to check.
 
     Attributes:
+        id: Echoed in the reply.
+        question: What was asked.
+        triples: Evidence as subject, property and value.
+        passages: Evidence as texts.
+        evidence: The same items as in the field ``guardrail.evidence`` of a chat call: texts,
+            objects with ``text``, ``id``, ``title`` and ``url``, or with a ``triple``.
+        policy: A policy by name; ``annotate`` unless told.
+        strictness: How sure the judge must be, a preset or thresholds.
         answer: With or without markers.
     """
 
@@ -54,7 +68,7 @@ class CheckBody(_Body):
 
 
 class RankBody(_Body):
-    """Answers to rank.
+    """Answers to rank; all else as for a check.
 
     Attributes:
         answers: In the order that the result's indices count.
@@ -64,9 +78,10 @@ class RankBody(_Body):
 
 
 class RankedAnswer(Value):
-    """A candidate's place in the request, its score and its score card."""
+    """A candidate's place in the request, its id for feedback, its score and its score card."""
 
     index: int
+    id: str
     score: float | None
     scorecard: ScoreCard
 
@@ -80,31 +95,27 @@ class Ranking(Value):
 
 async def check(guard: Guardrail, body: CheckBody) -> GuardedAnswer:
     """Check one answer."""
-    return await guard.acheck(
-        question=body.question,
-        answer=body.answer,
-        evidence=body.evidence(),
-        policy=body.chosen_policy(),
-        id=None if body.id is None else str(body.id),
-    )
+    return await body.case().check(guard, body.answer, body.chosen_policy(), id=_written(body.id))
 
 
 async def rank(guard: Guardrail, body: RankBody) -> Ranking:
     """Rank several answers."""
-    answers = await guard.arank(
-        question=body.question,
-        answers=body.answers,
-        evidence=body.evidence(),
-        policy=body.chosen_policy(),
+    answers = await body.case().rank(
+        guard, body.answers, body.chosen_policy(), id=_written(body.id)
     )
     return Ranking(
         id=body.id,
         ranking=tuple(
             RankedAnswer(
                 index=answer.index,
+                id=answer.id,
                 score=answer.scorecard.overall.value,
                 scorecard=answer.scorecard,
             )
             for answer in answers
         ),
     )
+
+
+def _written(told: str | int | None) -> str | None:
+    return None if told is None else str(told)

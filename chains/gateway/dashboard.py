@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
+import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from fastapi import Request
@@ -15,11 +17,18 @@ from chains.gateway.requests import RejectedError, admit, given_key, read_body
 from chains.gateway.settings import GatewaySettings
 from guardrail import GuardrailConfig
 from guardrail.errors import InputError, RecordError
-from guardrail.log.records import open_log
-from guardrail.report import dashboard_html, store_feedback
+from guardrail.log.records import Feedback, open_log
+from guardrail.report import dashboard_html, read_feedback
 
-__all__ = ["Dashboard"]
+__all__ = ["RECORD_HEADER", "Dashboard"]
 
+
+RECORD_HEADER = "x-guardrail-record"
+"""Ids of a reply's answers. A stream's headers leave before its answer is judged: there the id
+stands in the last event alone."""
+
+PLAIN_ID = re.compile(r"[!-+\--~]+")
+"""An id that can stand in a header, in a list with commas."""
 
 NO_LOG = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="color-scheme" content="light dark">
@@ -51,6 +60,24 @@ class Dashboard:
         self._path = None if config.log is None else config.log.path
         self._settings = settings
 
+    @property
+    def records(self) -> bool:
+        """Whether answers are recorded where feedback finds them."""
+        return self._path is not None
+
+    def record_header(self, ids: Sequence[str]) -> dict[str, str]:
+        """The header of a reply that tells the ids which feedback on its answers names.
+
+        Args:
+            ids: Of the answers, in the order of the reply.
+
+        Returns:
+            Nothing where no log keeps them, or where a caller's own id cannot stand in a header.
+        """
+        if not ids or not self.records or not all(map(PLAIN_ID.fullmatch, ids)):
+            return {}
+        return {RECORD_HEADER: ", ".join(ids)}
+
     async def page(self, request: Request) -> Response:
         """The dashboard, made from the log as it stands."""
         self.admit_person(request)
@@ -70,12 +97,15 @@ class Dashboard:
             raise RejectedError(415, "feedback is sent as application/json", "not_json")
         body = await read_body(request, self._settings)
         try:
-            stored = await asyncio.to_thread(self._store, body)
+            feedback = read_feedback(body)
+            there = await asyncio.to_thread(self._store, feedback)
         except InputError as error:
             raise RejectedError(400, str(error), "invalid_feedback") from error
         except RecordError as error:
             raise RejectedError(404, str(error), "no_record") from error
-        return Response(stored, media_type="application/json")
+        # Accepted: kept until the record is written.
+        status = 200 if there else 202
+        return Response(feedback.model_dump_json(), status, media_type="application/json")
 
     def _html(self) -> str:
         path = self._log_path()
@@ -87,10 +117,10 @@ class Dashboard:
         finally:
             log.close()
 
-    def _store(self, body: bytes) -> str:
+    def _store(self, feedback: Feedback) -> bool:
         log = open_log(self._log_path())
         try:
-            return store_feedback(log, body).model_dump_json()
+            return log.write_feedback(feedback)
         finally:
             log.close()
 

@@ -15,6 +15,7 @@ from chains.gateway.upstream import UpstreamUnreachableError
 from chains.openai_exchange import error_body, request_body
 from chains.openai_text import JSON, UnreadableReplyError
 from guardrail.errors import ConfigError, GuardrailError, InputError
+from guardrail.fields import field_problems
 
 __all__ = [
     "RejectedError",
@@ -134,8 +135,4 @@ async def read_model(request: Request, settings: GatewaySettings, model: type[Mo
     try:
         return model.model_validate_json(await read_body(request, settings))
     except ValidationError as error:
-        faults = "; ".join(
-            f"{'.'.join(map(str, item['loc'])) or 'body'}: {item['msg']}"
-            for item in error.errors(include_input=False)
-        )
-        raise RejectedError(400, faults, "invalid_request") from error
+        raise RejectedError(400, field_problems(model, error), "invalid_request") from error

@@ -8,6 +8,7 @@ import logging
 import os
 import tempfile
 from contextlib import ExitStack
+from urllib.parse import urlsplit, urlunsplit
 
 import uvicorn
 from fastapi import FastAPI
@@ -50,6 +51,12 @@ def run(config: GuardrailConfig, settings: GatewaySettings) -> None:
             "/metrics stay closed: give it one with --key or KG_GATEWAY_KEYS",
             settings.host,
         )
+    if settings.upstream and not urlsplit(settings.upstream).path:
+        log.warning(
+            "the upstream's address has no path, so %s/chat/completions will be called; most "
+            "servers answer below /v1",
+            _without_user(settings.upstream),
+        )
     served = {
         "host": settings.host,
         "port": settings.port,
@@ -77,6 +84,12 @@ def run(config: GuardrailConfig, settings: GatewaySettings) -> None:
             timeout_worker_healthcheck=SILENCE_S,
             **served,  # type: ignore[arg-type]
         )
+
+
+def _without_user(address: str) -> str:
+    """An address without name and password."""
+    parts = urlsplit(address)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
 def plain_settings(settings: GatewaySettings) -> dict[str, object]:

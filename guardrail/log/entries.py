@@ -10,10 +10,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import Self
+from typing import Annotated, Literal, Self
 from uuid import uuid4
 
-from pydantic import Field, FiniteFloat, ValidationError
+from pydantic import BeforeValidator, Field, FiniteFloat, ValidationError
+from pydantic_core import PydanticCustomError
 
 from guardrail.errors import InputError, RecordError
 from guardrail.types import Category, GuardedAnswer, Triple, Value
@@ -32,6 +33,10 @@ __all__ = [
 ]
 
 BOUND = re.compile(r"\s*(?P<name>[\w.]+)\s*(?P<sign><=|>=|<|>)\s*(?P<limit>[-+.\deE]+)\s*")
+
+
+THUMBS = {"up": 1, "down": -1, "1": 1, "+1": 1, "-1": -1, "0": 0}
+"""Words for a reader's verdict."""
 
 
 _TAGS: ContextVar[Mapping[str, str]] = ContextVar("guardrail_tags", default=MappingProxyType({}))
@@ -61,20 +66,34 @@ class Record(Value):
         return None if score is None else score.value
 
 
+def _as_thumb(value: object) -> int:
+    thumb = THUMBS.get(value.strip().lower()) if isinstance(value, str) else value
+    if isinstance(thumb, bool) or thumb not in (-1, 0, 1):
+        raise PydanticCustomError("thumb", 'a thumb is 1 or -1, "up" or "down"')
+    return int(thumb)
+
+
+Thumb = Annotated[
+    int,
+    BeforeValidator(_as_thumb, json_schema_input_type=Literal[1, -1, 0, "up", "down"]),
+]
+"""The type of a reader's verdict."""
+
+
 class Feedback(Value):
     """What a reader said of a response or of one of its sentences.
 
     Attributes:
-        record_id: The record it belongs to.
+        record_id: The record it belongs to: its own id, or the answer's ``id``.
         sentence: Index of the sentence; None for the whole response.
-        thumb: 1 for up, -1 for down, 0 for a correction without verdict.
+        thumb: 1 or ``up``, -1 or ``down``; 0 for a correction without verdict.
         correction: What the text should have said.
         created: UTC.
     """
 
     record_id: str = Field(max_length=256)
     sentence: int | None = Field(default=None, ge=0, le=1_000_000)
-    thumb: int = Field(default=0, ge=-1, le=1)
+    thumb: Thumb = 0
     correction: str | None = Field(default=None, max_length=10_000)
     created: datetime = Field(default_factory=lambda: datetime.now(UTC))
 

@@ -73,10 +73,17 @@ class JSONLinesLog:
             if self._append(self.path, to_json(record)) >= self._rotate_bytes:
                 self._rotate()
 
-    def write_feedback(self, feedback: Feedback) -> None:
-        """Store a reader's verdict beside the log."""
+    def write_feedback(self, feedback: Feedback) -> bool:
+        """Store a reader's verdict beside the log, whose records are not looked at.
+
+        ``record_id`` may be the record's own id or that of the answer.
+
+        Returns:
+            True: all of it is kept.
+        """
         with self._lock:
             self._append(self._feedback_path, json.dumps(feedback.model_dump(mode="json")))
+        return True
 
     def records(self, where: RecordFilter | None = None) -> Iterator[Record]:
         """Stream the records of the file and its rotated predecessors, oldest first.
@@ -102,15 +109,29 @@ class JSONLinesLog:
         return next((record for record in self.records() if record.id == record_id), None)
 
     def feedback(self) -> Iterator[Feedback]:
-        """Stream all feedback, oldest first."""
+        """Stream all feedback, oldest first, each with the id of its record."""
+        by_answer: dict[str, list[tuple[datetime, str]]] | None = None
         for line in _lines(self._feedback_path):
             try:
-                yield Feedback.model_validate(json.loads(line))
+                one = Feedback.model_validate(json.loads(line))
             except ValueError:
                 continue
+            if by_answer is None:
+                by_answer = self._by_answer()
+            recorded = by_answer.get(one.record_id, [])
+            before = [record_id for created, record_id in recorded if created <= one.created]
+            found = before[-1] if before else next((name for _, name in recorded), one.record_id)
+            yield one.model_copy(update={"record_id": found})
 
     def close(self) -> None:
         """Nothing is held open between records."""
+
+    def _by_answer(self) -> dict[str, list[tuple[datetime, str]]]:
+        """When the records of each answer's id were made, and their own ids, oldest first."""
+        by_answer: dict[str, list[tuple[datetime, str]]] = {}
+        for record in self.records():
+            by_answer.setdefault(record.answer.id, []).append((record.created, record.id))
+        return by_answer
 
     @property
     def _feedback_path(self) -> Path:

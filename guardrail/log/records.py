@@ -7,6 +7,7 @@ afterwards loses nothing, and several processes may write to one file.
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping
@@ -44,6 +45,8 @@ __all__ = [
 
 BUSY_TIMEOUT_S = 30.0
 """How long a writer waits for another process's transaction before it gives up."""
+MADE_ID = re.compile(r"[0-9a-f]{32}(\.\d+)?")
+"""Ids that a guardrail makes: a record of such an answer may be on its way."""
 NO_LOG = ("no such table: responses", "file is not a database")
 """What SQLite says of a file that is something else."""
 PURGE_EVERY = 1000
@@ -145,44 +148,61 @@ class SQLiteLog:
                 record.answer.action.value,
                 record.answer.scorecard.overall.value,
                 to_json(record),
+                record.answer.id,
             )
             for record in records
         ]
         with self._lock, self._reported("write"), self._db:
             self._db.execute("BEGIN IMMEDIATE")
             self._db.executemany(
-                "INSERT OR IGNORE INTO responses (id, created, action, overall, payload)"
-                " VALUES (?, ?, ?, ?, ?)",
+                "INSERT OR IGNORE INTO responses (id, created, action, overall, payload, answer_id)"
+                " VALUES (?, ?, ?, ?, ?, ?)",
                 rows,
+            )
+            # Feedback that came before its record waits under the id of the answer.
+            self._db.executemany(
+                "UPDATE feedback SET record_id = ? WHERE record_id = ?",
+                [(row[0], row[-1]) for row in rows if row[0] != row[-1]],
             )
             before = self._writes
             self._writes += len(rows)
         if self._retention and before // PURGE_EVERY != self._writes // PURGE_EVERY:
             self.purge()
 
-    def write_feedback(self, feedback: Feedback) -> None:
+    def write_feedback(self, feedback: Feedback) -> bool:
         """Store a reader's verdict beside its record.
+
+        ``record_id`` may be the record's own id or that of the answer; of several answers with one
+        id the newest is meant. Feedback on an answer that another writer is about to record is
+        kept, and goes to the record once that is there.
+
+        Returns:
+            Whether the record is there.
 
         Raises:
             RecordError: There is no such record, or it cannot be written.
         """
         with self._lock, self._reported("write feedback to"), self._db:
+            self._db.execute("BEGIN IMMEDIATE")
             known = self._db.execute(
-                "SELECT 1 FROM responses WHERE id = ?", (feedback.record_id,)
+                "SELECT id FROM responses WHERE id = ?1 OR answer_id = ?1"
+                " ORDER BY id = ?1 DESC, created DESC LIMIT 1",
+                (feedback.record_id,),
             ).fetchone()
-            if known is None:
+            if known is None and not MADE_ID.fullmatch(feedback.record_id):
                 raise RecordError(f"there is no record {feedback.record_id} in {self.path}")
             self._db.execute(
                 "INSERT INTO feedback (record_id, sentence, thumb, correction, created)"
                 " VALUES (?, ?, ?, ?, ?)",
                 (
-                    feedback.record_id,
+                    feedback.record_id if known is None else known[0],
                     feedback.sentence,
                     feedback.thumb,
                     feedback.correction,
                     feedback.created.isoformat(),
                 ),
             )
+        return known is not None
 
     def records(self, where: RecordFilter | None = None) -> Iterator[Record]:
         """Stream the records that meet the conditions, oldest first.
@@ -247,7 +267,8 @@ class SQLiteLog:
         with self._lock, self._reported("purge"), self._db:
             self._db.execute(
                 "DELETE FROM feedback WHERE record_id IN"
-                " (SELECT id FROM responses WHERE created < ?)",
+                " (SELECT id FROM responses WHERE created < ?1)"
+                " OR (created < ?1 AND record_id NOT IN (SELECT id FROM responses))",
                 (limit,),
             )
             return self._db.execute("DELETE FROM responses WHERE created < ?", (limit,)).rowcount

@@ -22,6 +22,11 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             correction TEXT, created TEXT NOT NULL)""",
         "CREATE INDEX feedback_record ON feedback (record_id)",
     ),
+    (
+        # Null in records of before: their answers' ids were no way to them.
+        "ALTER TABLE responses ADD COLUMN answer_id TEXT",
+        "CREATE INDEX responses_answer ON responses (answer_id, created)",
+    ),
 )
 """Statement lists; applying the first n makes version n."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from pydantic import ValidationError
 
 from guardrail.errors import InputError
+from guardrail.fields import field_problems
 from guardrail.log.entries import Feedback, RecordFilter
 from guardrail.log.records import JSONLinesLog, Readable, SQLiteLog
 from guardrail.report.page import page
@@ -18,6 +19,7 @@ from guardrail.report.summary import Summary, removed_contradictions, summarise
 __all__ = [
     "Summary",
     "dashboard_html",
+    "read_feedback",
     "removed_contradictions",
     "report_html",
     "store_feedback",
@@ -74,25 +76,31 @@ def dashboard_html(
     return page(summary, title, feedback_url)
 
 
-def store_feedback(log: SQLiteLog | JSONLinesLog, body: str | bytes) -> Feedback:
-    """Store what the dashboard's buttons post.
+def read_feedback(body: str | bytes) -> Feedback:
+    """Read what the dashboard's buttons post.
 
     Args:
-        log: The score log.
         body: JSON of ``{record_id, sentence?, thumb?, correction?}``.
+
+    Raises:
+        InputError: It is no feedback, or says nothing.
+    """
+    try:
+        feedback = Feedback.model_validate_json(body)
+    except ValidationError as error:
+        raise InputError(f"this is no feedback: {field_problems(Feedback, error)}") from error
+    if feedback.thumb == 0 and not (feedback.correction or "").strip():
+        raise InputError("this is no feedback: give a thumb of 1 or -1, or a correction")
+    return feedback
+
+
+def store_feedback(log: SQLiteLog | JSONLinesLog, body: str | bytes) -> Feedback:
+    """Store what the dashboard's buttons post; see ``read_feedback``.
 
     Raises:
         InputError: It is no feedback, or says nothing.
         RecordError: There is no such record, or it cannot be written.
     """
-    try:
-        feedback = Feedback.model_validate_json(body)
-    except ValidationError as error:
-        what = "; ".join(
-            f"{'.'.join(map(str, item['loc'])) or 'body'}: {item['msg']}" for item in error.errors()
-        )
-        raise InputError(f"this is no feedback: {what}") from error
-    if feedback.thumb == 0 and not (feedback.correction or "").strip():
-        raise InputError("this is no feedback: give a thumb of 1 or -1, or a correction")
+    feedback = read_feedback(body)
     log.write_feedback(feedback)
     return feedback

@@ -43,6 +43,9 @@ TEXTS = {
     "tools": "I will look that up.",
     "false-only": FALSE,
 }
+SHOP_QUESTIONS = ("Can I send it back?",)
+SHOP_ANSWER = "You can send a bicycle back within 30 days of delivery."
+"""What the pages of the documentation ask, and are told."""
 SECRETS = {
     "reasoning_content": f"Perhaps {CANARY}.",
     "audio": {"transcript": FALSE},
@@ -128,6 +131,8 @@ class FakeOpenAI:
         )
 
     def _text(self, body: dict[str, Any]) -> str:
+        if any(question in str(body["messages"][-1:]) for question in SHOP_QUESTIONS):
+            return SHOP_ANSWER
         if body["model"] == "learns" and len(body["messages"]) > 1:
             return GOOD
         return TEXTS.get(body["model"], ANSWER)

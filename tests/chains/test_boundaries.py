@@ -11,7 +11,15 @@ import guardrail
 
 PUBLIC_MODULES = {
     f"guardrail.{name}"
-    for name in ("errors", "log.records", "markers.grammar", "markers.rendering", "report", "types")
+    for name in (
+        "errors",
+        "fields",
+        "log.records",
+        "markers.grammar",
+        "markers.rendering",
+        "report",
+        "types",
+    )
 }
 FILES = sorted(Path(chains.__file__).parent.rglob("*.py"))
 

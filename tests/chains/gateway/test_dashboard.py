@@ -8,6 +8,7 @@ import pytest
 from chains.gateway import GatewaySettings, create_app
 from guardrail import GuardrailConfig, open_log
 from tests.chains.conftest import QUESTION, TRUE_START, scripted_guard
+from tests.chains.fake_openai import FakeOpenAI, served
 
 
 @pytest.fixture
@@ -42,6 +43,83 @@ async def test_feedback_is_stored_beside_its_record(logged):
     (kept,) = log.feedback()
     assert (kept.thumb, kept.correction) == (-1, "A novelist.")
     log.close()
+
+
+@pytest.fixture
+def recording(tmp_path):
+    """A gateway that records, in front of a model."""
+    config = GuardrailConfig(log=tmp_path / "scores.sqlite")
+    with scripted_guard(config=config) as guard, served(FakeOpenAI().app) as url:
+        app = create_app(guard, GatewaySettings(upstream=f"{url}/v1"))
+        transport = httpx.ASGITransport(app)
+        yield httpx.AsyncClient(transport=transport, base_url="http://gateway"), config.log.path
+
+
+ASKED = {"question": QUESTION, "answer": TRUE_START}
+CHAT = {"model": "plain", "messages": [{"role": "user", "content": QUESTION}]}
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("checks", ASKED),
+        ("checks", ASKED | {"id": "mine"}),
+        ("rank", {"question": QUESTION, "answers": [TRUE_START, "She was a pilot."]}),
+        ("chat/completions", CHAT),
+        ("responses", {"model": "plain", "input": QUESTION}),
+    ],
+)
+async def test_feedback_takes_the_id_that_the_caller_was_given(recording, path, body):
+    client, log_path = recording
+    reply = await client.post(f"/v1/{path}", json=body)
+    first, *_ = reply.headers["x-guardrail-record"].split(", ")
+    assert f'"id":"{first}"' in reply.text.replace('"id": "', '"id":"')
+    said = {"record_id": first, "thumb": "down"}
+    stored = await client.post("/v1/feedback", json=said)
+    assert stored.status_code == 200, stored.text
+    log = open_log(log_path)
+    (kept,) = log.feedback()
+    assert log.record(kept.record_id).answer.id == first
+    log.close()
+
+
+async def test_a_stream_tells_its_id_in_its_last_event(recording):
+    client, _ = recording
+    reply = await client.post("/v1/chat/completions", json=CHAT | {"stream": True})
+    lines = [line for line in reply.text.splitlines() if '"guardrail"' in line]
+    told = json.loads(lines[-1].removeprefix("data: "))["choices"][0]["delta"]["guardrail"]["id"]
+    stored = await client.post("/v1/feedback", json={"record_id": told, "thumb": 1})
+    assert stored.status_code == 200
+
+
+async def test_an_id_that_no_header_can_hold_stands_in_the_body_alone(recording):
+    client, _ = recording
+    for name in ("eins, zwei", "ü", "a\r\nb: c"):
+        reply = await client.post("/v1/checks", json=ASKED | {"id": name})
+        assert reply.json()["id"] == name
+        assert "x-guardrail-record" not in reply.headers
+
+
+async def test_feedback_before_its_record_is_accepted(logged):
+    client, _ = logged
+    said = {"record_id": "0" * 32, "thumb": 1}
+    reply = await client.post("/v1/feedback", json=said, auth=("anyone", "secret"))
+    assert reply.status_code == 202
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ({"record_id": "r", "thumb": "sideways"}, '1 or -1, "up" or "down"'),
+        ({"record_id": "r", "thumbs": 1}, "did you mean 'thumb'?"),
+        ({"record_id": "r"}, "give a thumb"),
+    ],
+)
+async def test_what_is_no_feedback_is_told_in_words(logged, body, says):
+    client, _ = logged
+    reply = await client.post("/v1/feedback", json=body, auth=("anyone", "secret"))
+    assert reply.status_code == 400
+    assert says in reply.json()["error"]["message"]
 
 
 @pytest.mark.parametrize(

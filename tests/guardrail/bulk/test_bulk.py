@@ -120,7 +120,7 @@ def test_parquet_and_json_lines_give_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize("engine", ["local", "ray"])
 def test_engines_and_workers_do_not_show(tmp_path: Path, engine: Literal["local", "ray"]) -> None:
     if engine == "ray":
-        pytest.importorskip("ray", reason="Ray is not installed: pip install 'kg-guardrail[ray]'")
+        pytest.importorskip("ray", reason="Ray is not installed: pip install '.[ray]'")
     source = write(tmp_path / "a.jsonl", 24)
     alone = run(source, tmp_path / "one")
     many = run(source, tmp_path / "two", engine=engine, workers=2)

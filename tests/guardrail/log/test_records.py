@@ -10,9 +10,11 @@ import subprocess
 import sys
 import time
 from datetime import UTC, datetime, timedelta
+from uuid import uuid4
 
 import pytest
 import typer
+from pydantic import ValidationError
 from typer.testing import CliRunner
 
 from guardrail import Guardrail, GuardrailConfig
@@ -140,6 +142,51 @@ def test_feedback_stands_beside_its_record(tmp_path):
         assert (kept.record_id, kept.thumb, kept.correction) == (record.id, -1, "Paris")
         with pytest.raises(RecordError, match="no record"):
             log.write_feedback(Feedback(record_id="missing", thumb=1))
+
+
+@pytest.mark.parametrize("name", ["log.sqlite", "log.jsonl"])
+def test_feedback_may_name_the_answer_in_place_of_its_record(tmp_path, name):
+    log = open_log(tmp_path / name)
+    for text in ("first", "second"):
+        log.write(answer("q1", text))
+    assert log.write_feedback(Feedback(record_id="q1", thumb=-1))
+    log.write(answer("q1", "third"))
+    (kept,) = log.feedback()
+    assert log.record(kept.record_id).answer.text == "second"
+
+
+@pytest.mark.parametrize("name", ["log.sqlite", "log.jsonl"])
+def test_feedback_that_comes_before_its_record_waits_for_it(tmp_path, name):
+    log = open_log(tmp_path / name)
+    made = uuid4().hex
+    log.write_feedback(Feedback(record_id=made, thumb="down"))
+    log.write(answer(made))
+    (record,), (kept,) = log.records(), log.feedback()
+    assert (kept.record_id, kept.thumb) == (record.id, -1)
+    log.close()
+
+
+def test_what_waits_for_no_record_goes_with_the_retention(tmp_path):
+    path = tmp_path / "log.sqlite"
+    old = datetime.now(UTC) - timedelta(days=40)
+    with SQLiteLog(path) as log:
+        log.write_feedback(Feedback(record_id=uuid4().hex, thumb=1, created=old))
+        log.write_feedback(Feedback(record_id=uuid4().hex, thumb=1))
+    with SQLiteLog(path, retention=timedelta(days=30)) as log:
+        assert len(list(log.feedback())) == 1
+
+
+@pytest.mark.parametrize(
+    ("told", "thumb"), [("up", 1), ("Down", -1), (1, 1), (-1, -1), ("-1", -1), (0, 0)]
+)
+def test_a_thumb_is_a_number_or_a_word(told, thumb):
+    assert Feedback(record_id="r", thumb=told).thumb == thumb
+
+
+@pytest.mark.parametrize("told", ["sideways", 2, True, None, [], 0.5])
+def test_what_is_no_thumb_is_told_in_words(told):
+    with pytest.raises(ValidationError, match='1 or -1, "up" or "down"'):
+        Feedback(record_id="r", thumb=told)
 
 
 def test_a_file_of_the_first_version_is_migrated(tmp_path):

@@ -1,0 +1,71 @@
+"""What is wrong with the fields of an object that somebody wrote: the nearest name for a wrong one.
+
+Settings files, requests and feedback are read into models; this puts pydantic's complaints into
+words that say what to write instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+__all__ = ["did_you_mean", "field_problems", "fields_at"]
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of a message on a name that is unknown: the nearest one, else all of them."""
+    names = list(known)
+    near = get_close_matches(name, names, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(names)}"
+
+
+def field_problems(model: type[BaseModel], error: ValidationError) -> str:
+    """All problems of an object that could not be read as a model, one after another.
+
+    Args:
+        model: What it was read as.
+        error: What pydantic said; the values themselves are left out.
+    """
+    return "; ".join(
+        dict.fromkeys(_told(model, item) for item in error.errors(include_input=False))
+    )
+
+
+def fields_at(model: type[BaseModel], place: Iterable[int | str]) -> list[str]:
+    """Names of the fields that the object at a place may have.
+
+    Args:
+        model: Of the whole object.
+        place: Keys and indices from there; what no model names, such as an index, is passed over.
+    """
+    models = [model]
+    for part in place:
+        inner = [
+            found
+            for item in models
+            if (field := item.model_fields.get(str(part))) is not None
+            for found in _models_in(field.annotation)
+        ]
+        named = [item for item in models if item.__name__ == part]
+        models = inner or named or models
+        if not inner and not named and isinstance(part, str):
+            return []
+    return list(dict.fromkeys(name for item in models for name in item.model_fields))
+
+
+def _told(model: type[BaseModel], problem: Any) -> str:
+    place = [str(part) for part in problem["loc"]]
+    if problem["type"] == "extra_forbidden":
+        hint = did_you_mean(place[-1], fields_at(model, problem["loc"][:-1]))
+        return f"there is no field {'.'.join(place)!r}; {hint}"
+    where = ".".join(place) or "body"
+    return f"{where}: {problem['msg'].removeprefix('Value error, ')}"
+
+
+def _models_in(annotation: object) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [found for arg in get_args(annotation) for found in _models_in(arg)]
