@@ -19,7 +19,7 @@ from starlette.responses import JSONResponse, Response
 
 from chains.gateway.checks import CheckBody, RankBody, check, rank
 from chains.gateway.counting import PREFIX, Counted
-from chains.gateway.dashboard import RECORD_HEADER, Dashboard
+from chains.gateway.dashboard import Dashboard
 from chains.gateway.metrics import CONTENT_TYPE_LATEST, Metrics
 from chains.gateway.page import docs_response, page_response
 from chains.gateway.paths import misspelled, nearest_path
@@ -286,7 +286,6 @@ class _Gateway:
             body = b"".join(event.encode() for event in guarded.events)
             kind = "text/event-stream; charset=utf-8"
         response = _response(reply._replace(body=body), kind)
-        del response.headers[RECORD_HEADER]  # that of a gateway behind this one
         response.headers.update(
             self.dashboard.record_header([answer.id for answer in guarded.answers])
         )

@@ -20,7 +20,7 @@ from guardrail.errors import InputError, RecordError
 from guardrail.log.records import Feedback, open_log
 from guardrail.report import dashboard_html, read_feedback
 
-__all__ = ["RECORD_HEADER", "Dashboard"]
+__all__ = ["Dashboard"]
 
 
 RECORD_HEADER = "x-guardrail-record"

@@ -45,9 +45,10 @@ KEPT_BACK = frozenset(
         "trailer",
         "transfer-encoding",
         "upgrade",
+        "x-guardrail-record",
     }
 )
-"""Headers of a reply that concern the upstream's own connection."""
+"""Headers of a reply that concern the upstream's own connection, or another gateway's log."""
 
 
 class UpstreamUnreachableError(ModelError):

@@ -92,6 +92,27 @@ async def test_a_stream_tells_its_id_in_its_last_event(recording):
     assert stored.status_code == 200
 
 
+@pytest.mark.parametrize("stream", [False, True])
+async def test_ids_of_a_gateway_behind_this_one_stay_there(guard, stream):
+    def behind(request):
+        message = {"role": "assistant", "content": TRUE_START}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        head = {"x-guardrail-record": "theirs"}
+        if stream:
+            head["content-type"] = "text/event-stream"
+            return httpx.Response(200, headers=head, text="data: [DONE]\n\n")
+        return httpx.Response(200, headers=head, json={"choices": [choice]})
+
+    upstream = httpx.AsyncClient(transport=httpx.MockTransport(behind))
+    app = create_app(guard, GatewaySettings(upstream="http://model/v1"), client=upstream)
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(app), base_url="http://gateway"
+    ) as client:
+        reply = await client.post("/v1/chat/completions", json=CHAT | {"stream": stream})
+    assert reply.status_code == 200
+    assert "x-guardrail-record" not in reply.headers
+
+
 async def test_an_id_that_no_header_can_hold_stands_in_the_body_alone(recording):
     client, _ = recording
     for name in ("eins, zwei", "ü", "a\r\nb: c"):
