@@ -53,7 +53,7 @@ def show_ranking(console: Console, ranked: Sequence[GuardedAnswer]) -> None:
         console.print(
             Panel(
                 Group(_sentences(answer), Text(), Text(why, style="dim")),
-                title=Text(f"{place}. answer {answer.index + 1} of the input"),
+                title=Text(f"answer {answer.index + 1}: rank {place}"),
                 title_align="left",
                 border_style="green" if place == 1 else "dim",
             )
