@@ -16,7 +16,16 @@ from guardrail.log.entries import Record
 from guardrail.log.fingerprints import HASHES, fingerprints
 from guardrail.log.records import open_log
 from guardrail.policy import ANNOTATE
-from guardrail.types import Citation, Evidence, GuardedAnswer, Passage, Sentence, Triple, Value
+from guardrail.types import (
+    Action,
+    Citation,
+    Evidence,
+    GuardedAnswer,
+    Passage,
+    Sentence,
+    Triple,
+    Value,
+)
 
 if TYPE_CHECKING:
     from guardrail.guard import Guardrail
@@ -125,8 +134,11 @@ def replay_log(
             return  # recorded since
         if found["id"] != record.id:
             raise InputError(f"{folder} holds the replay of another log; name another folder")
-        if "error" in found:
-            yield Unjudged(id=record.id, created=record.created, error=str(found["error"]))
+        error = found.get("error")
+        if found.get("action") == Action.UNVERIFIED:
+            error = "; ".join(GuardedAnswer.model_validate(found).reasons)
+        if error is not None:
+            yield Unjudged(id=record.id, created=record.created, error=str(error))
         else:
             after = GuardedAnswer.model_validate(found)
             versions = {**after.versions, **fingerprints({}, None, policy)}
@@ -178,9 +190,12 @@ def _row(record: Record, guard: Guardrail) -> dict[str, object]:
     }
     if not _came_with_the_call(answer):
         return row
-    own = [item for item in answer.evidence if not _of_graph(item)]
-    if len(own) < len(answer.evidence):  # facts of the graph stood beside it
-        own += [item for item in guard.retrieve(answer.question).evidence if _of_graph(item)]
+    own = list(answer.evidence)
+    if any(map(_of_graph, own)):  # facts of the graph stood beside it; ids of others' are kept
+        today = [item for item in guard.retrieve(answer.question).evidence if _of_graph(item)]
+        known = {item.subject_id for item in today if isinstance(item, Triple)}
+        own = [item for item in own if not (_of_graph(item) and item.subject_id in known)]  # type: ignore[union-attr]
+        own += today
     return row | {
         "triples": [
             [item.subject, item.property, item.value] for item in own if isinstance(item, Triple)

@@ -54,7 +54,7 @@ class Knowledge(NamedTuple):
         subgraphs: The neighbourhoods behind the evidence, for the prompt.
         left_out: Number of triples and passages beyond the limit, which are not in ``evidence``.
         wider: Names of the places that hold a triple's value, by its id, nearest first.
-        source: ``graph``, or ``caller`` where the evidence came with the call.
+        source: ``graph``, ``retriever``, or ``caller`` where the evidence came with the call.
     """
 
     entities: tuple[LinkedEntity, ...] = ()
@@ -278,4 +278,5 @@ async def retrieve_passages(
     except Exception as error:  # a retriever is foreign code and may raise anything
         raise KnowledgeGraphError(f"the retriever failed: {error!r}") from error
     by_question = dict(zip(unique, found, strict=True))
-    return [given(by_question[question], limit) for question in questions]
+    known = (given(by_question[question], limit) for question in questions)
+    return [knowledge._replace(source="retriever") for knowledge in known]

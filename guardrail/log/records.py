@@ -166,7 +166,7 @@ class SQLiteLog:
             )
             before = self._writes
             self._writes += len(rows)
-        if self._retention and before // PURGE_EVERY != self._writes // PURGE_EVERY:
+        if self._retention is not None and before // PURGE_EVERY != self._writes // PURGE_EVERY:
             self.purge()
 
     def write_feedback(self, feedback: Feedback) -> bool:

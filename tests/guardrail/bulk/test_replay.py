@@ -120,6 +120,27 @@ def test_evidence_of_a_call_is_judged_as_it_was(tmp_path: Path) -> None:
     assert {item["value"] for item in both if "value" in item} == {"Lyon"}
 
 
+def test_facts_that_are_no_graph_s_keep_standing(tmp_path: Path) -> None:
+    old, path = graph(tmp_path, "old"), tmp_path / "scores.sqlite"
+    fact = Triple("Bo", "birthplace", "Oslo", subject_id="urn:own:bo")
+    request = CheckRequest(
+        question="Where?", answer="The birthplace of Bo is Oslo.", evidence=(fact,)
+    )
+    with Guardrail(config(old), log=open_log(path)) as guard:
+        [before] = guard.check_batch([request])
+    assert before.sentences[0].category == "supportive"
+    assert list(replay_log(path, config(old), str(tmp_path / "out"))) == [None]
+
+
+def test_what_a_retriever_found_is_judged_as_it_was(tmp_path: Path) -> None:
+    old, path = graph(tmp_path, "old"), tmp_path / "scores.sqlite"
+    facts = [Triple("Bo", "birthplace", "Oslo")]
+    with Guardrail(config(old), log=open_log(path), retriever=lambda question: facts) as guard:
+        before = guard.check("Where?", "The birthplace of Bo is Oslo.")
+    assert before.evidence_from == ("retriever",)
+    assert list(replay_log(path, config(old), str(tmp_path / "out"))) == [None]
+
+
 def test_a_policy_hides_no_flip(log: Path, tmp_path: Path) -> None:
     new = config(graph(tmp_path, "new", moved=7)).changed(policy="strict")
     found = list(replay_log(log, new, str(tmp_path / "out")))

