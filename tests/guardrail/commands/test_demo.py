@@ -30,7 +30,7 @@ def test_the_demo_shows_verdicts_evidence_ranking_filter_and_log() -> None:
     filtered = shown[shown.index(order[1]) : shown.index(order[2])]
     assert "2,190 euros" not in filtered
     assert '"contradicted_share"' in shown[shown.index(order[2]) :]
-    places = [int(place) for place in re.findall(r"\d\. answer (\d) of the input", shown)]
+    places = [int(place) for place in re.findall(r"answer (\d): rank \d", shown)]
     assert sorted(places) == list(range(1, len(recorded_answers()) + 1))
 
 
