@@ -12,6 +12,7 @@ import sys
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Final
@@ -137,7 +138,7 @@ class LabelFileWriter:
             offsets.append(place)
             count = key.count(" ") + 1
             if count <= MAX_WORDS:
-                first = _hash(key.partition(" ")[0])
+                first = _hash_of_word(key.partition(" ")[0])
                 lengths[first] = lengths.get(first, 0) | 1 << count
         self._end = end
 
@@ -224,6 +225,10 @@ def _hash(text: str) -> int:
     return int.from_bytes(
         blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little"
     )
+
+
+_hash_of_word = lru_cache(maxsize=2**16)(_hash)
+"""First words recur, in each load for a time."""
 
 
 def _meta(profile: Profile) -> dict[str, object]:

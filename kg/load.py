@@ -11,15 +11,16 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from traceback import clear_frames
 from typing import BinaryIO, Final, cast
 from uuid import uuid4
 
 from pydantic import Field, ValidationError, computed_field
-from pyoxigraph import DefaultGraph, Quad, RdfFormat, Store
+from pyoxigraph import DefaultGraph, NamedNode, Quad, RdfFormat, Store
 
 from guardrail.errors import InputError, KnowledgeGraphError
 from guardrail.types import Value
@@ -32,12 +33,13 @@ from kg.reading import LINES, PEOPLE, TABLES, Chunks, Progress, format_of, readi
 from kg.segments import Place, load_segments, names_of
 from kg.selection import Selection
 from kg.store import SNAPSHOT, OxigraphGraph
-from kg.tables import Table, triples_of_table
+from kg.tables import Table, column_property, triples_of_table
 
 __all__ = ["LoadReport", "Progress", "load_graph", "read_graph"]
 
 _DIRECT: Final = "http://www.wikidata.org/prop/direct/"
 _SKIPPED: Final = 2**20
+_LINKS_TRIED: Final = 10_000
 
 
 class LoadReport(Value):
@@ -50,6 +52,8 @@ class LoadReport(Value):
         added: Triples that this load added.
         skipped: Facts of persons that were left out (no property id, or a value without label).
         resumed: Lines that an earlier, interrupted load had put into the graph already.
+        unmatched: Of each link column of a table, an id among its first 10,000 values that is no
+            row of the graph; columns without one are left out.
         seconds: Wall time, label index included.
         peak_mb: Most memory that the process held, in MiB; None where the system does not tell.
     """
@@ -60,6 +64,7 @@ class LoadReport(Value):
     added: int = Field(ge=0)
     skipped: int = Field(default=0, ge=0)
     resumed: int = Field(default=0, ge=0)
+    unmatched: Mapping[str, str] = Field(default_factory=dict)
     seconds: float = Field(ge=0)
     peak_mb: float | None = None
 
@@ -185,6 +190,7 @@ def load_graph(
         added=added,
         skipped=skipped,
         resumed=resumed,
+        unmatched=_unmatched(target, job.table.links) if job.table else {},
         seconds=time.perf_counter() - started,
         peak_mb=peak_mb(),
     )
@@ -207,6 +213,27 @@ def read_graph(
     if profile is None and suffix_of(source) in PEOPLE:
         profile = "wikidata"
     return OxigraphGraph(store, profile=profile, name=source.name)
+
+
+def _unmatched(target: Path, links: Mapping[str, str]) -> dict[str, str]:
+    """By link column, an id that is no row of the graph."""
+    if not links:
+        return {}
+    graph = OxigraphGraph.open(target)
+    try:
+        found = {}
+        for column in links:
+            quads = graph.store.quads_for_pattern(None, column_property(column), None, None)
+            values = dict.fromkeys(quad.object for quad in islice(quads, _LINKS_TRIED))
+            for value in values:
+                if not isinstance(value, NamedNode):
+                    continue  # from an earlier load, in which the column was no link
+                if next(graph.store.quads_for_pattern(value, None, None, None), None) is None:
+                    found[column] = value.value
+                    break
+        return found
+    finally:
+        graph.close()
 
 
 def _load_beside(job: _Job, target: Path, *, existing: bool) -> tuple[int, int, int, int]:

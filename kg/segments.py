@@ -26,7 +26,8 @@ size for the next segment; larger ones it hands back, and all their pages are cl
 AT_ONCE: Final = 3
 """Segments under way: one for each of two cores, one that is there when either is done."""
 
-SAVE_EVERY_S: Final = 20.0
+SAVE_EVERY_S: Final = 60.0
+"""Nothing is loaded while the store writes out what it holds."""
 
 _NAME: Final = rb'[ \t]*"((?:[^"\\\n]|\\.)*)"(?:@([A-Za-z0-9-]+)|\^\^<[^>\n]*>)?[ \t]*\.'
 """What follows a predicate where its value is a literal."""

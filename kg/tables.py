@@ -20,7 +20,7 @@ from pyoxigraph import Literal, NamedNode
 from guardrail.errors import InputError, KnowledgeGraphError
 from guardrail.types import Value
 
-__all__ = ["Table", "triples_of_table"]
+__all__ = ["Table", "column_property", "triples_of_table"]
 
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _LABEL: Final = "<http://www.w3.org/2000/01/rdf-schema#label>"
@@ -90,7 +90,7 @@ def triples_of_table(stream: BinaryIO, kind: str, table: Table, source: str) -> 
                     continue
                 predicate = properties.get(column)
                 if predicate is None:
-                    predicate = properties[column] = _property(column)
+                    predicate = properties[column] = str(column_property(column))
                     shown = Literal(" ".join(column.replace("_", " ").split()))
                     lines.append(f"{predicate} {_LABEL} {shown} .\n")
                 object_ = _node(target, text) if target else _literal(text)
@@ -143,8 +143,9 @@ def _node(table: str, key: str) -> str:
     return str(NamedNode(f"urn:table:{quote(table, safe='')}:{quote(key, safe='')}"))
 
 
-def _property(column: str) -> str:
-    return str(NamedNode(f"urn:column:{quote(column, safe='')}"))
+def column_property(column: str) -> NamedNode:
+    """The property that a column becomes."""
+    return NamedNode(f"urn:column:{quote(column, safe='')}")
 
 
 def _text(value: object) -> str | None:

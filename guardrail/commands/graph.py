@@ -64,8 +64,9 @@ def load(
     """Import a file into an on-disk graph, streaming.
 
     A load of N-Triples or a table that was interrupted goes on where it was when it is run again.
-    Prints {source, target, triples, added, skipped, resumed, seconds, peak_mb, rate}: a table on a
-    terminal, else JSON; rate is triples a second.
+    Prints {source, target, triples, added, skipped, resumed, unmatched, seconds, peak_mb, rate}: a
+    table on a terminal, else JSON; rate is triples a second, unmatched an id of each ``--link``
+    column that is no row of the graph yet.
     """
     from rich.progress import (
         BarColumn,
@@ -106,6 +107,12 @@ def load(
         )
     if not report.triples and not report.resumed:
         raise InputError(f"{file} holds no triples; nothing was loaded")
+    for column, node in report.unmatched.items():
+        typer.echo(
+            f"guardrail: column {column!r} names {node}, which is no row of the graph yet; load its "
+            f"table, or name the right one with --link {column}=TABLE",
+            err=True,
+        )
     _show(report, as_json=as_json or not sys.stdout.isatty())
 
 
@@ -162,8 +169,9 @@ def _show(counts: BaseModel, *, as_json: bool) -> None:
         typer.echo(json_line(counts.model_dump(mode="json")))
         return
     table = Table(show_header=False, box=None, pad_edge=False)
-    for name, value in counts.model_dump().items():
-        table.add_row(name, _figure(value))
+    for name, value in counts.model_dump(exclude_none=True).items():
+        if value != {}:
+            table.add_row(name, _figure(value))
     Console().print(table)
 
 

@@ -41,6 +41,10 @@ Until = Annotated[
 
 def log(
     path: LogFile,
+    record: Annotated[
+        str | None,
+        typer.Option("--id", metavar="ID", help="One answer, whole: its id, or how it begins."),
+    ] = None,
     tail: Annotated[int, typer.Option("--tail", "-n", min=1, help="Newest records shown.")] = 20,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as records come.")] = False,
     score: Annotated[
@@ -72,11 +76,13 @@ def log(
     """Show, find and export what a score log holds.
 
     Prints the newest records that meet every condition, or with --json a record per line:
-    {id, created, answer: GuardedAnswer, tags}. Where none is found the exit status is 1.
+    {id, created, answer: GuardedAnswer, tags}. One record found by ``--id`` is shown as the answer
+    beside its evidence. Where none is found the exit status is 1.
     """
     if tag is not None and "=" not in tag:
         raise InputError(f"{tag!r} is no tag; write NAME=VALUE")
     where = RecordFilter(
+        id=record,
         since=_moment(since),
         until=_moment(until),
         action=None if action is None else action.value,
@@ -96,10 +102,12 @@ def log(
         typer.echo(f"guardrail: {_none_found(score_log, where)}", err=True)
         if not follow:
             raise typer.Exit(1)
-    if records or follow:
+    if record is not None and len(records) == 1 and not as_json:
+        _show_whole(records[0])
+    elif records or follow:
         _show(records, as_json=as_json)
-    seen = {record.id for record in records}
-    last = max((record.created for record in records), default=datetime.now(UTC))
+    seen = {item.id for item in records}
+    last = max((item.created for item in records), default=datetime.now(UTC))
     while follow:
         time.sleep(POLL_S)
         newer = where.model_copy(update={"since": last})
@@ -176,6 +184,19 @@ def _moment(text: str | None) -> datetime | None:
     except ValueError as error:
         raise InputError(f"{text!r} is no time; write 2026-05-01T12:00 or 24h") from error
     return moment if moment.tzinfo else moment.astimezone()
+
+
+def _show_whole(record: Record) -> None:
+    from rich.console import Console
+
+    from guardrail.commands.render import show_answer
+
+    console = Console()
+    console.print(f"{record.created.astimezone():%Y-%m-%d %H:%M:%S}", record.id, highlight=False)
+    for name, value in record.tags.items():
+        console.print(f"{name}={value}", highlight=False, markup=False)
+    console.print(record.answer.question, highlight=False, markup=False)
+    show_answer(console, record.answer)
 
 
 def _show(records: list[Record], *, as_json: bool, header: bool = True) -> None:

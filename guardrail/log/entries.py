@@ -144,6 +144,7 @@ class RecordFilter(Value):
     """Which records to read; every condition that is given must hold.
 
     Attributes:
+        id: The record's own id, or the answer's, or how either begins.
         since: Created at or after this moment.
         until: Created before this moment.
         action: The policy's action.
@@ -154,6 +155,7 @@ class RecordFilter(Value):
         tag: ``name=value`` among the caller's tags.
     """
 
+    id: str | None = Field(default=None, min_length=1)
     since: datetime | None = None
     until: datetime | None = None
     action: str | None = None
@@ -169,7 +171,8 @@ class RecordFilter(Value):
         overall = answer.scorecard.overall.value
         name, _, value = (self.tag or "").partition("=")
         return (
-            (self.since is None or record.created >= self.since)
+            (self.id is None or record.id.startswith(self.id) or answer.id.startswith(self.id))
+            and (self.since is None or record.created >= self.since)
             and (self.until is None or record.created < self.until)
             and (self.action is None or answer.action == self.action)
             and (

@@ -351,7 +351,8 @@ def _query(what: str, where: RecordFilter, order: str) -> tuple[str, tuple[objec
         if bound is not None:
             tests.append(test)
             bounds.append(bound)
-    if where.entity is not None:
-        tests.append("(instr(payload, ?) OR instr(payload, ?))")
-        bounds += [json.dumps(where.entity), json.dumps(where.entity, ensure_ascii=False)]
+    for text, end in ((where.entity, None), (where.id, -1)):
+        if text is not None:
+            tests.append("(instr(payload, ?) OR instr(payload, ?))")
+            bounds += [json.dumps(text)[:end], json.dumps(text, ensure_ascii=False)[:end]]
     return f"SELECT {what} FROM responses WHERE {' AND '.join(tests)} {order}", tuple(bounds)

@@ -1,6 +1,7 @@
 """Every snippet of README and guides runs as it is pasted, in the order of its page.
 
-Python runs in one namespace a page, in a folder of its own; blocks with a title are files in it.
+Each block of Python runs by itself, as whoever pastes it alone would run it, in a folder a page;
+blocks with a title are files in it.
 Commands run as they are, but for those that serve, install or start containers: their options are
 looked up. Chat models are a local server that speaks OpenAI's protocol. A block of text behind one
 of Python is what it prints; lines behind a command are what a terminal shows.
@@ -51,7 +52,6 @@ def test_the_page_s_snippets_run(page, endpoint, tmp_path, monkeypatch, capsys):
     (tmp_path / "handbook.txt").write_text("The Fjell 3 costs 2,490 euros.\n", "utf-8")
     labelled = [f"It costs {n}.,It costs {n + n % 2}.,{n % 2 == 0}" for n in range(24)]
     (tmp_path / "my.csv").write_text("\n".join(["answer,evidence,label", *labelled]), "utf-8")
-    namespace: dict[str, object] = {"__name__": "__main__"}
     printed = ""
     for block in blocks(page):
         if block.title:
@@ -59,7 +59,7 @@ def test_the_page_s_snippets_run(page, endpoint, tmp_path, monkeypatch, capsys):
         if block.language == "python":
             code = compile("\n" * block.line + block.text, str(page), "exec")
             capsys.readouterr()
-            exec(code, namespace)
+            exec(code, {"__name__": "__main__"})
             printed = capsys.readouterr().out
         elif block.language == "text" and not block.title:
             assert printed == block.text, f"{page.name}:{block.line}"

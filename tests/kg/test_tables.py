@@ -34,6 +34,7 @@ def test_columns_become_properties_and_keep_their_type(tmp_path: Path, packed: b
     offices = tmp_path / "offices.jsonl"
     offices.write_text(OFFICES)
     load_graph(offices, tmp_path / "g", table=Table(subject="code", label="name"))
+    assert report.unmatched == {"office": "urn:table:offices:b%207"}  # not loaded yet
     assert report.added == 2 + 5 + 5 + 3  # names, names of columns, values of each row
     assert texts(tmp_path / "g", "Lovelace, Ada") == [
         "Lovelace, Ada, office: Harbour House.",
@@ -51,6 +52,20 @@ def test_columns_become_properties_and_keep_their_type(tmp_path: Path, packed: b
     assert found["remote"] == "boolean"
     assert found["start_date"] == "date"
     assert found["phone"] == "string"  # a leading zero is no number's
+
+
+def test_links_that_lead_to_rows_are_not_told(tmp_path: Path) -> None:
+    offices = tmp_path / "offices.jsonl"
+    offices.write_text(OFFICES)
+    load_graph(offices, tmp_path / "g", table=Table(subject="code", label="name"))
+    source = tmp_path / "staff.csv"
+    source.write_text(STAFF)
+    right = Table(subject="id", label="name", links={"office": "offices"})
+    assert load_graph(source, tmp_path / "g", table=right).unmatched == {}
+    wrong = right.model_copy(update={"links": {"office": "staff"}})
+    assert load_graph(source, tmp_path / "g", table=wrong).unmatched == {
+        "office": "urn:table:staff:b%207"
+    }
 
 
 @pytest.mark.parametrize(

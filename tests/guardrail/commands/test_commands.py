@@ -241,6 +241,24 @@ def test_a_log_says_why_nothing_is_found(condition, said, lines, tmp_path, monke
     assert done.stdout == ""
 
 
+@pytest.mark.parametrize("name", ["log.jsonl", "log.sqlite"])
+def test_an_answer_of_the_log_is_shown_by_its_id(name, lines, tmp_path, monkeypatch):
+    monkeypatch.setenv("GUARDRAIL_LOG__PATH", str(tmp_path / name))
+    answers = [("réf-7", "It was opened in 1932."), ("réf-8", "It was closed in 1990.")]
+    rows = [{"id": id, "answer": answer, "triples": FACTS} for id, answer in answers]
+    lines("check --judge none", rows)
+    shown = CliRunner().invoke(app, ["log", str(tmp_path / name), "--id", "réf-7"])
+    assert "opened in 1932" in shown.stdout
+    assert "scores: overall" in shown.stdout
+    assert "closed" not in shown.stdout
+    both = CliRunner().invoke(app, ["log", str(tmp_path / name), "--id", "réf-", "--json"])
+    assert [json.loads(line)["answer"]["id"] for line in both.stdout.splitlines()] == [
+        "réf-7",
+        "réf-8",
+    ]
+    assert CliRunner().invoke(app, ["log", str(tmp_path / name), "--id", "ref"]).exit_code == 1
+
+
 def test_questions_of_another_shape_are_told_by_line(tmp_path):
     other = tmp_path / "rows.jsonl"
     other.write_text('{"question": "Who?"}\nWho?\n')
