@@ -109,8 +109,8 @@ def load(
         raise InputError(f"{file} holds no triples; nothing was loaded")
     for column, node in report.unmatched.items():
         typer.echo(
-            f"guardrail: column {column!r} names {node}, which is no row of the graph yet; load its "
-            f"table, or name the right one with --link {column}=TABLE",
+            f"guardrail: column {column!r} names {node}, which is no row of the graph yet; load "
+            f"its table, or name the right one with --link {column}=TABLE",
             err=True,
         )
     _show(report, as_json=as_json or not sys.stdout.isatty())
