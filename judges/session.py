@@ -130,7 +130,8 @@ class OnnxTextModel:
 
     Args:
         folder: Holds ``model.onnx`` and ``tokenizer.json``.
-        threads: Sequences run at the same time; all cores this process may use by default.
+        threads: Sequences run at the same time; by default all cores this process may use, or as
+            many as ``OMP_NUM_THREADS`` says.
     """
 
     def __init__(self, folder: Path, *, threads: int | None = None) -> None:
@@ -334,7 +335,10 @@ def _groups(
 
 
 def _cores() -> int:
+    """Cores this process may use, or as many as ``OMP_NUM_THREADS`` allows."""
     try:
-        return len(os.sched_getaffinity(0))
+        cores = len(os.sched_getaffinity(0))
     except AttributeError:  # not on macOS and Windows
-        return os.cpu_count() or 1
+        cores = os.cpu_count() or 1
+    allowed = os.environ.get("OMP_NUM_THREADS", "")
+    return max(1, min(cores, int(allowed))) if allowed.isdecimal() else cores

@@ -19,12 +19,21 @@ __all__ = ["run_local", "run_ray"]
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "0"}
 
 
-def run_local(plan: Plan, shards: Sequence[Shard], workers: int) -> Iterator[tuple[int, Counts]]:
+def run_local(
+    plan: Plan, shards: Sequence[Shard], workers: int | None = None
+) -> Iterator[tuple[int, Counts]]:
     """Run shards in processes of this machine, and yield each as it is finished.
+
+    Args:
+        plan: What is done with them.
+        shards: The shards.
+        workers: Processes, each with one thread of the judge; None for one a core. One alone is
+            this process, whose judge uses all cores.
 
     Raises:
         GuardrailError: A worker died; what is finished stays.
     """
+    workers = max(1, min(workers or os.cpu_count() or 1, len(shards)))
     if workers == 1:
         for shard in shards:
             yield shard.number, run_shard(plan, shard)
@@ -54,8 +63,16 @@ def run_local(plan: Plan, shards: Sequence[Shard], workers: int) -> Iterator[tup
                 os.environ[name] = value
 
 
-def run_ray(plan: Plan, shards: Sequence[Shard], workers: int) -> Iterator[tuple[int, Counts]]:
-    """Run shards on a Ray cluster: actors that hold the judge, with a GPU each where there is one.
+def run_ray(
+    plan: Plan, shards: Sequence[Shard], workers: int | None = None
+) -> Iterator[tuple[int, Counts]]:
+    """Run shards on a Ray cluster: actors that hold the judge.
+
+    Args:
+        plan: What is done with them.
+        shards: The shards.
+        workers: Actors; None for one a core of the cluster. A judge that runs on GPUs has one
+            each, and no more actors than there are.
 
     Raises:
         MissingExtraError: Ray is not installed.
@@ -68,7 +85,9 @@ def run_ray(plan: Plan, shards: Sequence[Shard], workers: int) -> Iterator[tuple
     if not ray.is_initialized():
         ray.init(ignore_reinit_error=True, include_dashboard=False, log_to_driver=False)
     resources: Any = ray.cluster_resources  # Ray types it in part
-    gpus = 1 if resources().get("GPU", 0) >= workers and _on_gpu(plan) else 0
+    gpus = int(resources().get("GPU", 0)) if _on_gpu(plan) else 0
+    most = gpus or int(resources().get("CPU", 1))
+    workers = max(1, min(workers or most, len(shards), *([gpus] if gpus else [])))
     named = [{"shard": shard.model_dump_json()} for shard in shards]
     # A block a shard, made here: a task that cut them up would want a core beside the actors'.
     found = ray.data.from_items(named, override_num_blocks=len(shards)).map_batches(
@@ -77,7 +96,7 @@ def run_ray(plan: Plan, shards: Sequence[Shard], workers: int) -> Iterator[tuple
         batch_size=1,
         compute=ray.data.ActorPoolStrategy(size=workers),
         num_cpus=1,
-        num_gpus=gpus,
+        num_gpus=1 if gpus else 0,
     )
     for row in found.iter_rows():
         yield int(row["number"]), Counts.model_validate_json(row["counts"])

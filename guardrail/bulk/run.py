@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from guardrail.bulk.engines import run_local, run_ray
+from guardrail.bulk.inputs import file_system
 from guardrail.bulk.scorer import BulkScorer
-from guardrail.bulk.shards import UNFINISHED, Plan, Shard, file_system, plan_shards
+from guardrail.bulk.shards import UNFINISHED, Plan, Shard, plan_shards
 from guardrail.bulk.summary import Counts, Summary, summarise
 from guardrail.errors import InputError
 
@@ -27,7 +28,7 @@ def run_bulk(
     output: str,
     *,
     engine: Literal["local", "ray"] = "local",
-    workers: int = 1,
+    workers: int | None = 1,
     shard_rows: int = SHARD_ROWS,
     kind: Literal["jsonl", "parquet"] | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -42,7 +43,7 @@ def run_bulk(
         source: File, folder or address of JSON lines or Parquet.
         output: Folder or address where ``part-000000.jsonl`` and so on go.
         engine: Processes of this machine, or Ray.
-        workers: Processes or actors.
+        workers: Processes or actors; None for one a core, of this machine or of Ray's cluster.
         shard_rows: Rows of a shard.
         kind: Format of the output; None for that of the first input file.
         progress: Is told how many rows are done, of how many.
@@ -63,7 +64,7 @@ def run_bulk(
         progress(done, total)
     if left:
         run = run_ray if engine == "ray" else run_local
-        for number, counts in run(plan, left, max(1, min(workers, len(left)))):
+        for number, counts in run(plan, left, workers):
             finished[number] = counts
             fresh += counts.rows
             if progress:
@@ -82,11 +83,12 @@ def _open_output(plan: Plan, shards: list[Shard]) -> dict[int, Counts]:
     mark = plan.fingerprint(shards)
     job = f"{folder.rstrip('/')}/{_JOB}"
     if not files.exists(job):
-        if files.exists(folder) and (not files.isdir(folder) or files.ls(folder)):
+        if files.exists(folder) and not _fresh(files, folder):
             raise InputError(f"{plan.output} exists and is no output of bulk; name another folder")
         files.makedirs(f"{folder.rstrip('/')}/_finished", exist_ok=True)
-        with files.open(job, "wb") as file:
+        with files.open(job + UNFINISHED, "wb") as file:
             file.write(json.dumps({"job": mark, "shards": len(shards)}).encode())
+        files.mv(job + UNFINISHED, job)
         return {}
     with files.open(job, "rb") as file:
         if json.loads(file.read()).get("job") != mark:
@@ -103,3 +105,11 @@ def _open_output(plan: Plan, shards: list[Shard]) -> dict[int, Counts]:
             with files.open(note, "rb") as file:
                 finished[shard.number] = Counts.model_validate_json(file.read())
     return finished
+
+
+def _fresh(files: Any, folder: str) -> bool:
+    """Whether a folder is empty, or holds no more than a job that was killed while it began."""
+    begun = ("_finished", _JOB + UNFINISHED)
+    return files.isdir(folder) and all(
+        name.rstrip("/").endswith(begun) for name in files.ls(folder, detail=False)
+    )

@@ -7,6 +7,7 @@ run the same code.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -83,7 +84,7 @@ class BulkScorer(Value):
         Args:
             table: Columns by the fields of the task's rows (``question``, ``answer``,
                 ``answers``, ``triples``, ``passages``, ``reference``, ``id``), or one column
-                ``json`` that holds a JSON line a row.
+                ``json`` that holds a JSON line a row, as text or as bytes.
             first: Number of the first row, for messages.
 
         Returns:
@@ -117,7 +118,9 @@ def _job(scorer: BulkScorer) -> LineJob[Any]:
         for guard, _ in _LOADED.values():
             guard.close()
         _LOADED.clear()
-        guard = Guardrail(scorer.config)
+        # Each row gets the whole of the policy's time: nobody waits for a batch.
+        limits = scorer.config.limits.model_copy(update={"batch_s": math.inf})
+        guard = Guardrail(scorer.config.changed(limits=limits))
         guard.warm_up()
         if scorer.task == "score":
             job: LineJob[Any] = score_job(guard, scorer.causal_lm)
@@ -154,7 +157,11 @@ def _states(place: Path) -> list[str]:
 
 def _lines(table: pa.Table | pa.RecordBatch) -> Iterable[str]:
     if table.schema.names == [LINES]:
-        yield from table.column(LINES).to_pylist()
+        for line in table.column(LINES).to_pylist():
+            if isinstance(line, bytes):
+                line = line.decode("utf-8", "surrogateescape").removeprefix("\ufeff")
+            # Nothing is no object, and told as such: each row has a result.
+            yield line if line and line.strip() else "null"
         return
     for row in table.to_pylist():
         yield json.dumps({name: value for name, value in row.items() if value is not None},

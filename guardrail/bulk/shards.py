@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
-from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Literal
+from collections.abc import Sequence
+from typing import Final
 from uuid import uuid4
 
-from guardrail.bulk.scorer import LINES, BulkScorer, arrow, as_table
+from guardrail.bulk.inputs import (
+    Format,
+    file_state,
+    file_system,
+    input_files,
+    read_rows,
+    stretches,
+)
+from guardrail.bulk.scorer import BulkScorer, arrow, as_table
 from guardrail.bulk.summary import Counts, count_row
-from guardrail.errors import InputError, MissingExtraError
 from guardrail.types import Value
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+__all__ = ["UNFINISHED", "Plan", "Shard", "plan_shards", "run_shard"]
 
-__all__ = ["Plan", "Shard", "plan_shards", "run_shard"]
-
-Format = Literal["jsonl", "parquet"]
-_ENDINGS: Final = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".parquet": "parquet"}
 UNFINISHED: Final = ".new"
 """Ending of files that are being written."""
-_PACKED: Final = (".gz", ".bz2", ".xz")
 
 
 class Shard(Value):
@@ -73,32 +73,8 @@ class Plan(Value):
         """What makes a job the same job: rows, settings, state of input, graph and judge."""
         text = self.scorer.state() + self.kind
         text += "".join(shard.model_dump_json() for shard in shards)
-        text += "".join(_state(path) for path in sorted({shard.path for shard in shards}))
+        text += "".join(file_state(path) for path in sorted({shard.path for shard in shards}))
         return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _state(path: str) -> str:
-    """Size and time of an input file, or what its store tells in their place."""
-    files, name = file_system(path)
-    found = files.info(name)
-    marks = ("size", "mtime", "LastModified", "updated", "ETag", "etag")
-    return json.dumps([name, *(str(found.get(mark)) for mark in marks)])
-
-
-def file_system(path: str) -> tuple[Any, str]:
-    """The file system of a path or address, and the path within it.
-
-    Raises:
-        MissingExtraError: A package that reads such addresses is not installed.
-    """
-    try:
-        import fsspec
-    except ImportError as error:
-        raise MissingExtraError("fsspec", "parquet") from error
-    try:
-        return fsspec.core.url_to_fs(path)  # type: ignore[no-any-return]
-    except (ImportError, ValueError) as error:
-        raise InputError(f"cannot read {path}: {error}") from error
 
 
 def plan_shards(source: str, rows: int) -> list[Shard]:
@@ -113,8 +89,8 @@ def plan_shards(source: str, rows: int) -> list[Shard]:
     """
     shards: list[Shard] = []
     before = 0
-    for path, kind in _files(source):
-        for first, offset, count in _stretches(path, kind, rows):
+    for path, kind in input_files(source):
+        for first, offset, count in stretches(path, kind, rows):
             shards.append(
                 Shard(
                     number=len(shards),
@@ -131,8 +107,13 @@ def plan_shards(source: str, rows: int) -> list[Shard]:
 
 
 def run_shard(plan: Plan, shard: Shard) -> Counts:
-    """Judge a shard and write its results, then note that it is finished."""
-    rows = list(plan.scorer.results(_read(shard), shard.first + 1))
+    """Judge a shard and write its results, then note that it is finished.
+
+    A shard with a row that could not be judged for now (graph or judge out of reach) is not noted,
+    so that the next run of the job judges it again.
+    """
+    table = read_rows(shard.path, shard.kind, shard.first, shard.offset, shard.rows)
+    rows = list(plan.scorer.results(table, shard.first + 1))
     counts = Counts()
     lines = []
     for place, (id_, result, error) in enumerate(rows, start=shard.before):
@@ -153,93 +134,10 @@ def run_shard(plan: Plan, shard: Shard) -> Counts:
         else:
             file.write("".join(lines).encode("utf-8", "backslashreplace"))
     files.mv(part + new, part)
+    if counts.unverified:
+        return counts
     files, note = file_system(plan.report(shard.number))
     with files.open(note + new, "wb") as file:
         file.write(counts.model_dump_json().encode())
     files.mv(note + new, note)
     return counts
-
-
-def _files(source: str) -> list[tuple[str, Format]]:
-    files, path = file_system(source)
-    if files.isdir(path):
-        found = [name for name in sorted(files.find(path)) if _kind(name)]
-    else:
-        found = [path] if files.exists(path) else []
-    if not files.exists(path):
-        raise InputError(f"cannot read {source}: there is no such file or folder")
-    if not found:
-        raise InputError(f"{source} holds no JSON lines (.jsonl) and no Parquet (.parquet)")
-    named: list[tuple[str, Format]] = []
-    for name in found:
-        kind = _kind(name)
-        if kind is None:
-            raise InputError(f"cannot tell the format of {name}: .jsonl or .parquet?")
-        named.append((files.unstrip_protocol(name), kind))
-    return named
-
-
-def _kind(name: str) -> Format | None:
-    for packing in _PACKED:
-        name = name.removesuffix(packing)
-    for ending, kind in _ENDINGS.items():
-        if name.endswith(ending):
-            return "parquet" if kind == "parquet" else "jsonl"
-    return None
-
-
-def _stretches(path: str, kind: Format, rows: int) -> Iterator[tuple[int, int, int]]:
-    """First row, offset and number of rows of each stretch of a file."""
-    if kind == "parquet":
-        total = _parquet(path).metadata.num_rows
-        for first in range(0, total, rows):
-            yield first, 0, min(rows, total - first)
-        return
-    with _open(path) as file:
-        first = offset = count = 0
-        start = 0
-        for line in file:
-            if line.strip():
-                if count == 0:
-                    start = offset
-                count += 1
-                if count == rows:
-                    yield first, start, count
-                    first, count = first + count, 0
-            offset += len(line)
-        if count:
-            yield first, start, count
-
-
-def _read(shard: Shard) -> pa.Table:
-    pa = arrow()
-    if shard.kind == "jsonl":
-        with _open(shard.path) as file:
-            file.seek(shard.offset)
-            filled = (line for line in file if line.strip())
-            lines = [line.decode("utf-8", "replace") for line in islice(filled, shard.rows)]
-        return pa.table({LINES: pa.array(lines, pa.string())})
-    parquet = _parquet(shard.path)
-    # Whole groups are read, no more of them than the shard touches.
-    first, past, groups, start = 0, 0, [], None
-    for number in range(parquet.num_row_groups):
-        first, past = past, past + parquet.metadata.row_group(number).num_rows
-        if past > shard.first and first < shard.first + shard.rows:
-            groups.append(number)
-            start = first if start is None else start
-    table = parquet.read_row_groups(groups)
-    return table.slice(shard.first - (start or 0), shard.rows)
-
-
-def _parquet(path: str) -> Any:
-    arrow()
-    import pyarrow.parquet as pq
-
-    files, name = file_system(path)
-    return pq.ParquetFile(files.open(name, "rb"))
-
-
-def _open(path: str) -> Any:
-    import fsspec
-
-    return fsspec.open(path, "rb", compression="infer").open()

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from guardrail.intervals import Z_95, wilson
-from guardrail.types import Value
+from guardrail.types import Action, Value
 
 __all__ = ["Counts", "Rate", "Summary", "count_row", "summarise"]
 
@@ -20,12 +20,14 @@ class Counts(Value):
     Attributes:
         rows: Rows judged.
         errors: Rows that could not be judged.
+        unverified: Those of them that may be when graph, judge and model are in reach again.
         tallies: Rows by what they show, such as ``action: pass``.
         scores: Number, sum and sum of squares of each score.
     """
 
     rows: int = 0
     errors: int = 0
+    unverified: int = 0
     tallies: Mapping[str, int] = Field(default_factory=dict)
     scores: Mapping[str, tuple[int, float, float]] = Field(default_factory=dict)
 
@@ -44,7 +46,9 @@ class Summary(Value):
 
     Attributes:
         rows: Rows of the input, each of which is a row of the output.
-        errors: Rows with an error.
+        errors: Rows that could not be judged.
+        unverified: Those of them that may be when graph, judge and model are in reach again; the
+            next run of the job judges their shards again.
         shards: Shards in all.
         skipped: Shards that an earlier run had finished.
         seconds: Wall time of this run.
@@ -54,6 +58,7 @@ class Summary(Value):
 
     rows: int
     errors: int
+    unverified: int
     shards: int
     skipped: int
     seconds: float
@@ -64,7 +69,8 @@ class Summary(Value):
 def count_row(counts: Counts, task: str, result: Mapping[str, Any] | None) -> Counts:
     """Add one row to the counts; None for one with an error."""
     tallies, scores = dict(counts.tallies), dict(counts.scores)
-    if result is not None:
+    waits = result is not None and result.get("action") == Action.UNVERIFIED
+    if result is not None and not waits:
         for name in _shown(task, result):
             tallies[name] = tallies.get(name, 0) + 1
         for name, value in _scores(task, result):
@@ -72,7 +78,8 @@ def count_row(counts: Counts, task: str, result: Mapping[str, Any] | None) -> Co
             scores[name] = (number + 1, total + value, squares + value * value)
     return Counts(
         rows=counts.rows + 1,
-        errors=counts.errors + (result is None),
+        errors=counts.errors + (result is None or waits),
+        unverified=counts.unverified + waits,
         tallies=tallies,
         scores=scores,
     )
@@ -87,11 +94,12 @@ def summarise(parts: Iterable[Counts], *, skipped: int, seconds: float, fresh: i
         seconds: Wall time.
         fresh: Rows that were judged in that time.
     """
-    rows = errors = shards = 0
+    rows = errors = unverified = shards = 0
     tallies: dict[str, int] = {}
     scores: dict[str, tuple[int, float, float]] = {}
     for part in parts:
         rows, errors, shards = rows + part.rows, errors + part.errors, shards + 1
+        unverified += part.unverified
         for name, number in part.tallies.items():
             tallies[name] = tallies.get(name, 0) + number
         for name, (number, total, squares) in part.scores.items():
@@ -104,6 +112,7 @@ def summarise(parts: Iterable[Counts], *, skipped: int, seconds: float, fresh: i
     return Summary(
         rows=rows,
         errors=errors,
+        unverified=unverified,
         shards=shards,
         skipped=skipped,
         seconds=seconds,

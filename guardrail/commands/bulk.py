@@ -63,7 +63,8 @@ EngineName = Annotated[
     Engine, typer.Option("--engine", help="local: processes here; ray: actors of a Ray cluster.")
 ]
 Workers = Annotated[
-    int | None, typer.Option("--workers", "-w", min=1, help="Processes; one a core unless given.")
+    int | None,
+    typer.Option("--workers", "-w", min=1, help="Processes or actors; one a core unless given."),
 ]
 ShardRows = Annotated[int, typer.Option("--shard-rows", min=1, help="Rows judged in one piece.")]
 OutputFormat = Annotated[
@@ -213,7 +214,7 @@ def _run(
             source,
             target,
             engine=engine.value,
-            workers=workers or os.cpu_count() or 1,
+            workers=workers,
             shard_rows=shard_rows,
             kind=None if format is None else format.value,
             progress=lambda done, total: tell(task, done, total),
@@ -235,5 +236,10 @@ def show_summary(summary: Summary, *, as_json: bool) -> None:
         f"{summary.skipped} finished before; {summary.seconds:,.1f} s, "
         f"{summary.rows_per_second:,.1f} rows/s"
     )
+    if summary.unverified:
+        typer.echo(
+            f"{summary.unverified:,} of the errors were out of reach of graph, judge or model; run "
+            "the command again to judge their shards anew"
+        )
     for name, rate in summary.rates.items():
         typer.echo(f"  {name:<42} {rate.value:8.4f}  [{rate.low:.4f}, {rate.high:.4f}]")

@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from guardrail.commands.figures import json_line
 from guardrail.commands.progress import bars, visible
 from guardrail.errors import GuardrailError, InputError
+from guardrail.types import Action
 
 __all__ = ["LineJob", "Row", "put_line", "run_lines"]
 
@@ -165,7 +166,7 @@ def run_lines(
         show: Prints a result for a person, where the results go to a terminal; None for JSON.
 
     Returns:
-        The number of lines that yielded an error.
+        The number of lines that yielded an error, or an answer that nothing could verify.
 
     Raises:
         InputError: A file cannot be opened, the input is empty, or every line failed.
@@ -179,7 +180,7 @@ def run_lines(
         try:
             for result in _with_progress(job, _bounded(reader), total, target, stack):
                 lines += 1
-                failures += "error" in result
+                failures += "error" in result or result.get("action") == Action.UNVERIFIED
                 if show is not None and "error" not in result:
                     show(result)
                     continue

@@ -9,21 +9,25 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 
 from guardrail import GuardrailConfig
+from guardrail.bulk import engines, inputs
 from guardrail.bulk.engines import run_local
 from guardrail.bulk.run import run_bulk
 from guardrail.bulk.scorer import BulkScorer
 from guardrail.bulk.shards import Plan, plan_shards
 from guardrail.bulk.summary import Counts, count_row, share, summarise
-from guardrail.errors import GuardrailError, InputError
+from guardrail.errors import GuardrailError, InputError, JudgeError
+from judges.base import NLIScores, Pair
 
 pa = pytest.importorskip("pyarrow")
 SCORER = BulkScorer(task="check", config=GuardrailConfig(judge="none"))
+JUDGED = BulkScorer(task="check", config=GuardrailConfig())
 PLACES = ("Rome", "London", "Paris")
 
 
@@ -97,6 +101,98 @@ def test_a_job_goes_on_only_with_the_same_input_and_graph(tmp_path: Path) -> Non
         run(tmp_path / "b.jsonl", tmp_path / "two")
 
 
+def test_lines_are_read_as_check_reads_them(tmp_path: Path) -> None:
+    [first, second] = write(tmp_path / "a.jsonl", 2).read_bytes().splitlines(keepends=True)
+    odd = [b"\xef\xbb\xbf", first, "\u3000\u00a0\n".encode(), b'{"answer": "\xff"}\n', second]
+    (tmp_path / "a.jsonl").write_bytes(b"".join(odd))
+    for kind in ("jsonl", "parquet"):
+        summary = run(tmp_path / "a.jsonl", tmp_path / kind, kind=kind, shard_rows=2)
+        assert (summary.rows, summary.errors) == (3, 1)
+    found = [json.loads(line) for line in output(tmp_path / "jsonl")]
+    assert [row["id"] for row in found] == ["r0", None, "r1"]
+    assert "not UTF-8: the byte 0xFF" in found[1]["error"]
+    lone = SCORER(pa.table({"json": [first.decode(), None, " "]})).to_pylist()
+    assert [row["error"] is None for row in lone] == [True, False, False]
+
+
+@pytest.mark.parametrize("name", ["a.jsonl.gz", "a.parquet"])
+def test_a_file_is_unpacked_once(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many shards it has; their order does not show in the rows."""
+    import gzip
+
+    import pyarrow.parquet as pq
+
+    many = rows(50)
+    if name.endswith(".gz"):
+        lines = "".join(json.dumps(row) + "\n" for row in many)
+        (tmp_path / name).write_bytes(gzip.compress(lines.encode()))
+    else:
+        pq.write_table(pa.Table.from_pylist(many), tmp_path / name, row_group_size=20)
+    opened: list[str] = []
+    for kind in (inputs._JSONLines, inputs._ParquetRows):
+        take = kind.__init__
+        monkeypatch.setattr(
+            kind,
+            "__init__",
+            lambda self, path, take=take: (opened.append(path), take(self, path))[1],
+        )
+    shards = plan_shards(str(tmp_path / name), 7)
+    opened.clear()
+    read = {}
+    for shard in [*shards, shards[6], shards[1]]:
+        table = inputs.read_rows(shard.path, shard.kind, shard.first, shard.offset, shard.rows)
+        read[shard.number] = [
+            json.loads(row["json"])["id"] if "json" in row else row["id"]
+            for row in table.to_pylist()
+        ]
+    assert [id for number in sorted(read) for id in read[number]] == [row["id"] for row in many]
+    assert len(opened) == 1
+
+
+class Away:
+    """A judge that is out of reach when it is asked of Paris."""
+
+    name = "away"
+
+    def __init__(self, model: str | None = None) -> None: ...
+
+    def warm_up(self) -> None: ...
+
+    def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
+        if any("Paris" in pair.hypothesis for pair in pairs):
+            raise JudgeError("the judge is out of reach")
+        return [NLIScores(entailment=0.9, contradiction=0.05, neutral=0.05) for _ in pairs]
+
+
+def test_rows_out_of_reach_of_the_judge_are_judged_again(tmp_path: Path) -> None:
+    source = write(tmp_path / "a.jsonl", 8)
+    config = GuardrailConfig(judge="tests.guardrail.bulk.test_bulk:Away")
+    scorer = BulkScorer(task="check", config=config)
+    for skipped in (0, 2):
+        done = run_bulk(scorer, str(source), str(tmp_path / "out"), shard_rows=2)
+        assert (done.rows, done.errors, done.unverified, done.skipped) == (8, 2, 2, skipped)
+    found = [json.loads(line) for line in output(tmp_path / "out")]
+    assert [row["row"] for row in found if row["action"] == "unverified"] == [2, 5]
+    assert "out of reach" in found[2]["errors"][0]["message"]
+
+
+def test_a_job_that_was_killed_while_it_began_begins_again(tmp_path: Path) -> None:
+    source, target = write(tmp_path / "a.jsonl", 4), tmp_path / "out"
+    (target / "_finished").mkdir(parents=True)
+    (target / "_job.json.new").write_text("")
+    assert run(source, target).rows == 4
+
+
+def test_a_worker_has_one_thread_of_the_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+    from judges.session import OnnxTextModel
+
+    for name, value in engines._ONE_THREAD.items():
+        monkeypatch.setenv(name, value)
+    assert OnnxTextModel(Path("nowhere")).threads == 1
+
+
 def test_parquet_and_json_lines_give_the_same(tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
@@ -122,8 +218,10 @@ def test_engines_and_workers_do_not_show(tmp_path: Path, engine: Literal["local"
     if engine == "ray":
         pytest.importorskip("ray", reason="Ray is not installed: pip install '.[ray]'")
     source = write(tmp_path / "a.jsonl", 24)
-    alone = run(source, tmp_path / "one")
-    many = run(source, tmp_path / "two", engine=engine, workers=2)
+    alone = run_bulk(JUDGED, str(source), str(tmp_path / "one"), shard_rows=4)
+    many = run_bulk(
+        JUDGED, str(source), str(tmp_path / "two"), shard_rows=4, engine=engine, workers=2
+    )
     assert output(tmp_path / "two") == output(tmp_path / "one")
     assert many.rates == alone.rates
 
