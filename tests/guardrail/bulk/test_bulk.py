@@ -215,8 +215,6 @@ def test_parquet_and_json_lines_give_the_same(tmp_path: Path) -> None:
 @pytest.mark.timeout(300)  # starting Ray takes long on a busy machine
 @pytest.mark.parametrize("engine", ["local", "ray"])
 def test_engines_and_workers_do_not_show(tmp_path: Path, engine: Literal["local", "ray"]) -> None:
-    if engine == "ray":
-        pytest.importorskip("ray", reason="Ray is not installed: pip install '.[ray]'")
     source = write(tmp_path / "a.jsonl", 24)
     alone = run_bulk(JUDGED, str(source), str(tmp_path / "one"), shard_rows=4)
     many = run_bulk(
