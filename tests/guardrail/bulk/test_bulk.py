@@ -20,6 +20,7 @@ from guardrail.bulk.run import run_bulk
 from guardrail.bulk.scorer import BulkScorer
 from guardrail.bulk.shards import Plan, plan_shards
 from guardrail.bulk.summary import Counts, count_row, share, summarise
+from guardrail.config import GraphConfig
 from guardrail.errors import GuardrailError, InputError
 
 pa = pytest.importorskip("pyarrow")
@@ -95,6 +96,22 @@ def test_a_job_goes_on_only_with_the_same_input_and_graph(tmp_path: Path) -> Non
     (tmp_path / "b.jsonl").write_text(text.replace("Rome", "Oslo"))
     with pytest.raises(InputError, match="other rows or settings"):
         run(tmp_path / "b.jsonl", tmp_path / "two")
+
+
+@pytest.mark.parametrize("changed", ["a.ttl", "b.ttl", "own.toml"])
+def test_a_job_knows_each_graph_and_the_profile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: str
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("a.ttl", "b.ttl", "own.toml"):
+        (tmp_path / name).write_text("")
+    profile = str(tmp_path / "own.toml")
+    graph = GraphConfig(location=f"~/a.ttl + {tmp_path / 'b.ttl'}", profile=profile)
+    scorer = BulkScorer(task="check", config=GuardrailConfig(judge="none", graph=graph))
+    before = scorer.state()
+    assert scorer.state() == before
+    (tmp_path / changed).write_text("# another")
+    assert scorer.state() != before
 
 
 def test_parquet_and_json_lines_give_the_same(tmp_path: Path) -> None:
