@@ -161,7 +161,6 @@ def replay(
     from guardrail.bulk.replay import Unjudged, replay_log
 
     settings = build_config(config, kg=kg, judge=judge, policy=policy, strictness=strictness)
-    settings = settings.model_copy(update={"log": None})
     with telling() as tell:
         result = replay_log(
             log,
