@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from functools import lru_cache
 from pathlib import Path
@@ -14,6 +15,10 @@ from guardrail.types import Value
 from judges.session import OnnxTextModel
 
 __all__ = ["Card", "OnnxFolder"]
+
+
+DIGITS = 16
+"""Hexadecimal digits of a hash."""
 
 
 class Card(Value):
@@ -75,6 +80,14 @@ class OnnxFolder(Generic[CardKind]):
         """Name and version, for the score log."""
         return f"{self.card.name}-{self.card.version}"
 
+    @property
+    def snapshot(self) -> str | None:
+        """Hash of the model's files, which tells new weights from old ones of the same name.
+
+        None where they cannot be read. Like the model, they are read once a process.
+        """
+        return _content(self._folder.resolve(), f"{self._what}.json")
+
     def warm_up(self) -> None:
         """Load the model; later calls do nothing."""
         _ = self.card
@@ -87,6 +100,18 @@ class OnnxFolder(Generic[CardKind]):
             raise JudgeError(f"the {self._what}'s description cannot be read: {error}") from error
         except ValidationError as error:
             raise JudgeError(f"{path} is no description of a model: {error}") from error
+
+
+@lru_cache(maxsize=8)
+def _content(folder: Path, card: str) -> str | None:
+    found = hashlib.sha256()
+    try:
+        for name in ("model.onnx", "tokenizer.json", card):
+            with (folder / name).open("rb") as file:
+                found.update(hashlib.file_digest(file, "sha256").digest())
+    except OSError:
+        return None
+    return found.hexdigest()[:DIGITS]
 
 
 @lru_cache(maxsize=8)

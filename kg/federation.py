@@ -41,6 +41,13 @@ class FederatedGraph:
         return " + ".join(graph.name for graph in self._graphs)
 
     @property
+    def snapshot(self) -> str | None:
+        """The states of the graphs; None where none of them tells its own."""
+        states = [getattr(graph, "snapshot", None) for graph in self._graphs]
+        known = any(states)
+        return " + ".join(state or "?" for state in states) if known else None
+
+    @property
     def profile(self) -> object:
         """The vocabulary profile of the first graph that has one."""
         found = (getattr(graph, "profile", None) for graph in self._graphs)

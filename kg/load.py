@@ -32,7 +32,7 @@ from kg.profiles import STORED_PROFILE, Profile, load_profile, store_profile, st
 from kg.reading import LINES, PEOPLE, TABLES, Chunks, Progress, format_of, reading, suffix_of
 from kg.segments import Place, load_segments, names_of
 from kg.selection import Selection
-from kg.store import SNAPSHOT, OxigraphGraph
+from kg.store import SNAPSHOT, OxigraphGraph, snapshot_of
 from kg.tables import Table, column_property, triples_of_table
 
 __all__ = ["LoadReport", "Progress", "load_graph", "read_graph"]
@@ -212,7 +212,9 @@ def read_graph(
     _fill(store, _Job(source, profile, None, None, progress))
     if profile is None and suffix_of(source) in PEOPLE:
         profile = "wikidata"
-    return OxigraphGraph(store, profile=profile, name=source.name)
+    with source.open("rb") as file:
+        snapshot = snapshot_of(file)
+    return OxigraphGraph(store, profile=profile, name=source.name, snapshot=snapshot)
 
 
 def _unmatched(target: Path, links: Mapping[str, str]) -> dict[str, str]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import gzip
 from functools import cache
 from importlib.resources import files
+from io import BytesIO
 
 from pyoxigraph import RdfFormat, Store
 
 from guardrail.errors import KnowledgeGraphError
-from kg.store import OxigraphGraph
+from kg.store import OxigraphGraph, snapshot_of
 
 __all__ = ["open_people_graph"]
 
@@ -24,14 +25,16 @@ def open_people_graph() -> OxigraphGraph:
     Raises:
         KnowledgeGraphError: If the package is installed without its data.
     """
-    return OxigraphGraph(_store(), profile="wikidata", name="people")
+    store, snapshot = _store()
+    return OxigraphGraph(store, profile="wikidata", name="people", snapshot=snapshot)
 
 
 @cache
-def _store() -> Store:
+def _store() -> tuple[Store, str]:
     source = files("kg").joinpath("data/people.nt.gz")
     try:
-        text = gzip.decompress(source.read_bytes())
+        packed = source.read_bytes()
+        text = gzip.decompress(packed)
     except (OSError, EOFError) as error:
         raise KnowledgeGraphError(
             f"the people graph is missing or damaged ({error}); reinstall kg-guardrail"
@@ -39,4 +42,4 @@ def _store() -> Store:
     store = Store()
     # The file is written by this project's own build, so its IRIs need no second check.
     store.bulk_load(input=text, format=RdfFormat.N_TRIPLES, lenient=True)
-    return store
+    return store, snapshot_of(BytesIO(packed))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator, Sequence
+from io import BytesIO
 from pathlib import Path
+from typing import BinaryIO
 
 from pyoxigraph import DefaultGraph, NamedNode, RdfFormat, Store
 
@@ -17,11 +20,13 @@ from kg.nodes import NodeReader, detect_profile
 from kg.profiles import Profile, load_profile, stored_profile
 from kg.results import GraphStats, QueryResult, read_solutions
 
-__all__ = ["OxigraphGraph"]
+__all__ = ["OxigraphGraph", "snapshot_of"]
 
 _DEFAULT = DefaultGraph()
 SNAPSHOT = "snapshot"
 """File beside the store that names its state."""
+_DIGITS = 16
+"""Hexadecimal digits of a hash."""
 _NAMESAKES = 500
 """Most bearers of one name that are read; a title such as "Untitled" has tens of thousands."""
 
@@ -41,6 +46,8 @@ class OxigraphGraph:
         path: Where the store lies; None for one in memory.
         profile: Name or file of the vocabulary profile; None to detect it from the data.
         name: Name for the score log; None for the file name of the path.
+        snapshot: What tells this state of the graph from others, for the score log; None for the
+            one that a load has noted beside the store.
 
     Example:
         >>> graph = OxigraphGraph.from_text('''
@@ -58,6 +65,7 @@ class OxigraphGraph:
         path: str | Path | None = None,
         profile: str | Path | Profile | None = None,
         name: str | None = None,
+        snapshot: str | None = None,
     ) -> None:
         self._store: Store | None = Store() if store is None else store
         self._path = None if path is None else Path(path)
@@ -66,7 +74,7 @@ class OxigraphGraph:
         self._profile: Profile | None = None
         self._index: LabelIndex | None = None
         self._reader: NodeReader | None = None
-        self._snapshot: str | None = None
+        self._snapshot = snapshot
 
     @classmethod
     def open(
@@ -112,7 +120,8 @@ class OxigraphGraph:
             store.bulk_load(input=text, format=format)
         except (SyntaxError, ValueError, OSError) as error:
             raise KnowledgeGraphError(f"not {format}: {error}") from error
-        return cls(store, profile=profile, name=name)
+        data = text.encode() if isinstance(text, str) else text
+        return cls(store, profile=profile, name=name, snapshot=snapshot_of(BytesIO(data)))
 
     # --- the protocol ------------------------------------------------------------------------
 
@@ -137,14 +146,15 @@ class OxigraphGraph:
         return self._path
 
     @property
-    def snapshot(self) -> str:
-        """What tells this state of the graph from others: changed by every load into it."""
-        if self._snapshot is None:
-            note = None if self._path is None else self._path / SNAPSHOT
-            if note is not None and note.is_file():
-                self._snapshot = note.read_text(encoding="utf-8").strip()
-            else:
-                self._snapshot = f"{self._name}-{len(self.store)}"
+    def snapshot(self) -> str | None:
+        """What tells this state of the graph from others: changed by every load into it.
+
+        Of a graph that was read from a file or a text, a hash of that. None for a store that was
+        filled or changed by hand, whose state nobody has noted.
+        """
+        note = None if self._path is None else self._path / SNAPSHOT
+        if self._snapshot is None and note is not None and note.is_file():
+            self._snapshot = note.read_text(encoding="utf-8").strip()
         return self._snapshot
 
     @property
@@ -319,6 +329,11 @@ class OxigraphGraph:
             return self.profile.iri(identifier)
         except InputError:
             return None
+
+
+def snapshot_of(data: BinaryIO) -> str:
+    """What tells the data of one file or text from others: a hash of its bytes."""
+    return hashlib.file_digest(data, "sha256").hexdigest()[:_DIGITS]  # type: ignore[arg-type]
 
 
 def _prefixes_of(sparql: str) -> set[str]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -32,8 +34,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Flip", "Unjudged", "replay_log"]
 
-_ANSWERS: Final = "answers.jsonl"
-_JUDGED: Final = "judged"
+_ANSWERS: Final = "answers{}.jsonl"
+_JUDGED: Final = "judged{}"
+"""Of the first run without a number; what was recorded before a later one is numbered from 1."""
+
+_TAKES_OUT: Final = (Action.FILTER, Action.REFUSE)
 
 
 class Flip(Value):
@@ -63,7 +68,7 @@ class Flip(Value):
 
 
 class Unjudged(Value):
-    """An answer that could not be judged again.
+    """An answer that could not be judged again, or not be compared in every sentence.
 
     Attributes:
         id: The record's id.
@@ -89,19 +94,21 @@ def replay_log(
     """Judge the answers of a log again.
 
     Evidence that came with a call is taken from the log, and the graph is asked anew for the rest.
+    Nothing is recorded, whatever ``config.log`` says.
 
     Args:
         log: The score log.
         config: Graph, judge and policy of today.
-        output: Folder for the answers and for what is judged; a second run goes on there.
+        output: Folder for the answers and for what is judged; a second run goes on there, with
+            what was recorded since the first as well.
         engine: See ``run_bulk``.
         workers: See ``run_bulk``.
         shard_rows: See ``run_bulk``.
         progress: See ``run_bulk``.
 
     Yields:
-        None for each answer, and before it a flip for each of its sentences that flipped, or why
-        it was not judged.
+        None for each answer that was recorded before this call, and before it a flip for each of
+        its sentences that flipped, or why it was not judged.
 
     Raises:
         RecordError: The log cannot be read.
@@ -109,53 +116,52 @@ def replay_log(
     """
     folder = Path(output)
     folder.mkdir(parents=True, exist_ok=True)
-    rows = folder / _ANSWERS
-    if not rows.exists():
-        if any(folder.iterdir()):
-            raise InputError(f"{folder} is not empty and holds no replay; name another folder")
-        _write_rows(log, config, rows)
+    if not (folder / _ANSWERS.format("")).exists() and any(folder.iterdir()):
+        raise InputError(f"{folder} is not empty and holds no replay; name another folder")
+    config = config.model_copy(update={"log": None})
     strictness = config.policy.strictness or config.strictness
     policy = config.policy.model_copy(update={"strictness": strictness})
     # No policy takes a sentence out before its verdict is compared.
     whole = ANNOTATE.model_copy(update={"strictness": strictness})
-    run_bulk(
-        BulkScorer(task="check", config=config.model_copy(update={"policy": whole})),
-        str(rows),
-        str(folder / _JUDGED),
-        engine=engine,
-        workers=workers,
-        shard_rows=shard_rows,
-        progress=progress,
-    )
-    judged = _judged(folder / _JUDGED)
-    for record in open_log(log, read_only=True).records():
-        found = next(judged, None)
-        if found is None:
-            return  # recorded since
-        if found["id"] != record.id:
-            raise InputError(f"{folder} holds the replay of another log; name another folder")
-        error = found.get("error")
-        if found.get("action") == Action.UNVERIFIED:
-            error = "; ".join(GuardedAnswer.model_validate(found).reasons)
-        if error is not None:
-            yield Unjudged(id=record.id, created=record.created, error=str(error))
-        else:
-            after = GuardedAnswer.model_validate(found)
-            versions = {**after.versions, **fingerprints({}, None, policy)}
-            yield from flips(record, after.model_copy(update={"versions": versions}))
-        yield None
+    scorer = BulkScorer(task="check", config=config.model_copy(update={"policy": whole}))
+    runs = _write_rows(log, config, folder)
+    for run in runs:
+        run_bulk(
+            scorer,
+            str(folder / _ANSWERS.format(run)),
+            str(folder / _JUDGED.format(run)),
+            engine=engine,
+            workers=workers,
+            shard_rows=shard_rows,
+            progress=progress,
+        )
+    judged = (row for run in runs for row in _judged(folder / _JUDGED.format(run)))
+    with closing(open_log(log, read_only=True)) as entries:
+        for found, record in zip(judged, entries.records(), strict=False):
+            if found["id"] != record.id:
+                raise InputError(f"{folder} holds the replay of another log; name another folder")
+            error = found.get("error")
+            if found.get("action") == Action.UNVERIFIED:
+                error = "; ".join(GuardedAnswer.model_validate(found).reasons)
+            if error is None:
+                after = GuardedAnswer.model_validate(found)
+                versions = {**after.versions, **fingerprints({}, None, policy)}
+                yield from flips(record, after.model_copy(update={"versions": versions}))
+                if not record.answer.removed and record.answer.action in _TAKES_OUT:
+                    error = "the log holds no verdicts on what the policy took out"
+            if error is not None:
+                yield Unjudged(id=record.id, created=record.created, error=str(error))
+            yield None
 
 
 def flips(record: Record, after: GuardedAnswer) -> Iterator[Flip]:
     """Compare a record with what is said of the same answer now, sentence by sentence."""
     before = record.answer
-    now = {sentence.text: sentence for sentence in after.sentences}
     changed = tuple(
         name for name in HASHES if before.versions.get(name) != after.versions.get(name)
     )
-    for old in before.sentences:
-        new = now.get(old.text)
-        if new is not None and _verdict(old) != _verdict(new):
+    for old, new in _pairs(before, after):
+        if _verdict(old) != _verdict(new):
             yield Flip(
                 id=record.id,
                 created=record.created,
@@ -169,16 +175,55 @@ def flips(record: Record, after: GuardedAnswer) -> Iterator[Flip]:
             )
 
 
-def _write_rows(log: Path, config: GuardrailConfig, target: Path) -> None:
-    """Write a row for each record that judges its answer as it came from the model."""
+def _pairs(before: GuardedAnswer, after: GuardedAnswer) -> Iterator[tuple[Sentence, Sentence]]:
+    """The sentences of a recorded answer, shown or taken out, with themselves as judged now.
+
+    Of sentences with one text, each goes with that in its place.
+    """
+    left: dict[str, list[Sentence]] = {}
+    for sentence in after.sentences:
+        left.setdefault(sentence.text, []).append(sentence)
+    found = []
+    # Those taken out come first: their offsets are those of the whole answer still.
+    for old in before.removed:
+        if same := left.get(old.text):
+            new = next((one for one in same if one.start == old.start), same[0])
+            same.remove(new)
+            found.append((old, new))
+    for old in before.sentences:
+        if same := left.get(old.text):
+            found.append((old, same.pop(0)))
+    yield from sorted(found, key=lambda pair: pair[1].start)
+
+
+def _write_rows(log: Path, config: GuardrailConfig, folder: Path) -> list[str]:
+    """Write a row for each record that has none yet; it judges the answer as it came in.
+
+    Returns:
+        The numbers of the files of rows, in the order of the log.
+    """
     from guardrail.guard import Guardrail
 
+    runs: list[str] = []
+    known = 0
+    while (target := folder / _ANSWERS.format(run := str(len(runs) or ""))).exists():
+        runs.append(run)
+        with target.open("rb") as rows:
+            known += sum(1 for _ in rows)
     new = target.with_suffix(".new")
     silent = config.model_copy(update={"judge": "none"})
-    with Guardrail(silent) as guard, new.open("w", encoding="utf-8") as file:
-        for record in open_log(log, read_only=True).records():
+    with (
+        closing(open_log(log, read_only=True)) as entries,
+        Guardrail(silent) as guard,
+        new.open("w", encoding="utf-8") as file,
+    ):
+        for record in islice(entries.records(), known, None):
             file.write(json.dumps(_row(record, guard)) + "\n")
+    if runs and not new.stat().st_size:
+        new.unlink()
+        return runs
     new.replace(target)
+    return [*runs, run]
 
 
 def _row(record: Record, guard: Guardrail) -> dict[str, object]:

@@ -16,6 +16,7 @@ from guardrail.config import GuardrailConfig
 from guardrail.errors import MissingExtraError
 from guardrail.log.fingerprints import shipped_judge
 from guardrail.types import Value
+from kg.opening import SEPARATOR
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -73,9 +74,12 @@ class BulkScorer(Value):
     causal_lm: str | None = None
 
     def state(self) -> str:
-        """What its results depend on: task, settings, and the files of graph and judge."""
-        places = [self.config.graph.location or "", (self.config.judge or "").partition(":")[2]]
-        states = [state for place in places if place for state in _states(Path(place))]
+        """What its results depend on: task, settings, files of the graphs, profile and judges."""
+        graph = self.config.graph
+        judges = (self.config.judge, self.config.attribution_judge or "")
+        places = [part.strip() for part in (graph.location or "").split(SEPARATOR)]
+        places += [graph.profile or "", *(judge.partition(":")[2] for judge in judges)]
+        states = [state for place in places if place for state in _states(Path(place).expanduser())]
         return self.model_dump_json() + json.dumps(states) + shipped_judge()
 
     def __call__(self, table: pa.Table | pa.RecordBatch, first: int = 1) -> pa.Table:

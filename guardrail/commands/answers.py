@@ -133,15 +133,16 @@ def check(
     Reads {id, question, answer, triples?: [[subject, property, value], …], passages?: [text or
     {text, id, title, url}, …]};
     inline triples or passages replace the graph for that row. Writes a GuardedAnswer per row:
-    {id, index, question, text, marked, action, reasons, sentences, entities, evidence, scorecard,
-    original, attempts, versions, timings_ms, errors, evidence_from}. On a terminal, prints them for
-    a person.
+    {id, index, question, text, marked, action, reasons, sentences, removed, entities, evidence,
+    scorecard, original, attempts, versions, timings_ms, errors, evidence_from}. On a terminal,
+    prints them for a person.
 
     action is pass, annotate, filter, regenerate, refuse or unverified; reasons say why. sentences:
-    [{text, start, end, category, na, citations: [{entity, property, value}], spans, judgement,
-    findings, against, note}]; spans: [{text, start, end, kind: supported, na or contradicted,
-    triple}], where triple is the fact that supports or contradicts; findings: [{check, effect,
-    start, end, because}]. entities: [{mention, entity, matched, candidates}].
+    [{text, start, end, category, na, citations: [{entity, property, value}], uncited, spans,
+    judgement, findings, against, note}]; removed: those that the policy took out; spans: [{text,
+    start, end, kind: supported, na or contradicted, triple}], where triple is the fact that
+    supports or contradicts; findings: [{check, effect, start, end, because}]. entities: [{mention,
+    entity, matched, candidates}].
     evidence: triples {subject, property, value, subject_id, property_id, value_id} and passages.
     marked writes [NA] after na and contradicted spans alike. scorecard: {overall: {value, reason,
     evidence}, scores: {NAME: the same}}. errors: [{part, message}]: what could not be used.

@@ -157,12 +157,12 @@ def replay(
     Each flip is {id, created, sentence, before, after, was, now, because, changed}: before and
     after are verdicts, was and now the facts cited, changed the hashes that differ (graph_snapshot,
     judge_hash, policy_hash). Answers whose evidence came with them are judged against what the log
-    kept of it. What cannot be judged is {id, created, error}.
+    kept of it. What cannot be judged or compared is {id, created, error}. Run again, it goes on,
+    with what was recorded since.
     """
     from guardrail.bulk.replay import Unjudged, replay_log
 
     settings = build_config(config, kg=kg, judge=judge, policy=policy, strictness=strictness)
-    settings = settings.model_copy(update={"log": None})
     with telling() as tell:
         result = replay_log(
             log,

@@ -158,8 +158,7 @@ def _finished(
         changes |= {
             "action": last.action,
             "reasons": (*answer.reasons, note),
-            "text": last.answer.text,
-            "marked": last.answer.marked,
-            "sentences": last.answer.sentences,
+            "removed": last.removed,
+            **dict(last.answer),  # text, marked, sentences
         }
     return answer.model_copy(update=changes)

@@ -27,11 +27,13 @@ class Decision(NamedTuple):
         action: What was decided; ``regenerate`` asks the caller for another answer.
         reasons: Why, one line each.
         answer: The answer to show.
+        removed: The sentences that it lacks, as they were judged.
     """
 
     action: Action
     reasons: tuple[str, ...]
     answer: AttributedAnswer
+    removed: tuple[Sentence, ...] = ()
 
 
 def decide(policy: Policy, answer: AttributedAnswer, card: ScoreCard) -> Decision:
@@ -58,7 +60,7 @@ def decide(policy: Policy, answer: AttributedAnswer, card: ScoreCard) -> Decisio
     if below:
         wanted.append(policy.below)
     if Action.REFUSE in wanted:
-        return _refuse(policy, reasons)
+        return _refuse(policy, reasons, answer)
     if Action.REGENERATE in wanted:
         return Decision(Action.REGENERATE, tuple(reasons), answer)
     kept = without_sentences(answer, remove)
@@ -68,9 +70,10 @@ def decide(policy: Policy, answer: AttributedAnswer, card: ScoreCard) -> Decisio
     )
     claims = any(sentence.category is not None for sentence in answer.sentences)
     if (policy.needs_support and claims and not supported) or (remove and not kept.text.strip()):
-        return _refuse(policy, [*reasons, "no sentence is left that the evidence supports"])
+        reasons.append("no sentence is left that the evidence supports")
+        return _refuse(policy, reasons, answer)
     if remove:
-        return Decision(Action.FILTER, tuple(reasons), kept)
+        return Decision(Action.FILTER, tuple(reasons), kept, tuple(remove))
     return Decision(Action.ANNOTATE if reasons else Action.PASS, tuple(reasons), kept)
 
 
@@ -113,6 +116,6 @@ def _below(policy: Policy, card: ScoreCard) -> list[str]:
     return reasons
 
 
-def _refuse(policy: Policy, reasons: list[str]) -> Decision:
-    text = policy.refusal
-    return Decision(Action.REFUSE, tuple(reasons), AttributedAnswer(text=text, marked=text))
+def _refuse(policy: Policy, reasons: list[str], answer: AttributedAnswer) -> Decision:
+    refusal = AttributedAnswer(text=policy.refusal, marked=policy.refusal)
+    return Decision(Action.REFUSE, tuple(reasons), refusal, answer.sentences)

@@ -330,11 +330,10 @@ class Engine:
             id=row.id,
             index=row.place,
             question=row.question,
-            text=decision.answer.text,
-            marked=decision.answer.marked,
+            **dict(decision.answer),  # text, marked, sentences
             action=decision.action,
             reasons=decision.reasons,
-            sentences=decision.answer.sentences,
+            removed=decision.removed,
             entities=known.entities,
             evidence=known.evidence,
             evidence_from=(known.source,),
@@ -344,7 +343,9 @@ class Engine:
                 **(names := self.parts.versions()),
                 "policy": policy.name,
                 "strictness": str(policy.strictness or self.config.strictness),
-                **fingerprints(names, self.parts.made_graph, policy),
+                **fingerprints(
+                    names, self.parts.made("graph"), policy, self.parts.made("grounding", "nli")
+                ),
             },
             timings_ms={**(checked.timings_ms if checked else {}), "total": spent},
             errors=tuple(dict.fromkeys(errors)),

@@ -245,11 +245,9 @@ class Parts:
         made: tuple[Scorer, ...] = self._made.get("scorers", ())
         return made
 
-    @property
-    def made_graph(self) -> KnowledgeGraph | None:
-        """The graph, once it has been made; before that None."""
-        graph: KnowledgeGraph | None = self._made.get("graph")
-        return graph
+    def made(self, *names: str) -> object:
+        """The first of some parts that has been made; None before that."""
+        return next((self._made[name] for name in names if name in self._made), None)
 
     def versions(self) -> dict[str, str]:
         """Names of the parts in use so far, for the score log."""

@@ -148,7 +148,7 @@ class RecordFilter(Value):
         since: Created at or after this moment.
         until: Created before this moment.
         action: The policy's action.
-        category: At least one sentence has it.
+        category: At least one sentence has it, shown or taken out.
         entity: An entity id or label that was linked.
         max_overall: The overall score is at most this.
         bounds: Bounds on scores.
@@ -177,7 +177,7 @@ class RecordFilter(Value):
             and (self.action is None or answer.action == self.action)
             and (
                 self.category is None
-                or any(sentence.category is self.category for sentence in answer.sentences)
+                or self.category in {one.category for one in (*answer.sentences, *answer.removed)}
             )
             and (
                 self.entity is None
@@ -212,14 +212,20 @@ def slim(answer: GuardedAnswer) -> GuardedAnswer:
     """The answer with the evidence that its sentences rest on alone.
 
     An answer is judged against all facts round its entities, often hundreds; the log keeps
-    those cited or found to contradict, and of each linked entity the node that was chosen.
+    those that carry or contradict a sentence, shown or taken out, and of each linked entity the
+    node that was chosen. Passages and triples without an id came with the call: no graph has them,
+    so all are kept.
     """
-    cited = {citation for sentence in answer.sentences for citation in sentence.citations}
-    named = {span.triple for sentence in answer.sentences for span in sentence.spans}
+    sentences = (*answer.sentences, *answer.removed)
+    carrying = {item for one in sentences for item in (*one.citations, *one.uncited)}
+    named = {span.triple for sentence in sentences for span in sentence.spans}
     evidence = tuple(
         item
         for item in answer.evidence
-        if not isinstance(item, Triple) or item in named or item.citation in cited
+        if not isinstance(item, Triple)
+        or item.subject_id is None
+        or item in named
+        or item.citation in carrying
     )
     entities = tuple(
         link.model_copy(

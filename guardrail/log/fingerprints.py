@@ -17,7 +17,9 @@ HASHES = ("graph_snapshot", "judge_hash", "policy_hash")
 _DIGITS = 16
 
 
-def fingerprints(versions: Mapping[str, str], graph: object, policy: Policy) -> dict[str, str]:
+def fingerprints(
+    versions: Mapping[str, str], graph: object, policy: Policy, judge: object = None
+) -> dict[str, str]:
     """The hashes of the parts that an answer was judged by.
 
     Args:
@@ -25,13 +27,14 @@ def fingerprints(versions: Mapping[str, str], graph: object, policy: Policy) -> 
         graph: The graph, None where there is none. One without ``snapshot``, such as an endpoint,
             may change unseen and has no hash.
         policy: The policy.
+        judge: The judge. One without ``snapshot``, such as a language model behind an address, is
+            told from others by its name alone.
     """
     found = {"policy_hash": _hash(policy.model_dump_json().encode())}
-    if judge := versions.get("judge"):
-        found["judge_hash"] = _hash(judge.encode() + shipped_judge().encode())
-    snapshot = getattr(graph, "snapshot", None)
-    if isinstance(snapshot, str):
-        found["graph_snapshot"] = snapshot
+    if name := versions.get("judge"):
+        found["judge_hash"] = _hash(f"{name} {_snapshot(judge)}".encode())
+    if state := _snapshot(graph):
+        found["graph_snapshot"] = state
     return found
 
 
@@ -40,6 +43,11 @@ def shipped_judge() -> str:
     """What tells the judge that ships with this package from that of another version."""
     file = files("judges") / "weights" / "judge" / "judge.json"
     return file.read_text("utf-8") if file.is_file() else ""
+
+
+def _snapshot(part: object) -> str:
+    found = getattr(part, "snapshot", None)
+    return found if isinstance(found, str) else ""
 
 
 def _hash(data: bytes) -> str:

@@ -85,6 +85,8 @@ class Sentence(Value):
         category: The verdict; None for a sentence that makes no claim to check.
         na: True when a claim in it lacks support (KaLMA 2.1, conscious incompetence).
         citations: The cited triples, in the order of the phrases they support.
+        uncited: What carries it in other words, where ``citations = "verbatim"`` cites only what
+            stands in it as it is written.
         spans: Phrases by support, in order, not overlapping.
         judgement: The judge's verdict behind ``category``, in the four categories.
         findings: What the checks beside the judge found.
@@ -99,6 +101,7 @@ class Sentence(Value):
     category: Category | None = None
     na: bool = False
     citations: tuple[Citation, ...] = ()
+    uncited: tuple[Citation, ...] = ()
     spans: tuple[Span, ...] = ()
     judgement: Judgement | None = None
     findings: tuple[Finding, ...] = ()
@@ -163,6 +166,9 @@ class GuardedAnswer(Value):
         action: What the policy did.
         reasons: Why, one line each.
         sentences: The sentences of ``text``.
+        removed: The sentences that the policy took out, as they were judged: of a filtered answer
+            those it removed, of a refused one all. Their offsets count the characters of
+            ``original`` without its markers. Empty where an answer was refused unjudged.
         entities: The linked entities, each with how it was found.
         evidence: What the answer was judged against.
         evidence_from: Where that came from, the most trusted first: ``caller``, ``content
@@ -183,6 +189,7 @@ class GuardedAnswer(Value):
     action: Action
     reasons: tuple[str, ...] = ()
     sentences: tuple[Sentence, ...] = ()
+    removed: tuple[Sentence, ...] = ()
     entities: tuple[LinkedEntity, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     evidence_from: tuple[str, ...] = ()

@@ -158,7 +158,10 @@ class Grounder:
         )
         findings = self._findings(claim, evidence, draft.context)
         outcome = combine(claim, evidence, findings) if claim.prose else Outcome(Verdict.NO_CLAIM)
-        cited = citations_of(claim, evidence, outcome, verbatim=self._verbatim)
+        carrying = citations_of(claim, evidence, outcome, verbatim=False)
+        cited = carrying
+        if self._verbatim:
+            cited = citations_of(claim, evidence, outcome, verbatim=True)
         return Sentence(
             text=claim.stretch.text,
             start=claim.stretch.start,
@@ -166,18 +169,12 @@ class Grounder:
             category=outcome.category,
             na=outcome.verdict is Verdict.UNSUPPORTED,
             citations=cited,
+            uncited=tuple(citation for citation in carrying if citation not in cited),
             spans=spans_of(claim, evidence, outcome, findings),
             judgement=judgement_of(outcome, grounding),
             findings=tuple(finding.model_copy(update={"statements": ()}) for finding in findings),
             against=against_of(evidence, outcome),
-            note=note_of(
-                claim,
-                evidence,
-                outcome,
-                request.answer,
-                cited,
-                verbatim=self._verbatim,
-            ),
+            note=note_of(claim, evidence, outcome, request.answer, cited, verbatim=self._verbatim),
         )
 
     def _findings(self, claim: Claim, evidence: Premises, context: Context) -> list[Finding]:

@@ -45,6 +45,8 @@ def test_styles(answer, style, expected):
 
 
 def test_details_are_json_without_what_was_removed(answer):
+    [removed] = answer.removed
+    assert CANARY in removed.text
     text = json.dumps(details(answer))
     assert CANARY not in text
     assert json.loads(text)["action"] == "filter"

@@ -67,6 +67,7 @@ def test_strict_takes_the_line_of_a_contradicted_item_with_it() -> None:
     decision = decide(STRICT, ANSWER, CARD)
     assert decision.action is Action.FILTER
     assert decision.answer.text == "# Ada\n- Ada wrote notes. She liked tea. \n1. She met Bob."
+    assert decision.removed == (WRONG,)
 
 
 @pytest.mark.parametrize(
@@ -99,6 +100,7 @@ def test_refusal_when_nothing_is_left_that_is_supported() -> None:
     decision = decide(STRICT, only, CARD)
     assert decision.action is Action.REFUSE
     assert decision.answer.text == STRICT.refusal
+    assert decision.removed == (WRONG, TEA)
 
 
 def test_feedback_names_what_failed() -> None:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from guardrail import Guardrail, GuardrailConfig
 from guardrail.errors import JudgeError
 from guardrail.types import Category, NLIScores
 from judges.base import AttributionItem, Pair
@@ -36,6 +37,17 @@ def test_probabilities_are_calibrated_softmax(tiny_judge: OnnxJudge) -> None:
     [scores] = tiny_judge.judge([Pair("born in rome", "born in florence")])
     assert scores.entailment + scores.neutral + scores.contradiction == pytest.approx(1)
     assert 0 < scores.entailment < 1
+
+
+def test_new_weights_under_one_name_have_another_hash(tmp_path: Path) -> None:
+    hashes = []
+    for folder, damaged in (("one", False), ("same", False), ("new", True)):
+        judge = OnnxJudge(write_judge(tmp_path / folder, damaged=damaged))
+        with Guardrail(GuardrailConfig(graph="none"), nli=judge) as guard:
+            answer = guard.check("Where?", "Rome.", evidence=["She was born in Rome."])
+        assert answer.versions["judge"] == "tiny-1"
+        hashes.append(answer.versions["judge_hash"])
+    assert hashes[0] == hashes[1] != hashes[2]
 
 
 def test_windows_read_long_evidence_to_its_end(tiny_judge: OnnxJudge) -> None:

@@ -121,6 +121,22 @@ def test_readers_of_a_graph_keep_it_while_it_is_loaded(tmp_path: Path) -> None:
         assert after.snapshot != snapshot
 
 
+def test_another_file_is_another_state(tmp_path: Path) -> None:
+    source = tmp_path / "ada.nt"
+    source.write_text(TRIPLES)
+    before = open_graph(source).snapshot
+    assert open_graph(source).snapshot == before
+    source.write_text(TRIPLES.replace("1815", "1816"))
+    after = open_graph(source).snapshot
+    assert None not in (before, after)
+    assert before != after
+    text = OxigraphGraph.from_text(TRIPLES)
+    assert text.snapshot == before
+    text.store.clear()
+    text.refresh()
+    assert text.snapshot is None
+
+
 def test_json_lines_of_persons(tmp_path: Path) -> None:
     source = tmp_path / "people.jsonl.gz"
     source.write_bytes(gzip.compress("\n".join(map(json.dumps, (PEOPLE, BYRON))).encode()))

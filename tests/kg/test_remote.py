@@ -259,6 +259,10 @@ def test_two_halves_are_one_graph() -> None:
     assert isinstance(graph, KnowledgeGraph)
     assert isinstance(graph, MentionIndex)
     assert isinstance(graph, PlaceIndex)
+    states = [OxigraphGraph.from_text(text).snapshot for text in (PAINTERS, second)]
+    assert graph.snapshot == f"{states[0]} + {states[1]}"
+    assert FederatedGraph([OxigraphGraph(), graph]).snapshot == f"? + {graph.snapshot}"
+    assert FederatedGraph([OxigraphGraph()]).snapshot is None
     [article, painter] = graph.find(["On Light", "Artemisia Gentileschi"])
     assert [entity.id for entity in article] == ["Q1000"]
     assert [entity.id for entity in painter] == ["Q212657"]

@@ -22,6 +22,7 @@ from guardrail.bulk.run import run_bulk
 from guardrail.bulk.scorer import BulkScorer
 from guardrail.bulk.shards import Plan, plan_shards
 from guardrail.bulk.summary import Counts, count_row, share, summarise
+from guardrail.config import GraphConfig
 from guardrail.errors import GuardrailError, InputError, JudgeError
 from judges.base import NLIScores, Pair
 
@@ -191,6 +192,22 @@ def test_a_worker_has_one_thread_of_the_judge(monkeypatch: pytest.MonkeyPatch) -
     for name, value in engines._ONE_THREAD.items():
         monkeypatch.setenv(name, value)
     assert OnnxTextModel(Path("nowhere")).threads == 1
+
+
+@pytest.mark.parametrize("changed", ["a.ttl", "b.ttl", "own.toml"])
+def test_a_job_knows_each_graph_and_the_profile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: str
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("a.ttl", "b.ttl", "own.toml"):
+        (tmp_path / name).write_text("")
+    profile = str(tmp_path / "own.toml")
+    graph = GraphConfig(location=f"~/a.ttl + {tmp_path / 'b.ttl'}", profile=profile)
+    scorer = BulkScorer(task="check", config=GuardrailConfig(judge="none", graph=graph))
+    before = scorer.state()
+    assert scorer.state() == before
+    (tmp_path / changed).write_text("# another")
+    assert scorer.state() != before
 
 
 def test_parquet_and_json_lines_give_the_same(tmp_path: Path) -> None:

@@ -8,10 +8,22 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from guardrail import Guardrail, GuardrailConfig, Passage, Triple
-from guardrail.bulk.replay import Flip, Unjudged, replay_log
+from guardrail import (
+    Action,
+    Category,
+    GuardedAnswer,
+    Guardrail,
+    GuardrailConfig,
+    Passage,
+    Score,
+    ScoreCard,
+    Sentence,
+    Triple,
+)
+from guardrail.bulk.replay import Flip, Unjudged, flips, replay_log
 from guardrail.cli import app
 from guardrail.config import GraphConfig
+from guardrail.log.entries import Record
 from guardrail.log.fingerprints import HASHES
 from guardrail.log.records import open_log
 from guardrail.requests import CheckRequest
@@ -182,3 +194,102 @@ def test_the_command(log: Path, tmp_path: Path) -> None:
     assert len(rows) == ANSWERS // PEOPLE
     assert all("Ana3 Smith3" in row["sentence"] for row in rows)
     assert f"{len(rows)} of {ANSWERS} answers flipped" in result.output
+
+
+PRICES = """\
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+<urn:price> rdfs:label "price"@en .
+<urn:f3> rdfs:label "Fjell Tourer"@en ; <urn:price> "{0}" .
+<urn:f5> rdfs:label "Nordic Racer"@en ; <urn:price> "700 euros" .
+"""
+
+
+def prices(folder: Path, of_the_tourer: str) -> GuardrailConfig:
+    file = folder / "prices.ttl"
+    file.write_text(PRICES.format(of_the_tourer))
+    return GuardrailConfig(policy="strict", graph=str(file))
+
+
+def test_what_strict_refused_for_a_wrong_fact_flips(tmp_path: Path) -> None:
+    path = tmp_path / "scores.sqlite"
+    said = "The price of the Fjell Tourer is 900 euros."
+    with Guardrail(prices(tmp_path, "950 euros"), log=open_log(path)) as guard:
+        refused = guard.check("What does the Fjell Tourer cost?", said)
+        other = guard.check("Nordic Racer?", "The price of the Nordic Racer is 500 euros.")
+    assert refused.action is other.action is Action.REFUSE
+    found = list(replay_log(path, prices(tmp_path, "900 euros"), str(tmp_path / "out")))
+    [flip] = [one for one in found if one is not None]
+    assert isinstance(flip, Flip)
+    assert (flip.sentence, flip.before, flip.after) == (said, "contradictory", "supportive")
+    assert flip.changed == ("graph_snapshot",)
+    assert "900 euros" in flip.because
+
+
+def test_what_was_filtered_out_flips_in_its_place(tmp_path: Path) -> None:
+    """The same words stand in the answer twice, of two bicycles; of one of them they were wrong."""
+    path = tmp_path / "scores.sqlite"
+    said = "Nordic Racer:\n- Its price is 700 euros.\n\nFjell Tourer:\n- Its price is 700 euros."
+    with Guardrail(prices(tmp_path, "950 euros"), log=open_log(path)) as guard:
+        filtered = guard.check("What do they cost?", said)
+    assert filtered.action is Action.FILTER
+    assert [item.start for item in filtered.removed] == [said.rindex("Its")]
+    found = list(replay_log(path, prices(tmp_path, "700 euros"), str(tmp_path / "out")))
+    [flip] = [one for one in found if one is not None]
+    assert isinstance(flip, Flip)
+    assert (flip.before, flip.after) == ("contradictory", "supportive")
+
+
+def test_equal_sentences_are_compared_each_with_itself() -> None:
+    text = "It is red. It is red."
+    first = Sentence(text="It is red.", start=0, end=10, category=Category.SUPPORTIVE)
+    second = Sentence(text="It is red.", start=11, end=21, category=Category.CONTRADICTORY)
+    whole = GuardedAnswer(
+        id="a",
+        question="?",
+        text=text,
+        marked=text,
+        action=Action.ANNOTATE,
+        sentences=(first, second),
+        scorecard=ScoreCard(overall=Score(value=0.5)),
+    )
+    assert list(flips(Record(answer=whole), whole)) == []
+    filtered = whole.model_copy(update={"sentences": (first,), "removed": (second,)})
+    assert list(flips(Record(answer=filtered), whole)) == []
+    right = second.model_copy(update={"category": Category.SUPPORTIVE})
+    mended = whole.model_copy(update={"sentences": (first, right)})
+    for before in (whole, filtered):
+        [flip] = flips(Record(answer=before), mended)
+        assert (flip.before, flip.after) == ("contradictory", "supportive")
+
+
+def test_a_refusal_from_before_its_sentences_were_kept_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "scores.jsonl"
+    config = prices(tmp_path, "950 euros")
+    with Guardrail(config, log=open_log(path)) as guard:
+        guard.check("Fjell Tourer?", "The price of the Fjell Tourer is 900 euros.")
+    record = json.loads(path.read_text())
+    del record["answer"]["removed"]
+    path.write_text(json.dumps(record) + "\n")
+    [unjudged, none] = replay_log(path, config, str(tmp_path / "out"))
+    assert none is None
+    assert isinstance(unjudged, Unjudged)
+    assert "took out" in unjudged.error
+
+
+def test_a_second_run_judges_what_was_recorded_since(tmp_path: Path) -> None:
+    path = tmp_path / "scores.sqlite"
+    before, after = prices(tmp_path, "900 euros"), tmp_path / "new"
+    after.mkdir()
+    now = prices(after, "950 euros").changed(log=str(path))
+    said = "The price of the Fjell Tourer is 900 euros."
+    seen = []
+    for asked in ("first", "second", "second"):
+        if asked not in {record.answer.id for record in open_log(path).records()}:
+            with Guardrail(before, log=open_log(path)) as guard:
+                guard.check("Fjell Tourer?", said, id=asked)
+        found = list(replay_log(path, now, str(tmp_path / "out")))
+        records = {record.id: record.answer.id for record in open_log(path).records()}
+        seen.append([records[one.id] for one in found if isinstance(one, Flip)])
+        assert found.count(None) == len(records)
+    assert seen == [["first"], ["first", "second"], ["first", "second"]]
+    assert len(records) == 2  # nothing of the replay was recorded

@@ -61,6 +61,17 @@ def test_an_answer_is_sampled_from_the_graph_and_checked(
     assert "place of birth: Salzburg" in str(endpoint.requests[0]["messages"])
 
 
+def test_what_is_taken_out_when_no_better_answer_comes_is_told(
+    asking: Guardrail, endpoint: Endpoint
+) -> None:
+    says(endpoint, f"{RIGHT} Mozart was born in 1770.")
+    policy = PATIENT.changed(contradicted="regenerate", exhausted="filter")
+    answer = asking.ask(question=QUESTION, policy=policy)
+    assert answer.action is Action.FILTER
+    assert answer.text == "Mozart was born in Salzburg."
+    assert [item.text for item in answer.removed] == ["Mozart was born in 1770."]
+
+
 def test_a_failed_answer_is_asked_for_again_with_what_was_wrong(
     asking: Guardrail, endpoint: Endpoint
 ) -> None:

@@ -21,7 +21,7 @@ from guardrail import Guardrail, GuardrailConfig
 from guardrail.commands.log import log as log_command
 from guardrail.commands.log import report
 from guardrail.errors import InputError, RecordError
-from guardrail.log.entries import ScoreBound
+from guardrail.log.entries import ScoreBound, from_json, to_json
 from guardrail.log.records import (
     Feedback,
     JSONLinesLog,
@@ -42,6 +42,7 @@ from guardrail.types import (
     Score,
     ScoreCard,
     Sentence,
+    Triple,
 )
 
 
@@ -281,6 +282,54 @@ def test_the_log_keeps_what_sentences_rest_on(exact_guard, tmp_path):
     assert tuple(item.citation for item in kept.answer.evidence) == cited
     assert len(all_.answer.evidence) > 20
     assert kept.answer.sentences == checked.sentences
+
+
+def test_the_log_keeps_what_carries_a_sentence_in_other_words(tmp_path):
+    facts = (
+        Triple("Bo", "occupation", "physician", subject_id="urn:bo"),
+        Triple("Bo", "pet", "Rex", subject_id="urn:bo"),
+        Triple("Bo", "bicycle", "Fjell 3"),
+    )
+    config = GuardrailConfig(citations="verbatim", graph="none")
+    with Guardrail(config, log=open_log(tmp_path / "log.sqlite")) as guard:
+        checked = guard.check("Who is Bo?", "Bo worked as a doctor.", evidence=facts)
+    [sentence] = checked.sentences
+    assert sentence.category is Category.SUPPORTIVE
+    assert sentence.citations == ()
+    assert sentence.uncited == (facts[0].citation,)
+    [record] = open_log(tmp_path / "log.sqlite", read_only=True).records()
+    # What has no id came with the call and is nowhere else.
+    assert record.answer.evidence == (facts[0], facts[2])
+
+
+@pytest.mark.parametrize(
+    ("said", "action", "removed"),
+    [
+        ("Bo was born in Oslo. Bo was born in 1815.", Action.FILTER, (21, 41)),
+        ("Bo was born in 1815.", Action.REFUSE, (0, 20)),
+    ],
+)
+def test_what_a_policy_took_out_is_kept_with_its_evidence(log, said, action, removed):
+    facts = (
+        Triple("Bo", "place of birth", "Oslo", subject_id="urn:bo"),
+        Triple("Bo", "year of birth", "1850", subject_id="urn:bo"),
+    )
+    with Guardrail(GuardrailConfig(graph="none", policy="strict"), log=log) as guard:
+        answer = guard.check("Who is Bo?", said, evidence=facts)
+    assert answer.action is action
+    [gone] = answer.removed
+    assert (gone.start, gone.end) == removed
+    assert gone.text == answer.original[gone.start : gone.end] == "Bo was born in 1815."
+    assert gone.against == (facts[1].text,)
+    [record] = log.records(RecordFilter(category=Category.CONTRADICTORY))
+    assert record.answer.removed == (gone,)
+    assert facts[1] in record.answer.evidence
+
+
+def test_a_record_from_before_a_field_still_loads():
+    fields = json.loads(to_json(Record(answer=answer())))
+    del fields["answer"]["removed"], fields["answer"]["sentences"][0]["uncited"]
+    assert from_json(json.dumps(fields)).answer == answer()
 
 
 def test_bounds_on_scores():
