@@ -1,8 +1,10 @@
 """Links lead somewhere, the site builds without a warning, and generated pages are fresh."""
 
 import os
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -37,6 +39,13 @@ def test_every_setting_is_explained() -> None:
     text = (ROOT / "docs" / "configuration.md").read_text("utf-8")
     unexplained = [line for line in text.splitlines() if line.endswith("|  |")]
     assert unexplained == []
+
+
+def test_the_readme_names_every_extra() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    table = (ROOT / "README.md").read_text("utf-8").partition("| extra |")[2].partition("\n\n")[0]
+    named = set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE))
+    assert named == set(extras["optional-dependencies"]) - {"dev", "docs"}  # those of make
 
 
 def test_the_site_builds_without_warnings(tmp_path: Path) -> None:
