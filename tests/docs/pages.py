@@ -10,9 +10,11 @@ ROOT = Path(__file__).parents[2]
 ALL_PAGES = tuple(
     sorted([*(ROOT / "docs").glob("*.md"), *ROOT.glob("*.md")], key=lambda page: page.name)
 )
+LINKED_PAGES = (*ALL_PAGES, *sorted((ROOT / "judges").rglob("*.md")))
+"""With the cards of the weights, which the pages link to."""
 
 _FENCE = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
-_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_LINK = re.compile(r"\]\(([^)]*)\)")
 
 
 class Block(NamedTuple):
