@@ -3,6 +3,7 @@
 #   make test   install, then lint, types and tests
 #   make hosts  install LiteLLM into an environment of its own, then its tests
 #   make docs   install, then the documentation as a site in build/site
+#   make links  install, then ask every page that the documentation links to; needs the internet
 #   make bench  install, then speed and memory by size, written to docs/performance.md;
 #               small: make bench SIZES=10000,100000 ROWS=50 OUTPUT=build/performance.md
 PYTHON ?= python3
@@ -10,7 +11,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test hosts docs bench lint format types unit browser wheel clean
+.PHONY: demo test hosts docs links bench lint format types unit browser wheel clean
 
 demo: $(VENV)/.demo
 	$(BIN)/guardrail demo
@@ -50,6 +51,9 @@ browser:
 
 docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+
+links: $(VENV)/.dev
+	$(BIN)/python -m tests.docs.external_links
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m guardrail.benchmarks.bench $(if $(SIZES),--sizes $(SIZES)) \

@@ -9,9 +9,9 @@ from typing import Any, cast
 
 from guardrail.errors import ConfigError
 from guardrail.plugins import NOWHERE, named_part
-from judges.base import AttributionJudge, GroundingJudge, NLIJudge
+from judges.base import AttributionJudge, NLIJudge
 
-__all__ = ["create_attribution", "create_grounding", "create_nli", "hint", "kinds", "register"]
+__all__ = ["create_attribution", "create_nli", "hint", "kinds", "register"]
 
 _FACTORIES: dict[str, str | Callable[..., Any]] = {
     "onnx": "judges.onnx:OnnxJudge",
@@ -71,20 +71,6 @@ def create_attribution(name: str = "onnx", **options: Any) -> AttributionJudge:
     from judges.lifting import LiftedJudge
 
     return LiftedJudge(cast("NLIJudge", judge))
-
-
-def create_grounding(name: str = "onnx", **options: Any) -> GroundingJudge:
-    """Make the grounding judge that a name stands for.
-
-    A judge that only does NLI grounds by several pairs a sentence (``judges.grounding``).
-
-    Raises:
-        ConfigError: The name or an option is unknown.
-        JudgeError: The model that tells whether it can ground cannot be loaded.
-    """
-    from judges.grounding import as_grounding
-
-    return as_grounding(_create(name, options))
 
 
 def _create(name: str, options: dict[str, Any]) -> Any:

@@ -134,14 +134,6 @@ class AttributionService(_Service[AttributionJudge, AttributionItem, Judgement])
         """
         return self.call(items, timeout_s=timeout_s)
 
-    async def aattribute(self, items: Sequence[AttributionItem]) -> list[Judgement]:
-        """Judge n items from a coroutine; cancelling it withdraws the request.
-
-        Raises:
-            JudgeError: The judge failed on one of these items, or is closed.
-        """
-        return await self.acall(items)
-
 
 class GroundingService(_Service[GroundingJudge, GroundingItem, Grounding]):
     """A grounding judge shared by threads and coroutines; itself a ``GroundingJudge``.
@@ -168,11 +160,3 @@ class GroundingService(_Service[GroundingJudge, GroundingItem, Grounding]):
             JudgeError: The judge failed on one of these items, or is closed.
         """
         return self.call(items, timeout_s=timeout_s)
-
-    async def aground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
-        """Judge n items from a coroutine; cancelling it withdraws the request.
-
-        Raises:
-            JudgeError: The judge failed on one of these items, or is closed.
-        """
-        return await self.acall(items)

@@ -221,14 +221,14 @@ def _calls_rate(graph: Path, judge: str | None, names: list[str]) -> float:
 def _bulk_rate(
     folder: Path, graph: Path, judge: str | None, names: list[str], workers: int
 ) -> float:
-    from guardrail.bulk.run import run_bulk
+    from guardrail.bulk.run import SHARD_ROWS, run_bulk
     from guardrail.bulk.scorer import BulkScorer
 
     source, output = folder / "rows.jsonl", folder / f"checked{workers}"
     source.write_text("".join(json.dumps(_row(name)) + "\n" for name in names))
     shutil.rmtree(output, ignore_errors=True)
     scorer = BulkScorer(task="check", config=_config(graph, judge))
-    shard = max(1, min(256, len(names) // (4 * workers)))
+    shard = max(1, min(SHARD_ROWS, len(names) // (4 * workers)))
     summary = run_bulk(scorer, str(source), str(output), workers=workers, shard_rows=shard)
     if summary.errors:
         raise RuntimeError(f"{summary.errors} of {summary.rows} rows went wrong")

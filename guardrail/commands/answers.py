@@ -12,11 +12,10 @@ from pydantic import Field
 
 from guardrail.commands.figures import json_line
 from guardrail.commands.jobs import (
-    ROWS_PER_CALL,
     CheckRow,
-    Ranking,
     RankRow,
-    ranked_answer,
+    check_job,
+    rank_job,
     text_id,
 )
 from guardrail.commands.lines import LineJob, Row, put_line, run_lines
@@ -34,9 +33,8 @@ from guardrail.commands.options import (
 from guardrail.commands.passages import read_passages
 from guardrail.commands.setup import build_config, build_guard
 from guardrail.errors import ConfigError
-from guardrail.requests import AskRequest, CheckRequest, RankRequest
+from guardrail.requests import AskRequest
 from guardrail.types import (
-    Evidence,
     GuardedAnswer,
     LinkedEntity,
     Value,
@@ -155,20 +153,7 @@ def check(
             _put(guard.check(question, answer, evidence=evidence), target, as_json=as_json)
             return
 
-        def process(rows: Sequence[CheckRow]) -> list[GuardedAnswer]:
-            return guard.check_batch(
-                [
-                    CheckRequest(
-                        question=row.question,
-                        answer=row.answer,
-                        evidence=_either(row.evidence(), evidence),
-                        id=text_id(row),
-                    )
-                    for row in rows
-                ]
-            )
-
-        job = LineJob(CheckRow, process, batch_size=ROWS_PER_CALL, title="check")
+        job = check_job(guard, evidence)
         run_lines(job, source, target, _shown(target, as_json=as_json))
 
 
@@ -197,39 +182,20 @@ def rank(
         raise typer.BadParameter("give both: guardrail rank QUESTION ANSWER…", param_hint="ANSWERS")
     evidence = read_passages(passage or ())
     with build_guard(config, kg, judge, policy, strictness) as guard:
-        groups: deque[list[GuardedAnswer]] = deque()
-
-        def process(rows: Sequence[RankRow]) -> list[Ranking]:
-            ranked = guard.rank_batch(
-                [
-                    RankRequest(
-                        question=row.question,
-                        answers=row.answers,
-                        evidence=_either(row.evidence(), evidence),
-                    )
-                    for row in rows
-                ]
-            )
-            if for_person:
-                groups.extend(ranked)
-            return [
-                Ranking(ranking=tuple(ranked_answer(answer) for answer in group))
-                for group in ranked
-            ]
-
         for_person = _for_person(target, as_json=as_json)
+        groups: deque[list[GuardedAnswer]] = deque()
+        job = rank_job(guard, evidence, groups.extend if for_person else lambda _: None)
 
         def show(_: dict[str, Any]) -> None:
             _print_ranking(groups.popleft())
 
         if question is not None and answers:
-            (ranking,) = process([RankRow(question=question, answers=tuple(answers))])
+            (ranking,) = job.process([RankRow(question=question, answers=tuple(answers))])
             if for_person:
                 show({})
             else:
                 put_line(ranking.model_dump(mode="json"), target)
             return
-        job = LineJob(RankRow, process, batch_size=ROWS_PER_CALL, title="rank")
         run_lines(job, source, target, show if for_person else None)
 
 
@@ -273,13 +239,6 @@ def link(
         return [_links(found) for found in linker.link([row.question for row in rows])]
 
     run_lines(LineJob(LinkRow, process, batch_size=128, title="link"), source, target)
-
-
-def _either(
-    own: tuple[Evidence, ...] | None, shared: tuple[Evidence, ...] | None
-) -> tuple[Evidence, ...] | None:
-    """A row's own evidence, though it be none at all, else that of the options."""
-    return shared if own is None else own
 
 
 def _for_person(target: str, *, as_json: bool) -> bool:

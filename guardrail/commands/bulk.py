@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from guardrail.bulk.run import SHARD_ROWS
 from guardrail.commands.figures import json_line
 from guardrail.commands.options import (
     AsJson,
@@ -78,7 +79,7 @@ def check(
     target: Target,
     engine: EngineName = Engine.LOCAL,
     workers: Workers = None,
-    shard_rows: ShardRows = 256,
+    shard_rows: ShardRows = SHARD_ROWS,
     format: OutputFormat = None,
     kg: Graph = None,
     config: Config = None,
@@ -103,7 +104,7 @@ def rank(
     target: Target,
     engine: EngineName = Engine.LOCAL,
     workers: Workers = None,
-    shard_rows: ShardRows = 256,
+    shard_rows: ShardRows = SHARD_ROWS,
     format: OutputFormat = None,
     kg: Graph = None,
     config: Config = None,
@@ -123,7 +124,7 @@ def score(
     target: Target,
     engine: EngineName = Engine.LOCAL,
     workers: Workers = None,
-    shard_rows: ShardRows = 256,
+    shard_rows: ShardRows = SHARD_ROWS,
     format: OutputFormat = None,
     kg: Graph = None,
     config: Config = None,
@@ -144,7 +145,7 @@ def replay(
     target: Target,
     engine: EngineName = Engine.LOCAL,
     workers: Workers = None,
-    shard_rows: ShardRows = 256,
+    shard_rows: ShardRows = SHARD_ROWS,
     kg: Graph = None,
     config: Config = None,
     judge: JudgeName = None,

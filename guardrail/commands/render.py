@@ -21,7 +21,7 @@ from guardrail.types import (
     Triple,
 )
 
-__all__ = ["answer_panel", "entity_table", "ranking_table", "show_answer", "show_ranking"]
+__all__ = ["answer_panel", "entity_table", "show_answer", "show_ranking"]
 
 SPAN_STYLE = {
     SpanKind.SUPPORTED: "green",
@@ -74,29 +74,6 @@ def entity_table(entities: Sequence[LinkedEntity]) -> Table:
             link.matched,
             str(len(link.candidates)),
             ", ".join(chosen.matches[:MATCHES_SHOWN]) if chosen else "",
-        )
-    return table
-
-
-def ranking_table(answers: Sequence[GuardedAnswer], rank_by: str = "overall") -> Table:
-    """Candidates best first, with the numbers and reasons that ordered them.
-
-    Args:
-        answers: The candidates in their order.
-        rank_by: The score that ordered them.
-    """
-    table = Table(title="Ranking", title_justify="left", box=None, pad_edge=False)
-    scores = tuple(dict.fromkeys((rank_by, "overall")))
-    for heading in ("#", *scores):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("why", overflow="fold")
-    for place, answer in enumerate(answers, start=1):
-        card = answer.scorecard
-        by_name = {"overall": card.overall, **card.scores}
-        table.add_row(
-            str(place),
-            *(format_score(by_name[name]) if name in by_name else "–" for name in scores),
-            answer.reasons[0] if answer.reasons else answer.action.value,
         )
     return table
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -28,6 +29,12 @@ def score(
             help="For CONNER's likelihoods: transformers:MODEL, openai:MODEL or llama:URL.",
         ),
     ] = None,
+    sck_weights: Annotated[
+        Path | None,
+        typer.Option(
+            "--sck-weights", metavar="FILE", help="For SCK: what judges.sck.learning --out wrote."
+        ),
+    ] = None,
 ) -> None:
     """Score answers by SCK and CONNER.
 
@@ -40,4 +47,4 @@ def score(
     reason, such as informativeness without --causal-lm and validity without a reference.
     """
     with build_guard(config, kg, judge, None) as guard:
-        run_lines(score_job(guard, causal_lm), source, target)
+        run_lines(score_job(guard, causal_lm, sck_weights), source, target)

@@ -20,7 +20,6 @@ __all__ = [
     "Marker",
     "ParsedText",
     "insert",
-    "is_complete",
     "keep",
     "parse",
     "render",
@@ -82,11 +81,6 @@ class ParsedText(Value):
         first = bisect_right(self.markers, after, key=lambda marker: marker.at)
         last = bisect_right(self.markers, end, key=lambda marker: marker.at)
         return self.markers[first:last]
-
-
-def is_complete(citation: Citation) -> bool:
-    """True when the citation has all three parts (KaLMA 4.2)."""
-    return bool(citation.entity and citation.property and citation.value)
 
 
 def render_marker(citations: Iterable[Citation], *, na: bool = False) -> str:

@@ -22,7 +22,6 @@ __all__ = [
     "read_feedback",
     "removed_contradictions",
     "report_html",
-    "store_feedback",
     "summarise",
 ]
 
@@ -91,16 +90,4 @@ def read_feedback(body: str | bytes) -> Feedback:
         raise InputError(f"this is no feedback: {field_problems(Feedback, error)}") from error
     if feedback.thumb == 0 and not (feedback.correction or "").strip():
         raise InputError("this is no feedback: give a thumb of 1 or -1, or a correction")
-    return feedback
-
-
-def store_feedback(log: SQLiteLog | JSONLinesLog, body: str | bytes) -> Feedback:
-    """Store what the dashboard's buttons post; see ``read_feedback``.
-
-    Raises:
-        InputError: It is no feedback, or says nothing.
-        RecordError: There is no such record, or it cannot be written.
-    """
-    feedback = read_feedback(body)
-    log.write_feedback(feedback)
     return feedback

@@ -5,6 +5,7 @@
 reads one JSON object a line: ``{question, answer, rating, triples?, passages?, reference?}``,
 ratings on any scale. For each intent the weights minimise the squared error against the ratings,
 drawn towards Table 3 by as much as cross-validation finds best; so few rows change little.
+``guardrail score --sck-weights weights.json`` scores with what was learned.
 """
 
 from __future__ import annotations

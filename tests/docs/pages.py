@@ -7,18 +7,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
-GUIDES = (
-    "index", "quick-start", "reading-a-verdict", "own-graph", "own-passages", "policies",
-    "streaming", "gateway", "score-log", "configuration", "judges", "security", "extending",
-    "other-guardrails", "api",
-)  # fmt: skip
-PAGES = (ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in GUIDES))
 ALL_PAGES = tuple(
-    sorted({*PAGES, *(ROOT / "docs").glob("*.md"), *ROOT.glob("*.md")}, key=lambda page: page.name)
+    sorted([*(ROOT / "docs").glob("*.md"), *ROOT.glob("*.md")], key=lambda page: page.name)
 )
+LINKED_PAGES = (*ALL_PAGES, *sorted((ROOT / "judges").rglob("*.md")))
+"""With the cards of the weights, which the pages link to."""
 
 _FENCE = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
-_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_LINK = re.compile(r"\]\(([^)]*)\)")
 
 
 class Block(NamedTuple):
@@ -36,6 +32,12 @@ def blocks(page: Path) -> list[Block]:
         Block(match[1], match[2] or "", match[3], text.count("\n", 0, match.start()) + 1)
         for match in _FENCE.finditer(text)
     ]
+
+
+def inline_code(page: Path) -> list[str]:
+    """Code within lines of prose."""
+    prose = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.M | re.S)
+    return re.findall(r"`([^`]+)`", prose)
 
 
 def links(page: Path) -> list[str]:

@@ -1,26 +1,49 @@
 """Links lead somewhere, the site builds without a warning, and generated pages are fresh."""
 
 import os
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
+from fastapi import FastAPI, Response
 
-from tests.docs.pages import ALL_PAGES, ROOT, anchors, links
+from tests.chains.fake_openai import served
+from tests.docs.external_links import dead
+from tests.docs.pages import LINKED_PAGES, ROOT, anchors, links
 
 
-@pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", LINKED_PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_links_lead_somewhere(page: Path) -> None:
+    """Into the web their form is checked; ``make links`` asks whether anything is there."""
     for link in links(page):
-        if link.startswith(("https://", "mailto:")):
+        assert re.fullmatch(r"\S+", link), f"{page.name}: {link!r}"
+        address = urlsplit(link)
+        if address.scheme:
+            assert address.scheme == "https", link
+            assert re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)+", address.netloc), link
             continue
-        assert not link.startswith("http://"), link
         target, _, anchor = link.partition("#")
         found = (page.parent / target).resolve() if target else page
         assert found.exists(), f"{page.name}: {link}"
         if anchor:
             assert anchor in anchors(found), f"{page.name}: {link}"
+
+
+def test_dead_links_are_told_with_what_came_back() -> None:
+    app = FastAPI()
+    app.get("/asks-for-get")(lambda: "here")  # FastAPI answers HEAD with 405
+    app.head("/here")(lambda: None)
+    app.head("/moved")(lambda: Response(status_code=308, headers={"location": "/here"}))
+    with served(app) as address:
+        told = dead([f"{address}/{path}" for path in ("here", "moved", "asks-for-get", "gone")])
+        nobody = address.rpartition(":")[0] + ":1/"
+        (refused,) = dead([nobody])
+    assert told == [f"{address}/gone: 404"]
+    assert refused.startswith(f"{nobody}: ConnectError")
 
 
 def test_the_configuration_reference_is_that_of_the_settings() -> None:
@@ -37,6 +60,13 @@ def test_every_setting_is_explained() -> None:
     text = (ROOT / "docs" / "configuration.md").read_text("utf-8")
     unexplained = [line for line in text.splitlines() if line.endswith("|  |")]
     assert unexplained == []
+
+
+def test_the_readme_names_every_extra() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    table = (ROOT / "README.md").read_text("utf-8").partition("| extra |")[2].partition("\n\n")[0]
+    named = set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE))
+    assert named == set(extras["optional-dependencies"]) - {"dev", "docs"}  # those of make
 
 
 def test_the_site_builds_without_warnings(tmp_path: Path) -> None:

@@ -1,8 +1,9 @@
-"""Every snippet of README and guides runs as it is pasted, in the order of its page.
+"""Every snippet of every page runs as it is pasted, in the order of its page.
 
 Each block of Python runs by itself, as whoever pastes it alone would run it, in a folder a page;
-blocks with a title are files in it.
-Commands run as they are, but for those that serve, install or start containers: their options are
+blocks with a title are files in it, and what a page takes for granted lies there.
+Commands run as they are, but for those of two lists, each entry with its reason: what changes a
+machine is skipped, and of what needs hours, a network or data of the reader's the options are
 looked up. Chat models are a local server that speaks OpenAI's protocol. A block of text behind one
 of Python is what it prints; lines behind a command are what a terminal shows.
 """
@@ -16,21 +17,40 @@ import subprocess
 import sys
 import tomllib
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import get_args
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from guardrail import GuardrailConfig
+from guardrail import Guardrail, GuardrailConfig, Triple
+from guardrail.benchmarks.scale import write_people
 from guardrail.plugins import Kind
-from kg import load_profile
+from kg import load_profile, open_graphs
 from tests.chains.fake_openai import FakeOpenAI, served
-from tests.docs.pages import PAGES, ROOT, Block, blocks
+from tests.docs import spark
+from tests.docs.pages import ALL_PAGES, ROOT, Block, blocks, inline_code
 
-INSTALLED_ELSEWHERE = {
-    "pip", "make", "docker", "install", "python3", "cp", "systemctl", ".", "curl", "git", "cd",
-}  # fmt: skip
-"""First words of commands that change a machine; the deployment files have tests of their own."""
+SKIPPED = {
+    "pip": "installs; the wheel is built and installed by tests/packaging",
+    "python3": "makes an environment",
+    ".": "changes the reader's shell",
+    "curl": "asks a server; test_gateway_page sends it these bodies and compares the replies",
+    "docker": "needs a daemon; test_deployment reads the files that it builds and starts",
+    "install": "writes to /etc; test_deployment reads the files",
+    "cp": "writes to /etc; test_deployment reads the files",
+    "systemctl": "starts a service; test_deployment has systemd read it",
+}
+"""First words of commands that are not run, with the reason."""
+LOOKED_UP = {
+    r"^guardrail serve ": "serves for ever",
+    r"-m guardrail\.benchmarks": "takes minutes or hours",
+    r"[ :][A-Z]{3,}(/| |$)": "has a word that stands for data or a place of the reader's",
+    r"s3://": "needs a store of the reader's, and a cluster",
+}
+"""Patterns of commands of which only the options are looked up, with the reason."""
 SHOWN = {"csv", "text", "json", "turtle", "yaml"}
 """Languages of blocks that are shown, or files to be read."""
 _COMMAND = re.compile(r"^\$ (.+)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
@@ -43,15 +63,15 @@ def endpoint():
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: page.stem)
 def test_the_page_s_snippets_run(page, endpoint, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    for name, module in spark.modules().items():
+        monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.syspath_prepend(str(tmp_path))
     for name, value in endpoint.items():
         monkeypatch.setenv(name, value)
-    (tmp_path / "handbook.txt").write_text("The Fjell 3 costs 2,490 euros.\n", "utf-8")
-    labelled = [f"It costs {n}.,It costs {n + n % 2}.,{n % 2 == 0}" for n in range(24)]
-    (tmp_path / "my.csv").write_text("\n".join(["answer,evidence,label", *labelled]), "utf-8")
+    lay_out(tmp_path)
     printed = ""
     for block in blocks(page):
         if block.title:
@@ -64,7 +84,7 @@ def test_the_page_s_snippets_run(page, endpoint, tmp_path, monkeypatch, capsys):
         elif block.language == "text" and not block.title:
             assert printed == block.text, f"{page.name}:{block.line}"
         elif block.language == "console":
-            for command, shown in _COMMAND.findall(block.text):
+            for command, shown in commands(block):
                 run(command, tmp_path, shown)
         elif block.language == "toml":
             read_settings(block)
@@ -75,33 +95,113 @@ def test_the_page_s_snippets_run(page, endpoint, tmp_path, monkeypatch, capsys):
             assert block.language in SHOWN, f"{page.name}:{block.line}: nothing runs this"
 
 
-def run(command: str, folder: Path, shown: str = "") -> None:
-    """Run a command of the guardrail, or look its options up where it would serve for ever.
+def lay_out(folder: Path) -> None:
+    """Write what the pages take for granted: texts, tables, dumps, answers and a log."""
+    (folder / "handbook.txt").write_text("The Fjell 3 costs 2,490 euros.\n", "utf-8")
+    labelled = [f"It costs {n}.,It costs {n + n % 2}.,{n % 2 == 0}" for n in range(24)]
+    (folder / "my.csv").write_text("\n".join(["answer,evidence,label", *labelled]), "utf-8")
+    write_people(folder / "facts.nt.gz", 60)
+    write_people(folder / "latest-truthy.nt.gz", 120)
+    (folder / "people.csv").write_text("id,name,office\n1,Ann Berg,oslo\n", "utf-8")
+    (folder / "answers").mkdir()
+    asked = {"question": ["Where was Ana5 Smith0 born?"], "answer": ["Ana5 Smith0 is a poet."]}
+    rows = pa.table({"id": ["a"]} | asked)
+    pq.write_table(rows, folder / "answers" / "november.parquet")
+    config = {"judge": "none", "graph": "none", "log": folder / "scores.sqlite"}
+    with Guardrail(GuardrailConfig.model_validate(config)) as guard:
+        guard.check("What does it cost?", "It costs 3.", evidence=[Triple("it", "price", "4")])
 
-    A file that ``echo`` writes is written. What the page shows, a terminal of 80 columns shows too.
+
+def commands(block: Block) -> list[tuple[str, str]]:
+    """The commands of a block, each on one line, with what is shown below it."""
+    found = _COMMAND.findall(block.text.replace("\\\n", " "))
+    return [(command.partition(" #")[0].rstrip(), shown) for command, shown in found]
+
+
+def program_of(words: list[str]) -> str:
+    """The name of the program that a command starts, behind variables that it sets."""
+    return next(word for word in words if "=" not in word).rpartition("/")[2]
+
+
+def run(command: str, folder: Path, shown: str = "") -> None:
+    """Run a command, or look its options up where that is all that can be done here.
+
+    A file that ``echo`` writes is written; of ``make`` is asked what it would do. What the page
+    shows, a terminal of 80 columns shows too.
     """
-    words = shlex.split(command.partition(" #")[0])
-    program = next(word for word in words if "=" not in word)
-    if {program, Path(program).name} & INSTALLED_ELSEWHERE:
+    words = shlex.split(command)
+    program = program_of(words)
+    if program in SKIPPED:
         return
     if program == "echo":
         subprocess.run(command, shell=True, check=True, cwd=folder)
-        return
-    assert Path(program).name == "guardrail", command
-    arguments = [sys.executable, "-m", "guardrail", *words[words.index(program) + 1 :]]
-    named: list[str] = []
-    if words[1] == "serve":
-        named = [word for word in words if word.startswith("--")]
-        arguments = [*arguments[:4], "--help"]
-    if shown:
-        assert on_a_terminal(arguments, folder) == shown, command
-        return
+    elif program == "make":
+        done = finished([*words, "--dry-run"], ROOT)
+        for value in (word.partition("=")[2] for word in words if "=" in word):
+            assert value in done, command
+    elif any(re.search(pattern, command) for pattern in LOOKED_UP):
+        look_up(command)
+    else:
+        assert program == "guardrail", f"nothing runs {command}"
+        arguments = [sys.executable, "-m", "guardrail", *words[1:]]
+        if shown:
+            assert on_a_terminal(arguments, folder) == shown, command
+        else:
+            finished(arguments, folder)
+
+
+def look_up(command: str) -> None:
+    """Look the options of a command up in its help; ``[…]`` stands round those left to choice."""
+    words = [word.strip("[]") for word in shlex.split(command) if "=" not in word or word[0] == "-"]
+    if words[0] == "guardrail":
+        words[:1] = ["python", "-m", "guardrail"]
+    assert words[:2] == ["python", "-m"], command
+    first = next((place for place, word in enumerate(words) if place > 1 and word[0] == "-"), None)
+    told = help_of(tuple(words[2:first]))
+    for option in (word.partition("=")[0] for word in words[first:] if first and word[0] == "-"):
+        assert re.search(rf"(?<![\w-]){option}(?![\w-])", told), f"{command}: no {option}"
+
+
+@cache
+def help_of(program: tuple[str, ...]) -> str:
+    """What ``--help`` prints of a module and its command, on lines wide enough for every name."""
+    return finished([sys.executable, "-m", *program, "--help"], ROOT, COLUMNS="200")
+
+
+def finished(arguments: list[str], folder: Path, **environment: str) -> str:
+    """What a program printed that ended well."""
     done = subprocess.run(
         arguments, capture_output=True, text=True, check=False, cwd=folder, timeout=200,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
     )  # fmt: skip
-    assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
-    assert not [name for name in named if name not in done.stdout], command
+    assert done.returncode == 0, f"{arguments}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def test_no_reason_outlives_its_commands():
+    shown = [
+        command
+        for page in ALL_PAGES
+        for block in blocks(page)
+        if block.language == "console"
+        for command, _ in commands(block)
+    ]
+    programs = {program_of(shlex.split(command)) for command in shown}
+    assert set(SKIPPED) <= programs
+    for pattern in LOOKED_UP:
+        assert any(re.search(pattern, command) for command in shown), pattern
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: page.stem)
+def test_commands_in_prose_are_known(page):
+    for code in inline_code(page):
+        if code.startswith(("guardrail ", "python -m ")):
+            look_up(code)
+        elif code.startswith("python docs/"):
+            assert (ROOT / code.split()[1]).exists(), code
+        elif code.startswith("make "):
+            finished([*shlex.split(code), "--dry-run"], ROOT)
 
 
 def on_a_terminal(arguments: list[str], folder: Path) -> str:
@@ -131,7 +231,9 @@ def read_settings(block: Block) -> None:
     else:
         path = Path(block.title or "page.toml")
         path.write_text(block.text, "utf-8")
-        GuardrailConfig.from_toml(path, environ={})
+        settings = GuardrailConfig.from_toml(path, environ={})
+        if settings.graph.location and "http" in settings.graph.location:
+            open_graphs(settings.graph.location).close()
 
 
 def test_examples_of_extending_are_short():

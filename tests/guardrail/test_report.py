@@ -17,7 +17,7 @@ import pytest
 from guardrail import Guardrail, GuardrailConfig, Passage
 from guardrail.errors import InputError, RecordError
 from guardrail.log.records import Feedback, Record, SQLiteLog
-from guardrail.report import dashboard_html, report_html, store_feedback, summarise
+from guardrail.report import dashboard_html, read_feedback, report_html, summarise
 from guardrail.types import (
     Action,
     Category,
@@ -231,15 +231,14 @@ def test_hostile_text_is_shown_and_never_run(tmp_path):
 
 
 def test_what_the_buttons_post_is_stored_and_shown(log):
-    store_feedback(
-        log, b'{"record_id": "r39", "sentence": 1, "thumb": -1, "correction": "in 1756"}'
-    )
+    posted = b'{"record_id": "r39", "sentence": 1, "thumb": -1, "correction": "in 1756"}'
+    log.write_feedback(read_feedback(posted))
     assert "a reader found this wrong: in 1756" in dashboard_html(log)
     for body in (b"{", b"{}", b'{"record_id": "r39"}', b'{"record_id": "r39", "thumb": 7}'):
         with pytest.raises(InputError, match="no feedback"):
-            store_feedback(log, body)
+            read_feedback(body)
     with pytest.raises(RecordError, match="no record"):
-        store_feedback(log, b'{"record_id": "gone", "thumb": 1}')
+        log.write_feedback(read_feedback(b'{"record_id": "gone", "thumb": 1}'))
 
 
 def test_an_empty_log_makes_a_page(tmp_path):

@@ -57,11 +57,10 @@ async def test_threads_and_coroutines_get_what_an_unbatched_call_gives(
         assert service.judge(calls[0]) == expected[0]
 
 
-async def test_attribution_is_served_alike(tiny_judge: OnnxJudge) -> None:
+def test_attribution_is_served_alike(tiny_judge: OnnxJudge) -> None:
     items = [AttributionItem("who ?", word, ("rome .", word)) for word in WORDS[:4]]
     with AttributionService(tiny_judge) as service:
         assert service.attribute(items) == tiny_judge.attribute(items)
-        assert await service.aattribute(items[:1]) == tiny_judge.attribute(items[:1])
 
 
 def test_requests_that_wait_share_a_batch_and_duplicates_are_computed_once() -> None:

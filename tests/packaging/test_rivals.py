@@ -1,106 +1,158 @@
-"""Another distribution that has a package of our name, installed before and after ours."""
+"""Another distribution that has a package of our name, installed by pip before and after ours."""
 
 import base64
 import hashlib
+import shutil
 import subprocess
 import sys
+import venv
+from collections.abc import Iterator
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("guardrail", "kg", "judges", "chains")
+BUILT = ("guardrail", "kg", "judges", "chains", "pyproject.toml", "README.md", "LICENSE")
+LARGE = shutil.ignore_patterns("__pycache__", "*.onnx", "*.nt.gz", "*.json", "*.jsonl", "*.bin")
+"""What takes long to pack and is not imported: weights, the people graph, tables of words."""
 
 
-def install(prefix: Path, name: str, files: dict[str, bytes]) -> None:
-    """What an installer does: write the files, over others of the same path, and their record."""
-    rows = []
-    for path, data in files.items():
-        target = prefix / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(data)
-        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
-        rows.append(f"{path},sha256={digest},{len(data)}")
-    info = prefix / f"{name}-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-    (info / "RECORD").write_text("\n".join([*rows, f"{info.name}/RECORD,,"]))
+def pip(*arguments: object) -> None:
+    command = [sys.executable, "-m", "pip", "--isolated", "--quiet", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
-def ours() -> dict[str, bytes]:
-    return {
-        str(path.relative_to(ROOT)): path.read_bytes()
-        for package in PACKAGES
-        for path in (ROOT / package).rglob("*.py")
+@pytest.fixture(scope="session")
+def ours(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Our wheel, built from a copy, so that the checkout stays as it is."""
+    source, wheels = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
+    for name in BUILT:
+        whole = ROOT / name
+        if whole.is_dir():
+            shutil.copytree(whole, source / name, ignore=LARGE)
+        else:
+            shutil.copy(whole, source)
+    pip("wheel", "--no-deps", "--no-index", "--no-build-isolation", "-w", wheels, source)
+    (wheel,) = wheels.glob("*.whl")
+    return wheel
+
+
+def rival(folder: Path, name: str, files: dict[str, bytes]) -> Path:
+    """A wheel of another distribution."""
+    info = f"{name}-1.0.dist-info"
+    files = files | {
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n".encode(),
+        f"{info}/WHEEL": b"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
+    rows = [f"{path},sha256={digest(data)},{len(data)}" for path, data in files.items()]
+    wheel = folder / f"{name}-1.0-py3-none-any.whl"
+    with ZipFile(wheel, "w") as packed:
+        for path, data in files.items():
+            packed.writestr(path, data)
+        packed.writestr(f"{info}/RECORD", "\n".join([*rows, f"{info}/RECORD,,"]))
+    return wheel
 
 
-RIVAL = {"judges/__init__.py": b"VERDICT = 'guilty'\n", "judges/court.py": b""}
+def digest(data: bytes) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
 
 
-def first_import(prefix: Path, code: str = "import guardrail") -> subprocess.CompletedProcess[str]:
-    # -S: the site-packages of this environment would find the checkout; the scratch one is alone.
-    return subprocess.run(
-        [sys.executable, "-S", "-c", f"import sys; sys.path.insert(0, {str(prefix)!r}); {code}"],
-        capture_output=True, text=True, check=False, cwd=prefix,
-    )  # fmt: skip
+class Environment:
+    """An environment of its own, with nothing in it but what is installed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        venv.create(folder, with_pip=False)
+        self.python = next(
+            path for path in (folder / "bin/python", folder / "Scripts/python.exe") if path.exists()
+        )
+
+    def install(self, wheel: Path, *options: str) -> None:
+        options = ("--no-index", "--no-deps", "--no-compile", *options)
+        pip("--python", self.python, "install", *options, wheel)
+
+    def uninstall(self, name: str) -> None:
+        pip("--python", self.python, "uninstall", "--yes", name)
+
+    def first_import(self, code: str = "import guardrail") -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [self.python, "-I", "-c", code],
+            capture_output=True, text=True, check=False, cwd=self.folder,
+        )  # fmt: skip
 
 
-def test_alone_nothing_is_said(tmp_path):
-    install(tmp_path, "kg_guardrail", ours())
-    install(tmp_path, "harmless", {"harmless/judges.py": b""})
-    done = first_import(tmp_path)
+@pytest.fixture
+def environment(tmp_path: Path) -> Iterator[Environment]:
+    yield Environment(tmp_path / "environment")
+    shutil.rmtree(tmp_path / "environment")
+
+
+JUDGES = {"judges/__init__.py": b"VERDICT = 'guilty'\n", "judges/court.py": b""}
+
+
+def test_alone_nothing_is_said(environment, ours, tmp_path):
+    environment.install(ours)
+    environment.install(rival(tmp_path, "harmless", {"harmless/judges.py": b""}))
+    done = environment.first_import()
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_rival_installed_after_ours(tmp_path):
-    install(tmp_path, "kg_guardrail", ours())
-    install(tmp_path, "judges", RIVAL)
-    done = first_import(tmp_path)
+def test_a_rival_installed_after_ours(environment, ours, tmp_path):
+    environment.install(ours)
+    environment.install(rival(tmp_path, "judges", JUDGES))
+    done = environment.first_import()
     assert done.returncode == 1
     assert done.stderr.strip().splitlines()[-1] == (
         "ImportError: the distribution 'judges' wrote over the package 'judges' of kg-guardrail; "
         "run: pip uninstall judges && pip install --force-reinstall kg-guardrail, or keep the two "
         "in separate environments."
     )
+    environment.uninstall("judges")
+    environment.install(ours, "--force-reinstall")
+    done = environment.first_import()
+    assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_rival_installed_before_ours(tmp_path):
-    install(tmp_path, "judges", RIVAL)
-    install(tmp_path, "kg_guardrail", ours())
-    done = first_import(tmp_path)
+def test_a_rival_installed_before_ours(environment, ours, tmp_path):
+    environment.install(rival(tmp_path, "judges", JUDGES))
+    environment.install(ours)
+    done = environment.first_import()
     assert done.returncode == 0
     (sentence,) = [line for line in done.stderr.splitlines() if "RuntimeWarning" in line]
     assert "kg-guardrail wrote over the package 'judges' of the distribution 'judges'" in sentence
     assert "pip uninstall judges && pip install --force-reinstall kg-guardrail" in sentence
 
 
-@pytest.mark.parametrize("first", ["kg", "judges", "chains"])
-def test_the_rival_s_removal_took_our_files(tmp_path, first):
-    install(tmp_path, "kg_guardrail", ours())
-    (tmp_path / first / "__init__.py").unlink()
-    done = first_import(tmp_path)
+def test_the_rival_s_removal_took_our_files(environment, ours, tmp_path):
+    environment.install(rival(tmp_path, "rival", {"chains/__init__.py": b""}))
+    environment.install(ours)
+    environment.uninstall("rival")
+    done = environment.first_import()
     assert done.stderr.strip().splitlines()[-1] == (
-        f"ImportError: the package {first!r} that kg-guardrail needs is missing instead of being "
+        "ImportError: the package 'chains' that kg-guardrail needs is missing instead of being "
         "its own; run: pip install --force-reinstall kg-guardrail."
     )
 
 
-def test_a_rival_in_another_folder_is_named(tmp_path):
-    install(tmp_path / "ours", "kg_guardrail", ours())
-    install(tmp_path / "theirs", "kg_rival", {"kg/__init__.py": b""})
-    done = first_import(
-        tmp_path / "ours", f"sys.path.insert(0, {str(tmp_path / 'theirs')!r}); import guardrail"
+def test_a_rival_in_another_folder_is_named(environment, ours, tmp_path):
+    environment.install(ours)
+    theirs = tmp_path / "theirs"
+    wheel = rival(tmp_path, "kg_rival", {"kg/__init__.py": b""})
+    pip("install", "--no-index", "--no-deps", "--target", theirs, wheel)
+    done = environment.first_import(
+        f"import sys; sys.path.insert(0, {str(theirs)!r}); import guardrail"
     )
     assert done.stderr.strip().splitlines()[-1] == (
         f"ImportError: the package 'kg' that kg-guardrail needs comes from "
-        f"{tmp_path / 'theirs' / 'kg'} instead of being its own; run: pip uninstall kg_rival."
+        f"{theirs / 'kg'} instead of being its own; run: pip uninstall kg_rival."
     )
 
 
-def test_any_of_ours_may_be_imported_first(tmp_path):
+def test_any_of_ours_may_be_imported_first(environment, ours, tmp_path):
     """``kg`` and ``judges`` stand on guardrail's types, so the check runs for them as well."""
-    install(tmp_path, "kg_guardrail", ours())
-    install(tmp_path, "chains", {"chains/__init__.py": b""})
-    done = first_import(tmp_path, "import kg.base")
+    environment.install(ours)
+    environment.install(rival(tmp_path, "chains", {"chains/__init__.py": b""}))
+    done = environment.first_import("import kg.base")
     assert "the distribution 'chains' wrote over the package 'chains'" in done.stderr

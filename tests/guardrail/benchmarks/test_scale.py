@@ -32,11 +32,17 @@ def test_a_small_graph(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(600)  # a process a part, one after the other
-def test_the_whole_bench_on_two_small_graphs(tmp_path: Path) -> None:
+def test_the_whole_bench_on_two_small_graphs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("guardrail.benchmarks.bench._ONE_ROUND", 1000)
     told: list[str] = []
-    report = bench([600, 1200], 4, tmp_path, judge="none", rounds=1, tell=told.append)
+    report = bench([600, 1200], 4, tmp_path, judge="none", rounds=2, tell=told.append)
     rows = {(row.what, row.size): row for row in report.rows}
-    assert len(rows) == len(report.rows) == len(told)
+    assert len(rows) == len(report.rows)
+    assert [len(rows["load", size].values) for size in (600, 1200)] == [2, 2]
+    assert [len(rows["load, the store alone", size].values) for size in (600, 1200)] == [2, 1]
+    assert len(told) == len(rows) + 3
     assert rows["load", 1200].against == "load, the store alone"
     assert rows["look-up", 1200].against == "600"
     assert rows["look-up, rdflib", 600].against == "look-up"
@@ -65,6 +71,9 @@ def report(scale: float = 1.0, machine: str = "a machine, 2 cores") -> Report:
             row("look-up", 10_000_000, "ms", 1.2),
             row("check, two sentences", 1_000_000, "ms", 50.0),
             row("check, two sentences", 10_000_000, "ms", 50.0),
+            row("bulk, 1 process", 1000, "rows/s", 30.0),
+            row("check, one call a row", 1000, "rows/s", 10.0),
+            row("bulk, 2 processes", 1000, "rows/s", 40.0),
         ),
     )
 
@@ -76,12 +85,14 @@ def test_the_table_and_its_slopes() -> None:
     assert "| load of a billion triples, at the rate of 10,000,000 | 1.11 h |" in table
     assert "| look-up at a billion triples | 1.73 ms |" in table  # 1.2 * 1.2 * 1.2
     assert "| checks under way at once for 10,000 a second, at a billion triples | 500 |" in table
+    needed = "cores for 10,000 checks a second, at the rate of bulk, 2 processes"
+    assert f"| {needed} | 500 |" in table  # 20 rows a second and core
 
 
 def test_the_run_before_is_compared_on_the_same_machine_alone() -> None:
     table = table_of(report(2.0), last=report())
     assert "to 2026-01-01" in table
-    assert table.count("| 2.00 |") == 6
+    assert table.count("| 2.00 |") == 9
     assert "to 2026-01-01" not in table_of(report(2.0), last=report(machine="another"))
 
 

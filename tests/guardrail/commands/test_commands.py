@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from guardrail.cli import app
 from guardrail.types import GuardedAnswer, Sentence, Span
 from judges.conner import ConnerReport
-from judges.sck import SCKReport
+from judges.sck import Intent, SCKReport
 
 FACTS = [
     ["Sydney Harbour Bridge", "opened", "1932-03-19"],
@@ -106,6 +106,20 @@ def test_score_gives_both_reports_with_reasons_for_what_is_missing(lines):
     assert 0 <= found["conner"]["factuality"]["value"] <= 1
     assert found["conner"]["informativeness"]["value"] is None
     assert "causal language model" in found["conner"]["informativeness"]["reason"]
+
+
+def test_score_weighs_sck_as_a_file_of_learned_weights_says(lines, tmp_path):
+    content_alone = {"structure": 0, "content": 1, "knowledge": 0}
+    learned = tmp_path / "weights.json"
+    learned.write_text(json.dumps({intent.value: content_alone for intent in Intent}), "utf-8")
+    row = {"question": "Who was Ada Lovelace?", "answer": "- Ada Lovelace", "triples": FACTS}
+    (plain,) = lines("score", [row])
+    (found,) = lines("score", [row], "--sck-weights", str(learned))
+    assert found["sck"]["score"]["value"] == found["sck"]["content"]["score"]["value"]
+    assert found["sck"]["score"]["value"] != plain["sck"]["score"]["value"]
+    learned.write_text("{}{", "utf-8")
+    wrong = CliRunner().invoke(app, ["score", "--sck-weights", str(learned)], input="{}")
+    assert "weights.json holds no SCK weights" in str(wrong.exception)
 
 
 def test_kg_load_query_and_stats(tmp_path):

@@ -3,7 +3,7 @@
 from rich.console import Console
 
 from guardrail import Triple
-from guardrail.commands.render import ranking_table, show_answer
+from guardrail.commands.render import show_answer, show_ranking
 from guardrail.types import Action, GuardedAnswer, Problem, Score, ScoreCard
 
 
@@ -14,19 +14,17 @@ def printed(what) -> str:
     return capture.get()
 
 
-def test_the_ranking_shows_the_score_that_ordered_it(exact_guard):
+def test_a_ranking_is_shown_best_first_with_what_ordered_it(exact_guard):
     ranked = exact_guard.rank(
         question="When was the bridge opened?",
         answers=["It was opened in 1950.", "It was opened in 1932."],
         evidence=[Triple(subject="Sydney Harbour Bridge", property="opened", value="1932-03-19")],
         policy="best-of-n",
     )
-    table = printed(lambda console: console.print(ranking_table(ranked, "grounded")))
-    _, head, first, *_ = table.split("\n")
-    assert head.split() == ["#", "grounded", "overall", "why"]
-    assert first.split()[:3] == ["1", "1.00", "1.00"]
-    table = printed(lambda console: console.print(ranking_table(ranked)))
-    assert "grounded" not in table.split("\n")[1]
+    shown = printed(lambda console: show_ranking(console, ranked))
+    titles = [line.strip("╭╮─ ") for line in shown.split("\n") if line.startswith("╭")]
+    assert titles == ["answer 2: rank 1", "answer 1: rank 2"]
+    assert "rank 1 of 2: grounded 1.00" in shown
 
 
 def test_each_reason_has_a_line_and_a_problem_is_told_once():
