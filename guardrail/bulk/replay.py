@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
-from guardrail.bulk.run import run_bulk
+from guardrail.bulk.run import SHARD_ROWS, run_bulk
 from guardrail.bulk.scorer import BulkScorer
 from guardrail.config import GuardrailConfig
 from guardrail.errors import InputError
@@ -87,8 +87,8 @@ def replay_log(
     output: str,
     *,
     engine: Literal["local", "ray"] = "local",
-    workers: int = 1,
-    shard_rows: int = 256,
+    workers: int | None = 1,
+    shard_rows: int = SHARD_ROWS,
     progress: Callable[[int, int], None] | None = None,
 ) -> Iterator[Flip | Unjudged | None]:
     """Judge the answers of a log again.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -170,7 +169,7 @@ def replay(
             settings,
             target,
             engine=engine.value,
-            workers=workers or os.cpu_count() or 1,
+            workers=workers,
             shard_rows=shard_rows,
             progress=lambda done, total: tell("replay", done, total),
         )
