@@ -174,6 +174,7 @@ def load_graph(
     source, target = Path(source), Path(target)
     started = time.perf_counter()
     job = _Job(source, profile, table, selection, progress)
+    _put_back(target)
     existing = (target / "CURRENT").is_file()
     if not existing and target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise KnowledgeGraphError(f"{target} exists and is no graph; name another directory")
@@ -238,7 +239,7 @@ def _unmatched(target: Path, links: Mapping[str, str]) -> dict[str, str]:
 
 def _load_beside(job: _Job, target: Path, *, existing: bool) -> tuple[int, int, int, int]:
     """Load a graph in a folder beside its place, and put it there when it is complete."""
-    partial = target.parent / f".{target.name}.loading"
+    partial = _beside(target, "loading")
     journal = job.journal(_snapshot(target))
     if partial.exists():
         # Refused while another process loads there, whose work must not be removed below.
@@ -279,17 +280,37 @@ def _start(target: Path, partial: Path, *, existing: bool) -> None:
 
 
 def _replace(target: Path, partial: Path, *, existing: bool) -> None:
-    """Put what was loaded in its place."""
-    old = target.parent / f".{target.name}.old"
+    """Put what was loaded in its place; killed at any step, it leaves what can be put back."""
     if existing:
         # Refused while another process writes there.
         OxigraphGraph.open(target, writable=True).close()
-        shutil.rmtree(old, ignore_errors=True)
-        target.rename(old)
+        target.rename(_beside(target, "old"))
     elif target.exists():
         target.rmdir()
     partial.rename(target)
-    shutil.rmtree(old, ignore_errors=True)
+    if existing:
+        replaced = _beside(target, "replaced")
+        shutil.rmtree(replaced, ignore_errors=True)
+        _beside(target, "old").rename(replaced)
+        shutil.rmtree(replaced, ignore_errors=True)
+
+
+def _put_back(target: Path) -> None:
+    """Give a graph its place again where a load was killed before it put the new one there."""
+    old = _beside(target, "old")
+    if not old.exists():
+        return
+    if target.exists():
+        raise KnowledgeGraphError(
+            f"{old} holds {target} as it was before a load that was killed; remove it, or put it "
+            "in its place again"
+        )
+    old.rename(target)
+
+
+def _beside(target: Path, what: str) -> Path:
+    """The hidden folder beside a graph where a load keeps something for a time."""
+    return target.parent / f".{target.name}.{what}"
 
 
 def _snapshot(target: Path) -> str:
