@@ -20,6 +20,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type
 
 from guardrail.errors import ConfigError, KnowledgeGraphError
 from guardrail.types import Value
+from kg.blank_nodes import is_blank
 from kg.cache import QueryCache, default_cache_path
 from kg.dialects import Dialect, dialect_of
 from kg.sparql_request import build_request, read_graph, read_result
@@ -377,9 +378,10 @@ def _open_cache(settings: EndpointSettings) -> QueryCache | None:
 
 
 def _cell(term: dict[str, Any]) -> Cell:
+    kind, value = str(term["type"]), str(term["value"])
     return Cell(
-        type=str(term["type"]),
-        value=str(term["value"]),
+        type="bnode" if kind == "uri" and is_blank(value) else kind,
+        value=value,
         datatype=term.get("datatype"),
         language=term.get("xml:lang"),
     )

@@ -378,10 +378,7 @@ def _load_lines(
             writer = LabelFileWriter(target, profile, keep=keep)
         writer.add(names_of(data, writer.profile))
 
-    def save(place: Place | None) -> None:
-        if place is None:
-            Journal.remove(target)
-            return
+    def save(place: Place) -> None:
         graph.store.flush()
         if writer is not None:
             writer.save()
@@ -394,7 +391,13 @@ def _load_lines(
         journal.write(target)
         try:
             load_segments(
-                graph.store, stream, job.by_lines, start=journal.place, seen=seen, save=save
+                graph.store,
+                stream,
+                job.by_lines,
+                start=journal.place,
+                origin=journal.origin,
+                seen=seen,
+                save=save,
             )
         except BaseException:
             if writer is not None:
