@@ -36,6 +36,11 @@ class FederatedGraph:
         self._pool = ThreadPoolExecutor(4 * len(graphs), thread_name_prefix="federation")
 
     @property
+    def graphs(self) -> tuple[KnowledgeGraph, ...]:
+        """The graphs."""
+        return self._graphs
+
+    @property
     def name(self) -> str:
         """Names of the graphs."""
         return " + ".join(graph.name for graph in self._graphs)

@@ -16,7 +16,8 @@ from pyoxigraph import RdfFormat, Store
 from guardrail.errors import InputError, KnowledgeGraphError
 from guardrail.types import Entity, Subgraph, Triple
 from kg.characters import writable
-from kg.endpoint import Cell, Endpoint, EndpointSettings, QueryRejectedError
+from kg.endpoint import Cell, Endpoint, QueryRejectedError
+from kg.endpoint_settings import EndpointSettings
 from kg.facts import (
     Row,
     unknown,
