@@ -233,6 +233,42 @@ def test_a_refused_query_opens_no_breaker() -> None:
         assert endpoint.select(QUERY)
 
 
+SHOP = """
+@prefix : <https://shop.example/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+"""
+
+
+def test_a_name_of_one_graph_stands_in_all() -> None:
+    prices = OxigraphGraph.from_text(
+        SHOP + ":Tarn :maker :Fjell . :Fjell rdfs:label 'Fjell' ; :sells :Tarn ."
+    )
+    names = OxigraphGraph.from_text(
+        SHOP + ":Tarn rdfs:label 'Tarn City' . :Fjell rdfs:label 'Fjell Bikes' ; :sells :Tarn ."
+    )
+    tarn, fjell = "https://shop.example/Tarn", "https://shop.example/Fjell"
+    for graphs in ((prices, names), (names, prices)):
+        graph = FederatedGraph(graphs)
+        [entity] = graph.entities([tarn])
+        assert entity is not None
+        assert entity.label == "Tarn City"
+        [of_tarn, of_fjell] = graph.subgraphs([tarn, fjell])
+        assert of_tarn.entity.label == "Tarn City"
+        assert [t.text for t in of_tarn.triples] == ["Tarn City, maker: Fjell Bikes."]
+        assert [t.text for t in of_fjell.triples] == ["Fjell Bikes, sells: Tarn City."]
+        assert {t.text for t in graph.links([tarn, fjell])} == {
+            "Tarn City, maker: Fjell Bikes.",
+            "Fjell Bikes, sells: Tarn City.",
+        }
+
+
+def test_a_graph_that_does_not_know_a_thing_gives_it_no_name() -> None:
+    other = OxigraphGraph.from_text(SHOP + ":Fell rdfs:label 'Fell' .")
+    names = OxigraphGraph.from_text(SHOP + ":Tarn rdfs:label 'Tarn City' .")
+    [subgraph] = FederatedGraph([other, names]).subgraphs(["https://shop.example/Tarn"])
+    assert subgraph.entity.label == "Tarn City"
+
+
 @pytest.mark.parametrize("attempts", [1, 2])
 def test_the_settings_of_the_configuration_reach_the_endpoint(attempts: int) -> None:
     with serving(reply(500)) as server:
