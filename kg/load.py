@@ -152,10 +152,14 @@ def load_graph(
     """Load a file into an on-disk graph, which is made where missing, and index its labels.
 
     A file that turns out not to be RDF leaves the graph as it was: all is done beside it, with hard
-    links to what stays, and put in its place at the end. Memory stays bounded however
-    long a file is; JSON lines of persons are held in memory, since their names link them. A load
-    of N-Triples, N-Quads or a table that is interrupted goes on where it was when it is called
-    again with the same file.
+    links to what stays, and put in its place at the end. A load of N-Triples, N-Quads or a table that
+    is interrupted goes on where it was when it is called again with the same file.
+
+    Of the triples three segments are held in memory, however long a file is, beside what the store
+    itself takes (1.5 GiB at ten million triples). The index of names grows with the names, those
+    that the graph has already included: 58 bytes a name at most were measured for names of few
+    first words, 172 where each first word was another. JSON lines of persons are held as a whole,
+    since their names link them.
 
     Args:
         source: The file.
