@@ -152,8 +152,8 @@ def load_graph(
     """Load a file into an on-disk graph, which is made where missing, and index its labels.
 
     A file that turns out not to be RDF leaves the graph as it was: all is done beside it, with hard
-    links to what stays, and put in its place at the end. A load of N-Triples, N-Quads or a table that
-    is interrupted goes on where it was when it is called again with the same file.
+    links to what stays, and put in its place at the end. A load of N-Triples, N-Quads or a table
+    that is interrupted goes on where it was when it is called again with the same file.
 
     Of the triples three segments are held in memory, however long a file is, beside what the store
     itself takes (1.5 GiB at ten million triples). The index of names grows with the names, those
