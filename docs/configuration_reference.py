@@ -16,6 +16,7 @@ from chains.gateway.settings import GatewaySettings, option_of
 from guardrail.config import GuardrailConfig
 from guardrail.models.settings import GenerationSettings
 from guardrail.policy import Policy
+from kg.endpoint_settings import EndpointSettings
 
 HEAD = """# Configuration reference
 
@@ -46,6 +47,8 @@ def page() -> str:
         if section is not None and section is not Policy:
             parts += [f"## `[{name}]`\n", _table(section)]
     parts += [
+        "## `[graph.endpoint]`\n",
+        _table(EndpointSettings),
         "## `[model.generation]`\n",
         _table(GenerationSettings),
         "## `[policy]`\n",

@@ -36,6 +36,7 @@ from guardrail.fields import did_you_mean, fields_at
 from guardrail.models.settings import GenerationSettings
 from guardrail.policy import ANNOTATE, Policy, policy_named
 from guardrail.types import Probability, Strictness, StrictnessSetting
+from kg.endpoint_settings import EndpointSettings
 
 __all__ = [
     "ChecksConfig",
@@ -68,6 +69,7 @@ class GraphConfig(_Section):
         limit: Most triples read round one entity, each way.
         relations: Whether relations that the question names are followed.
         incoming: Whether facts that point at an entity serve as evidence as well.
+        endpoint: How to talk to the SPARQL endpoints among the locations.
     """
 
     location: str | None = None
@@ -75,6 +77,7 @@ class GraphConfig(_Section):
     limit: int = Field(default=200, ge=1, le=10_000)
     relations: bool = True
     incoming: bool = True
+    endpoint: EndpointSettings = EndpointSettings()
 
 
 class ModelConfig(_Section):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kg.base import KnowledgeGraph, MentionIndex, PlaceIndex
-    from kg.endpoint import EndpointSettings
+    from kg.endpoint_settings import EndpointSettings
     from kg.federation import FederatedGraph
     from kg.linking import EntityLinker
     from kg.load import LoadReport, load_graph
@@ -49,7 +49,7 @@ __all__ = [
 ]
 
 _HOME = {
-    "EndpointSettings": "kg.endpoint",
+    "EndpointSettings": "kg.endpoint_settings",
     "EntityLinker": "kg.linking",
     "FederatedGraph": "kg.federation",
     "GraphStats": "kg.results",

@@ -10,22 +10,22 @@ import weakref
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from email.utils import parsedate_to_datetime
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
-from pydantic import Field
 from tenacity import RetryCallState, Retrying, retry_if_exception_type
 
 from guardrail.errors import ConfigError, KnowledgeGraphError
 from guardrail.types import Value
+from kg.blank_nodes import is_blank
 from kg.cache import QueryCache, default_cache_path
 from kg.dialects import Dialect, dialect_of
+from kg.endpoint_settings import EndpointSettings
 from kg.sparql_request import build_request, read_graph, read_result
 from kg.traffic import CircuitBreaker, RateLimit
 
-__all__ = ["Cell", "Endpoint", "EndpointSettings", "QueryRejectedError"]
+__all__ = ["Cell", "Endpoint", "QueryRejectedError"]
 
 _LOG = logging.getLogger(__name__)
 _RESULT_TYPES = ("application/sparql-results+json", "application/json", "text/json")
@@ -35,52 +35,6 @@ _PARTIAL = 206
 # SQLSTATE of Virtuoso for a query that its time limit stopped; see kg.dialects.
 _OUT_OF_TIME = "S1TAT"
 _SHOWN = 200
-
-
-class EndpointSettings(Value):
-    """How to talk to an endpoint.
-
-    Attributes:
-        timeout_s: Seconds that one attempt may take, reading included.
-        deadline_s: Seconds for one query with all its attempts and pauses.
-        attempts: Attempts at one query; 1 switches retrying off.
-        backoff_s: Seconds before the second attempt, doubled before each further one; a
-            ``Retry-After`` of the server takes precedence.
-        method: How queries are sent; POST has no limit of length.
-        user_agent: Wikidata asks for one that names the tool and a contact.
-        cache: File of the shared query cache; None switches it off, ``default`` is
-            ``kg-guardrail/sparql.sqlite`` in the user's cache folder.
-        cache_expire_s: Seconds until a stored result is stale.
-        batch: Ids or labels that go into one query.
-        max_bytes: Longest answer that is read.
-        connections: Queries under way at once, each on a connection that is kept open. Wikidata
-            allows five a client.
-        per_second: Most queries a second; None for no limit.
-        failures: Queries in a row, each with all its attempts, whose failure stops further ones
-            for a while; None for never.
-        pause_s: Seconds that they are stopped.
-        dialect: ``qlever``, ``virtuoso``, ``blazegraph``, ``graphdb`` or ``standard``; None for
-            what address and profile tell.
-        text_search: Also find names in other capitals, by the server's index of texts. Servers
-            without one refuse such queries.
-    """
-
-    timeout_s: float = Field(default=30.0, gt=0)
-    deadline_s: float = Field(default=90.0, gt=0)
-    attempts: int = Field(default=4, ge=1, le=20)
-    backoff_s: float = Field(default=0.5, ge=0)
-    method: Literal["POST", "GET"] = "POST"
-    user_agent: str = "kg-guardrail/0.1 (knowledge graph guardrail; SPARQLWrapper)"
-    cache: Path | Literal["default"] | None = "default"
-    cache_expire_s: float = Field(default=86_400.0, gt=0)
-    batch: int = Field(default=50, ge=1, le=1000)
-    max_bytes: int = Field(default=256 * 2**20, ge=1)
-    connections: int = Field(default=4, ge=1, le=64)
-    per_second: float | None = Field(default=None, gt=0)
-    failures: int | None = Field(default=5, ge=1)
-    pause_s: float = Field(default=10.0, gt=0)
-    dialect: str | None = None
-    text_search: bool = False
 
 
 class Cell(Value):
@@ -377,9 +331,10 @@ def _open_cache(settings: EndpointSettings) -> QueryCache | None:
 
 
 def _cell(term: dict[str, Any]) -> Cell:
+    kind, value = str(term["type"]), str(term["value"])
     return Cell(
-        type=str(term["type"]),
-        value=str(term["value"]),
+        type="bnode" if kind == "uri" and is_blank(value) else kind,
+        value=value,
         datatype=term.get("datatype"),
         language=term.get("xml:lang"),
     )

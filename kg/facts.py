@@ -15,6 +15,7 @@ __all__ = [
     "Row",
     "choose_names",
     "fallback_label",
+    "is_fallback",
     "order",
     "property_fallback",
     "triples",
@@ -130,6 +131,11 @@ def fallback_label(iri: str, profile: Profile) -> str:
     """Name a node that has no label: its short id, or the readable end of its IRI."""
     short = profile.short(iri)
     return local_name(iri) if short == iri else short
+
+
+def is_fallback(label: str, identifier: str) -> bool:
+    """Whether a label may be none of the graph's, but made from the node's id."""
+    return label == identifier or (":" in identifier and label == local_name(identifier))
 
 
 def unknown(identifier: str, profile: Profile) -> Subgraph:

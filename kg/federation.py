@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from guardrail.errors import ConfigError
 from guardrail.types import Entity, Mention, Subgraph, Triple
 from kg.base import KnowledgeGraph, MentionIndex, PlaceIndex
-from kg.facts import order
+from kg.facts import is_fallback, order
 
 __all__ = ["FederatedGraph"]
 
@@ -34,6 +34,11 @@ class FederatedGraph:
             raise ConfigError("a federation needs a graph")
         self._graphs = tuple(graphs)
         self._pool = ThreadPoolExecutor(4 * len(graphs), thread_name_prefix="federation")
+
+    @property
+    def graphs(self) -> tuple[KnowledgeGraph, ...]:
+        """The graphs."""
+        return self._graphs
 
     @property
     def name(self) -> str:
@@ -77,30 +82,22 @@ class FederatedGraph:
         """
         answers = self._ask(lambda graph: graph.subgraphs(ids, limit=limit))
         joined = [_joined(group, limit) for group in zip(*answers, strict=True)]
-        bare = {
-            id_
-            for subgraph in joined
-            for triple in (*subgraph.triples, *subgraph.incoming)
-            for id_, name in (
-                (triple.subject_id, triple.subject),
-                (triple.value_id, triple.value),
+        labels = self._labels(t for part in joined for t in (*part.triples, *part.incoming))
+        return [
+            part.model_copy(
+                update={
+                    "triples": tuple(_named(part.triples, labels)),
+                    "incoming": tuple(_named(part.incoming, labels)),
+                }
             )
-            if id_ is not None and name == id_
-        }
-        if not bare:
-            return joined
-        unnamed = sorted(bare)
-        labels = {
-            id_: entity.label
-            for id_, entity in zip(unnamed, self.entities(unnamed), strict=True)
-            if entity is not None
-        }
-        return [_named(subgraph, labels) for subgraph in joined]
+            for part in joined
+        ]
 
     def links(self, ids: Sequence[str]) -> list[Triple]:
         """All triples of any graph between the given entities."""
         answers = self._ask(lambda graph: graph.links(ids))
-        return list(dict.fromkeys(triple for answer in answers for triple in answer))
+        triples = [triple for answer in answers for triple in answer]
+        return list(_named(triples, self._labels(triples)))
 
     def wider(self, ids: Sequence[str]) -> list[list[Entity]]:
         """For each of n ids, the wider places that hold it, nearest first."""
@@ -134,6 +131,22 @@ class FederatedGraph:
         for graph in self._graphs:
             graph.close()
 
+    def _labels(self, triples: Iterable[Triple]) -> dict[str, str]:
+        """Labels by id of the nodes that triples may not name as any graph does."""
+        pairs = {
+            pair
+            for triple in triples
+            for pair in (
+                (triple.subject_id, triple.subject),
+                (triple.value_id, triple.value),
+            )
+        }
+        bare = sorted({id_ for id_, name in pairs if id_ is not None and is_fallback(name, id_)})
+        if not bare:
+            return {}
+        known = zip(bare, self.entities(bare), strict=True)
+        return {id_: entity.label for id_, entity in known if entity is not None}
+
     def _ask(self, question: Callable[[KnowledgeGraph], T]) -> list[T]:
         return list(self._pool.map(question, self._graphs))
 
@@ -148,7 +161,7 @@ def _merged(entities: Iterable[Entity]) -> list[Entity]:
 
 
 def _one(first: Entity, second: Entity) -> Entity:
-    named, other = (second, first) if first.label == first.id else (first, second)
+    named, other = (second, first) if is_fallback(first.label, first.id) else (first, second)
     names = dict.fromkeys((*named.aliases, other.label, *other.aliases))
     for name in (named.label, named.id):
         names.pop(name, None)
@@ -178,18 +191,18 @@ def _joined(parts: Sequence[Subgraph], limit: int) -> Subgraph:
     )
 
 
-def _named(subgraph: Subgraph, labels: dict[str, str]) -> Subgraph:
-    def named(triple: Triple) -> Triple:
-        changes = {}
-        if triple.subject == triple.subject_id and triple.subject in labels:
-            changes["subject"] = labels[triple.subject]
-        if triple.value == triple.value_id and triple.value in labels:
-            changes["value"] = labels[triple.value]
-        return triple.model_copy(update=changes) if changes else triple
+def _named(triples: Iterable[Triple], labels: Mapping[str, str]) -> dict[Triple, None]:
+    """The triples with the names that nodes have in any graph, each once, in order."""
 
-    return subgraph.model_copy(
-        update={
-            "triples": tuple(dict.fromkeys(map(named, subgraph.triples))),
-            "incoming": tuple(dict.fromkeys(map(named, subgraph.incoming))),
-        }
+    def name(id_: str | None, written: str) -> str:
+        return labels.get(id_, written) if id_ and is_fallback(written, id_) else written
+
+    return dict.fromkeys(
+        triple.model_copy(
+            update={
+                "subject": name(triple.subject_id, triple.subject),
+                "value": name(triple.value_id, triple.value),
+            }
+        )
+        for triple in triples
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
@@ -37,6 +38,12 @@ class Journal(BaseModel):
     indexed: bool = True
     place: Place = (0, 0)
 
+    @property
+    def origin(self) -> str:
+        """What tells this state of the file from any other file, in 16 hexadecimal digits."""
+        file = f"{self.source}|{self.size}|{self.changed}"
+        return blake2b(file.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
     def continues(self, other: Journal) -> bool:
         """Whether another journal is of the same load."""
         own = {"before", "indexed", "place"}
@@ -50,7 +57,7 @@ class Journal(BaseModel):
 
     @staticmethod
     def remove(graph: Path) -> None:
-        """Remove what a directory holds: the load is done, or cannot go on."""
+        """Remove what a directory holds: the load is done."""
         (graph / _FILE).unlink(missing_ok=True)
 
     @classmethod

@@ -17,6 +17,7 @@ from pyoxigraph import DefaultGraph, Literal, NamedNode, Store
 
 from guardrail.text.lexicon import lexicon_set
 from guardrail.types import Mention
+from kg.blank_nodes import is_named
 
 __all__ = ["LabelIndex", "MemoryLabelIndex", "key_of", "spot"]
 
@@ -198,11 +199,7 @@ def names_in(
     for predicate in predicates:
         for quad in store.quads_for_pattern(None, NamedNode(predicate), None, DefaultGraph()):
             subject, name = quad.subject, quad.object
-            if (
-                isinstance(subject, NamedNode)
-                and isinstance(name, Literal)
-                and wanted(name.language)
-            ):
+            if is_named(subject) and isinstance(name, Literal) and wanted(name.language):
                 yield subject.value, name.value
 
 

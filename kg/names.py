@@ -115,7 +115,9 @@ class StoreNameParts:
         ]
 
     def _subjects(self, value: str) -> list[str]:
-        from pyoxigraph import DefaultGraph, Literal, NamedNode
+        from pyoxigraph import DefaultGraph, Literal
+
+        from kg.blank_nodes import is_named
 
         if not value or holds_surrogates(value):
             return []
@@ -126,9 +128,7 @@ class StoreNameParts:
         for literal in literals:
             quads = graph.store.quads_for_pattern(None, None, literal, DefaultGraph())
             for quad in islice(quads, _MAX_SUBJECTS):
-                if isinstance(quad.subject, NamedNode) and graph.profile.is_fact(
-                    quad.predicate.value
-                ):
+                if is_named(quad.subject) and graph.profile.is_fact(quad.predicate.value):
                     ids[graph.profile.short(quad.subject.value)] = None
         return list(ids)
 

@@ -10,6 +10,7 @@ from typing import cast
 from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad, QuerySolutions, Store
 
 from guardrail.types import Entity, Subgraph, Triple
+from kg.blank_nodes import is_named
 from kg.containment import holders
 from kg.facts import (
     UNREADABLE,
@@ -99,7 +100,7 @@ class NodeReader:
         incoming: list[Row] = []
         most = min(limit, _HUB_KEPT) if pointing > limit else limit
         for quad in self._quads(None, None, NamedNode(iri)):
-            if isinstance(quad.subject, NamedNode) and self._is_fact(quad.predicate.value):
+            if is_named(quad.subject) and self._is_fact(quad.predicate.value):
                 if len(incoming) >= most:
                     truncated = True
                     break
@@ -138,7 +139,7 @@ class NodeReader:
         def above(place: str) -> Iterator[str]:
             for predicate in predicates:
                 for quad in self._quads(NamedNode(place), predicate, None):
-                    if isinstance(quad.object, NamedNode):
+                    if is_named(quad.object):
                         yield quad.object.value
 
         found = (self.entity(place) for place in holders(iri, above))
@@ -171,7 +172,7 @@ class NodeReader:
             count += 1
             predicate, value = quad.predicate.value, quad.object
             role = roles.get(predicate) or self._role(predicate)
-            if isinstance(value, NamedNode):
+            if is_named(value):
                 if role.type:
                     types.append(value.value)
                 if role.fact:
@@ -213,7 +214,7 @@ class NodeReader:
                 for iri in frontier
                 for predicate in self._profile.subclass
                 for quad in self._quads(NamedNode(iri), NamedNode(predicate), None)
-                if isinstance(quad.object, NamedNode)
+                if is_named(quad.object)
             ]
             frontier = [iri for iri in dict.fromkeys(above) if iri not in seen]
             seen.update(frontier)

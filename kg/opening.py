@@ -10,7 +10,7 @@ from guardrail.plugins import NOWHERE, named_part
 
 if TYPE_CHECKING:
     from kg.base import KnowledgeGraph
-    from kg.endpoint import EndpointSettings
+    from kg.endpoint_settings import EndpointSettings
     from kg.profiles import Profile
     from kg.sparql import SparqlGraph
     from kg.store import OxigraphGraph

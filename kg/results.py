@@ -16,6 +16,7 @@ from pyoxigraph import (
 )
 
 from guardrail.types import Value
+from kg.blank_nodes import BLANK, is_named
 
 __all__ = ["GraphStats", "QueryResult", "Term", "read_solutions"]
 
@@ -94,8 +95,8 @@ def _term(term: NamedNode | BlankNode | Literal | Triple) -> Term:
             datatype=None if language else term.datatype.value,
             language=language,
         )
-    if isinstance(term, NamedNode):
+    if is_named(term):
         return Term(kind="iri", value=term.value)
-    if isinstance(term, BlankNode):
-        return Term(kind="blank", value=term.value)
+    if isinstance(term, BlankNode | NamedNode):
+        return Term(kind="blank", value=term.value.removeprefix(BLANK))
     return Term(kind="triple", value=str(term))

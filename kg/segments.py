@@ -11,10 +11,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import BinaryIO, Final, cast
+from typing import BinaryIO, Final
 
 from pyoxigraph import Literal, NamedNode, RdfFormat, Store, parse
 
+from kg.blank_nodes import with_iris
 from kg.profiles import Profile
 
 __all__ = ["Place", "load_segments", "names_of"]
@@ -43,8 +44,9 @@ def load_segments(
     format_: RdfFormat,
     *,
     start: Place = (0, 0),
+    origin: str,
     seen: Callable[[bytes], None],
-    save: Callable[[Place | None], None],
+    save: Callable[[Place], None],
 ) -> None:
     """Load N-Triples or N-Quads into a store.
 
@@ -53,9 +55,10 @@ def load_segments(
         stream: The unpacked text, read from ``start`` on.
         format_: Which of the two it is.
         start: Where the stream begins.
+        origin: What tells the file from others, in characters of an IRI: Oxigraph names blank
+            nodes anew in each segment, so that they get IRIs with it.
         seen: Is handed every segment, to read names from it.
-        save: Is told every now and then that all before a place is in the store; None from where
-            on loading cannot be resumed.
+        save: Is told every now and then that all before a place is in the store.
 
     Raises:
         SyntaxError: A line is no triple; it names the line of the whole file.
@@ -70,18 +73,10 @@ def load_segments(
             _result(future, first)
 
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="kg-load") as pool:
-        segments = _whole_lines(stream)
-        for data in segments:
-            if _has_blank(data):
-                # Oxigraph names blank nodes anew in each load: from the first on, it is one load.
-                settle(0)
-                save(None)
-                rest = cast(BinaryIO, _Rest(data, segments, seen))
-                future = pool.submit(store.bulk_load, input=rest, format=format_)
-                _result(future, line)
-                return
+        for data in _whole_lines(stream):
             settle(AT_ONCE - 1)
-            future = pool.submit(store.bulk_load, input=data, format=format_)
+            named = with_iris(data, origin)
+            future = pool.submit(store.bulk_load, input=named, format=format_)
             running.append((future, line))
             seen(data)
             offset, line = offset + len(data), line + data.count(b"\n")
@@ -149,29 +144,3 @@ def _parsed(line: bytes) -> Iterator[tuple[str, str]]:
                 yield quad.subject.value, quad.object.value
     except SyntaxError:
         return
-
-
-class _Rest:
-    """What is left of a file, as a stream."""
-
-    def __init__(self, first: bytes, segments: Iterator[bytes], seen: Callable[[bytes], None]):
-        self._data, self._at = first, 0
-        self._segments, self._seen = segments, seen
-        seen(first)
-
-    def read(self, size: int = -1) -> bytes:
-        if self._at == len(self._data):
-            self._data, self._at = next(self._segments, b""), 0
-            self._seen(self._data)
-        end = len(self._data) if size < 0 else self._at + size
-        part = self._data[self._at : end]
-        self._at += len(part)
-        return part
-
-
-def _has_blank(data: bytes) -> bool:
-    if b"_:" not in data:
-        return False
-    return data.startswith(b"_:") or any(
-        mark in data for mark in (b"\n_:", b" _:", b"\t_:", b">_:")
-    )

@@ -16,7 +16,8 @@ from pyoxigraph import RdfFormat, Store
 from guardrail.errors import InputError, KnowledgeGraphError
 from guardrail.types import Entity, Subgraph, Triple
 from kg.characters import writable
-from kg.endpoint import Cell, Endpoint, EndpointSettings, QueryRejectedError
+from kg.endpoint import Cell, Endpoint, QueryRejectedError
+from kg.endpoint_settings import EndpointSettings
 from kg.facts import (
     Row,
     unknown,
@@ -30,12 +31,6 @@ from kg.sparql_text import QueryWriter
 __all__ = ["SparqlGraph"]
 
 _XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
-# Facts of one entity come in one UNION each: a few entities a query keep servers' planners fast.
-_SUBGRAPHS_A_QUERY = 10
-_LABELS_A_QUERY = 300
-_CACHED_LABELS = 200_000
-_CACHED_NODES = 50_000
-_CACHED_SUBGRAPHS = 2_000
 FACTS_READ = 200
 """Facts each way that are read ahead of nodes that were found by name: what the linker asks for."""
 _SPACE = re.compile(r"\s+")
@@ -185,7 +180,7 @@ class SparqlGraph:
         ]
 
     def close(self) -> None:
-        """Close the cache; connections are closed after each query."""
+        """Close the connections, which are kept open between queries, and the cache."""
         self._endpoint.close()
 
     # --- beyond the protocol -----------------------------------------------------------------

@@ -13,6 +13,7 @@ from pyoxigraph import DefaultGraph, NamedNode, RdfFormat, Store
 
 from guardrail.errors import InputError, KnowledgeGraphError
 from guardrail.types import Entity, Mention, Subgraph, Triple
+from kg.blank_nodes import is_blank, is_named
 from kg.facts import unknown
 from kg.label_file import FileLabelIndex, LabelFileWriter
 from kg.labels import LabelIndex, MemoryLabelIndex, key_of, names_in, spot
@@ -253,7 +254,7 @@ class OxigraphGraph:
         named: set[str] = set()
         for predicate in self.profile.label:
             for quad in self.store.quads_for_pattern(None, NamedNode(predicate), None, _DEFAULT):
-                if isinstance(quad.subject, NamedNode):
+                if is_named(quad.subject):
                     named.add(quad.subject.value)
         properties = {self.profile.property_node(predicate) for predicate in facts}
         return GraphStats(
@@ -326,9 +327,10 @@ class OxigraphGraph:
 
     def _iri(self, identifier: str) -> str | None:
         try:
-            return self.profile.iri(identifier)
+            iri = self.profile.iri(identifier)
         except InputError:
             return None
+        return None if is_blank(iri) else iri
 
 
 def snapshot_of(data: BinaryIO) -> str:

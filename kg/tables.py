@@ -1,7 +1,8 @@
 """Turns tables into RDF: CSV, TSV and JSON lines of flat objects, one row an entity.
 
 A row becomes a node ``urn:table:TABLE:ID``; a column becomes a property whose label is the
-column's name. Whole numbers, decimals, dates, times and truth values keep their type.
+column's name. Whole numbers, decimals, dates, times and truth values keep their type, except for
+numbers that a store would write otherwise: these stay text, so that they are told as they stand.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ __all__ = ["Table", "column_property", "triples_of_table"]
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _LABEL: Final = "<http://www.w3.org/2000/01/rdf-schema#label>"
 _TYPES: Final = (
-    # A leading zero makes a code, not a number: 007, the postal code 01067.
-    ("integer", re.compile(r"[+-]?(?:0|[1-9]\d{0,17})")),
-    ("decimal", re.compile(r"[+-]?(?:0|[1-9]\d{0,17})\.\d+")),
+    # Only as XML Schema's canonical form has them: 007, +49351 and version 2.10 are no numbers, and
+    # a price of 5200.50 is told as such.
+    ("integer", re.compile(r"0|-?[1-9]\d{0,17}")),
+    ("decimal", re.compile(r"-?(?:0|[1-9]\d{0,17})\.\d*[1-9]")),
     ("date", re.compile(r"-?\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])")),
     ("dateTime", re.compile(r"-?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?")),
     ("time", re.compile(r"(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d")),

@@ -55,7 +55,7 @@ def sparql_look_ups(graph: Path, names: Sequence[str], *, cached: bool) -> tuple
         cached: Whether another process has asked the same before and its answers were kept.
     """
     from kg import SparqlGraph
-    from kg.endpoint import EndpointSettings
+    from kg.endpoint_settings import EndpointSettings
 
     with _serving(graph) as url, tempfile.TemporaryDirectory() as folder:
         settings = EndpointSettings(cache=Path(folder) / "cache.sqlite" if cached else None)
@@ -127,7 +127,8 @@ def _serving(graph: Path) -> Iterator[str]:
 
 
 def _wait_for(url: str) -> None:
-    from kg.endpoint import Endpoint, EndpointSettings
+    from kg.endpoint import Endpoint
+    from kg.endpoint_settings import EndpointSettings
 
     endpoint = Endpoint(url, EndpointSettings(cache=None, attempts=1, failures=None))
     end = time.monotonic() + _START_S

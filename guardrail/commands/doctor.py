@@ -215,8 +215,9 @@ def _graph(settings: GuardrailConfig) -> Diagnosis:
         return Diagnosis(part="graph", state="ok", said="none: passages and triples of each call")
     from kg import open_graphs
 
-    graph = open_graphs(settings.graph.location, profile=settings.graph.profile)
-    where = settings.graph.location or "the people graph of the package"
+    named = settings.graph
+    graph = open_graphs(named.location, profile=named.profile, settings=named.endpoint)
+    where = named.location or "the people graph of the package"
     graph.find(["Ada Lovelace"])
     return Diagnosis(part="graph", state="ok", said=f"{where} answers")
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from pydantic import BaseModel
@@ -17,6 +18,9 @@ from guardrail.commands.figures import json_line
 from guardrail.commands.options import AsJson, Graph
 from guardrail.commands.setup import configured_graph
 from guardrail.errors import InputError
+
+if TYPE_CHECKING:
+    from kg import KnowledgeGraph
 
 __all__ = ["app"]
 
@@ -131,7 +135,10 @@ def query(
     The prefixes of an embedded graph's profile (wd, wdt, rdfs, …) need not be declared. Prints a
     table on a terminal, tab-separated lines into a pipe or file, and with --json an object per row.
     """
-    result = configured_graph(kg).query(sys.stdin.read() if sparql == "-" else sparql)
+    graph = configured_graph(kg)
+    if len(_graphs(graph)) > 1:
+        raise InputError(f"{graph.name} is several graphs; name the one to query with --kg")
+    result = _own(graph, "query")(sys.stdin.read() if sparql == "-" else sparql)
     if as_json:
         for row in result.rows:
             record = {
@@ -160,8 +167,24 @@ def query(
 
 @app.command()
 def stats(kg: Graph = None, as_json: AsJson = False) -> None:
-    """Count triples, entities and properties."""
-    _show(configured_graph(kg).stats(), as_json=as_json)
+    """Count triples, entities and properties, of several graphs one after another."""
+    for graph in _graphs(configured_graph(kg)):
+        _show(_own(graph, "stats")(), as_json=as_json)
+
+
+def _graphs(graph: KnowledgeGraph) -> Sequence[KnowledgeGraph]:
+    """The graphs that a location names."""
+    from kg import FederatedGraph
+
+    return graph.graphs if isinstance(graph, FederatedGraph) else (graph,)
+
+
+def _own(graph: KnowledgeGraph, name: str) -> Callable[..., Any]:
+    """What the embedded graph and endpoints can do, and a graph of another package perhaps."""
+    method: Callable[..., Any] | None = getattr(graph, name, None)
+    if method is None:
+        raise InputError(f"the graph {graph.name} has no {name!r}: it is a back end of its own")
+    return method
 
 
 def _show(counts: BaseModel, *, as_json: bool) -> None:

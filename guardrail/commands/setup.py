@@ -12,7 +12,7 @@ from guardrail.types import as_strictness
 
 if TYPE_CHECKING:
     from guardrail.guard import Guardrail
-    from kg import OxigraphGraph, SparqlGraph
+    from kg import KnowledgeGraph
 
 __all__ = ["build_config", "build_guard", "configured_graph"]
 
@@ -73,16 +73,16 @@ def build_guard(
     return guard
 
 
-def configured_graph(kg: str | None) -> OxigraphGraph | SparqlGraph:
+def configured_graph(kg: str | None) -> KnowledgeGraph:
     """The graph of ``--kg``, else of the environment, else the shipped one.
 
     Raises:
         ConfigError: The settings say that there is no graph.
         KnowledgeGraphError: It cannot be opened.
     """
-    from kg import open_graph
+    from kg import open_graphs
 
     settings = build_config(kg=kg).graph
     if settings.location == "none":
         raise ConfigError("the settings name no graph (none); give one with --kg")
-    return open_graph(settings.location, profile=settings.profile)
+    return open_graphs(settings.location, profile=settings.profile, settings=settings.endpoint)

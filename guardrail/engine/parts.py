@@ -56,14 +56,14 @@ class Parts:
         Raises:
             KnowledgeGraphError: It cannot be opened.
         """
-        settings = self._config.graph
-        if settings.location == "none" and "graph" not in self._made:
+        graph = self._config.graph
+        if graph.location == "none" and "graph" not in self._made:
             return None
 
         def make() -> KnowledgeGraph:
             from kg import open_graphs
 
-            return open_graphs(settings.location, profile=settings.profile)
+            return open_graphs(graph.location, profile=graph.profile, settings=graph.endpoint)
 
         return self._part("graph", make)
 

@@ -5,6 +5,7 @@ import pytest
 
 from guardrail import STRICT, ConfigError, Guardrail, GuardrailConfig, open_log
 from guardrail.config import LogConfig
+from kg import EndpointSettings
 
 SETTINGS = """
 judge = "none"
@@ -110,3 +111,27 @@ def test_a_misspelled_score_in_a_threshold_is_named(tmp_path: Path) -> None:
     path.write_text("[policy.thresholds]\nsuported_share = 0.5\n")
     with pytest.raises(ConfigError, match=r"guardrail.toml: .* did you mean 'supported_share'"):
         GuardrailConfig.from_toml(path, environ={})
+
+
+def test_how_to_talk_to_an_endpoint(tmp_path: Path) -> None:
+    path = tmp_path / "guardrail.toml"
+    path.write_text(
+        'judge = "none"\n'
+        "[graph]\n"
+        'location = "https://shop.example/sparql"\n'
+        "[graph.endpoint]\n"
+        "per_second = 2.5\n"
+        'cache = "none"\n'
+        'failures = "none"\n'
+        'dialect = "qlever"\n'
+    )
+    config = GuardrailConfig.from_toml(
+        path, environ={"GUARDRAIL_GRAPH__ENDPOINT__CONNECTIONS": "2"}
+    )
+    settings = config.graph.endpoint
+    assert settings == EndpointSettings(
+        per_second=2.5, cache=None, failures=None, dialect="qlever", connections=2
+    )
+    assert config.changed(judge="onnx").graph.endpoint == settings
+    with pytest.raises(ConfigError, match="did you mean 'per_second'"):
+        GuardrailConfig.from_env({"GUARDRAIL_GRAPH__ENDPOINT__PER_SECONDS": "2"})

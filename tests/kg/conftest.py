@@ -35,7 +35,8 @@ wd:Q212657 rdfs:label "Artemisia Gentileschi"@en, "Artemisia Gentileschi"@it ;
     wdt:P214 "44308150" .
 wd:Q367360 rdfs:label "Orazio Gentileschi"@en ; wdt:P31 wd:Q5 ; wdt:P40 wd:Q212657 ;
     wdt:P20 wd:Q84 ; wdt:P569 "1563-07-09"^^xsd:date .
-wd:Q990001 rdfs:label "Orazio Gentileschi"@en ; wdt:P31 wd:Q5 .
+wd:Q990001 rdfs:label "Orazio Gentileschi"@en ; wdt:P31 wd:Q5 ;
+    wdt:P569 <http://www.wikidata.org/.well-known/genid/ab12> .
 wd:Q990002
     rdfs:label "James \\"Jim\\" O'Neil } . \\\\u0022 # x"@en ; wdt:P31 wd:Q5 ; wdt:P19 wd:Q84 .
 wd:Q5 rdfs:label "human"@en .

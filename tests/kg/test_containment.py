@@ -10,7 +10,7 @@ import pytest
 from guardrail.errors import KnowledgeGraphError
 from kg import OxigraphGraph, PlaceIndex, SparqlGraph, load_graph, load_profile, open_graph
 from kg.containment import MOST, STEPS, holders
-from kg.endpoint import EndpointSettings
+from kg.endpoint_settings import EndpointSettings
 
 from .conftest import SparqlServer
 from .test_endpoint import reply, serving, settings

@@ -16,7 +16,8 @@ import pytest
 
 from guardrail.errors import ConfigError, KnowledgeGraphError
 from kg import SparqlGraph, open_graph
-from kg.endpoint import Endpoint, EndpointSettings
+from kg.endpoint import Endpoint
+from kg.endpoint_settings import EndpointSettings
 from kg.sparql_text import NAMESAKES
 
 from .conftest import PAINTERS, SparqlServer

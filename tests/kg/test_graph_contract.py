@@ -104,6 +104,11 @@ def test_one_hop_subgraph(graph: Graph) -> None:
     assert not artemisia.truncated
 
 
+def test_an_unknown_value_is_no_fact(graph: Graph) -> None:
+    [other] = graph.subgraphs(["Q990001"])
+    assert [triple.text for triple in other.triples] == ["Orazio Gentileschi, instance of: human."]
+
+
 def test_subgraph_says_when_it_was_cut(graph: Graph) -> None:
     [human] = graph.subgraphs(["Q5"], limit=2)
     assert len(human.incoming) == 2
@@ -138,6 +143,6 @@ def test_queries_and_counts(graph: Graph) -> None:
     constructed = graph.query("CONSTRUCT { <urn:a> <urn:b> 1 } WHERE {}")
     assert [[str(term) for term in row] for row in constructed.rows] == [["urn:a", "urn:b", "1"]]
     stats = graph.stats()
-    assert (stats.triples, stats.entities) == (56, 10)
+    assert (stats.triples, stats.entities) == (57, 10)
     with pytest.raises(InputError):
         graph.query("SELECT nonsense")

@@ -21,8 +21,9 @@ VILLAGERS = 25
 TOWNSMEN = 200
 """Triples that end at the town: all of them are read."""
 ROUNDS = 15
-MOST = 3.0
-"""A hub may cost so many times what another place costs; both are measured in the same run."""
+MOST = 2.0
+"""A hub may cost so many times what another place costs, both measured in the same run: 1.4 in 15
+runs on two busy cores, between 1.37 and 1.45."""
 
 
 @pytest.fixture(scope="module")

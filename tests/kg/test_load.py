@@ -137,6 +137,37 @@ def test_another_file_is_another_state(tmp_path: Path) -> None:
     assert text.snapshot is None
 
 
+def test_a_load_that_was_killed_while_the_graphs_changed_places_loses_none(tmp_path: Path) -> None:
+    (tmp_path / "a.nt").write_text(TRIPLES)
+    (tmp_path / "b.ttl").write_text(PAINTERS)
+    load_graph(tmp_path / "a.nt", tmp_path / "g")
+    load_graph(tmp_path / "b.ttl", tmp_path / ".g.loading")
+    # Killed when the graph had left its place and the new one had not taken it.
+    (tmp_path / "g").rename(tmp_path / ".g.old")
+    load_graph(tmp_path / "b.ttl", tmp_path / "g")
+    with closing(OxigraphGraph.open(tmp_path / "g")) as graph:
+        assert all(graph.find(["Ada Lovelace", "Rome"]))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.nt", "b.ttl", "g"]
+
+
+def test_what_a_killed_load_had_replaced_is_removed_by_the_next(tmp_path: Path) -> None:
+    (tmp_path / "a.nt").write_text(TRIPLES)
+    load_graph(tmp_path / "a.nt", tmp_path / "g")
+    load_graph(tmp_path / "a.nt", tmp_path / ".g.replaced")
+    (tmp_path / ".g.replaced" / "CURRENT").unlink()
+    load_graph(tmp_path / "a.nt", tmp_path / "g")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.nt", "g"]
+
+
+def test_a_graph_that_another_stands_in_place_of_is_not_removed(tmp_path: Path) -> None:
+    (tmp_path / "a.nt").write_text(TRIPLES)
+    load_graph(tmp_path / "a.nt", tmp_path / "g")
+    load_graph(tmp_path / "a.nt", tmp_path / ".g.old")
+    with pytest.raises(KnowledgeGraphError, match=r"\.g\.old holds"):
+        load_graph(tmp_path / "a.nt", tmp_path / "g")
+    assert len(OxigraphGraph.open(tmp_path / ".g.old").store) == 2
+
+
 def test_json_lines_of_persons(tmp_path: Path) -> None:
     source = tmp_path / "people.jsonl.gz"
     source.write_bytes(gzip.compress("\n".join(map(json.dumps, (PEOPLE, BYRON))).encode()))

@@ -9,7 +9,8 @@ from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, serialize
 
 from guardrail.errors import InputError
 from kg import SparqlGraph
-from kg.endpoint import Endpoint, EndpointSettings
+from kg.endpoint import Endpoint
+from kg.endpoint_settings import EndpointSettings
 from kg.quoting import quote_iri, quote_literal
 
 from .conftest import SparqlServer

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 import urllib.error
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from guardrail import Guardrail, GuardrailConfig
+from guardrail.cli import app
 from guardrail.errors import KnowledgeGraphError
 from kg import FederatedGraph, OxigraphGraph, SparqlGraph
 from kg.base import KnowledgeGraph, MentionIndex, PlaceIndex
@@ -226,6 +231,77 @@ def test_a_refused_query_opens_no_breaker() -> None:
             with pytest.raises(KnowledgeGraphError, match="rejects"):
                 endpoint.select(QUERY)
         assert endpoint.select(QUERY)
+
+
+SHOP = """
+@prefix : <https://shop.example/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+"""
+
+
+def test_a_name_of_one_graph_stands_in_all() -> None:
+    prices = OxigraphGraph.from_text(
+        SHOP + ":Tarn :maker :Fjell . :Fjell rdfs:label 'Fjell' ; :sells :Tarn ."
+    )
+    names = OxigraphGraph.from_text(
+        SHOP + ":Tarn rdfs:label 'Tarn City' . :Fjell rdfs:label 'Fjell Bikes' ; :sells :Tarn ."
+    )
+    tarn, fjell = "https://shop.example/Tarn", "https://shop.example/Fjell"
+    for graphs in ((prices, names), (names, prices)):
+        graph = FederatedGraph(graphs)
+        [entity] = graph.entities([tarn])
+        assert entity is not None
+        assert entity.label == "Tarn City"
+        [of_tarn, of_fjell] = graph.subgraphs([tarn, fjell])
+        assert of_tarn.entity.label == "Tarn City"
+        assert [t.text for t in of_tarn.triples] == ["Tarn City, maker: Fjell Bikes."]
+        assert [t.text for t in of_fjell.triples] == ["Fjell Bikes, sells: Tarn City."]
+        assert {t.text for t in graph.links([tarn, fjell])} == {
+            "Tarn City, maker: Fjell Bikes.",
+            "Fjell Bikes, sells: Tarn City.",
+        }
+
+
+def test_a_graph_that_does_not_know_a_thing_gives_it_no_name() -> None:
+    other = OxigraphGraph.from_text(SHOP + ":Fell rdfs:label 'Fell' .")
+    names = OxigraphGraph.from_text(SHOP + ":Tarn rdfs:label 'Tarn City' .")
+    [subgraph] = FederatedGraph([other, names]).subgraphs(["https://shop.example/Tarn"])
+    assert subgraph.entity.label == "Tarn City"
+
+
+@pytest.mark.parametrize("attempts", [1, 2])
+def test_the_settings_of_the_configuration_reach_the_endpoint(attempts: int) -> None:
+    with serving(reply(500)) as server:
+        endpoint = {"attempts": attempts, "backoff_s": 0.01, "cache": "none", "failures": "none"}
+        config = GuardrailConfig.model_validate(
+            {"graph": {"location": server.url, "endpoint": endpoint}, "judge": "none"}
+        )
+        with Guardrail(config) as guard:
+            guard.check("Who was Ada Lovelace?", "Ada Lovelace was born in London.")
+        assert server.requests
+        assert set(Counter(server.requests).values()) == {attempts}
+
+
+def test_the_settings_of_the_environment_reach_the_endpoint() -> None:
+    environ = {
+        "GUARDRAIL_GRAPH__ENDPOINT__ATTEMPTS": "1",
+        "GUARDRAIL_GRAPH__ENDPOINT__CACHE": "none",
+    }
+    with serving(reply(500)) as server:
+        done = CliRunner().invoke(app, ["kg", "query", QUERY, "--kg", server.url], env=environ)
+        assert isinstance(done.exception, KnowledgeGraphError)
+        assert len(server.requests) == 1
+
+
+def test_commands_on_several_graphs(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.nt").write_text(f"<urn:{name}> <urn:p> <urn:{name}> .\n")
+    both = f"{tmp_path / 'a.nt'} + {tmp_path / 'b.nt'}"
+    done = CliRunner().invoke(app, ["kg", "stats", "--kg", both, "--json"], catch_exceptions=False)
+    counts = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(count["name"], count["triples"]) for count in counts] == [("a.nt", 1), ("b.nt", 1)]
+    done = CliRunner().invoke(app, ["kg", "query", "ASK {}", "--kg", both])
+    assert "a.nt + b.nt is several graphs" in str(done.exception)
 
 
 def test_what_is_remembered_grows_stale() -> None:

@@ -11,6 +11,8 @@ import kg.load
 import kg.segments
 from guardrail.errors import KnowledgeGraphError
 from kg import OxigraphGraph, Selection, load_graph, open_graph
+from kg.blank_nodes import with_iris
+from kg.names import StoreNameParts
 
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 WD, WDT = "http://www.wikidata.org/entity/", "http://www.wikidata.org/prop/direct/"
@@ -64,6 +66,94 @@ def test_blank_nodes_stay_one_node(tmp_path: Path) -> None:
     graph = open_graph(tmp_path / "g")
     assert len(graph.query("SELECT DISTINCT ?s { ?s <urn:p> ?o }").rows) == 1
     assert graph.find(['Ana79 "A" Smith79'])[0]
+
+
+BLANKS = f"""\
+_:a.1 <urn:p> _:b .
+\t_:a.1 {LABEL} "No _:b . of <urn:_:b> \\" _:b ." .
+<urn:x_:b> <urn:p> _:b. # or _:b
+_:b<urn:p>"_:b <urn:g> ." <urn:g> .
+<urn:x> <urn:p> _:b _:c .\r
+<urn:x> {LABEL} "Named Thing"@en .
+<urn:x> <urn:p> _:ä"""
+
+
+def test_blank_nodes_get_iris_and_nothing_else_does() -> None:
+    found = with_iris((BLANKS + " .").encode(), "f").decode()
+    assert found.splitlines(keepends=True) == [
+        "<urn:blank:f:a.1> <urn:p> <urn:blank:f:b> .\n",
+        f'<urn:blank:f:a.1> {LABEL} "No _:b . of <urn:_:b> \\" _:b ." .\n',
+        "<urn:x_:b> <urn:p> <urn:blank:f:b>. # or _:b\n",
+        '<urn:blank:f:b><urn:p>"_:b <urn:g> ." <urn:g> .\n',
+        "<urn:x> <urn:p> <urn:blank:f:b> <urn:blank:f:c> .\r\n",
+        f'<urn:x> {LABEL} "Named Thing"@en .\n',
+        "<urn:x> <urn:p> <urn:blank:f:ä> .",
+    ]
+
+
+SOMEBODY = f"""\
+<urn:ada> {LABEL} "Ada Lovelace"@en .
+<urn:ada> <urn:knows> _:b .
+<urn:ada> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> _:b .
+_:b {LABEL} "Some Body"@en .
+_:b <urn:knows> <urn:ada> .
+_:b <urn:motto> "Nothing Ventured" .
+"""
+
+
+def test_blank_nodes_of_a_file_are_told_of_as_any_other(tmp_path: Path) -> None:
+    (tmp_path / "a.nt").write_text(SOMEBODY)
+    load_graph(tmp_path / "a.nt", tmp_path / "g")
+    loaded, whole = open_graph(tmp_path / "g"), open_graph(tmp_path / "a.nt")
+    told = loaded.query("ASK { <urn:ada> <urn:knows> ?b FILTER(STRSTARTS(STR(?b), 'urn:blank:')) }")
+    assert told.boolean
+    [[iri]] = loaded.query("SELECT (STR(?b) AS ?i) { <urn:ada> <urn:knows> ?b }").rows
+    assert iri is not None
+    for graph in (loaded, whole):
+        assert isinstance(graph, OxigraphGraph)
+        assert not graph.find(["Some Body"])[0]
+        assert not graph.spot("It was Some Body.")
+        [subgraph] = graph.subgraphs(["urn:ada"])
+        assert subgraph.triples == subgraph.incoming == subgraph.entity.types == ()
+        assert graph.entities([iri.value]) == [None]
+        assert StoreNameParts(graph).facts_with(["Nothing Ventured"]) == [[]]
+        assert graph.stats().entities == 1
+        rows = graph.query("SELECT ?b { <urn:ada> <urn:knows> ?b }").rows
+        assert [row[0].kind for row in rows if row[0]] == ["blank"]
+    assert loaded.entities(["urn:ada"]) == whole.entities(["urn:ada"])
+
+
+def test_files_share_no_blank_node_and_a_file_its_own(tmp_path: Path) -> None:
+    for name, added in (("a", 6), ("b", 5), ("a", 0)):
+        source = tmp_path / f"{name}.nt"
+        if not source.exists():
+            source.write_text(SOMEBODY)
+        assert load_graph(source, tmp_path / "g").added == added
+    graph = open_graph(tmp_path / "g")
+    assert len(graph.query("SELECT ?b { <urn:ada> <urn:knows> ?b }").rows) == 2
+
+
+@pytest.mark.usefixtures("small_segments")
+def test_a_load_with_blank_nodes_goes_on_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "_:x <urn:p> <urn:a> .\n" + "".join(lines(200)) + "_:x <urn:p> <urn:b> .\n"
+    (tmp_path / "a.nt").write_text(text)
+
+    def interrupt(data: bytes, profile: object) -> list[tuple[str, str]]:
+        if b"<urn:n60>" in data:
+            raise KeyboardInterrupt
+        return []
+
+    with monkeypatch.context() as patch:
+        patch.setattr(kg.load, "names_of", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            load_graph(tmp_path / "a.nt", tmp_path / "g")
+    report = load_graph(tmp_path / "a.nt", tmp_path / "g")
+    assert report.resumed > 0
+    assert report.triples == 402
+    graph = open_graph(tmp_path / "g")
+    assert len(graph.query("SELECT DISTINCT ?s { ?s <urn:p> ?o }").rows) == 1
 
 
 @pytest.mark.usefixtures("small_segments")

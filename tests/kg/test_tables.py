@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from guardrail import Guardrail, GuardrailConfig
 from guardrail.errors import GuardrailError
 from kg import Table, load_graph, open_graph
 
@@ -40,7 +41,7 @@ def test_columns_become_properties_and_keep_their_type(tmp_path: Path, packed: b
         "Lovelace, Ada, office: Harbour House.",
         "Lovelace, Ada, phone: 0451.",
         "Lovelace, Ada, remote: true.",
-        "Lovelace, Ada, salary: 5200.5.",
+        "Lovelace, Ada, salary: 5200.50.",
         "Lovelace, Ada, start date: 2019-04-01.",
     ]
     assert "Harbour House, tags: old." in texts(tmp_path / "g", "Harbour House")
@@ -48,10 +49,44 @@ def test_columns_become_properties_and_keep_their_type(tmp_path: Path, packed: b
         "SELECT ?p (DATATYPE(?v) AS ?t) { <urn:table:staff:1> ?p ?v FILTER(ISLITERAL(?v)) }"
     )
     found = {str(row[0]).rsplit(":", 1)[1]: str(row[1]).rsplit("#", 1)[1] for row in types.rows}
-    assert found["salary"] == "decimal"
+    assert found["salary"] == "string"  # as a number it would be told as 5200.5
     assert found["remote"] == "boolean"
     assert found["start_date"] == "date"
     assert found["phone"] == "string"  # a leading zero is no number's
+
+
+@pytest.mark.parametrize(
+    ("cell", "type_"),
+    [
+        *(("5200", "integer"), ("-3", "integer"), ("0", "integer")),
+        *(("5200.05", "decimal"), ("-0.5", "decimal"), ("0.125", "decimal")),
+        *(("5200.50", "string"), ("2.10", "string"), ("3.0", "string"), ("-0", "string")),
+        *(("+49123", "string"), ("+2.5", "string"), ("007", "string"), ("00.5", "string")),
+    ],
+)
+def test_a_number_is_told_as_it_was_written(tmp_path: Path, cell: str, type_: str) -> None:
+    (tmp_path / "a.csv").write_text(f"id,figure\nada,{cell}\n")
+    load_graph(tmp_path / "a.csv", tmp_path / "g", table=Table(subject="id"))
+    assert texts(tmp_path / "g", "ada") == [f"ada, figure: {cell}."]
+    query = "SELECT (DATATYPE(?v) AS ?t) (xsd:decimal(?v) AS ?n) { ?row <urn:column:figure> ?v }"
+    [[datatype, number]] = open_graph(tmp_path / "g").query(query).rows
+    assert str(datatype).endswith(f"#{type_}")
+    assert float(str(number)) == float(cell)
+
+
+def test_versions_that_are_one_number_are_told_apart(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,version,price\nFjell Console,2.10,5200.50\n")
+    load_graph(tmp_path / "a.csv", tmp_path / "g", table=Table(subject="id"))
+    with Guardrail(GuardrailConfig(graph=str(tmp_path / "g"), judge="none")) as guard:
+
+        def supported(sentence: str) -> bool:
+            answer = guard.check("What of the Fjell Console?", sentence)
+            return bool(answer.sentences[0].citations)
+
+        assert supported("The Fjell Console has version 2.10.")
+        assert not supported("The Fjell Console has version 2.1.")
+        assert supported("The Fjell Console has a price of 5200.50.")
+        assert supported("The Fjell Console has a price of 5,200.5.")
 
 
 def test_links_that_lead_to_rows_are_not_told(tmp_path: Path) -> None:

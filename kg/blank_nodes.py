@@ -1,0 +1,53 @@
+"""Blank nodes of files that are loaded in pieces: as IRIs, which stay the same in all of them.
+
+RDF 1.1 Concepts, section 3.5, calls this skolemization. Such an IRI is no name: whoever reads a
+store passes it over like the blank node that it stands for.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, TypeGuard
+
+from pyoxigraph import NamedNode
+
+__all__ = ["BLANK", "is_blank", "is_named", "with_iris"]
+
+BLANK: Final = "urn:blank:"
+"""Beginning of the IRIs; the file's identity and the blank node's label follow."""
+_WELL_KNOWN: Final = "/.well-known/genid/"
+"""In the IRIs that others give blank nodes, as the standard says; Wikidata's unknown values."""
+
+_LABEL: Final = rb"_:([\w:\x80-\xff](?:[\w:.\-\x80-\xff]*[\w:\-\x80-\xff])?)"
+_SUBJECT: Final = re.compile(rb"\n[ \t]*" + _LABEL)
+# To the end of its line no quote and no ">" follows that would close a literal or an IRI round it.
+_LAST: Final = re.compile(
+    _LABEL + rb'(?=[ \t]*(?:(?:<[^<>"\n]*>|' + _LABEL + rb')[ \t]*)?\.[ \t]*(?:#[^">\n]*)?\r?$)',
+    re.MULTILINE,
+)
+"""The value of a triple, or the name of its graph."""
+
+
+def is_blank(iri: str) -> bool:
+    """Whether an IRI stands for a blank node."""
+    return iri.startswith(BLANK) or _WELL_KNOWN in iri
+
+
+def is_named(term: object) -> TypeGuard[NamedNode]:
+    """Whether a term of a store is an IRI, and none that stands for a blank node."""
+    return isinstance(term, NamedNode) and not is_blank(term.value)
+
+
+def with_iris(lines: bytes, origin: str) -> bytes:
+    """Give the blank nodes in whole lines of N-Triples or N-Quads their IRIs.
+
+    Args:
+        lines: The lines.
+        origin: What tells the file from others, in characters of an IRI.
+    """
+    if b"_:" not in lines:
+        return lines
+    start = f"<{BLANK}{origin}:".encode()
+    # The line end before each subject is much faster found than the beginning of a line.
+    found = _SUBJECT.sub(rb"\n" + start + rb"\1>", b"\n" + lines)
+    return _LAST.sub(start + rb"\1>", found)[1:]

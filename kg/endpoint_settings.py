@@ -1,0 +1,64 @@
+"""How to talk to a SPARQL endpoint: time limits, retries, cache, rate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from guardrail.types import Value
+
+__all__ = ["EndpointSettings"]
+
+
+class EndpointSettings(Value):
+    """How to talk to an endpoint.
+
+    Attributes:
+        timeout_s: Seconds that one attempt may take, reading included.
+        deadline_s: Seconds for one query with all its attempts and pauses.
+        attempts: Attempts at one query; 1 switches retrying off.
+        backoff_s: Seconds before the second attempt, doubled before each further one; a
+            ``Retry-After`` of the server takes precedence.
+        method: How queries are sent; POST has no limit of length.
+        user_agent: Wikidata asks for one that names the tool and a contact.
+        cache: File of the shared query cache; None or ``none`` switches it off, ``default`` is
+            ``kg-guardrail/sparql.sqlite`` in the user's cache folder.
+        cache_expire_s: Seconds until a stored result is stale.
+        batch: Ids or labels that go into one query.
+        max_bytes: Longest answer that is read.
+        connections: Queries under way at once, each on a connection that is kept open. Wikidata
+            allows five a client.
+        per_second: Most queries a second; None for no limit.
+        failures: Queries in a row, each with all its attempts, whose failure stops further ones
+            for a while; None or ``none`` for never.
+        pause_s: Seconds that they are stopped.
+        dialect: ``qlever``, ``virtuoso``, ``blazegraph``, ``graphdb`` or ``standard``; None for
+            what address and profile tell.
+        text_search: Also find names in other capitals, by the server's index of texts. Servers
+            without one refuse such queries.
+    """
+
+    timeout_s: float = Field(default=30.0, gt=0)
+    deadline_s: float = Field(default=90.0, gt=0)
+    attempts: int = Field(default=4, ge=1, le=20)
+    backoff_s: float = Field(default=0.5, ge=0)
+    method: Literal["POST", "GET"] = "POST"
+    user_agent: str = "kg-guardrail/0.1 (knowledge graph guardrail; SPARQLWrapper)"
+    cache: Path | Literal["default"] | None = "default"
+    cache_expire_s: float = Field(default=86_400.0, gt=0)
+    batch: int = Field(default=50, ge=1, le=1000)
+    max_bytes: int = Field(default=256 * 2**20, ge=1)
+    connections: int = Field(default=4, ge=1, le=64)
+    per_second: float | None = Field(default=None, gt=0)
+    failures: int | None = Field(default=5, ge=1)
+    pause_s: float = Field(default=10.0, gt=0)
+    dialect: str | None = None
+    text_search: bool = False
+
+    @field_validator("cache", "failures", mode="before")
+    @classmethod
+    def _none(cls, value: object) -> object:
+        """What TOML has no word for."""
+        return None if value == "none" else value
