@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
-from guardrail.bulk.scorer import LINES, arrow
+from guardrail.bulk.arrow import LINES, arrow
 from guardrail.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from guardrail.bulk.arrow import LINES, arrow
 from guardrail.config import GuardrailConfig
-from guardrail.errors import MissingExtraError
 from guardrail.log.fingerprints import shipped_judge
 from guardrail.types import Value
 from kg.opening import SEPARATOR
@@ -24,31 +24,15 @@ if TYPE_CHECKING:
     from guardrail.commands.lines import LineJob
     from guardrail.guard import Guardrail
 
-__all__ = ["BulkScorer", "Result", "Task", "arrow", "as_table"]
+__all__ = ["BulkScorer", "Result", "Task", "as_table"]
 
 Task = Literal["check", "score", "rank"]
-
-LINES = "json"
-"""Name of the one column of a table that holds JSON lines."""
 
 Result = tuple[object, str | None, str | None]
 """A row's id as it was given, and either its result as JSON or its error."""
 
 _UNSTEADY = ("timings_ms",)
 """Fields that differ from run to run."""
-
-
-def arrow() -> Any:
-    """The Arrow library.
-
-    Raises:
-        MissingExtraError: It is not installed.
-    """
-    try:
-        import pyarrow
-    except ImportError as error:
-        raise MissingExtraError("pyarrow", "parquet") from error
-    return pyarrow
 
 
 class BulkScorer(Value):

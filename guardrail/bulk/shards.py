@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 from uuid import uuid4
 
+from guardrail.bulk.arrow import arrow
 from guardrail.bulk.inputs import (
     Format,
     file_state,
@@ -16,7 +17,7 @@ from guardrail.bulk.inputs import (
     read_rows,
     stretches,
 )
-from guardrail.bulk.scorer import BulkScorer, arrow, as_table
+from guardrail.bulk.scorer import BulkScorer, as_table
 from guardrail.bulk.summary import Counts, count_row
 from guardrail.types import Value
 
