@@ -200,13 +200,14 @@ class Exchange:
             if best is None or best.action is not Action.REGENERATE:
                 break
             request = self._again(request, outcome.raw, retry_message(best))
-        return self._guarded(replies[0], outcome)
+        return await asyncio.to_thread(self._guarded, replies[0], outcome)
 
     async def judge(self, reply: Reply) -> GuardedReply:
         """Judge a reply that is there already, without asking again."""
         if reply.status >= 300:
             return GuardedReply(reply)
-        return self._guarded(reply, await self._judged([reply], self._guarding.policy.settled()))
+        outcome = await self._judged([reply], self._guarding.policy.settled())
+        return await asyncio.to_thread(self._guarded, reply, outcome)
 
     async def _sampled(self, request: JSON, count: int, send: Send) -> list[Reply]:
         """Replies that hold ``count`` candidates, where the server can be brought to it."""
@@ -221,7 +222,7 @@ class Exchange:
         return list(await asyncio.gather(*(send(request) for _ in range(count))))
 
     async def _judged(self, replies: Sequence[Reply], policy: Policy) -> Outcome:
-        bodies = [_body(reply) for reply in replies]
+        bodies = await asyncio.to_thread(lambda: [_body(reply) for reply in replies])
         if self.endpoint is Endpoint.RESPONSES:
             return await guard_responses(self._asked, bodies, policy)
         return await guard_completions(self._asked, bodies, policy, self._count)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import TypeVar
 
@@ -121,7 +122,7 @@ async def read_json(request: Request, settings: GatewaySettings) -> JSON:
         RejectedError: It is too large or no JSON object.
     """
     try:
-        return request_body(await read_body(request, settings))
+        return await asyncio.to_thread(request_body, await read_body(request, settings))
     except InputError as error:
         raise RejectedError(400, str(error), "invalid_json") from error
 
@@ -133,6 +134,7 @@ async def read_model(request: Request, settings: GatewaySettings, model: type[Mo
         RejectedError: It is too large or of another shape.
     """
     try:
-        return model.model_validate_json(await read_body(request, settings))
+        body = await read_body(request, settings)
+        return await asyncio.to_thread(model.model_validate_json, body)
     except ValidationError as error:
         raise RejectedError(400, field_problems(model, error), "invalid_request") from error

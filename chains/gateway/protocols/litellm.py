@@ -8,6 +8,7 @@ was judged leaves the proxy.
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from dataclasses import replace
 from sys import getsizeof
@@ -77,7 +78,7 @@ class LiteLLMGuardrail:
         """
         call = body.get("litellm_call_id")
         field = self._field(body)
-        found = self._read(body, field)
+        found = await asyncio.to_thread(self._read, body, field)
         kind = body.get("input_type")
         if kind == "request":
             self._keep(call, *found)
@@ -110,9 +111,9 @@ class LiteLLMGuardrail:
                 reasons = "; ".join(safe_reasons(answer)) if guarding.reasons else ""
                 replacement = f"{answer.text} ({reasons})" if reasons else answer.text
                 return {"action": "BLOCKED", "blocked_reason": replacement}, tuple(answers)
-            shown = render(answer, guarding.style).text
+            shown, held = await asyncio.to_thread(_shown, answer, text, guarding.style)
             returned.append(shown)
-            places.append(len(shown) - len(_settled(answer, text, shown, guarding.style)))
+            places.append(held)
         if returned == texts:
             return {"action": "NONE"}, tuple(answers)
         reply = {
@@ -166,6 +167,12 @@ def _texts(body: JSON) -> list[str]:
 def _size(question: str, found: Found) -> int:
     """Memory that a request takes, in bytes."""
     return getsizeof(question) + sum(ITEM_BYTES + getsizeof(item.text) for item in found.evidence)
+
+
+def _shown(answer: GuardedAnswer, text: str, style: MarkerStyle) -> tuple[str, int]:
+    """The text to return, and how many characters of its end a later call may change."""
+    shown = render(answer, style).text
+    return shown, len(shown) - len(_settled(answer, text, shown, style))
 
 
 def _settled(answer: GuardedAnswer, text: str, shown: str, style: MarkerStyle) -> str:
