@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -26,7 +27,7 @@ TABLE = """
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = OFF;
 CREATE TABLE IF NOT EXISTS kept (
-    place INTEGER PRIMARY KEY, call TEXT UNIQUE NOT NULL, size INTEGER NOT NULL, request BLOB
+    place INTEGER PRIMARY KEY, call TEXT UNIQUE NOT NULL, size INTEGER NOT NULL, request TEXT
 );
 CREATE INDEX IF NOT EXISTS sizes ON kept (size);
 """
@@ -57,10 +58,11 @@ class KeptRequests:
         Raises:
             GuardrailError: The file cannot be written.
         """
-        request = REQUEST.dump_json((question, found))
+        # Written in ASCII: what is no Unicode, such as half a character, is kept as well.
+        request = json.dumps(REQUEST.dump_python((question, found), mode="json"))
         insert = "INSERT OR REPLACE INTO kept (call, size, request) VALUES (?, ?, ?)"
         with self._told(), self._db:
-            self._db.execute(insert, (call, len(request), request))
+            self._db.execute(insert, (json.dumps(call), len(request), request))
             while self._is_full():
                 self._db.execute("DELETE FROM kept WHERE place = (SELECT min(place) FROM kept)")
 
@@ -72,13 +74,14 @@ class KeptRequests:
         """
         with self._told():
             query = "SELECT request FROM kept WHERE call = ?"
-            row = self._db.execute(query, (call,)).fetchone()
-        return None if row is None else REQUEST.validate_json(row[0])
+            row = self._db.execute(query, (json.dumps(call),)).fetchone()
+        return None if row is None else REQUEST.validate_python(json.loads(row[0]))
 
     def calls(self) -> list[str]:
         """The calls whose requests are kept, the oldest first."""
         with self._told():
-            return [call for (call,) in self._db.execute("SELECT call FROM kept ORDER BY place")]
+            rows = self._db.execute("SELECT call FROM kept ORDER BY place").fetchall()
+        return [json.loads(call) for (call,) in rows]
 
     def close(self) -> None:
         """Close the file; what it holds stays there."""

@@ -7,12 +7,14 @@ import httpx
 import pytest
 
 from chains.evidence import Source
+from chains.evidence.base import Found
 from chains.gateway import GatewaySettings, serving
 from chains.gateway.protocols.kept import CALLS, KeptRequests
 from chains.gateway.protocols.litellm import LiteLLMGuardrail
 from chains.openai_text import Guarding
 from guardrail import STRICT, GuardrailConfig
 from guardrail.errors import GuardrailError
+from guardrail.types import Passage, Problem, Triple
 from tests.chains.hosts.asking import GUIDE, NOTES, PRICES, Asked, found, pages, recorded
 from tests.chains.hotel import HOTEL_QUESTION, RIGHT, SECRET
 
@@ -122,6 +124,17 @@ def test_a_request_goes_to_one_worker_and_its_response_to_another(monkeypatch):
     serving.run(config, GatewaySettings(workers=2, protocols="litellm"))
     assert [reply["action"] for reply in replies] == ["NONE", "GUARDRAIL_INTERVENED", "BLOCKED"]
     assert "[Mary Shelley, occupation: writer]" in replies[1]["texts"][0]
+
+
+def test_a_request_is_kept_as_it_is():
+    passage = Passage(text="Zoë \ud800 \u0000", id="1", url="https://h.example")
+    triple = Triple(subject="Ada", property="born", value="1815", subject_id="Q7259")
+    problem = Problem(part="evidence", message="cut")
+    held = Found((triple, passage), (Source.TOOLS, Source.CALLER), "Who?", (problem,))
+    kept = KeptRequests()
+    kept.add("call \ud800", "What\udfff?", held)
+    assert kept.get("call \ud800") == ("What\udfff?", held)
+    assert kept.get("call") is None
 
 
 def test_a_file_that_cannot_be_written_is_told(tmp_path):
