@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse
 from chains.gateway.settings import GatewaySettings
 from chains.gateway.streaming import CallerGoneError
 from chains.gateway.upstream import UpstreamUnreachableError
-from chains.openai_exchange import error_body, request_body
+from chains.openai_exchange import LONG_BYTES, error_body, request_body
 from chains.openai_text import JSON, UnreadableReplyError
 from guardrail.errors import ConfigError, GuardrailError, InputError
 from guardrail.fields import field_problems
@@ -122,7 +122,10 @@ async def read_json(request: Request, settings: GatewaySettings) -> JSON:
         RejectedError: It is too large or no JSON object.
     """
     try:
-        return await asyncio.to_thread(request_body, await read_body(request, settings))
+        body = await read_body(request, settings)
+        if len(body) < LONG_BYTES:
+            return request_body(body)
+        return await asyncio.to_thread(request_body, body)
     except InputError as error:
         raise RejectedError(400, str(error), "invalid_json") from error
 
