@@ -6,12 +6,13 @@ answer (reasoning, transcripts, token probabilities of replaced text) is unjudge
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from chains.evidence.base import Case
 from chains.openai_asked import Asked
-from chains.openai_sse import DONE, Event
+from chains.openai_sse import DONE, Event, written
 from chains.openai_text import (
     JSON,
     Guarding,
@@ -87,10 +88,12 @@ async def guard_completions(
     ]
     case = await asked.case()
     ranked = await _ranked(guarding, case, [texts[place] for place in places], policy)
-    done = [
-        _guarded_choice(guarding, choices[places[rank]], answer, texts[places[rank]])
-        for rank, answer in ranked
-    ]
+    done = await asyncio.to_thread(
+        lambda: [
+            _guarded_choice(guarding, choices[places[rank]], answer, texts[places[rank]])
+            for rank, answer in ranked
+        ]
+    )
     done += [
         _plain_choice(choice) for place, choice in enumerate(choices) if place not in set(places)
     ]
@@ -232,14 +235,14 @@ class ChatStream:
             out = [self._head | {"choices": []}]
         if usage is not None and out:
             out[-1]["usage"] = usage
-        return [Event.of(item) for item in out]
+        return await written(map(Event.of, out), long=bool(self.answers))
 
     async def finish(self) -> list[Event]:
         """Release what is left at the end of a stream whose choices did not say that they end."""
         out: list[JSON] = []
         for state in self._choices.values():
             out += await self._close(state, None)
-        return [Event.of(item) for item in out]
+        return await written(map(Event.of, out), long=bool(self.answers))
 
     async def _choice(self, choice: JSON) -> list[JSON]:
         choice_index = choice.get("index")
@@ -292,7 +295,9 @@ class ChatStream:
             last = {
                 # All in one delta: clients that add deltas up cannot join such lists.
                 "annotations": [nested_annotation(citation) for citation in citations],
-                "guardrail": details(release.answer, reasons=self._asked.guarding.reasons),
+                "guardrail": await asyncio.to_thread(
+                    details, release.answer, reasons=self._asked.guarding.reasons
+                ),
             }
         if last or finish_reason:
             out.append(self._chunk(state, last, finish_reason))

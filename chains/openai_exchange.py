@@ -29,6 +29,7 @@ from guardrail import Action, GuardedAnswer, Policy
 from guardrail.errors import InputError
 
 __all__ = [
+    "LONG_BYTES",
     "Endpoint",
     "Exchange",
     "GuardedReply",
@@ -42,6 +43,9 @@ __all__ = [
 
 MAX_CHOICES = 128
 """Most choices of one request, the protocol's own bound on ``n``."""
+
+LONG_BYTES = 64 * 1024
+"""JSON from here on is read in a thread, half a millisecond or more; less is read at once."""
 
 UNGUARDED = re.compile(
     r"/(?:chat/completions/.+|responses/compact|responses/[^/]+/input_items.*|completions|"
@@ -200,13 +204,14 @@ class Exchange:
             if best is None or best.action is not Action.REGENERATE:
                 break
             request = self._again(request, outcome.raw, retry_message(best))
-        return self._guarded(replies[0], outcome)
+        return await asyncio.to_thread(self._guarded, replies[0], outcome)
 
     async def judge(self, reply: Reply) -> GuardedReply:
         """Judge a reply that is there already, without asking again."""
         if reply.status >= 300:
             return GuardedReply(reply)
-        return self._guarded(reply, await self._judged([reply], self._guarding.policy.settled()))
+        outcome = await self._judged([reply], self._guarding.policy.settled())
+        return await asyncio.to_thread(self._guarded, reply, outcome)
 
     async def _sampled(self, request: JSON, count: int, send: Send) -> list[Reply]:
         """Replies that hold ``count`` candidates, where the server can be brought to it."""
@@ -221,7 +226,10 @@ class Exchange:
         return list(await asyncio.gather(*(send(request) for _ in range(count))))
 
     async def _judged(self, replies: Sequence[Reply], policy: Policy) -> Outcome:
-        bodies = [_body(reply) for reply in replies]
+        if sum(len(reply.body) for reply in replies) < LONG_BYTES:
+            bodies = [_body(reply) for reply in replies]
+        else:
+            bodies = await asyncio.to_thread(lambda: [_body(reply) for reply in replies])
         if self.endpoint is Endpoint.RESPONSES:
             return await guard_responses(self._asked, bodies, policy)
         return await guard_completions(self._asked, bodies, policy, self._count)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from chains.openai_asked import Asked
@@ -13,7 +14,7 @@ from chains.openai_responses import (
     searched,
     wants_data,
 )
-from chains.openai_sse import Event
+from chains.openai_sse import Event, written
 from chains.openai_text import JSON, StreamedText, guard_refusal
 from chains.rendition import PlacedCitation, details
 from guardrail import GuardedAnswer
@@ -82,7 +83,8 @@ class ResponseStream:
         for item in out:
             item["sequence_number"] = self._number
             self._number += 1
-        return [Event.of(item, item.get("type")) for item in out]
+        events = (Event.of(item, item.get("type")) for item in out)
+        return await written(events, long=bool(self.answers))
 
     async def finish(self) -> list[Event]:
         """Nothing is left: a response that breaks off before its end has no answer."""
@@ -200,7 +202,9 @@ class ResponseStream:
         }
         if release.answer is not None:
             self.answers.append(release.answer)
-            part.done["guardrail"] = details(release.answer, reasons=self._asked.guarding.reasons)
+            part.done["guardrail"] = await asyncio.to_thread(
+                details, release.answer, reasons=self._asked.guarding.reasons
+            )
         out += [
             self._event(
                 "response.output_text.annotation.added",

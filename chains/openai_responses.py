@@ -5,6 +5,7 @@ Message items are judged; items of tools pass; reasoning keeps only what is encr
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -109,12 +110,12 @@ async def guard_response(
     calls = any(str(item.get("type")).endswith("_call") for item in kept["output"])
     answers = [case.with_problems(answer) for answer in answers]
     for part, answer in zip(judged, answers, strict=True):
-        rendition = render(answer, guarding.style)
+        rendition = await asyncio.to_thread(render, answer, guarding.style)
         if rendition.text != part["text"]:
             part["logprobs"] = []
         part["text"] = shown(rendition.text, answer, calls_tools=calls) or ""
         part["annotations"] = [flat_annotation(citation) for citation in rendition.citations]
-        part["guardrail"] = details(answer, reasons=guarding.reasons)
+        part["guardrail"] = await asyncio.to_thread(details, answer, reasons=guarding.reasons)
     for part in parts:
         if part["type"] == "refusal" and part["refusal"].strip():
             part["refusal"] = await guard_refusal(guarding, case, part["refusal"])

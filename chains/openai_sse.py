@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import codecs
 import json
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from chains.openai_text import JSON
 
-__all__ = ["DONE", "Event", "EventDecoder"]
+__all__ = ["DONE", "Event", "EventDecoder", "written"]
 
 DONE = "[DONE]"
 """The data of the event that ends a chat completion's stream."""
@@ -37,6 +39,11 @@ class Event(NamedTuple):
         head = f"event: {self.name}\n" if self.name else ""
         lines = "".join(f"data: {line}\n" for line in self.data.split("\n"))
         return f"{head}{lines}\n".encode()
+
+
+async def written(events: Iterable[Event], *, long: bool) -> list[Event]:
+    """Events that are written as they are read, in a thread where they are long."""
+    return await asyncio.to_thread(list, events) if long else list(events)
 
 
 class EventDecoder:

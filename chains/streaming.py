@@ -7,6 +7,7 @@ the whole answer has been judged, as ranking and regeneration need.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
@@ -132,7 +133,8 @@ class SentenceGate:
         judged = await (await self._open()).aadd(piece)
         if judged is None:
             return Release("")
-        return self._released((await self._settled()).with_problems(judged))
+        case = await self._settled()
+        return await asyncio.to_thread(self._released, case.with_problems(judged))
 
     async def finish(self) -> Release:
         """Judge and release what is left, and give the verdict on the whole.
@@ -144,11 +146,13 @@ class SentenceGate:
         if self._mode is StreamMode.BUFFER:
             case = await self._settled()
             answer = await case.check(self._guard, "".join(self._held), self._policy)
-            return Release(*render(answer, self._style), answer)
+            return Release(*await asyncio.to_thread(render, answer, self._style), answer)
         session = await self._open()
         rest = await session.arest()
-        case = await self._settled()
-        last = Release("") if rest is None else self._released(case.with_problems(rest), final=True)
+        case, last = await self._settled(), Release("")
+        if rest is not None:
+            rest = case.with_problems(rest)
+            last = await asyncio.to_thread(self._released, rest, final=True)
         answer = case.with_problems(await session.afinish())
         if not self._sent and answer.action is Action.REFUSE:
             return Release(answer.text, (), answer)

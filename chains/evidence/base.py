@@ -196,8 +196,9 @@ class Case(NamedTuple):
 
 def _by_the_shipped_graph(answer: GuardedAnswer) -> bool:
     """Whether an answer was judged by the graph of the package, and not by a retriever's finds."""
-    triples = all(isinstance(item, Triple) for item in answer.evidence)
-    return triples and answer.versions.get("graph") == SHIPPED_GRAPH
+    return answer.versions.get("graph") == SHIPPED_GRAPH and all(
+        isinstance(item, Triple) for item in answer.evidence
+    )
 
 
 @cache

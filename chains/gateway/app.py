@@ -217,7 +217,8 @@ class _Gateway:
         begin = time.perf_counter()
         body = await read_json(request, self.settings)
         path = request.url.path.removeprefix(PREFIX)
-        exchange = Exchange(self.guarding, JUDGED[path.strip("/")], body)
+        endpoint = JUDGED[path.strip("/")]
+        exchange = await asyncio.to_thread(Exchange, self.guarding, endpoint, body)
         await self._loaded()
         if exchange.streams_through:
             return await self._stream(request, path, exchange.body, exchange, begin)
@@ -234,7 +235,7 @@ class _Gateway:
     ) -> Response:
         stack = AsyncExitStack()
         try:
-            content = json.dumps(body).encode()
+            content = (await asyncio.to_thread(json.dumps, body)).encode()
             async with self._in_time():
                 response = await unless_gone(
                     request.receive,
@@ -333,7 +334,8 @@ class _Gateway:
             answer = await unless_gone(request.receive, check(self.guard, body))
         self.metrics.answers([answer], "checks")
         headers = self.dashboard.record_header([answer.id])
-        return Response(answer.model_dump_json(), media_type="application/json", headers=headers)
+        content = await asyncio.to_thread(answer.model_dump_json)
+        return Response(content, media_type="application/json", headers=headers)
 
     def protocol(self, name: str, answer: Protocol) -> Callable[[Request], Awaitable[Response]]:
         """A call of another gateway's protocol."""
@@ -346,7 +348,7 @@ class _Gateway:
             async with self._in_time():
                 gone, answers = await unless_gone(request.receive, answer(body))
             self.metrics.answers(answers, name)
-            return JSONResponse(gone)
+            return await asyncio.to_thread(JSONResponse, gone)
 
         return serve
 
@@ -358,7 +360,8 @@ class _Gateway:
         async with self._in_time():
             ranking = await unless_gone(request.receive, rank(self.guard, body))
         headers = self.dashboard.record_header([item.id for item in ranking.ranking])
-        return Response(ranking.model_dump_json(), media_type="application/json", headers=headers)
+        content = await asyncio.to_thread(ranking.model_dump_json)
+        return Response(content, media_type="application/json", headers=headers)
 
     async def healthz(self) -> Response:
         """The process lives."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import TypeVar
 
@@ -12,7 +13,7 @@ from starlette.responses import JSONResponse
 from chains.gateway.settings import GatewaySettings
 from chains.gateway.streaming import CallerGoneError
 from chains.gateway.upstream import UpstreamUnreachableError
-from chains.openai_exchange import error_body, request_body
+from chains.openai_exchange import LONG_BYTES, error_body, request_body
 from chains.openai_text import JSON, UnreadableReplyError
 from guardrail.errors import ConfigError, GuardrailError, InputError
 from guardrail.fields import field_problems
@@ -121,7 +122,10 @@ async def read_json(request: Request, settings: GatewaySettings) -> JSON:
         RejectedError: It is too large or no JSON object.
     """
     try:
-        return request_body(await read_body(request, settings))
+        body = await read_body(request, settings)
+        if len(body) < LONG_BYTES:
+            return request_body(body)
+        return await asyncio.to_thread(request_body, body)
     except InputError as error:
         raise RejectedError(400, str(error), "invalid_json") from error
 
@@ -133,6 +137,7 @@ async def read_model(request: Request, settings: GatewaySettings, model: type[Mo
         RejectedError: It is too large or of another shape.
     """
     try:
-        return model.model_validate_json(await read_body(request, settings))
+        body = await read_body(request, settings)
+        return await asyncio.to_thread(model.model_validate_json, body)
     except ValidationError as error:
         raise RejectedError(400, field_problems(model, error), "invalid_request") from error

@@ -8,6 +8,7 @@ import logging
 import os
 import tempfile
 from contextlib import ExitStack
+from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 import uvicorn
@@ -15,6 +16,7 @@ from fastapi import FastAPI
 
 from chains.gateway.app import create_app
 from chains.gateway.metrics import MULTIPROCESS
+from chains.gateway.protocols.kept import KEPT_VARIABLE, KeptRequests
 from chains.gateway.settings import GatewaySettings, sharing
 from guardrail import Guardrail, GuardrailConfig
 
@@ -74,9 +76,11 @@ def run(config: GuardrailConfig, settings: GatewaySettings) -> None:
     with ExitStack() as stack:
         os.environ[CONFIG_VARIABLE] = config.model_dump_json()
         os.environ[SETTINGS_VARIABLE] = json.dumps(plain_settings(settings))
-        if MULTIPROCESS not in os.environ:
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kg-gateway-"))
-            os.environ[MULTIPROCESS] = folder
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kg-gateway-"))
+        os.environ.setdefault(MULTIPROCESS, folder)
+        os.environ[KEPT_VARIABLE] = str(Path(folder, "requests.sqlite"))
+        stack.callback(os.environ.pop, KEPT_VARIABLE)
+        KeptRequests(os.environ[KEPT_VARIABLE]).close()  # made here, lest workers race for it
         uvicorn.run(
             "chains.gateway.serving:worker_app",
             factory=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -91,7 +92,7 @@ class Upstream:
             UpstreamUnreachableError: There is no reply.
             UnreadableReplyError: It is too large, or a redirection.
         """
-        content = json.dumps(body).encode()
+        content = (await asyncio.to_thread(json.dumps, body)).encode()
         async with self.open("POST", path, headers, content) as response:
             return await self.read(response)
 

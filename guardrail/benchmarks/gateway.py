@@ -4,10 +4,15 @@
         [--judge none] [--stream [--pause 20]] [--json]
 
 Starts an upstream and a gateway in front of it, each in a process of its own, and calls from this
-one first the upstream alone and then the gateway: what the gateway adds is the difference. The
-upstream answers at once; with ``--pause`` it streams 64 deltas that many milliseconds apart.
-Latencies are wall times in milliseconds; memory is the resident set of the gateway's processes in
-MiB. ``--url`` measures a gateway that runs already.
+one first the upstream alone and then the gateway. The upstream answers at once; with ``--pause`` it
+streams 64 deltas that many milliseconds apart. Latencies are wall times in milliseconds; memory is
+the resident set of the gateway's processes in MiB, and ``cpu s`` the processor time that they took
+in a step. ``--url`` measures a gateway that runs already.
+
+What the gateway adds is the difference of the two, percentile by percentile. Requests/s per core
+are requests divided by the processor seconds that the gateway took for them, which is the same as
+their rate divided by the cores it kept busy. One number stands for the gateway: that of the step
+with the most requests/s among those to whose p99 it adds less than a second.
 """
 
 from __future__ import annotations
@@ -22,7 +27,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -32,7 +37,7 @@ import httpx
 from guardrail.errors import GuardrailError, InputError
 from guardrail.types import Value
 
-__all__ = ["LoadReport", "LoadStep", "measure"]
+__all__ = ["AddedStep", "LoadReport", "LoadStep", "compared", "measure"]
 
 QUESTION = "Who was Mary Shelley, the wife of Percy Bysshe Shelley?"
 ANSWER = "Mary Shelley was a travel writer. Her mother was Mary Wollstonecraft."
@@ -41,7 +46,13 @@ STREAMED = (
     "Her husband was Percy Bysshe Shelley. Her mother was Mary Wollstonecraft."
 )
 DELTAS = 64
-HEADS = ("clients", "requests", "errors", "req/s", "p50 ms", "p95 ms", "p99 ms", "first", "MiB")
+HEADS = (
+    "clients", "requests", "errors", "req/s", "p50 ms",
+    "p95 ms", "p99 ms", "first ms", "MiB", "cpu s",
+)  # fmt: skip
+ADDED_HEADS = ("clients", "first ms", "p50 ms", "p99 ms", "req/s", "per core")
+MOST_ADDED_MS = 1000.0
+"""Bound on what the gateway adds to the p99 of a step that counts, milliseconds."""
 START_S = 300.0
 """Seconds that a gateway gets to load its judge and its graph."""
 
@@ -59,6 +70,7 @@ class LoadStep(Value):
         p99_ms: 99th percentile.
         first_ms: Median time to the first text; None without ``--stream``.
         memory_mib: Resident memory of the gateway afterwards; None where it is not ours.
+        cpu_s: Processor seconds of the gateway in this step; None where it is not ours.
     """
 
     clients: int
@@ -70,6 +82,27 @@ class LoadStep(Value):
     p99_ms: float
     first_ms: float | None
     memory_mib: float | None
+    cpu_s: float | None
+
+
+class AddedStep(Value):
+    """What the gateway adds with one number of clients at once.
+
+    Attributes:
+        clients: Requests in work at once.
+        first_ms: Added to the median time to the first text; None without ``--stream``.
+        p50_ms: Added to the median wall time, milliseconds.
+        p99_ms: Added to the 99th percentile.
+        per_second: Requests a second through the gateway.
+        per_core: Requests for each processor second of the gateway; None where that is not known.
+    """
+
+    clients: int
+    first_ms: float | None
+    p50_ms: float
+    p99_ms: float
+    per_second: float
+    per_core: float | None
 
 
 class LoadReport(Value):
@@ -79,11 +112,48 @@ class LoadReport(Value):
         memory_mib: Resident memory of the gateway before the first step.
         steps: Through the gateway.
         upstream: The same calls without the gateway; empty with ``--url``.
+        added: What the gateway adds to them, step by step.
+        per_core: ``per_core`` of the step with the most requests a second among those without
+            errors whose added p99 is below one second; None where there is none.
     """
 
     memory_mib: float | None
     steps: tuple[LoadStep, ...]
     upstream: tuple[LoadStep, ...] = ()
+    added: tuple[AddedStep, ...] = ()
+    per_core: float | None = None
+
+
+def compared(report: LoadReport, upstream: Sequence[LoadStep]) -> LoadReport:
+    """The report with the same steps of the upstream alone, and the difference.
+
+    Args:
+        report: Of the gateway.
+        upstream: One step for each of the report's, with as many clients.
+    """
+    added, counting = [], []
+    for through, alone in zip(report.steps, upstream, strict=True):
+        first_ms = None
+        if through.first_ms is not None and alone.first_ms is not None:
+            first_ms = through.first_ms - alone.first_ms
+        step = AddedStep(
+            clients=through.clients,
+            first_ms=first_ms,
+            p50_ms=through.p50_ms - alone.p50_ms,
+            p99_ms=through.p99_ms - alone.p99_ms,
+            per_second=through.per_second,
+            per_core=through.requests / through.cpu_s if through.cpu_s else None,
+        )
+        added.append(step)
+        if step.p99_ms < MOST_ADDED_MS and not through.errors:
+            counting.append(step)
+    best = max(counting, key=lambda step: step.per_second, default=None)
+    changes = {
+        "upstream": tuple(upstream),
+        "added": tuple(added),
+        "per_core": best.per_core if best else None,
+    }
+    return report.model_copy(update=changes)
 
 
 async def measure(
@@ -96,7 +166,7 @@ async def measure(
         clients: Numbers of requests in work at once, one step each.
         requests: Requests of each step.
         stream: Whether streams are asked for.
-        pid: The gateway's process, to read its memory.
+        pid: The gateway's process, to read its memory and processor time.
     """
     body = {"model": "load", "messages": [{"role": "user", "content": QUESTION}], "stream": stream}
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=max(clients))
@@ -119,9 +189,11 @@ async def _step(
         for _ in todo:
             done.append(await _call(client, body))
 
+    busy = _processor_s(pid)
     begin = time.perf_counter()
     await asyncio.gather(*(one_client() for _ in range(count)))
     spent = time.perf_counter() - begin
+    busy_after = _processor_s(pid)
     walls = [wall for wall, _, _ in done]
     cuts = statistics.quantiles(walls, n=100, method="inclusive")
     return LoadStep(
@@ -136,6 +208,7 @@ async def _step(
         if body["stream"]
         else None,
         memory_mib=_memory_mib(pid),
+        cpu_s=None if busy is None or busy_after is None else busy_after - busy,
     )
 
 
@@ -158,18 +231,9 @@ async def _call(client: httpx.AsyncClient, body: dict[str, object]) -> tuple[flo
 
 def _memory_mib(pid: int | None) -> float | None:
     """Resident memory of a process and its children, where /proc tells it."""
-    if pid is None or not Path("/proc").is_dir():
+    family = _family(pid)
+    if family is None:
         return None
-    parents = {}
-    for status in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = status.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        parents[int(status.parent.name)] = int(fields[1])
-    family = {pid}
-    while more := {item for item, parent in parents.items() if parent in family} - family:
-        family |= more
     pages = 0
     for item in family:
         try:
@@ -177,6 +241,31 @@ def _memory_mib(pid: int | None) -> float | None:
         except OSError:
             continue
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def _processor_s(pid: int | None) -> float | None:
+    """Processor seconds of a process and its children so far, where /proc tells them."""
+    family = _family(pid)
+    if family is None:
+        return None
+    ticks = sum(int(fields[11]) + int(fields[12]) for fields in family.values())
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _family(pid: int | None) -> dict[int, list[str]] | None:
+    """A process and its children with their fields of /proc/PID/stat from the third on."""
+    if pid is None or not Path("/proc").is_dir():
+        return None
+    known = {}
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            known[int(status.parent.name)] = status.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+    family = {pid}
+    while more := {item for item, fields in known.items() if int(fields[1]) in family} - family:
+        family |= more
+    return {item: known[item] for item in family if item in known}
 
 
 # --- the two servers ---------------------------------------------------------------------
@@ -277,18 +366,27 @@ def _table(report: LoadReport) -> str:
     def number(value: float | None) -> str:
         return "-" if value is None else f"{value:.1f}"
 
+    def row(cells: Iterable[str]) -> str:
+        return " ".join(f"{cell:>9}" for cell in cells)
+
     def rows(steps: Sequence[LoadStep]) -> Iterator[str]:
-        yield " ".join(f"{head:>9}" for head in HEADS)
+        yield row(HEADS)
         for step in steps:
             counts = (step.clients, step.requests, step.errors)
             latencies = (step.p50_ms, step.p95_ms, step.p99_ms, step.first_ms)
-            values = (step.per_second, *latencies, step.memory_mib)
-            cells = [*(str(count) for count in counts), *(number(value) for value in values)]
-            yield " ".join(f"{cell:>9}" for cell in cells)
+            values = (step.per_second, *latencies, step.memory_mib, step.cpu_s)
+            yield row([*map(str, counts), *map(number, values)])
 
     lines = [f"memory before: {number(report.memory_mib)} MiB", *rows(report.steps)]
     if report.upstream:
         lines += ["", "the upstream alone", *rows(report.upstream)]
+        lines += ["", "added by the gateway", row(ADDED_HEADS)]
+        for step in report.added:
+            times = (step.first_ms, step.p50_ms, step.p99_ms)
+            values = (*times, step.per_second, step.per_core)
+            lines.append(row([str(step.clients), *map(number, values)]))
+        bound = f"with less than {MOST_ADDED_MS:g} ms added to p99"
+        lines.append(f"requests/s per core, {bound}: {number(report.per_core)}")
     return "\n".join(lines)
 
 
@@ -315,7 +413,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         with _servers(options.workers, options.judge, options.pause) as (upstream, gateway, pid):
             alone = asyncio.run(measure(upstream, *asked, stream=options.stream))
             report = asyncio.run(measure(gateway, *asked, stream=options.stream, pid=pid))
-        report = report.model_copy(update={"upstream": alone.steps})
+        report = compared(report, alone.steps)
     print(report.model_dump_json(indent=2) if options.json else _table(report))
 
 

@@ -21,7 +21,7 @@ from guardrail.engine.scoring import (
     score_answers,
     sentence_card,
 )
-from guardrail.engine.workers import Workers
+from guardrail.engine.workers import Workers, off_loop
 from guardrail.errors import (
     DeadlineExceededError,
     GuardrailError,
@@ -194,7 +194,7 @@ class Engine:
                 scorers = await self.workers.run(lambda: self.parts.scorers) if scored else ()
                 scoring = time.perf_counter()
                 with stage("score"):
-                    cards, more = await score_answers(requests, scorers)
+                    cards, more = await score_answers(requests, scorers, self.workers.run)
                 problems += more
                 for item in checked:
                     share = (time.perf_counter() - scoring) * 1000.0 / len(checked)
@@ -210,31 +210,32 @@ class Engine:
             cards = [sentence_card(item.answer.sentences) for item in checked]
         spent = (time.perf_counter() - begin) * 1000.0 / len(rows)
         done = iter(zip(checked, cards, strict=False))
-        results = []
-        for place, row in enumerate(rows):
-            fault = faults.get(place)
-            pair = None if fault else next(done, None)
-            if pair is None:
-                results.append(self.unavailable(row, [fault] if fault else problems, policy, spent))
-            else:
-                results.append(self._decided(*pair, problems, policy, spent))
-        return results
+
+        def result(place: int, row: Row) -> GuardedAnswer:
+            if place in faults:
+                return self.unavailable(row, [faults[place]], policy, spent)
+            item, card = next(done, (None, None))
+            told = [*(item.problems if item else ()), *problems]
+            if item is None or card is None or any(it.part in ERRORS_OF_PARTS for it in told):
+                return self.unavailable(row, told, policy, spent, item, card)
+            decision = decide(policy, item.answer, card)
+            return self._result(row, item, card, decision, told, policy, spent)
+
+        return await off_loop(lambda: [result(place, row) for place, row in enumerate(rows)])
 
     def _fault(self, row: Row) -> Problem | None:
         limits = self.config.limits
-        if not row.answer.strip() or ("[" in row.answer and not parse(row.answer).clean.strip()):
-            message = "the answer is empty, or nothing but markers; there is nothing to check"
-            return Problem(part="input", message=message)
         for what, text, most in (
             ("answer", row.answer, limits.answer_chars),
             ("question", row.question, limits.question_chars),
         ):
             if len(text) > most:
-                message = (
-                    f"the {what} has {len(text)} characters, more than limits.{what}_chars = "
-                    f"{most}; shorten it or raise the limit"
-                )
+                message = f"the {what} has {len(text)} characters, more than limits.{what}_chars = "
+                message += f"{most}; shorten it or raise the limit"
                 return Problem(part="input", message=message)
+        if not row.answer.partition("[")[0].strip() and not parse(row.answer).clean.strip():
+            message = "the answer is empty, or nothing but markers; there is nothing to check"
+            return Problem(part="input", message=message)
         return None
 
     async def _with_passages(
@@ -256,24 +257,8 @@ class Engine:
             except KnowledgeGraphError as error:
                 problems = [Problem(part="kg", message=str(error))]
         known = [row.knowledge or recall.get(row.question, Knowledge()) for row in rows]
-        return [
-            row._replace(knowledge=some) for row, some in zip(rows, known, strict=True)
-        ], problems
-
-    def _decided(
-        self,
-        checked: Checked,
-        card: ScoreCard,
-        problems: Sequence[Problem],
-        policy: Policy,
-        spent: float,
-    ) -> GuardedAnswer:
-        errors = [*checked.problems, *problems]
-        if any(problem.part in ERRORS_OF_PARTS for problem in errors):
-            return self.unavailable(checked.row, errors, policy, spent, checked, card)
-        return self._result(
-            checked.row, checked, card, decide(policy, checked.answer, card), errors, policy, spent
-        )
+        filled = [row._replace(knowledge=some) for row, some in zip(rows, known, strict=True)]
+        return filled, problems
 
     def unavailable(
         self,

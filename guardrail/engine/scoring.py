@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from difflib import get_close_matches
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
+from guardrail.engine.workers import off_loop
 from guardrail.errors import ConfigError, GuardrailError
 from guardrail.plugins import NOWHERE, named_part
 from guardrail.policy import CLAIM_SCORES
@@ -140,18 +140,25 @@ def read_ahead(scorers: Sequence[Scorer], batch: Sequence[ScoringRequest]) -> No
 
 
 async def score_answers(
-    batch: Sequence[ScoringRequest], scorers: Sequence[Scorer]
+    batch: Sequence[ScoringRequest],
+    scorers: Sequence[Scorer],
+    in_thread: Callable[..., Awaitable[Any]],
 ) -> tuple[list[ScoreCard], list[Problem]]:
     """Score n answers; a scorer that fails is told and left out.
+
+    Args:
+        batch: The answers.
+        scorers: Asked in order, beside what the sentences alone say.
+        in_thread: Runs a scorer that blocks.
 
     Returns:
         n score cards in order, and what went wrong.
     """
-    rows = [dict(sentence_scores(request.answer.sentences)) for request in batch]
+    rows = await off_loop(lambda: [sentence_scores(each.answer.sentences) for each in batch])
     problems: list[Problem] = []
     for scorer in scorers:
         try:
-            found = await _run(scorer, batch)
+            found = await _run(scorer, batch, in_thread)
         except GuardrailError as error:
             problems.append(Problem(part=f"scorer {scorer.name}", message=str(error)))
             continue
@@ -160,12 +167,11 @@ async def score_answers(
     return [ScoreCard(overall=row.pop("overall"), scores=row) for row in rows], problems
 
 
-async def _run(scorer: Scorer, batch: Sequence[ScoringRequest]) -> Sequence[Mapping[str, Score]]:
+async def _run(
+    scorer: Scorer, batch: Sequence[ScoringRequest], in_thread: Callable[..., Awaitable[Any]]
+) -> Sequence[Mapping[str, Score]]:
     score: Callable[..., Any] = scorer.score
-    if inspect.iscoroutinefunction(score):
-        result = score(batch)
-    else:
-        result = await asyncio.to_thread(score, batch)
+    result = score(batch) if inspect.iscoroutinefunction(score) else await in_thread(score, batch)
     if inspect.isawaitable(result):
         result = await result
     scores: Sequence[Mapping[str, Score]] = result

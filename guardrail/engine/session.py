@@ -14,6 +14,7 @@ from uuid import uuid4
 
 from guardrail.engine.loop import run_sync
 from guardrail.engine.pipeline import clean_input
+from guardrail.engine.workers import off_loop
 from guardrail.evidence.retrieval import Knowledge, given
 from guardrail.log.tracing import stage
 from guardrail.markers.brackets import open_bracket
@@ -21,7 +22,7 @@ from guardrail.markers.grammar import parse
 from guardrail.markers.rendering import marked_text, shifted
 from guardrail.policy import ANNOTATE, Policy
 from guardrail.text.sentences import split_sentences
-from guardrail.types import Action, Evidence, GuardedAnswer, Sentence, Triple
+from guardrail.types import Action, Evidence, GuardedAnswer, Triple
 
 if TYPE_CHECKING:
     from guardrail.engine.flow import Engine
@@ -32,6 +33,10 @@ __all__ = ["CheckSession"]
 CONTEXT_CHARS = 2_000
 """Text before a sentence that it is judged beside: names and pronouns rarely reach back further,
 and it bounds the work for one sentence. One step of the stream is kept whole at least."""
+
+LOOK_SHARE = 32
+"""What waits for the end of its sentence is looked at again when it is longer by this part of it:
+anew with each piece, the work for a long rule or an open bracket would grow with its square."""
 
 
 class CheckSession:
@@ -79,7 +84,7 @@ class CheckSession:
         self._id = id or uuid4().hex
         self._raw = ""
         self._cuts = [0]
-        self._seen = 0
+        self._seen = self._look_at = 0
         self._recall: dict[str, Knowledge] = {}
         self._grounder: Grounder | None = None
 
@@ -101,7 +106,10 @@ class CheckSession:
             GuardrailError: A part cannot be used and the policy says ``raise``.
         """
         self._raw += text
+        if len(self._raw) < self._look_at:
+            return None
         end = _complete(self._raw, self._cuts[-1])
+        self._look_at = len(self._raw) + (len(self._raw) - self._cuts[-1]) // LOOK_SHARE
         if end <= self._seen:
             return None
         self._seen = end
@@ -142,7 +150,7 @@ class CheckSession:
         if begin == last and len(self._cuts) > 1:
             begin = self._cuts[-2]
         with stage("check", rows=1):
-            since = len(self._clean(self._raw[begin:last]))
+            since = len(await off_loop(self._clean, self._raw[begin:last]))
             answer = await self._checked(
                 self._raw[begin:end], self._look, scored=False, since=since
             )
@@ -154,18 +162,7 @@ class CheckSession:
             return answer.model_copy(
                 update={"text": raw, "marked": raw, "sentences": (), "original": raw}
             )
-        text = answer.text[since:]
-        new: tuple[Sentence, ...] = tuple(
-            shifted(sentence, since) for sentence in answer.sentences if sentence.end > since
-        )
-        return answer.model_copy(
-            update={
-                "text": text,
-                "marked": marked_text(text, new),
-                "sentences": new,
-                "original": self._raw[last:end],
-            }
-        )
+        return await off_loop(_since, answer, since, self._raw[last:end])
 
     async def _checked(
         self, raw: str, policy: Policy, *, scored: bool, since: int = 0
@@ -189,6 +186,14 @@ class CheckSession:
         found = self._knowledge or self._recall.get(clean_input(self._question), Knowledge())
         known = [item for item in found.evidence if isinstance(item, Triple)]
         return parse(clean_input(raw), known).clean
+
+
+def _since(answer: GuardedAnswer, since: int, raw: str) -> GuardedAnswer:
+    """What is new in a verdict: the sentences that end behind ``since``, in a text of their own."""
+    text = answer.text[since:]
+    new = tuple(shifted(item, since) for item in answer.sentences if item.end > since)
+    found = {"text": text, "marked": marked_text(text, new), "sentences": new, "original": raw}
+    return answer.model_copy(update=found)
 
 
 def _complete(raw: str, start: int) -> int:

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from guardrail.errors import GuardrailError, OverloadedError
 
-__all__ = ["Workers"]
+__all__ = ["Workers", "off_loop"]
 
 T = TypeVar("T")
 
@@ -158,3 +158,7 @@ class Workers:
                 self._stuck += 1
                 self._settled.notify_all()
                 self._start()
+
+
+off_loop = Workers(concurrency=2, stuck=10_000).run
+"""``run`` for work of this project's own, which ends by itself: no part that hangs holds it up."""

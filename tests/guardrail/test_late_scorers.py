@@ -1,7 +1,10 @@
 """A further scorer that is late or fails costs its scores, never the verdict."""
 
+import asyncio
+import threading
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -38,3 +41,26 @@ def test_the_verdict_stands(scorer, part):
         )
     assert answer.text == "Ada Lovelace was born in 1815."
     assert [problem.part for problem in answer.errors] == [part]
+
+
+async def test_a_scorer_that_hangs_leaves_the_loops_own_threads_to_others() -> None:
+    wake = threading.Event()
+
+    class Hanging:
+        name = "hanging"
+
+        def score(self, batch: Sequence[ScoringRequest]) -> list[Mapping[str, Score]]:
+            wake.wait(20)
+            return [{} for _ in batch]
+
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+    policy = STRICT.model_copy(update={"deadline_s": 1.0})
+    config = GuardrailConfig(judge="none", policy=policy)
+    with Guardrail(config, scorers=[Hanging()], retriever=lambda question: [FACT]) as guard:
+        guard.warm_up()
+        answer = await guard.acheck("When was Ada Lovelace born?", "Ada Lovelace was born in 1815.")
+        assert [problem.part for problem in answer.errors] == ["scorers"]
+        try:
+            assert await asyncio.wait_for(asyncio.to_thread(lambda: 1), 5.0) == 1
+        finally:
+            wake.set()

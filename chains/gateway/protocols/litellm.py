@@ -1,21 +1,21 @@
 """LiteLLM's ``generic_guardrail_api``: requests bring evidence, responses are judged against it.
 
 The call for a response does not repeat the conversation, so what its request held is kept by
-``litellm_call_id``, the newest calls within bounds of number and memory. A streamed response is
+``litellm_call_id``, for all workers of a gateway. A streamed response is
 sent again and again as it grows: with ``streaming_transform_mode: incremental_diff`` only text that
 was judged leaves the proxy.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
+import asyncio
+import os
 from dataclasses import replace
-from sys import getsizeof
-from typing import NamedTuple
 
 from chains.evidence.base import Case, Found, case_of
 from chains.evidence.items import RequestField, request_field
 from chains.evidence.openai import chat_evidence, chat_question
+from chains.gateway.protocols.kept import KEPT_VARIABLE, KeptRequests
 from chains.openai_text import JSON, Guarding
 from chains.rendition import MarkerStyle, Notes, render, render_sentences, safe_reasons
 from guardrail.errors import InputError
@@ -23,12 +23,6 @@ from guardrail.types import Action, GuardedAnswer, Problem
 
 __all__ = ["LiteLLMGuardrail"]
 
-CALLS = 10_000
-"""Most calls whose request is kept until their response comes."""
-KEPT_BYTES = 256 * 2**20
-"""Most memory that kept requests take together, in bytes: a gateway's share of a small machine."""
-ITEM_BYTES = 1_024
-"""Memory of a piece of evidence beside its text, in bytes; measured some 700 in Python 3.11."""
 PARAMETERS = ("evidence", "policy", "strictness")
 """What ``additional_provider_specific_params`` may say."""
 NOT_KEPT = Problem(
@@ -40,51 +34,37 @@ NOT_KEPT = Problem(
 ENDS = (".", "!", "?", "…", "。", "]", "`", ")", '"', "”")
 
 
-class _Kept(NamedTuple):
-    """What a request held, until its response comes.
-
-    Attributes:
-        question: The question.
-        found: Its evidence.
-        size: Memory that it takes, in bytes.
-    """
-
-    question: str
-    found: Found
-    size: int
-
-
 class LiteLLMGuardrail:
     """Answers the calls of LiteLLM's proxy.
 
     Args:
         guarding: How responses are guarded.
-        kept_bytes: Most memory that the requests take which wait for their response; the oldest
-            go first.
+        kept: Where requests wait for their response; None for the file that the workers of this
+            gateway share, or for this process's memory where it is alone.
     """
 
-    def __init__(self, guarding: Guarding, *, kept_bytes: int = KEPT_BYTES) -> None:
+    def __init__(self, guarding: Guarding, kept: KeptRequests | None = None) -> None:
         self._guarding = guarding
-        self._kept_bytes = kept_bytes
-        self._size = 0
-        self._asked: OrderedDict[str, _Kept] = OrderedDict()
+        self._kept = kept or KeptRequests(os.environ.get(KEPT_VARIABLE))
 
     async def __call__(self, body: JSON) -> tuple[object, tuple[GuardedAnswer, ...]]:
         """Take a request or a response of the proxy.
 
         Raises:
             InputError: It is neither, or hands over what is no evidence.
+            GuardrailError: A part cannot be used, or the request cannot be kept.
         """
         call = body.get("litellm_call_id")
         field = self._field(body)
-        found = self._read(body, field)
+        found = await asyncio.to_thread(self._read, body, field)
         kind = body.get("input_type")
         if kind == "request":
-            self._keep(call, *found)
+            if isinstance(call, str):
+                await asyncio.to_thread(self._kept.add, call, *found)
             return {"action": "NONE"}, ()
         if kind != "response":
             raise InputError(f"input_type must be 'request' or 'response', not {kind!r}")
-        found = self._joined(call, *found)
+        found = await asyncio.to_thread(self._joined, call, *found)
         guarding = self._guarding
         if field.changes_policy and guarding.caller_policy:
             guarding = replace(guarding, policy=field.chosen_policy(guarding.policy))
@@ -110,9 +90,9 @@ class LiteLLMGuardrail:
                 reasons = "; ".join(safe_reasons(answer)) if guarding.reasons else ""
                 replacement = f"{answer.text} ({reasons})" if reasons else answer.text
                 return {"action": "BLOCKED", "blocked_reason": replacement}, tuple(answers)
-            shown = render(answer, guarding.style).text
+            shown, held = await asyncio.to_thread(_shown, answer, text, guarding.style)
             returned.append(shown)
-            places.append(len(shown) - len(_settled(answer, text, shown, guarding.style)))
+            places.append(held)
         if returned == texts:
             return {"action": "NONE"}, tuple(answers)
         reply = {
@@ -135,24 +115,11 @@ class LiteLLMGuardrail:
             question = next((text for text in reversed(_texts(body)) if text.strip()), "")
         return question, chat_evidence(request, field, settings)
 
-    def _keep(self, call: object, question: str, found: Found) -> None:
-        if not isinstance(call, str):
-            return
-        self._forget(self._asked.pop(call, None))
-        kept = _Kept(question, found, _size(question, found))
-        self._asked[call] = kept
-        self._size += kept.size
-        while len(self._asked) > CALLS or self._size > self._kept_bytes:
-            self._forget(self._asked.popitem(last=False)[1])
-
-    def _forget(self, kept: _Kept | None) -> None:
-        self._size -= kept.size if kept else 0
-
     def _joined(self, call: object, question: str, found: Found) -> tuple[str, Found]:
         """What a response is judged against: what it brings itself, and what its request held."""
-        kept = self._asked.get(call) if isinstance(call, str) else None
+        kept = self._kept.get(call) if isinstance(call, str) else None
         if kept is not None:
-            return question or kept.question, found | kept.found
+            return question or kept[0], found | kept[1]
         return question, found if found.sources else found._replace(problems=(NOT_KEPT,))
 
 
@@ -163,9 +130,10 @@ def _texts(body: JSON) -> list[str]:
     return [text if isinstance(text, str) else "" for text in listed]
 
 
-def _size(question: str, found: Found) -> int:
-    """Memory that a request takes, in bytes."""
-    return getsizeof(question) + sum(ITEM_BYTES + getsizeof(item.text) for item in found.evidence)
+def _shown(answer: GuardedAnswer, text: str, style: MarkerStyle) -> tuple[str, int]:
+    """The text to return, and how many characters of its end a later call may change."""
+    shown = render(answer, style).text
+    return shown, len(shown) - len(_settled(answer, text, shown, style))
 
 
 def _settled(answer: GuardedAnswer, text: str, shown: str, style: MarkerStyle) -> str:

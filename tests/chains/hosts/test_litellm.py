@@ -1,10 +1,20 @@
 """LiteLLM: its content parts, and the calls of its ``generic_guardrail_api``."""
 
+import asyncio
 import json
 
+import httpx
+import pytest
+
 from chains.evidence import Source
-from chains.gateway.protocols.litellm import CALLS, LiteLLMGuardrail
+from chains.evidence.base import Found
+from chains.gateway import GatewaySettings, serving
+from chains.gateway.protocols.kept import CALLS, KeptRequests
+from chains.gateway.protocols.litellm import LiteLLMGuardrail
 from chains.openai_text import Guarding
+from guardrail import STRICT, GuardrailConfig
+from guardrail.errors import GuardrailError
+from guardrail.types import Passage, Problem, Triple
 from tests.chains.hosts.asking import GUIDE, NOTES, PRICES, Asked, found, pages, recorded
 from tests.chains.hotel import HOTEL_QUESTION, RIGHT, SECRET
 
@@ -58,25 +68,75 @@ def response_of(call):
 
 async def test_requests_that_wait_are_bounded_in_memory(empty):
     """The oldest go first; a response whose request is gone says so."""
-    host = LiteLLMGuardrail(Guarding(guard=empty), kept_bytes=250_000)
+    kept = KeptRequests(most_bytes=250_000)
+    host = LiteLLMGuardrail(Guarding(guard=empty), kept)
     for call in range(20):
         await host(request_of(str(call), f"{RIGHT} {'x' * 50_000}."))
         await host(request_of(str(call), f"{RIGHT} {'x' * 50_000}."))  # the same call once more
-        kept = [held.size for held in host._asked.values()]
-        assert sum(kept) == host._size <= 250_000
-    assert list(host._asked) == ["16", "17", "18", "19"]
+    assert kept.calls() == ["16", "17", "18", "19"]
     _, (known,) = await host(response_of("19"))
     assert known.errors == ()
     assert known.action == "pass"
     _, (gone,) = await host(response_of("0"))
     assert any("no request is kept" in problem.message for problem in gone.errors)
-    await host(request_of("large", "x" * 300_000 + "."))  # alone above the bound
-    assert host._size == sum(held.size for held in host._asked.values())
+    handed_over = {"evidence": [{"text": "x" * 300_000}]}  # alone above the bound
+    await host(request_of("large", "") | {"additional_provider_specific_params": handed_over})
+    assert kept.calls() == []
 
 
 async def test_requests_that_wait_are_bounded_in_number(empty):
-    host = LiteLLMGuardrail(Guarding(guard=empty))
+    kept = KeptRequests()
+    host = LiteLLMGuardrail(Guarding(guard=empty), kept)
     for call in range(CALLS + 10):
         await host(request_of(str(call), RIGHT))
-    assert len(host._asked) == CALLS
+    assert len(kept.calls()) == CALLS
     assert json.loads(json.dumps((await host(response_of("1")))[0]))["action"]
+
+
+def test_a_request_goes_to_one_worker_and_its_response_to_another(monkeypatch):
+    replies = []
+
+    async def called(body):
+        app = serving.worker_app()
+        transport = httpx.ASGITransport(app)
+        async with (
+            app.router.lifespan_context(app),
+            httpx.AsyncClient(transport=transport, base_url="http://gateway") as client,
+        ):
+            replies.append((await client.post(PATH, json=body)).json())
+
+    text = "Mary Shelley was a writer."
+    triples = {"evidence": [{"triple": ["Mary Shelley", "occupation", "writer"]}]}
+    bodies = [
+        request_of("shared", "") | {"additional_provider_specific_params": triples},
+        response_of("shared") | {"texts": [text]},
+        response_of("other") | {"texts": [text]},
+    ]
+
+    def workers(*_, **__):
+        for body in bodies:
+            asyncio.run(called(body))
+
+    monkeypatch.setattr(serving.uvicorn, "run", workers)
+    for name in (serving.CONFIG_VARIABLE, serving.SETTINGS_VARIABLE, serving.MULTIPROCESS):
+        monkeypatch.delenv(name, raising=False)
+    config = GuardrailConfig(judge="none", graph={"location": "none"}, policy=STRICT)
+    serving.run(config, GatewaySettings(workers=2, protocols="litellm"))
+    assert [reply["action"] for reply in replies] == ["NONE", "GUARDRAIL_INTERVENED", "BLOCKED"]
+    assert "[Mary Shelley, occupation: writer]" in replies[1]["texts"][0]
+
+
+def test_a_request_is_kept_as_it_is():
+    passage = Passage(text="Zoë \ud800 \u0000", id="1", url="https://h.example")
+    triple = Triple(subject="Ada", property="born", value="1815", subject_id="Q7259")
+    problem = Problem(part="evidence", message="cut")
+    held = Found((triple, passage), (Source.TOOLS, Source.CALLER), "Who?", (problem,))
+    kept = KeptRequests()
+    kept.add("call \ud800", "What\udfff?", held)
+    assert kept.get("call \ud800") == ("What\udfff?", held)
+    assert kept.get("call") is None
+
+
+def test_a_file_that_cannot_be_written_is_told(tmp_path):
+    with pytest.raises(GuardrailError, match="cannot be kept"):
+        KeptRequests(str(tmp_path / "nowhere" / "requests.sqlite"))

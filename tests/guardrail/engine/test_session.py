@@ -20,6 +20,8 @@ from guardrail import (
     GuardrailConfig,
     Triple,
 )
+from guardrail.engine import session as session_module
+from guardrail.markers import brackets
 from tests.guardrail.scripted import Overlap
 
 QUESTION = "Who was Mary Shelley?"
@@ -123,6 +125,24 @@ def test_the_work_for_a_sentence_does_not_grow_with_the_answer(
     stretches(session, [long] * 24)
     assert len(read) == 24
     assert max(read) < 2_000 + 2 * len(long) < 24 * len(long) / 2
+
+
+@pytest.mark.parametrize("piece", ["----", "[---", "... "])
+def test_the_work_for_a_text_without_sentences_is_linear(
+    exact_guard: Guardrail, monkeypatch: pytest.MonkeyPatch, piece: str
+) -> None:
+    read: list[int] = []
+
+    def counted(text: str) -> int | None:
+        read.append(len(text))
+        return brackets.open_bracket(text)
+
+    monkeypatch.setattr(session_module, "open_bracket", counted)
+    for size in (1_000, 4_000):
+        read.clear()
+        session = exact_guard.session(question=QUESTION, evidence=FACTS)
+        assert not any(session.add(piece) for _ in range(size))
+        assert sum(read) < 50 * len(piece) * size
 
 
 def test_an_open_bracket_holds_back_what_may_be_a_marker(exact_guard: Guardrail) -> None:
