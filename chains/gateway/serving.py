@@ -19,6 +19,7 @@ from chains.gateway.metrics import MULTIPROCESS
 from chains.gateway.protocols.kept import KEPT_VARIABLE, KeptRequests
 from chains.gateway.settings import GatewaySettings, sharing
 from guardrail import Guardrail, GuardrailConfig
+from guardrail.environment import environment
 
 __all__ = ["run", "worker_app"]
 
@@ -74,13 +75,16 @@ def run(config: GuardrailConfig, settings: GatewaySettings) -> None:
     with Guardrail(config) as tried:
         tried.warm_up()  # The workers load their own; one that fails would be started for ever.
     with ExitStack() as stack:
-        os.environ[CONFIG_VARIABLE] = config.model_dump_json()
-        os.environ[SETTINGS_VARIABLE] = json.dumps(plain_settings(settings))
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kg-gateway-"))
-        os.environ.setdefault(MULTIPROCESS, folder)
-        os.environ[KEPT_VARIABLE] = str(Path(folder, "requests.sqlite"))
-        stack.callback(os.environ.pop, KEPT_VARIABLE)
-        KeptRequests(os.environ[KEPT_VARIABLE]).close()  # made here, lest workers race for it
+        kept = str(Path(folder, "requests.sqlite"))
+        KeptRequests(kept).close()  # made here, lest workers race for it
+        given = {
+            CONFIG_VARIABLE: config.model_dump_json(),
+            SETTINGS_VARIABLE: json.dumps(plain_settings(settings)),
+            MULTIPROCESS: os.environ.get(MULTIPROCESS, folder),
+            KEPT_VARIABLE: kept,
+        }
+        stack.enter_context(environment(given))
         uvicorn.run(
             "chains.gateway.serving:worker_app",
             factory=True,

@@ -12,6 +12,7 @@ from typing import Any
 
 from guardrail.bulk.shards import Plan, Shard, run_shard
 from guardrail.bulk.summary import Counts
+from guardrail.environment import environment
 from guardrail.errors import GuardrailError, MissingExtraError
 
 __all__ = ["run_local", "run_ray"]
@@ -38,12 +39,13 @@ def run_local(
         for shard in shards:
             yield shard.number, run_shard(plan, shard)
         return
-    before = {name: os.environ.get(name) for name in _ONE_THREAD}
-    os.environ.update(_ONE_THREAD)
     # A fork would copy the threads' locks of whatever is loaded here.
     context = multiprocessing.get_context("spawn")
     try:
-        with ProcessPoolExecutor(workers, mp_context=context, initializer=_end_with_parent) as pool:
+        with (
+            environment(_ONE_THREAD),
+            ProcessPoolExecutor(workers, mp_context=context, initializer=_end_with_parent) as pool,
+        ):
             running = {pool.submit(run_shard, plan, shard): shard.number for shard in shards}
             try:
                 for future in as_completed(running):
@@ -55,12 +57,6 @@ def run_local(
         raise GuardrailError(
             "a worker died (out of memory, or killed); run the command again to go on where it was"
         ) from error
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
 
 
 def run_ray(

@@ -46,8 +46,9 @@ def test_gateway_curl(upstream):
             environ = os.environ | {"GATEWAY": url, "OPENAI_MODEL": "plain"}
             run = subprocess.run(
                 ["sh", str(EXAMPLES / "gateway_curl.sh")],
-                env=environ, capture_output=True, text=True, timeout=100, check=True,
+                env=environ, capture_output=True, text=True, timeout=100, check=False,
             )  # fmt: skip
+    assert run.returncode == 0, run.stdout + run.stderr
     assert 'guardrail_answers_total{action="filter",host="chat",policy="strict"} 2.0' in run.stdout
     assert '"ranking":[{"index":1' in run.stdout
     assert CANARY not in run.stdout

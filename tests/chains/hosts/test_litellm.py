@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 
 import httpx
 import pytest
@@ -118,10 +119,10 @@ def test_a_request_goes_to_one_worker_and_its_response_to_another(monkeypatch):
             asyncio.run(called(body))
 
     monkeypatch.setattr(serving.uvicorn, "run", workers)
-    for name in (serving.CONFIG_VARIABLE, serving.SETTINGS_VARIABLE, serving.MULTIPROCESS):
-        monkeypatch.delenv(name, raising=False)
     config = GuardrailConfig(judge="none", graph={"location": "none"}, policy=STRICT)
+    before = dict(os.environ)
     serving.run(config, GatewaySettings(workers=2, protocols="litellm"))
+    assert dict(os.environ) == before
     assert [reply["action"] for reply in replies] == ["NONE", "GUARDRAIL_INTERVENED", "BLOCKED"]
     assert "[Mary Shelley, occupation: writer]" in replies[1]["texts"][0]
 
