@@ -80,6 +80,7 @@ def run_ray(
         raise MissingExtraError("ray", "ray") from error
     if not ray.is_initialized():
         ray.init(ignore_reinit_error=True, include_dashboard=False, log_to_driver=False)
+    ray.data.DataContext.get_current().enable_progress_bars = False  # the caller has one
     resources: Any = ray.cluster_resources  # Ray types it in part
     gpus = int(resources().get("GPU", 0)) if _on_gpu(plan) else 0
     most = gpus or int(resources().get("CPU", 1))
