@@ -33,7 +33,7 @@ from kg.reading import LINES, PEOPLE, TABLES, Chunks, Progress, format_of, readi
 from kg.segments import Place, load_segments, names_of
 from kg.selection import Selection
 from kg.store import SNAPSHOT, OxigraphGraph, snapshot_of
-from kg.tables import Table, column_property, triples_of_table
+from kg.tables import Table, column_property, remove_replaced, triples_of_table
 
 __all__ = ["LoadReport", "Progress", "load_graph", "read_graph"]
 
@@ -125,6 +125,14 @@ class _Job:
             else:
                 yield stream
 
+    def remove_replaced(self, store: Store) -> bool:
+        """Remove what a table says otherwise now; returns whether a name was among it."""
+        if self.table is None or not len(store):
+            return False
+        kind = TABLES[suffix_of(self.source)]
+        with reading(self.source, None) as stream:
+            return remove_replaced(store, stream, kind, self.table, str(self.source))
+
     def journal(self, base: str) -> Journal:
         """The journal of this load into a state of a graph, at its beginning."""
         stat = self.source.stat()
@@ -153,7 +161,8 @@ def load_graph(
 
     A file that turns out not to be RDF leaves the graph as it was: all is done beside it, with hard
     links to what stays, and put in its place at the end. A load of N-Triples, N-Quads or a table
-    that is interrupted goes on where it was when it is called again with the same file.
+    that is interrupted goes on where it was when it is called again with the same file. The rows of
+    a table that is loaded again say what the file says now: old values in its columns are removed.
 
     Of the triples three segments are held in memory, however long a file is, beside what the store
     itself takes (1.5 GiB at ten million triples). The index of names grows with the names, those
@@ -338,8 +347,9 @@ def _load_into(job: _Job, target: Path, start: Journal) -> tuple[int, int, int, 
         journal = Journal.resumable(start, target)
         resumed = journal.place[1] if journal else 0
         if journal is None:
+            named = job.remove_replaced(graph.store)
             before = len(graph.store)
-            indexed = before == 0 or FileLabelIndex.exists(target, graph.profile)
+            indexed = before == 0 or (not named and FileLabelIndex.exists(target, graph.profile))
             journal = start.model_copy(update={"before": before, "indexed": indexed})
         FileLabelIndex.drop(target)
         skipped = 0
@@ -356,6 +366,8 @@ def _load_into(job: _Job, target: Path, start: Journal) -> tuple[int, int, int, 
             # Merges what loading left in many files: look-ups take half the time afterwards.
             graph.store.optimize()
         else:
+            if writer is not None:
+                writer.close()
             graph.index_labels()
         after = len(graph.store)
         (target / SNAPSHOT).write_text(uuid4().hex[:16])

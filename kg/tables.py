@@ -12,16 +12,17 @@ import io
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import BinaryIO, Final
+from itertools import chain
+from typing import BinaryIO, Final, NamedTuple
 from urllib.parse import quote
 
 from pydantic import Field
-from pyoxigraph import Literal, NamedNode
+from pyoxigraph import Literal, NamedNode, Store
 
 from guardrail.errors import InputError, KnowledgeGraphError
 from guardrail.types import Value
 
-__all__ = ["Table", "column_property", "triples_of_table"]
+__all__ = ["Table", "column_property", "remove_replaced", "triples_of_table"]
 
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _LABEL: Final = "<http://www.w3.org/2000/01/rdf-schema#label>"
@@ -67,46 +68,94 @@ def triples_of_table(stream: BinaryIO, kind: str, table: Table, source: str) -> 
         KnowledgeGraphError: A row is no row of the table; names the line.
         InputError: The table has no such column.
     """
-    rows = _json_rows(stream, source) if kind == "jsonl" else _csv_rows(stream, kind, source)
-    name = table.name or "table"
     properties: dict[str, str] = {}
     lines: list[str] = []
-    checked = False
-    for number, (where, row) in enumerate(rows, start=1):
-        if not checked and kind != "jsonl":
-            _check_columns(table, row)
-            checked = True
-        key = row.get(table.subject)
-        if key is None or not str(key).strip():
-            raise KnowledgeGraphError(f"{source}, line {where}: no value of {table.subject!r}")
-        node = _node(name, str(key).strip())
-        label = row.get(table.label) if table.label else None
-        lines.append(f"{node} {_LABEL} {Literal(str(label or key).strip())} .\n")
-        for column, value in row.items():
-            if column in (table.subject, table.label):
+    for number, row in enumerate(_rows(stream, kind, table, source), start=1):
+        lines.append(f"{row.node} {_LABEL} {row.label} .\n")
+        for column, values in row.values.items():
+            if not values:
                 continue
-            target = table.links.get(column)
-            for item in value if isinstance(value, list) else (value,):
-                text = _text(item)
-                if text is None:
-                    continue
-                predicate = properties.get(column)
-                if predicate is None:
-                    predicate = properties[column] = str(column_property(column))
-                    shown = Literal(" ".join(column.replace("_", " ").split()))
-                    lines.append(f"{predicate} {_LABEL} {shown} .\n")
-                object_ = _node(target, text) if target else _literal(text)
-                lines.append(f"{node} {predicate} {object_} .\n")
+            predicate = properties.get(column)
+            if predicate is None:
+                predicate = properties[column] = str(column_property(column))
+                shown = Literal(" ".join(column.replace("_", " ").split()))
+                lines.append(f"{predicate} {_LABEL} {shown} .\n")
+            lines += [f"{row.node} {predicate} {value} .\n" for value in values]
         if number % _CHUNK_ROWS == 0:
             yield "".join(lines).encode()
             lines = []
     yield "".join(lines).encode()
 
 
+def remove_replaced(store: Store, stream: BinaryIO, kind: str, table: Table, source: str) -> bool:
+    """Remove what a graph says of a table's rows in its columns and the table says otherwise now.
+
+    Args:
+        store: The graph, into which the table is loaded afterwards.
+        stream: The unpacked file.
+        kind: ``csv``, ``tsv`` or ``jsonl``.
+        table: How its columns are read.
+        source: The file, for messages.
+
+    Returns:
+        Whether a name was among it.
+
+    Raises:
+        KnowledgeGraphError: A row is no row of the table; names the line.
+        InputError: The table has no such column.
+    """
+    named = False
+    for row in _rows(stream, kind, table, source):
+        now = {str(column_property(column)): values for column, values in row.values.items()}
+        now[_LABEL] = [row.label]
+        for quad in list(store.quads_for_pattern(NamedNode(row.node[1:-1]), None, None, None)):
+            predicate = str(quad.predicate)
+            if str(quad.object) not in now.get(predicate, [str(quad.object)]):
+                store.remove(quad)
+                named = named or predicate == _LABEL
+    return named
+
+
+class _Row(NamedTuple):
+    """A row: its node, its name, and the values of its columns, as they stand in N-Triples."""
+
+    node: str
+    label: str
+    values: Mapping[str, list[str]]
+
+
+def _rows(stream: BinaryIO, kind: str, table: Table, source: str) -> Iterator[_Row]:
+    rows = _json_rows(stream, source) if kind == "jsonl" else _csv_rows(stream, kind, source)
+    name = table.name or "table"
+    checked = kind == "jsonl"
+    for where, row in rows:
+        if not checked:
+            _check_columns(table, row)
+            checked = True
+        key = row.get(table.subject)
+        if key is None or not str(key).strip():
+            raise KnowledgeGraphError(f"{source}, line {where}: no value of {table.subject!r}")
+        label = row.get(table.label) if table.label else None
+        values = {}
+        for column, value in row.items():
+            if column in (table.subject, table.label):
+                continue
+            target = table.links.get(column)
+            items = value if isinstance(value, list) else [value]
+            texts = [text for item in items if (text := _text(item)) is not None]
+            values[column] = [_node(target, text) if target else _literal(text) for text in texts]
+        node = _node(name, str(key).strip())
+        yield _Row(node, str(Literal(str(label or key).strip())), values)
+
+
 def _csv_rows(stream: BinaryIO, kind: str, source: str) -> Iterator[tuple[int, dict[str, object]]]:
     text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
-    reader = csv.DictReader(text, delimiter="\t" if kind == "tsv" else ",", strict=True)
     try:
+        head = text.readline()
+        # Spreadsheets write semicolons where the comma marks decimals.
+        mark = "\t" if kind == "tsv" else ";" if ";" in head and "," not in head else ","
+        lines = chain([head], text)
+        reader = csv.DictReader(lines, delimiter=mark, strict=True)
         for row in reader:
             if None in row:
                 raise KnowledgeGraphError(
@@ -115,6 +164,11 @@ def _csv_rows(stream: BinaryIO, kind: str, source: str) -> Iterator[tuple[int, d
             yield reader.line_num, dict(row)
     except csv.Error as error:
         raise KnowledgeGraphError(f"{source}, line {reader.line_num}: {error}") from error
+    except UnicodeDecodeError as error:
+        byte = error.object[error.start]
+        raise KnowledgeGraphError(
+            f"{source} is not UTF-8 (byte 0x{byte:02X}); save it as UTF-8"
+        ) from error
     finally:
         text.detach()
 

@@ -16,7 +16,6 @@ from prometheus_client import (
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from guardrail import GuardedAnswer
-from guardrail.report import removed_contradictions
 
 __all__ = ["CONTENT_TYPE_LATEST", "MULTIPROCESS", "Metrics"]
 
@@ -77,12 +76,9 @@ class Metrics:
         for answer in answers:
             policy = answer.versions.get("policy", "unknown")
             self._actions.labels(policy, answer.action.value, host).inc()
-            for sentence in answer.sentences:
+            for sentence in answer.judged:
                 category = sentence.category or "no claim"
                 self._sentences.labels(policy, category, host).inc()
-            removed = removed_contradictions(answer)
-            if removed:
-                self._sentences.labels(policy, "contradictory", host).inc(removed)
 
     def page(self) -> bytes:
         """All numbers in Prometheus' text format, those of the other workers included."""

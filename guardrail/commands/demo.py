@@ -152,6 +152,7 @@ def _sampled(guard: Guardrail, question: str, evidence: Sequence[Evidence]) -> l
         wrong = "; ".join(
             dict.fromkeys(error.message for answer in ranked for error in answer.errors)
         )
-        where = os.environ.get("OPENAI_BASE_URL", "the configured model")
-        raise ModelError(wrong or f"no answer came from {where}")
+        where = os.environ.get("OPENAI_BASE_URL")
+        wrong = wrong or f"no answer came from {where or 'the configured model'}"
+        raise ModelError(wrong if where else f"{wrong}; or name an endpoint by OPENAI_BASE_URL")
     return [text for text in found if text]

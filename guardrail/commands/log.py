@@ -192,7 +192,10 @@ def _show_whole(record: Record) -> None:
     from guardrail.commands.render import show_answer
 
     console = Console()
-    console.print(f"{record.created.astimezone():%Y-%m-%d %H:%M:%S}", record.id, highlight=False)
+    console.print(
+        f"{record.created.astimezone():%Y-%m-%d %H:%M:%S}", f"answer {record.answer.id}",
+        f"record {record.id}", highlight=False, markup=False,
+    )  # fmt: skip
     for name, value in record.tags.items():
         console.print(f"{name}={value}", highlight=False, markup=False)
     console.print(record.answer.question, highlight=False, markup=False)
@@ -221,6 +224,6 @@ def _show(records: list[Record], *, as_json: bool, header: bool = True) -> None:
             answer.action.value,
             "—" if overall is None else f"{overall:.2f}",
             text.replace("[", r"\["),
-            record.id[:8],
+            record.answer.id[:12].replace("[", r"\["),
         )
     Console().print(table)

@@ -35,7 +35,7 @@ def read_passages(files: Iterable[Path]) -> tuple[Evidence, ...] | None:
         if not paragraphs:
             raise InputError(f"{path} is empty")
         found += [
-            Passage(text=paragraph, id=f"{path.name} {place}", title=path.name)
+            Passage(text=paragraph, id=f"{path.name} {place}")
             for place, paragraph in enumerate(paragraphs, start=1)
         ]
     return tuple(found) if paths else None

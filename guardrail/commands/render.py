@@ -15,6 +15,7 @@ from guardrail.types import (
     Citation,
     GuardedAnswer,
     LinkedEntity,
+    Passage,
     Score,
     Sentence,
     SpanKind,
@@ -107,16 +108,23 @@ def _sentences(answer: GuardedAnswer) -> RenderableType:
     grid.add_column(min_width=12, no_wrap=True)
     grid.add_column(ratio=5, overflow="fold")
     facts = {fact.citation: fact.text for fact in answer.evidence if isinstance(fact, Triple)}
+    passages = [item for item in answer.evidence if isinstance(item, Passage) and item.id]
     for sentence in answer.sentences:
         word, style = VERDICTS[sentence.category]
-        grid.add_row(_coloured(sentence), Text(word, style=style), _beside(sentence, facts))
+        grid.add_row(
+            _coloured(sentence), Text(word, style=style), _beside(sentence, facts, passages)
+        )
     return grid
 
 
-def _beside(sentence: Sentence, facts: Mapping[Citation, str]) -> Text:
-    """What a sentence rests on, or what contradicts it."""
+def _beside(sentence: Sentence, facts: Mapping[Citation, str], passages: Sequence[Passage]) -> Text:
+    """What a sentence rests on, or what contradicts it, with the passage where it stands."""
     against = sentence.against
-    lines = [Text(f"✗ {text}", style="red") for text in against]
+    places = [next((item.id for item in passages if text in item.text), None) for text in against]
+    lines = [
+        Text(f"✗ {text}" + (f" ({place})" if place else ""), style="red")
+        for text, place in zip(against, places, strict=True)
+    ]
     if sentence.note and not against:
         lines.append(Text(sentence.note, style="dim"))
     for citation in sentence.citations:

@@ -45,6 +45,8 @@ __all__ = [
 
 BUSY_TIMEOUT_S = 30.0
 """How long a writer waits for another process's transaction before it gives up."""
+SHORTEST_ID = 8
+"""Characters by which a person may name an answer."""
 MADE_ID = re.compile(r"[0-9a-f]{32}(\.\d+)?")
 """Ids that a guardrail makes: a record of such an answer may be on its way."""
 NO_LOG = ("no such table: responses", "file is not a database")
@@ -173,7 +175,8 @@ class SQLiteLog:
         """Store a reader's verdict beside its record.
 
         ``record_id`` may be the record's own id or that of the answer; of several answers with one
-        id the newest is meant. Feedback on an answer that another writer is about to record is
+        id the newest is meant. The first eight characters or more are enough where they begin the
+        id of one answer alone. Feedback on an answer that another writer is about to record is
         kept, and goes to the record once that is there.
 
         Returns:
@@ -189,6 +192,13 @@ class SQLiteLog:
                 " ORDER BY id = ?1 DESC, created DESC LIMIT 1",
                 (feedback.record_id,),
             ).fetchone()
+            if known is None and len(feedback.record_id) >= SHORTEST_ID:
+                begun = self._db.execute(
+                    "SELECT id FROM responses WHERE substr(id, 1, ?1) = ?2"
+                    " OR substr(answer_id, 1, ?1) = ?2 LIMIT 2",
+                    (len(feedback.record_id), feedback.record_id),
+                ).fetchall()
+                known = begun[0] if len(begun) == 1 else None
             if known is None and not MADE_ID.fullmatch(feedback.record_id):
                 raise RecordError(f"there is no record {feedback.record_id} in {self.path}")
             self._db.execute(

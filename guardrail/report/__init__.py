@@ -14,13 +14,12 @@ from guardrail.fields import field_problems
 from guardrail.log.entries import Feedback, RecordFilter
 from guardrail.log.records import JSONLinesLog, Readable, SQLiteLog
 from guardrail.report.page import page
-from guardrail.report.summary import Summary, removed_contradictions, summarise
+from guardrail.report.summary import Summary, summarise
 
 __all__ = [
     "Summary",
     "dashboard_html",
     "read_feedback",
-    "removed_contradictions",
     "report_html",
     "summarise",
 ]

@@ -114,7 +114,7 @@ class GapFinder:
                     self._values[fold(item.value)][name] += 1
         self._total += sum(
             span.kind is SpanKind.NA
-            for sentence in record.answer.sentences
+            for sentence in record.answer.judged
             if sentence.category is not None
             for span in sentence.spans
         )
@@ -168,7 +168,7 @@ def _phrases(record: Record) -> Iterator[_Phrase]:
     links = record.answer.entities
     main = links[0] if links else None
     topic = main
-    for sentence in record.answer.sentences:
+    for sentence in record.answer.judged:
         if sentence.category is None:
             continue
         about = _subject(sentence, links, topic)

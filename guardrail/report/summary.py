@@ -13,7 +13,7 @@ from pydantic import FiniteFloat
 
 from guardrail.log.entries import Feedback, Record
 from guardrail.report.gaps import GapFinder, Gaps
-from guardrail.types import Action, Category, GuardedAnswer, Value
+from guardrail.types import Category, Value
 
 __all__ = [
     "NO_CLAIM",
@@ -23,7 +23,6 @@ __all__ = [
     "Summary",
     "TrendPoint",
     "intent_of",
-    "removed_contradictions",
     "summarise",
 ]
 
@@ -35,8 +34,6 @@ POINTS = 60
 """Most points of a trend."""
 FIRST_WIDTH_S = 60
 """Records of one minute share a point until the log spans too many of them."""
-CONTRADICTED = "contradicted:"
-"""Begins the reason that a policy gives for a contradicted sentence."""
 INTENT_LINE = "Intent of the question: "
 
 
@@ -154,18 +151,6 @@ def summarise(
     return _Tally(worst, recent).read(records).summary(feedback)
 
 
-def removed_contradictions(answer: GuardedAnswer) -> int:
-    """Number of contradicted sentences that the policy removed from an answer.
-
-    The reasons name each contradicted sentence; those that are shown still are no removed ones.
-    """
-    if answer.action not in (Action.FILTER, Action.REFUSE):
-        return 0
-    contradictions = sum(reason.startswith(CONTRADICTED) for reason in answer.reasons)
-    shown = sum(sentence.category is Category.CONTRADICTORY for sentence in answer.sentences)
-    return max(0, contradictions - shown)
-
-
 def intent_of(record: Record) -> str | None:
     """The question's intent: the tag ``intent``, else what the SCK score tells of it."""
     tagged = record.tags.get("intent")
@@ -212,11 +197,9 @@ class _Tally:
         self._last = when if self._last is None else max(self._last, when)
         self._actions[answer.action.value] += 1
         kinds = Counter(
-            sentence.category.value if sentence.category else NO_CLAIM
-            for sentence in answer.sentences
+            sentence.category.value if sentence.category else NO_CLAIM for sentence in answer.judged
         )
         self._categories.update(kinds)
-        self._categories[Category.CONTRADICTORY.value] += removed_contradictions(answer)
         intent = intent_of(record)
         if intent is not None:
             self._intents[intent].update(kinds)

@@ -199,3 +199,8 @@ class GuardedAnswer(Value):
     versions: Mapping[str, str] = Field(default_factory=dict)
     timings_ms: Mapping[str, FiniteFloat] = Field(default_factory=dict)
     errors: tuple[Problem, ...] = ()
+
+    @property
+    def judged(self) -> tuple[Sentence, ...]:
+        """All sentences that were judged, those first that are shown still."""
+        return self.sentences + self.removed

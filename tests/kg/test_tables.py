@@ -89,6 +89,41 @@ def test_versions_that_are_one_number_are_told_apart(tmp_path: Path) -> None:
         assert supported("The Fjell Console has a price of 5,200.5.")
 
 
+def test_a_table_that_is_loaded_again_says_what_it_says_now(tmp_path: Path) -> None:
+    source = tmp_path / "staff.csv"
+    table = Table(subject="id", label="name")
+    other = tmp_path / "staff.jsonl"
+    source.write_text(STAFF)
+    other.write_text('{"id": "1", "name": "Lovelace, Ada", "office": "b 7", "desk": 4}')
+    load_graph(source, tmp_path / "g", table=table)
+    load_graph(other, tmp_path / "g", table=table)
+    source.write_text(
+        STAFF.replace("0451", "0999").replace("5200.50", "").replace("Grace Hopper", "G. Hopper")
+    )
+    load_graph(source, tmp_path / "g", table=table)
+    assert texts(tmp_path / "g", "Lovelace, Ada") == [
+        "Lovelace, Ada, desk: 4.",
+        "Lovelace, Ada, office: b 7.",
+        "Lovelace, Ada, phone: 0999.",
+        "Lovelace, Ada, remote: true.",
+        "Lovelace, Ada, start date: 2019-04-01.",
+    ]
+    graph = open_graph(tmp_path / "g")
+    assert [bool(found) for found in graph.find(["G. Hopper", "Grace Hopper"])] == [True, False]
+    again = load_graph(source, tmp_path / "g", table=table)
+    assert again.added == 0
+
+
+def test_semicolons_separate_where_no_comma_does(tmp_path: Path) -> None:
+    source = tmp_path / "a.csv"
+    source.write_text("id;name;price\n1;Ada;9,50\n")
+    load_graph(source, tmp_path / "g", table=Table(subject="id", label="name"))
+    assert texts(tmp_path / "g", "Ada") == ["Ada, price: 9,50."]
+    source.write_bytes("id,name\n1,Zo\u00eb\n".encode("latin-1"))
+    with pytest.raises(GuardrailError, match=r"byte 0xEB\); save it as UTF-8"):
+        load_graph(source, tmp_path / "g", table=Table(subject="id"))
+
+
 def test_links_that_lead_to_rows_are_not_told(tmp_path: Path) -> None:
     offices = tmp_path / "offices.jsonl"
     offices.write_text(OFFICES)
