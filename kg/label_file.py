@@ -27,7 +27,7 @@ __all__ = ["FileLabelIndex", "LabelFileWriter"]
 
 NAMES: Final = "names"
 """Folder beside a store that holds the index."""
-_VERSION: Final = 2
+_VERSION: Final = 3
 _PARTS: Final = ("keys", "offsets", "iris", "first", "lengths")
 
 

@@ -1,7 +1,7 @@
 """The label index: from names to nodes, and from running text to the names that stand in it.
 
-A name is looked up by its *key*: its words and punctuation marks, case folded, joined by single
-spaces. ``spot`` walks over the text once and tries, at each word, only the lengths of the names
+A name is looked up by its *key*: its words and punctuation marks, case folded, without accents,
+joined by single spaces. ``spot`` walks over the text once and tries, at each word, only the lengths of the names
 that begin with that word, so its time is linear in the text.
 """
 
@@ -29,11 +29,16 @@ found by ``find``."""
 _TOKEN = re.compile(r"\w[\w\u0300-\u036f]*|[^\w\s]")
 # Its key is the name itself in lower case; most names are of this kind.
 _PLAIN = re.compile(r"[A-Za-z0-9_]+(?: [A-Za-z0-9_]+)*")
+_ACCENTS = re.compile(r"[\u0300-\u036f\s]")
 _APOSTROPHES = str.maketrans("’‘ʼ`", "''''")
 
 
 def key_of(name: str) -> str:
-    """Return the key a name is found by: case folded, white space and apostrophes normalised."""
+    """Return the key a name is found by.
+
+    Case and accents are folded (*Zoe* finds Zoë, *CO2* CO₂), white space and apostrophes are
+    normalised.
+    """
     if _PLAIN.fullmatch(name):
         return name.lower()
     return " ".join(_fold(match.group()) for match in _TOKEN.finditer(name))
@@ -189,7 +194,9 @@ def _at_boundaries(text: str, start: int, end: int) -> bool:
 
 
 def _fold(text: str) -> str:
-    return unicodedata.normalize("NFC", text).translate(_APOSTROPHES).casefold()
+    parts = unicodedata.normalize("NFKD", text.translate(_APOSTROPHES).casefold())
+    bare = _ACCENTS.sub("", parts)
+    return unicodedata.normalize("NFC", bare).casefold()
 
 
 def names_in(

@@ -114,6 +114,19 @@ def test_a_table_that_is_loaded_again_says_what_it_says_now(tmp_path: Path) -> N
     assert again.added == 0
 
 
+def test_names_link_without_their_accents(tmp_path: Path) -> None:
+    source = tmp_path / "wines.csv"
+    source.write_text("id,name,bottles\n1,L'Épine Rosé,21000\n2,Cuvée Nº 7,12400\n")
+    load_graph(source, tmp_path / "g", table=Table(subject="id", label="name"))
+    graph = open_graph(tmp_path / "g")
+    for text in ("How much L'Epine Rose is there?", "How much L’E\u0301pine Rosé is there?"):
+        [mention] = graph.spot(text)
+        assert text[mention.start : mention.end] == mention.text
+        assert [entity.label for entity in graph.find([mention.text])[0]] == ["L'Épine Rosé"]
+    assert [entity.label for entity in graph.find(["Cuvee No 7"])[0]] == ["Cuvée Nº 7"]
+    assert graph.find(["L'Épine"]) == [[]]
+
+
 def test_semicolons_separate_where_no_comma_does(tmp_path: Path) -> None:
     source = tmp_path / "a.csv"
     source.write_text("id;name;price\n1;Ada;9,50\n")
