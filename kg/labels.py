@@ -1,7 +1,8 @@
 """The label index: from names to nodes, and from running text to the names that stand in it.
 
 A name is looked up by its *key*: its words and punctuation marks, case folded, without accents,
-joined by single spaces. ``spot`` walks over the text once and tries, at each word, only the lengths of the names
+joined by single spaces. ``spot`` walks over the text once and tries, at each word, only the
+lengths of the names
 that begin with that word, so its time is linear in the text.
 """
 
