@@ -29,7 +29,17 @@ from kg.journal import Journal
 from kg.label_file import NAMES, FileLabelIndex, LabelFileWriter
 from kg.memory import peak_mb
 from kg.profiles import STORED_PROFILE, Profile, load_profile, store_profile, stored_profile
-from kg.reading import LINES, PEOPLE, TABLES, Chunks, Progress, format_of, reading, suffix_of
+from kg.reading import (
+    LINES,
+    PEOPLE,
+    TABLES,
+    Chunks,
+    Progress,
+    format_of,
+    reading,
+    suffix_of,
+    table_name,
+)
 from kg.segments import Place, load_segments, names_of
 from kg.selection import Selection
 from kg.store import SNAPSHOT, OxigraphGraph, snapshot_of
@@ -98,8 +108,7 @@ class _Job:
             if suffix not in TABLES:
                 raise InputError(f"{source.name} is no table; columns are named for CSV and JSON")
             if table.name is None:
-                stem = source.name.lower().partition(suffix)[0]
-                self.table = table.model_copy(update={"name": stem or "table"})
+                self.table = table.model_copy(update={"name": table_name(source)})
         elif suffix in TABLES and suffix not in PEOPLE:
             raise InputError(f"{source.name} is a table; name the column of its ids with --subject")
         if self.selection and self.format is not RdfFormat.N_TRIPLES:

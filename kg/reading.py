@@ -16,7 +16,17 @@ from pyoxigraph import RdfFormat
 
 from guardrail.errors import KnowledgeGraphError
 
-__all__ = ["LINES", "PEOPLE", "TABLES", "Chunks", "Progress", "format_of", "reading", "suffix_of"]
+__all__ = [
+    "LINES",
+    "PEOPLE",
+    "TABLES",
+    "Chunks",
+    "Progress",
+    "format_of",
+    "reading",
+    "suffix_of",
+    "table_name",
+]
 
 Progress = Callable[[int, int], None]
 """Called with the bytes read so far and the bytes of the whole file, as it lies on disk."""
@@ -40,6 +50,11 @@ LINES: Final = (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS)
 
 _LINE: Final = re.compile(r"\bline (\d+)")
 _GZIP, _BZIP2 = b"\x1f\x8b", b"BZh"
+
+
+def table_name(source: Path) -> str:
+    """The name of the table in a file: the file's, in small letters, without its endings."""
+    return source.name.lower().partition(suffix_of(source))[0] or "table"
 
 
 def suffix_of(source: Path) -> str:

@@ -17,7 +17,7 @@ from typing import BinaryIO, Final, NamedTuple
 from urllib.parse import quote
 
 from pydantic import Field
-from pyoxigraph import Literal, NamedNode, Store
+from pyoxigraph import DefaultGraph, Literal, NamedNode, Store
 
 from guardrail.errors import InputError, KnowledgeGraphError
 from guardrail.types import Value
@@ -36,6 +36,7 @@ _TYPES: Final = (
     ("time", re.compile(r"(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d")),
     ("boolean", re.compile(r"true|false", re.IGNORECASE)),
 )
+_QUOTED: Final = re.compile(r'"[^"]*"')
 _CHUNK_ROWS: Final = 2_000
 
 
@@ -90,6 +91,8 @@ def triples_of_table(stream: BinaryIO, kind: str, table: Table, source: str) -> 
 def remove_replaced(store: Store, stream: BinaryIO, kind: str, table: Table, source: str) -> bool:
     """Remove what a graph says of a table's rows in its columns and the table says otherwise now.
 
+    What JSON lines leave out stays: another file of the same table may tell it.
+
     Args:
         store: The graph, into which the table is loaded afterwards.
         stream: The unpacked file.
@@ -107,8 +110,10 @@ def remove_replaced(store: Store, stream: BinaryIO, kind: str, table: Table, sou
     named = False
     for row in _rows(stream, kind, table, source):
         now = {str(column_property(column)): values for column, values in row.values.items()}
-        now[_LABEL] = [row.label]
-        for quad in list(store.quads_for_pattern(NamedNode(row.node[1:-1]), None, None, None)):
+        if row.named:
+            now[_LABEL] = [row.label]
+        node = NamedNode(row.node[1:-1])
+        for quad in list(store.quads_for_pattern(node, None, None, DefaultGraph())):
             predicate = str(quad.predicate)
             if str(quad.object) not in now.get(predicate, [str(quad.object)]):
                 store.remove(quad)
@@ -117,10 +122,14 @@ def remove_replaced(store: Store, stream: BinaryIO, kind: str, table: Table, sou
 
 
 class _Row(NamedTuple):
-    """A row: its node, its name, and the values of its columns, as they stand in N-Triples."""
+    """A row: its node, its name, and the values of its columns, as they stand in N-Triples.
+
+    ``named`` says whether the table gives the name; its id stands in for one else.
+    """
 
     node: str
     label: str
+    named: bool
     values: Mapping[str, list[str]]
 
 
@@ -145,7 +154,7 @@ def _rows(stream: BinaryIO, kind: str, table: Table, source: str) -> Iterator[_R
             texts = [text for item in items if (text := _text(item)) is not None]
             values[column] = [_node(target, text) if target else _literal(text) for text in texts]
         node = _node(name, str(key).strip())
-        yield _Row(node, str(Literal(str(label or key).strip())), values)
+        yield _Row(node, str(Literal(str(label or key).strip())), bool(label), values)
 
 
 def _csv_rows(stream: BinaryIO, kind: str, source: str) -> Iterator[tuple[int, dict[str, object]]]:
@@ -153,7 +162,8 @@ def _csv_rows(stream: BinaryIO, kind: str, source: str) -> Iterator[tuple[int, d
     try:
         head = text.readline()
         # Spreadsheets write semicolons where the comma marks decimals.
-        mark = "\t" if kind == "tsv" else ";" if ";" in head and "," not in head else ","
+        bare = _QUOTED.sub("", head)
+        mark = "\t" if kind == "tsv" else ";" if ";" in bare and "," not in bare else ","
         lines = chain([head], text)
         reader = csv.DictReader(lines, delimiter=mark, strict=True)
         for row in reader:

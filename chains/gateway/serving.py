@@ -19,7 +19,6 @@ from chains.gateway.metrics import MULTIPROCESS
 from chains.gateway.protocols.kept import KEPT_VARIABLE, KeptRequests
 from chains.gateway.settings import GatewaySettings, sharing
 from guardrail import Guardrail, GuardrailConfig
-from guardrail.environment import environment
 
 __all__ = ["run", "worker_app"]
 
@@ -84,7 +83,11 @@ def run(config: GuardrailConfig, settings: GatewaySettings) -> None:
             MULTIPROCESS: os.environ.get(MULTIPROCESS, folder),
             KEPT_VARIABLE: kept,
         }
-        stack.enter_context(environment(given))
+        before = {name: os.environ[name] for name in given if name in os.environ}
+        stack.callback(os.environ.update, before)
+        for name in given.keys() - before.keys():
+            stack.callback(os.environ.pop, name, None)
+        os.environ.update(given)
         uvicorn.run(
             "chains.gateway.serving:worker_app",
             factory=True,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import multiprocessing
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from typing import Any
 
 from guardrail.bulk.shards import Plan, Shard, run_shard
 from guardrail.bulk.summary import Counts
-from guardrail.environment import environment
 from guardrail.errors import GuardrailError, MissingExtraError
 
 __all__ = ["run_local", "run_ray"]
@@ -43,7 +43,7 @@ def run_local(
     context = multiprocessing.get_context("spawn")
     try:
         with (
-            environment(_ONE_THREAD),
+            _environment(_ONE_THREAD),
             ProcessPoolExecutor(workers, mp_context=context, initializer=_end_with_parent) as pool,
         ):
             running = {pool.submit(run_shard, plan, shard): shard.number for shard in shards}
@@ -97,6 +97,21 @@ def run_ray(
     )
     for row in found.iter_rows():
         yield int(row["number"]), Counts.model_validate_json(row["counts"])
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set variables for the processes that are started meanwhile."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 def _end_with_parent() -> None:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from pydantic import Field
 
 from guardrail.intervals import Z_95, wilson
-from guardrail.types import Action, Value
+from guardrail.types import Value
 
 __all__ = ["Counts", "Rate", "Summary", "count_row", "summarise"]
+
+
+OUT_OF_REACH: Final = {"kg", "judge", "model", "deadline", "overload"}
+"""Parts that may be in reach again, as an answer's ``errors`` name them."""
 
 
 class Counts(Value):
@@ -69,7 +73,8 @@ class Summary(Value):
 def count_row(counts: Counts, task: str, result: Mapping[str, Any] | None) -> Counts:
     """Add one row to the counts; None for one with an error."""
     tallies, scores = dict(counts.tallies), dict(counts.scores)
-    waits = result is not None and result.get("action") == Action.UNVERIFIED
+    told = {error["part"] for error in (result or {}).get("errors", ())}
+    waits = bool(told & OUT_OF_REACH)
     if result is not None and not waits:
         for name in _shown(task, result):
             tallies[name] = tallies.get(name, 0) + 1

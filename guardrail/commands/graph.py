@@ -81,6 +81,7 @@ def load(
     )
 
     from kg import Selection, Table, load_graph
+    from kg.reading import table_name
 
     if not file.is_file():
         raise InputError(f"cannot read {file}: there is no such file")
@@ -88,7 +89,7 @@ def load(
         raise InputError("--label and --link speak of a table; name the column of its ids too")
     table = None
     if subject is not None:
-        own = file.name.partition(".")[0].lower()
+        own = table_name(file)
         pairs = (item.partition("=") for item in link or ())
         links = {column: other or own for column, _, other in pairs}
         table = Table(subject=subject, label=label, name=own, links=links)

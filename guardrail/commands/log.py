@@ -21,6 +21,7 @@ __all__ = ["log", "opened", "report"]
 
 POLL_S = 1.0
 AGE = re.compile(r"(\d+)([smhdw])")
+ID_SHOWN = 12
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 NAMES_FROM = 20
 """Newest records whose scores are named where a score is asked for that they do not have."""
@@ -92,6 +93,7 @@ def log(
         tag=tag,
     )
     score_log = opened(path)
+    whole = isinstance(score_log, JSONLinesLog)
     if target is not None:
         from guardrail.log.export import export
 
@@ -105,7 +107,7 @@ def log(
     if record is not None and len(records) == 1 and not as_json:
         _show_whole(records[0])
     elif records or follow:
-        _show(records, as_json=as_json)
+        _show(records, whole, as_json=as_json)
     seen = {item.id for item in records}
     last = max((item.created for item in records), default=datetime.now(UTC))
     while follow:
@@ -113,7 +115,7 @@ def log(
         newer = where.model_copy(update={"since": last})
         fresh = [item for item in score_log.records(newer) if item.id not in seen]
         if fresh:
-            _show(fresh, as_json=as_json, header=False)
+            _show(fresh, whole, as_json=as_json, header=False)
             seen |= {item.id for item in fresh}
             last = max(item.created for item in fresh)
 
@@ -202,7 +204,8 @@ def _show_whole(record: Record) -> None:
     show_answer(console, record.answer)
 
 
-def _show(records: list[Record], *, as_json: bool, header: bool = True) -> None:
+def _show(records: list[Record], whole: bool, *, as_json: bool, header: bool = True) -> None:
+    """Print records; ``whole`` where the log takes no feedback by the beginning of an id."""
     if as_json:
         for record in records:
             typer.echo(to_json(record))
@@ -224,6 +227,6 @@ def _show(records: list[Record], *, as_json: bool, header: bool = True) -> None:
             answer.action.value,
             "—" if overall is None else f"{overall:.2f}",
             text.replace("[", r"\["),
-            record.answer.id[:12].replace("[", r"\["),
+            record.answer.id[: None if whole else ID_SHOWN].replace("[", r"\["),
         )
     Console().print(table)

@@ -112,7 +112,7 @@ class CheckSession:
         self._look_at = len(self._raw) + (len(self._raw) - self._cuts[-1]) // LOOK_SHARE
         if end <= self._seen:
             return None
-        self._seen = end
+        self._seen, self._look_at = end, 0
         return await self._judged(end)
 
     def rest(self) -> GuardedAnswer | None:

@@ -192,14 +192,15 @@ class SQLiteLog:
                 " ORDER BY id = ?1 DESC, created DESC LIMIT 1",
                 (feedback.record_id,),
             ).fetchone()
-            if known is None and len(feedback.record_id) >= SHORTEST_ID:
+            whole = MADE_ID.fullmatch(feedback.record_id) is not None
+            if known is None and not whole and len(feedback.record_id) >= SHORTEST_ID:
                 begun = self._db.execute(
                     "SELECT id FROM responses WHERE substr(id, 1, ?1) = ?2"
                     " OR substr(answer_id, 1, ?1) = ?2 LIMIT 2",
                     (len(feedback.record_id), feedback.record_id),
                 ).fetchall()
                 known = begun[0] if len(begun) == 1 else None
-            if known is None and not MADE_ID.fullmatch(feedback.record_id):
+            if known is None and not whole:
                 raise RecordError(f"there is no record {feedback.record_id} in {self.path}")
             self._db.execute(
                 "INSERT INTO feedback (record_id, sentence, thumb, correction, created)"

@@ -114,6 +114,20 @@ def test_a_table_that_is_loaded_again_says_what_it_says_now(tmp_path: Path) -> N
     assert again.added == 0
 
 
+def test_a_table_without_names_keeps_those_that_are_there(tmp_path: Path) -> None:
+    source = tmp_path / "acme.staff.csv"
+    source.write_text(STAFF)
+    load_graph(source, tmp_path / "g", table=Table(subject="id", label="name"))
+    source.write_text("id,salary\n1,7000\n")
+    load_graph(source, tmp_path / "g", table=Table(subject="id"))
+    assert [text for text in texts(tmp_path / "g", "Lovelace, Ada") if "salary: 7000." in text]
+    other = tmp_path / "acme.orders.csv"
+    other.write_text("id,name,salary\n1,A chair,none\n")
+    load_graph(other, tmp_path / "g", table=Table(subject="id", label="name"))
+    assert [text for text in texts(tmp_path / "g", "Lovelace, Ada") if "salary: 7000." in text]
+    assert texts(tmp_path / "g", "A chair") == ["A chair, salary: none."]
+
+
 def test_names_link_without_their_accents(tmp_path: Path) -> None:
     source = tmp_path / "wines.csv"
     source.write_text("id,name,bottles\n1,L'Épine Rosé,21000\n2,Cuvée Nº 7,12400\n")
@@ -129,9 +143,9 @@ def test_names_link_without_their_accents(tmp_path: Path) -> None:
 
 def test_semicolons_separate_where_no_comma_does(tmp_path: Path) -> None:
     source = tmp_path / "a.csv"
-    source.write_text("id;name;price\n1;Ada;9,50\n")
+    source.write_text('id;name;"price, EUR"\n1;Ada;9,50\n')
     load_graph(source, tmp_path / "g", table=Table(subject="id", label="name"))
-    assert texts(tmp_path / "g", "Ada") == ["Ada, price: 9,50."]
+    assert texts(tmp_path / "g", "Ada") == ["Ada, price, EUR: 9,50."]
     source.write_bytes("id,name\n1,Zo\u00eb\n".encode("latin-1"))
     with pytest.raises(GuardrailError, match=r"byte 0xEB\); save it as UTF-8"):
         load_graph(source, tmp_path / "g", table=Table(subject="id"))

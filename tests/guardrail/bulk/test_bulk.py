@@ -179,6 +179,13 @@ def test_rows_out_of_reach_of_the_judge_are_judged_again(tmp_path: Path) -> None
     assert "out of reach" in found[2]["errors"][0]["message"]
 
 
+def test_a_row_that_cannot_be_judged_at_all_is_not_tried_again(tmp_path: Path) -> None:
+    source = tmp_path / "a.jsonl"
+    source.write_text(json.dumps({"id": 1, "answer": "[NA]"}) + "\n")
+    assert run(source, tmp_path / "out").unverified == 0
+    assert run(source, tmp_path / "out").skipped == 1
+
+
 def test_a_job_that_was_killed_while_it_began_begins_again(tmp_path: Path) -> None:
     source, target = write(tmp_path / "a.jsonl", 4), tmp_path / "out"
     (target / "_finished").mkdir(parents=True)

@@ -127,6 +127,12 @@ def test_the_work_for_a_sentence_does_not_grow_with_the_answer(
     assert max(read) < 2_000 + 2 * len(long) < 24 * len(long) / 2
 
 
+def test_a_long_first_piece_does_not_hold_up_the_next_sentences(exact_guard: Guardrail) -> None:
+    session = exact_guard.session(question=QUESTION, evidence=FACTS)
+    session.add("It was opened in 1932. " * 200)
+    assert session.add("It is closed. It is old. ") is not None
+
+
 @pytest.mark.parametrize("piece", ["----", "[---", "... "])
 def test_the_work_for_a_text_without_sentences_is_linear(
     exact_guard: Guardrail, monkeypatch: pytest.MonkeyPatch, piece: str

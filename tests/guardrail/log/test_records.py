@@ -156,6 +156,19 @@ def test_feedback_may_name_the_answer_in_place_of_its_record(tmp_path, name):
     assert log.record(kept.record_id).answer.text == "second"
 
 
+def test_feedback_takes_the_beginning_of_one_answers_id(tmp_path):
+    made = uuid4().hex
+    with SQLiteLog(tmp_path / "log.sqlite") as log:
+        log.write(answer(f"{made}.10"))
+        assert log.write_feedback(Feedback(record_id=made[:12], thumb=1))
+        # A whole id means its own answer, which may be on its way.
+        assert not log.write_feedback(Feedback(record_id=f"{made}.1", thumb=1))
+        log.write(answer(f"{made}.2"))
+        for short in (made[:12], made[:7]):
+            with pytest.raises(RecordError, match="no record"):
+                log.write_feedback(Feedback(record_id=short, thumb=1))
+
+
 @pytest.mark.parametrize("name", ["log.sqlite", "log.jsonl"])
 def test_feedback_that_comes_before_its_record_waits_for_it(tmp_path, name):
     log = open_log(tmp_path / name)
