@@ -83,8 +83,8 @@ def run_ray(
     ray.data.DataContext.get_current().enable_progress_bars = False  # the caller has one
     resources: Any = ray.cluster_resources  # Ray types it in part
     gpus = int(resources().get("GPU", 0)) if _on_gpu(plan) else 0
-    most = gpus or int(resources().get("CPU", 1))
-    workers = max(1, min(workers or most, len(shards), *([gpus] if gpus else [])))
+    workers = workers or gpus or int(resources().get("CPU", 1))
+    workers = max(1, min(workers, gpus or workers, len(shards)))
     named = [{"shard": shard.model_dump_json()} for shard in shards]
     # A block a shard, made here: a task that cut them up would want a core beside the actors'.
     found = ray.data.from_items(named, override_num_blocks=len(shards)).map_batches(

@@ -218,9 +218,10 @@ def _kind(name: str) -> Format | None:
 
 def _filled(line: bytes) -> bool:
     """Whether a line holds more than white space, of any script, and marks of byte order."""
-    if not line.strip():
-        return False
-    return line[0] < 0x80 or bool(line.decode("utf-8", "surrogateescape").strip("\ufeff").strip())
+    bare = line.strip()
+    if not bare or bare[0] < 0x80:
+        return bool(bare)
+    return bool(bare.decode("utf-8", "surrogateescape").strip("\ufeff").strip())
 
 
 def _open(path: str) -> Any:

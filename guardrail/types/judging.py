@@ -88,8 +88,7 @@ class VerdictThresholds(Value):
         support: A sentence is supported from this probability of support on, among sentences that
             claim something, unless a contradiction is likelier still.
         contradiction: Of a sentence that is not supported, the share of *contradicted* among
-            *contradicted* and *unsupported* above which it is called contradicted; one that is more
-            likely supported than not is never called so, however much ``support`` asks for.
+            *contradicted* and *unsupported* above which it is called contradicted.
     """
 
     support: Probability = 0.5
@@ -131,11 +130,8 @@ class Grounding(Value):
         if self.no_claim >= 0.5:
             return Verdict.NO_CLAIM
         likely = self.supported >= thresholds.support * (1.0 - self.no_claim)
-        if self.supported >= self.contradicted:
-            if likely:
-                return Verdict.SUPPORTED
-            if self.supported >= 0.5 * (1.0 - self.no_claim):
-                return Verdict.UNSUPPORTED
+        if likely and self.supported >= self.contradicted:
+            return Verdict.SUPPORTED
         if self.contradicted > thresholds.contradiction * (self.contradicted + self.unsupported):
             return Verdict.CONTRADICTED
         return Verdict.UNSUPPORTED

@@ -41,9 +41,7 @@ def grounding(supported: float, contradicted: float, no_claim: float = 0.0) -> G
     [
         (0.90, 0.05, Verdict.SUPPORTED, Verdict.SUPPORTED, Verdict.SUPPORTED),
         (0.60, 0.10, Verdict.SUPPORTED, Verdict.SUPPORTED, Verdict.UNSUPPORTED),
-        # Nor is contradicted what is likelier supported than not.
-        (0.60, 0.35, Verdict.SUPPORTED, Verdict.SUPPORTED, Verdict.UNSUPPORTED),
-        (0.45, 0.30, Verdict.SUPPORTED, Verdict.CONTRADICTED, Verdict.CONTRADICTED),
+        (0.60, 0.15, Verdict.SUPPORTED, Verdict.SUPPORTED, Verdict.CONTRADICTED),
         (0.35, 0.20, Verdict.SUPPORTED, Verdict.UNSUPPORTED, Verdict.UNSUPPORTED),
         (0.10, 0.50, Verdict.UNSUPPORTED, Verdict.CONTRADICTED, Verdict.CONTRADICTED),
         (0.10, 0.35, Verdict.UNSUPPORTED, Verdict.UNSUPPORTED, Verdict.CONTRADICTED),

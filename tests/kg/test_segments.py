@@ -26,6 +26,20 @@ def lines(count: int) -> list[str]:
     ]
 
 
+def load_interrupted(monkeypatch: pytest.MonkeyPatch, source: Path, target: Path) -> None:
+    """Load a file until the segment that holds ``<urn:n60>``."""
+
+    def interrupt(data: bytes, profile: object) -> list[tuple[str, str]]:
+        if b"<urn:n60>" in data:
+            raise KeyboardInterrupt
+        return []
+
+    with monkeypatch.context() as patch:
+        patch.setattr(kg.load, "names_of", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            load_graph(source, target)
+
+
 @pytest.fixture
 def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kg.segments, "SEGMENT", 1000)
@@ -140,15 +154,7 @@ def test_a_load_with_blank_nodes_goes_on_where_it_was(
     text = "_:x <urn:p> <urn:a> .\n" + "".join(lines(200)) + "_:x <urn:p> <urn:b> .\n"
     (tmp_path / "a.nt").write_text(text)
 
-    def interrupt(data: bytes, profile: object) -> list[tuple[str, str]]:
-        if b"<urn:n60>" in data:
-            raise KeyboardInterrupt
-        return []
-
-    with monkeypatch.context() as patch:
-        patch.setattr(kg.load, "names_of", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            load_graph(tmp_path / "a.nt", tmp_path / "g")
+    load_interrupted(monkeypatch, tmp_path / "a.nt", tmp_path / "g")
     report = load_graph(tmp_path / "a.nt", tmp_path / "g")
     assert report.resumed > 0
     assert report.triples == 402
@@ -224,15 +230,7 @@ def test_what_was_interrupted_is_not_put_over_a_later_load(
     load_graph(tmp_path / "old.nt", tmp_path / "g")
     (tmp_path / "a.nt").write_text("".join(lines(200)))
 
-    def interrupt(data: bytes, profile: object) -> list[tuple[str, str]]:
-        if b"<urn:n60>" in data:
-            raise KeyboardInterrupt
-        return []
-
-    with monkeypatch.context() as patch:
-        patch.setattr(kg.load, "names_of", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            load_graph(tmp_path / "a.nt", tmp_path / "g")
+    load_interrupted(monkeypatch, tmp_path / "a.nt", tmp_path / "g")
     assert (tmp_path / ".g.loading").is_dir()
     load_graph(tmp_path / "later.nt", tmp_path / "g")
     report = load_graph(tmp_path / "a.nt", tmp_path / "g")
