@@ -33,13 +33,13 @@ __all__ = ["ChatStream", "Outcome", "completion_events", "guard_completions"]
 # fmt: off
 COMPLETION_FIELDS = frozenset({
     "id", "object", "created", "model", "choices", "usage", "system_fingerprint",
-    "service_tier", "metadata", "prompt_filter_results",
+    "service_tier", "prompt_filter_results",
 })
 CHOICE_FIELDS = frozenset({
     "index", "finish_reason", "logprobs", "message", "content_filter_results",
 })
 MESSAGE_FIELDS = frozenset({
-    "role", "content", "refusal", "tool_calls", "function_call", "annotations",
+    "role", "content", "refusal", "tool_calls", "function_call",
 })
 # fmt: on
 USAGE_COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
@@ -138,6 +138,10 @@ def _plain_choice(choice: JSON) -> JSON:
     message = {key: value for key, value in choice["message"].items() if key in MESSAGE_FIELDS}
     if "content" in message and not isinstance(message["content"], str):
         message["content"] = text_of(message["content"]) or None
+    if message.get("content"):
+        message.pop("refusal", None)  # a reply is an answer or a refusal, never both
+    if "logprobs" in kept:
+        kept["logprobs"] = token_scores(kept["logprobs"], message.get("content") or "")
     return kept | {"message": message}
 
 
@@ -153,6 +157,25 @@ def _guarded_choice(guarding: Guarding, choice: JSON, answer: GuardedAnswer, raw
         "guardrail": details(answer, reasons=guarding.reasons),
     }
     return kept
+
+
+def token_scores(logprobs: Any, text: str) -> JSON | None:
+    """Log-probabilities of a text's own tokens; None where they are those of another text.
+
+    Likely alternatives to a token are text that nobody judged.
+    """
+    tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
+    if not isinstance(tokens, list) or not all(
+        isinstance(item, dict)
+        and isinstance(item.get("token"), str)
+        and isinstance(item.get("logprob"), int | float)
+        for item in tokens
+    ):
+        return None
+    if "".join(item["token"] for item in tokens) != text:
+        return None
+    own = ({"token": item["token"], "logprob": item["logprob"]} for item in tokens)
+    return {"content": [item | {"bytes": None, "top_logprobs": []} for item in own]}
 
 
 def nested_annotation(citation: PlacedCitation) -> JSON:

@@ -296,7 +296,7 @@ def _items(value: object) -> list[Any]:
 def _body(reply: Reply) -> JSON:
     try:
         body = json.loads(reply.body)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UnreadableReplyError("the model's server did not answer with JSON") from error
     if not isinstance(body, dict):
         raise UnreadableReplyError("the model's server did not answer with a JSON object")

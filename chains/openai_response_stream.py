@@ -103,7 +103,7 @@ class ResponseStream:
             return await self._item(kind, data)
         if kind.startswith(TOOL_EVENTS):
             return [data]
-        place = (int(data.get("output_index") or 0), int(data.get("content_index") or 0))
+        place = (_index(data, "output_index"), _index(data, "content_index"))
         return await self._text(kind, place, data)
 
     async def _text(self, kind: str, place: Place, data: JSON) -> list[JSON]:
@@ -137,8 +137,8 @@ class ResponseStream:
         item = clean_item(data.get("item"))
         if item is None:
             return []
-        self._asked.add(searched(item))
-        index = int(data.get("output_index") or 0)
+        self._asked.add(searched(data.get("item"), self._asked.body))
+        index = _index(data, "output_index")
         out: list[JSON] = []
         if item.get("type") == "message":
             item["content"] = []
@@ -237,6 +237,11 @@ class ResponseStream:
             "content_index": place[1],
             **fields,
         }
+
+
+def _index(data: JSON, name: str) -> int:
+    found = data.get(name)
+    return found if isinstance(found, int) and found >= 0 else 0
 
 
 def response_events(body: JSON) -> list[Event]:

@@ -38,7 +38,7 @@ __all__ = [
 # fmt: off
 RESPONSE_FIELDS = frozenset({
     "id", "object", "created_at", "completed_at", "status", "error", "incomplete_details",
-    "instructions", "metadata", "model", "output", "parallel_tool_calls", "temperature",
+    "instructions", "model", "output", "parallel_tool_calls", "temperature",
     "tool_choice", "tools", "top_p", "background", "conversation", "max_output_tokens",
     "max_tool_calls", "previous_response_id", "prompt", "prompt_cache_key",
     "prompt_cache_retention", "reasoning", "safety_identifier", "service_tier", "store", "text",
@@ -54,6 +54,12 @@ TOOL_ITEMS = (
     "compaction",
 )
 """Endings of the types of items that are a tool's business, not an answer."""
+
+TOLD_BY_TOOLS = frozenset({"output", "outputs", "results", "error"})
+"""Fields in which a server says what its own tools told it: text that is not judged."""
+
+REASONS = ("max_output_tokens", "content_filter")
+"""Why a response may be incomplete."""
 
 
 def wants_data(request: JSON) -> bool:
@@ -89,7 +95,7 @@ async def guard_response(
     """Guard one response; returns it with the verdicts on its texts, in order."""
     guarding, data = asked.guarding, wants_data(asked.body)
     for item in body.get("output") or ():
-        asked.add(searched(item))
+        asked.add(searched(item, asked.body))
     case = await asked.case()
     kept = clean_response(body)
     parts = [
@@ -111,8 +117,6 @@ async def guard_response(
     answers = [case.with_problems(answer) for answer in answers]
     for part, answer in zip(judged, answers, strict=True):
         rendition = await asyncio.to_thread(render, answer, guarding.style)
-        if rendition.text != part["text"]:
-            part["logprobs"] = []
         part["text"] = shown(rendition.text, answer, calls_tools=calls) or ""
         part["annotations"] = [flat_annotation(citation) for citation in rendition.citations]
         part["guardrail"] = await asyncio.to_thread(details, answer, reasons=guarding.reasons)
@@ -122,9 +126,14 @@ async def guard_response(
     return kept, tuple(answers)
 
 
-def searched(item: Any) -> Found:
-    """What a file search of the reply's own found; nothing for any other item."""
-    if isinstance(item, dict) and item.get("type") == "file_search_call":
+def searched(item: Any, request: JSON) -> Found:
+    """What a file search found that the request asked for; nothing for any other item."""
+    tools = request.get("tools")
+    wanted = any(
+        isinstance(tool, dict) and tool.get("type") == "file_search"
+        for tool in (tools if isinstance(tools, list) else [])
+    )
+    if wanted and isinstance(item, dict) and item.get("type") == "file_search_call":
         return Found.of(Source.TOOLS, search_results(item) or None)
     return Found()
 
@@ -132,6 +141,9 @@ def searched(item: Any) -> Found:
 def clean_response(body: JSON) -> JSON:
     """A response with only what the protocol names; its texts are still unjudged."""
     kept = {key: value for key, value in body.items() if key in RESPONSE_FIELDS}
+    if isinstance(found := kept.get("incomplete_details"), dict):
+        reason = found.get("reason")
+        kept["incomplete_details"] = {"reason": reason if reason in REASONS else None}
     output = body.get("output")
     items = [clean_item(item) for item in output] if isinstance(output, list) else []
     kept["output"] = [item for item in items if item is not None]
@@ -151,7 +163,9 @@ def clean_item(item: Any) -> JSON | None:
     if kind == "reasoning":
         kept = {key: value for key, value in item.items() if key in REASONING_FIELDS}
         return kept | {"summary": []}
-    return dict(item) if kind.endswith(TOOL_ITEMS) else None
+    if not kind.endswith(TOOL_ITEMS):
+        return None
+    return {key: value for key, value in item.items() if key not in TOLD_BY_TOOLS}
 
 
 def clean_part(part: Any) -> JSON | None:
@@ -159,8 +173,7 @@ def clean_part(part: Any) -> JSON | None:
     if not isinstance(part, dict):
         return None
     if part.get("type") == "output_text" and isinstance(part.get("text"), str):
-        kept = {"type": "output_text", "text": part["text"], "annotations": []}
-        return kept | ({"logprobs": part["logprobs"]} if "logprobs" in part else {})
+        return {"type": "output_text", "text": part["text"], "annotations": [], "logprobs": []}
     if part.get("type") == "refusal" and isinstance(part.get("refusal"), str):
         return {"type": "refusal", "refusal": part["refusal"]}
     return None

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from chains.openai_text import JSON
+from chains.openai_text import JSON, UnreadableReplyError
 
 __all__ = ["DONE", "Event", "EventDecoder", "written"]
 
@@ -31,7 +31,7 @@ class Event(NamedTuple):
         """The data as JSON; None where it is none."""
         try:
             return json.loads(self.data)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
 
     def encode(self) -> bytes:
@@ -46,26 +46,51 @@ async def written(events: Iterable[Event], *, long: bool) -> list[Event]:
     return await asyncio.to_thread(list, events) if long else list(events)
 
 
+MOST_CHARACTERS = 16 * 1024 * 1024
+"""Of one event; a server that sends more without an end is not answering."""
+
+
 class EventDecoder:
-    """Decodes a stream that comes in chunks of any size; comments are dropped."""
+    """Decodes a stream that comes in chunks of any size; comments are dropped.
+
+    It takes time linear in what comes, and holds one event at most.
+    """
 
     def __init__(self) -> None:
         # Decoding step by step, since a chunk may end within a character.
         self._text = codecs.getincrementaldecoder("utf-8")(errors="replace")
-        self._rest = ""
+        self._begun: list[str] = []
+        self._held = 0
         self._name: str | None = None
         self._data: list[str] = []
 
     def feed(self, chunk: bytes) -> list[Event]:
-        """The events that a chunk completes."""
-        self._rest += self._text.decode(chunk)
+        """The events that a chunk completes.
+
+        Raises:
+            UnreadableReplyError: An event is longer than ``MOST_CHARACTERS``.
+        """
+        text = self._text.decode(chunk)
+        self._held += len(text)
+        if self._held > MOST_CHARACTERS:
+            raise UnreadableReplyError(
+                f"the model's server sends an event of over {MOST_CHARACTERS:,} characters"
+            )
+        ended = "\n" in text or "\r" in text or (self._begun and self._begun[-1].endswith("\r"))
+        self._begun.append(text)
+        if not ended:
+            return []
+        text = "".join(self._begun)
         carried_over = ""
-        if self._rest.endswith("\r"):
+        if text.endswith("\r"):
             # The line feed that belongs to it may be in the next chunk.
-            self._rest, carried_over = self._rest[:-1], "\r"
-        lines = self._rest.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-        self._rest = lines.pop() + carried_over
-        return [event for line in lines if (event := self._line(line)) is not None]
+            text, carried_over = text[:-1], "\r"
+        lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        self._begun = [lines.pop() + carried_over]
+        events = [event for line in lines if (event := self._line(line)) is not None]
+        if events:
+            self._held = len(self._begun[0]) + sum(map(len, self._data))
+        return events
 
     def finish(self) -> list[Event]:
         """The event left at the end of a stream that lacks its last empty line."""

@@ -121,7 +121,7 @@ def is_json_document(text: str) -> bool:
 
 def wants_json(response_format: Any) -> bool:
     """Whether a request's format asks for JSON."""
-    return isinstance(response_format, dict) and response_format.get("type") in JSON_FORMATS
+    return isinstance(response_format, dict) and str(response_format.get("type")) in JSON_FORMATS
 
 
 def shown(text: str, answer: GuardedAnswer | None, *, calls_tools: bool) -> str | None:

@@ -306,7 +306,7 @@ class Endpoint:
     def _parse(self, body: bytes) -> dict[str, Any]:
         try:
             result = read_result(body)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise KnowledgeGraphError(
                 f"{self.url} breaks off or sends malformed JSON: {error}"
             ) from error

@@ -34,6 +34,7 @@ MAX_KIN: Final = 2
 """A family name that more persons bear says nothing of kinship."""
 
 _LIFESPAN: Final = 110
+_YEAR_DIGITS: Final = 9
 
 
 class Source(NamedTuple):
@@ -299,7 +300,7 @@ def _years(subgraph: Subgraph) -> list[int]:
     years, dates = [], lexicon_set("relations", "life_dates")
     for triple in subgraph.triples:
         head = triple.value.lstrip("-").split("-")[0]
-        if triple.property in dates and head.isdecimal():
+        if triple.property in dates and head.isdecimal() and len(head) <= _YEAR_DIGITS:
             years.append(int(head) * (-1 if triple.value.startswith("-") else 1))
     return years
 

@@ -222,7 +222,7 @@ def _load(source: str) -> Profile:
         return Profile.model_validate(settings)
     except OSError as error:
         raise ConfigError(f"cannot read the profile {path}: {error}") from error
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"{path} is not TOML: {error}") from error
     except ValidationError as error:
         first = error.errors()[0]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final, cast
+from xml.parsers import expat
 
 from pyoxigraph import RdfFormat
 
@@ -47,6 +48,15 @@ PEOPLE: Final = (".jsonl", ".ndjson")
 TABLES: Final = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 LINES: Final = (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS)
 """Formats that can be cut at the end of any line."""
+
+MOST_UNPACKED: Final = 200
+"""Times its packed size that a file may have; real graphs have some fifty."""
+LEAST_REFUSED: Final = 64 << 20
+"""Bytes that any file may unpack to."""
+LONGEST_ENTITY: Final = 512
+"""Characters of an XML entity."""
+DEEPEST: Final = 256
+"""Elements of XML within each other."""
 
 _LINE: Final = re.compile(r"\bline (\d+)")
 _GZIP, _BZIP2 = b"\x1f\x8b", b"BZh"
@@ -95,12 +105,12 @@ def reading(source: Path, progress: Progress | None) -> Iterator[BinaryIO]:
             # By content, not by name: servers and browsers unpack files without renaming them.
             if magic.startswith(_GZIP):
                 with gzip.open(raw) as unpacked:
-                    yield cast(BinaryIO, unpacked)
+                    yield _checked(source, _Unpacked(unpacked, source, total))
             elif magic == _BZIP2:
                 with bz2.open(raw) as unpacked:
-                    yield cast(BinaryIO, unpacked)
+                    yield _checked(source, _Unpacked(unpacked, source, total))
             else:
-                yield raw
+                yield _checked(source, raw)
             if progress is not None:
                 progress(total, total)
     except SyntaxError as error:
@@ -142,6 +152,82 @@ class Chunks:
 def _name(source: Path) -> str:
     format_ = format_of(source)
     return "a table or JSON lines" if format_ is None else format_.name
+
+
+def _checked(source: Path, stream: io.RawIOBase | BinaryIO) -> BinaryIO:
+    """The stream, looked at on its way where it is XML."""
+    if format_of(source) is RdfFormat.RDF_XML:
+        stream = _CheckedXML(cast(BinaryIO, stream), source)
+    if isinstance(stream, io.RawIOBase):
+        return cast(BinaryIO, io.BufferedReader(stream, 1 << 18))
+    return stream
+
+
+class _Unpacked(io.RawIOBase):
+    """What unpacks to many times its size is refused before it fills memory or disk."""
+
+    def __init__(self, unpacked: gzip.GzipFile | bz2.BZ2File, source: Path, packed: int) -> None:
+        super().__init__()
+        self._unpacked, self._source = unpacked, source
+        self._left = max(MOST_UNPACKED * packed, LEAST_REFUSED)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        count = self._unpacked.readinto(buffer)
+        self._left -= count
+        if self._left < 0:
+            raise KnowledgeGraphError(
+                f"{self._source} unpacks to over {MOST_UNPACKED} times its size; "
+                "if that is meant, unpack it first"
+            )
+        return count
+
+
+class _CheckedXML(io.RawIOBase):
+    """XML that is bounded: entities that stand for short text, elements not too deep, all closed.
+
+    Entities of entities grow without bound, and reading takes time by the square of the depth.
+    """
+
+    def __init__(self, stream: BinaryIO, source: Path) -> None:
+        super().__init__()
+        self._stream, self._source, self._depth = stream, source, 0
+        self._ended = False
+        self._parser = expat.ParserCreate()
+        self._parser.EntityDeclHandler = self._entity
+        self._parser.StartElementHandler = self._start
+        self._parser.EndElementHandler = self._end
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        if self._ended:
+            return 0
+        piece = self._stream.read(len(buffer))
+        self._ended = not piece
+        try:
+            self._parser.Parse(piece, self._ended)
+        except expat.ExpatError as error:
+            raise KnowledgeGraphError(f"{self._source}: not RDF_XML: {error}") from error
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+    def _entity(self, name: str, parameter: int, value: str | None, *_: object) -> None:
+        if value is None or parameter or len(value) > LONGEST_ENTITY or set("&%") & set(value):
+            raise KnowledgeGraphError(
+                f"{self._source}: the entity {name!r} is more than a short text; write it out"
+            )
+
+    def _start(self, *_: object) -> None:
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise KnowledgeGraphError(f"{self._source}: elements nest over {DEEPEST} deep")
+
+    def _end(self, *_: object) -> None:
+        self._depth -= 1
 
 
 class _Counted(io.RawIOBase):

@@ -189,7 +189,7 @@ def _json_rows(stream: Iterable[bytes], source: str) -> Iterator[tuple[int, dict
             continue
         try:
             row = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise KnowledgeGraphError(f"{source}, line {number}: not JSON: {error}") from error
         if not isinstance(row, dict):
             raise KnowledgeGraphError(f"{source}, line {number}: not a JSON object")

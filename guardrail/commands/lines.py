@@ -8,6 +8,7 @@ it is a terminal.
 from __future__ import annotations
 
 import json
+import logging
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,6 +26,8 @@ from guardrail.errors import GuardrailError, InputError
 from guardrail.types import Action
 
 __all__ = ["LineJob", "Row", "put_line", "run_lines"]
+
+logger = logging.getLogger(__name__)
 
 MAX_LINE_CHARS = 64 * 1024 * 1024
 """A longer input line is refused; no more of it than this is ever held in memory."""
@@ -142,10 +145,13 @@ class LineJob(Generic[RowT]):
             return []
         try:
             results = self.process(rows)
-        except GuardrailError as error:
-            if len(rows) == 1:
+        except Exception as error:  # a fault of ours on one row must not end a job of thousands
+            if len(rows) > 1:
+                return [result for row in rows for result in self._process([row])]
+            if isinstance(error, GuardrailError):
                 return [{"id": rows[0].id, "error": str(error)}]
-            return [result for row in rows for result in self._process([row])]
+            logger.exception("a row could not be judged")
+            return [{"id": rows[0].id, "error": f"internal fault: {type(error).__name__}: {error}"}]
         return [
             {"id": row.id} | _without_id(result) for row, result in zip(rows, results, strict=True)
         ]

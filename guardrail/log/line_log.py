@@ -114,7 +114,7 @@ class JSONLinesLog:
         for line in _lines(self._feedback_path):
             try:
                 one = Feedback.model_validate(json.loads(line))
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
             if by_answer is None:
                 by_answer = self._by_answer()

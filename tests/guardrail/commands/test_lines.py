@@ -55,6 +55,17 @@ def test_a_row_that_fails_in_a_batch_fails_alone():
     assert found[1] == {"id": 2, "error": "negative numbers are not squared here"}
 
 
+def test_a_fault_of_ours_on_one_row_does_not_end_the_job(caplog):
+    def faulty(rows):
+        return [Square(square=1 // row.value) for row in rows]
+
+    lines = ('{"id": 1, "value": 1}', '{"id": 2, "value": 0}', '{"id": 3, "value": 1}')
+    found = list(LineJob(Number, faulty).results(lines))
+    assert [row.get("square") for row in found] == [1, None, 1]
+    assert found[1]["error"].startswith("internal fault: ZeroDivisionError")
+    assert "ZeroDivisionError" in caplog.text
+
+
 def test_files_are_read_and_written(tmp_path):
     source, target = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
     source.write_text('{"id": "ü", "value": 4}\n\n{"id": "\\ud800", "value": 5}\n', "utf-8")
