@@ -30,7 +30,7 @@ types: $(VENV)/.dev
 	$(BIN)/mypy
 
 unit: $(VENV)/.dev browser
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 # LiteLLM pins versions of its own, so it cannot live beside the others. Its tests also run in
 # "make unit" once it is there.

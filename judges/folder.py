@@ -6,9 +6,9 @@ import hashlib
 import threading
 from functools import lru_cache
 from pathlib import Path
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
-from pydantic import ConfigDict, Field, FiniteFloat, ValidationError
+from pydantic import ConfigDict, Field, FiniteFloat
 
 from guardrail.errors import JudgeError
 from guardrail.types import Value
@@ -44,22 +44,33 @@ class Card(Value):
 CardKind = TypeVar("CardKind", bound=Card)
 
 
-class OnnxFolder(Generic[CardKind]):
+ModelKind = TypeVar("ModelKind", bound=OnnxTextModel)
+
+
+class OnnxFolder(Generic[CardKind, ModelKind]):
     """Loads description and model on first use; one folder is loaded once a process.
 
     Args:
         folder: Holds ``model.onnx``, ``tokenizer.json`` and the description.
         card: Kind of the description.
+        model: Kind of the model.
         threads: Sequences computed at the same time; all cores by default.
     """
 
     _what: ClassVar[str]
     """The model in words, which names its description too: ``judge`` for ``judge.json``."""
 
-    def __init__(self, folder: Path, card: type[CardKind], *, threads: int | None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        card: type[CardKind],
+        model: type[ModelKind],
+        *,
+        threads: int | None,
+    ) -> None:
         self._folder = folder
         self._kind = card
-        self._model = _shared_model(folder.resolve(), threads)
+        self._model = cast(ModelKind, _shared_model(cast(Any, model), folder.resolve(), threads))
         self._lock = threading.Lock()
         self._card: CardKind | None = None
 
@@ -98,7 +109,7 @@ class OnnxFolder(Generic[CardKind]):
             return self._kind.model_validate_json(path.read_text("utf-8"))
         except OSError as error:
             raise JudgeError(f"the {self._what}'s description cannot be read: {error}") from error
-        except ValidationError as error:
+        except ValueError as error:
             raise JudgeError(f"{path} is no description of a model: {error}") from error
 
 
@@ -115,5 +126,5 @@ def _content(folder: Path, card: str) -> str | None:
 
 
 @lru_cache(maxsize=8)
-def _shared_model(folder: Path, threads: int | None) -> OnnxTextModel:
-    return OnnxTextModel(folder, threads=threads)
+def _shared_model(kind: type[OnnxTextModel], folder: Path, threads: int | None) -> OnnxTextModel:
+    return kind(folder, threads=threads)

@@ -20,6 +20,10 @@ __all__ = ["NLIGrounding", "as_grounding"]
 ASKED = 8
 """At most this many statements of an item are judged one by one, the most important first."""
 
+PREMISE_CHARS = 1_500
+"""Characters of statements that make the premise of a whole sentence, the most important first: an
+NLI model reads some 512 tokens."""
+
 PARTS = 2
 """At most this many parts of a sentence are held against a sentence of a passage, beside it."""
 
@@ -115,10 +119,19 @@ class NLIGrounding:
 
 
 def _premise(item: GroundingItem) -> str:
-    """All statements as one text; neighbouring triples of one subject share a sentence."""
+    """The most important statements as one text, in their order.
+
+    Neighbouring triples of one subject share a sentence.
+    """
+    chosen: set[int] = set()
+    room = PREMISE_CHARS
+    for number in item.priority or range(len(item.statements)):
+        if not chosen or len(item.statements[number]) < room:
+            chosen.add(number)
+            room -= len(item.statements[number]) + 1
     parts: list[str] = []
     last = ""
-    for text in item.statements:
+    for text in (item.statements[number] for number in sorted(chosen)):
         subject = text.split(", ", 1)[0] if TRIPLE.match(text) else ""
         if subject and subject == last:
             parts[-1] = f"{parts[-1].rstrip('.')}, {text[len(subject) + 2 :]}"

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pydantic import Field, FiniteFloat
 
 from guardrail.types import Category, Complexity, Value
+from guardrail.types.weighing import Weighing
 from judges.folder import Card
 
 __all__ = ["HEADS", "STATEMENT_MARK", "TOKEN_HEADS", "Calibration", "JudgeCard"]
@@ -46,6 +47,10 @@ class JudgeCard(Card):
 
     Attributes:
         grounding: Calibration of verdicts by kind of evidence, ``triples`` and ``passages``.
+        weighing: How much its probabilities and the findings of checks weigh in a verdict.
+        reads_once: Whether evidence is read once and kept, and not anew beside each sentence.
     """
 
     grounding: dict[str, Calibration] = Field(default_factory=dict)
+    weighing: Weighing | None = None
+    reads_once: bool = False

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from guardrail.errors import JudgeError
 from guardrail.types import Category, Complexity, Grounding, Judgement, NLIScores
+from guardrail.types.weighing import Weighing
 from judges.base import AttributionItem, GroundingItem, Pair
 from judges.batching import distinct
 from judges.folder import OnnxFolder
@@ -19,10 +20,10 @@ from judges.grounding_pass import GroundingPasses, grounding_heads
 from judges.heads import HEADS, JudgeCard
 from judges.lifting import PHRASE_WORDS, sub_facts, supported_shares
 from judges.selection import choose, split_sentences
-from judges.session import Running, Segments, softmax
+from judges.session import OnnxTextModel, Running, Segments, softmax
 from judges.windows import pair_windows
 
-__all__ = ["SHIPPED", "OnnxJudge"]
+__all__ = ["CHUNK", "SHIPPED", "OnnxJudge", "Row"]
 
 SHIPPED = Path(__file__).parent / "weights" / "judge"
 """Folder of the judge that comes with the package."""
@@ -44,7 +45,7 @@ NOTHING_SAID = NLIScores(entailment=0.0, neutral=1.0, contradiction=0.0)
 """Of a pair with a blank text."""
 
 
-class OnnxJudge(OnnxFolder[JudgeCard]):
+class OnnxJudge(OnnxFolder[JudgeCard, OnnxTextModel]):
     """NLI and attribution with an ONNX cross-encoder; both share one loaded model.
 
     Texts longer than the model reads are judged in overlapping windows: a pair gets the result
@@ -60,9 +61,12 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
     """
 
     _what = "judge"
+    _model_kind: type[OnnxTextModel] = OnnxTextModel
+    _passes: type[Any] = GroundingPasses
 
     def __init__(self, folder: Path | str | None = None, *, threads: int | None = None) -> None:
-        super().__init__(SHIPPED if folder is None else Path(folder), JudgeCard, threads=threads)
+        place = SHIPPED if folder is None else Path(folder)
+        super().__init__(place, JudgeCard, self._model_kind, threads=threads)
 
     def warm_up(self) -> None:
         """Load the model, and hash its files for the score log; later calls do nothing."""
@@ -120,12 +124,17 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
         if not self.grounds:
             raise JudgeError(f"the judge in {self._folder} has no heads for grounding")
         wanted, inverse = distinct(items)
-        passes = GroundingPasses(self._model, self.card)
+        passes = self._passes(self._model, self.card)
         starts = [
             passes.start(wanted[first : first + CHUNK]) for first in range(0, len(wanted), CHUNK)
         ]
         groundings = [item for start in starts for item in passes.finish(start)]
         return [groundings[i] for i in inverse]
+
+    @property
+    def weighing(self) -> Weighing | None:
+        """How much its probabilities and the findings of checks weigh in a verdict."""
+        return self.card.weighing
 
     def lengths(self, pairs: Sequence[Pair]) -> list[int]:
         """Tokens of n pairs, special ones included; longer than ``max_length`` means windows."""
@@ -159,7 +168,7 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
         return card
 
     def _judgements(
-        self, items: Sequence[AttributionItem], pairs: Sequence[Pair], rows: Sequence[_Row | None]
+        self, items: Sequence[AttributionItem], pairs: Sequence[Pair], rows: Sequence[Row | None]
     ) -> list[Judgement]:
         scores = [_category_scores(row) for row in rows]
         categories = [max(score, key=score.__getitem__) for score in scores]
@@ -192,7 +201,7 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
 
     def _probabilities(
         self, head: str, pairs: Sequence[Pair], also: Sequence[str] = ()
-    ) -> list[_Row | None]:
+    ) -> list[Row | None]:
         """Calibrated probabilities of one head, and of others at the same window.
 
         Pairs with a blank text give None.
@@ -201,7 +210,7 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
         started = [
             self._start(pairs[first : first + CHUNK]) for first in range(0, len(pairs), CHUNK)
         ]
-        rows: list[_Row | None] = [None] * len(pairs)
+        rows: list[Row | None] = [None] * len(pairs)
         for number, (running, owners) in enumerate(started):
             outputs = running.result()
             if not owners:
@@ -216,7 +225,7 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
                 places = list(group)
                 best = _deciding(main, places, [owners[k].part for k in places], HEADS[head])
                 there = {name: values[best] for name, values in others.items()}
-                rows[number * CHUNK + pair] = _Row(main[best], there, len(places))
+                rows[number * CHUNK + pair] = Row(main[best], there, len(places))
         return rows
 
     def _calibrated(
@@ -252,7 +261,7 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
         return self._model.start(sequences), owners
 
 
-class _Row(NamedTuple):
+class Row(NamedTuple):
     """What heads say of a pair's deciding window, one of several; in the order of ``HEADS``."""
 
     main: NDArray[np.float64]
@@ -290,7 +299,7 @@ def _nli_scores(probabilities: NDArray[np.float64]) -> NLIScores:
     return NLIScores(entailment=entailment, neutral=neutral, contradiction=contradiction)
 
 
-def _category_scores(row: _Row | None) -> dict[Category, float]:
+def _category_scores(row: Row | None) -> dict[Category, float]:
     if row is None:
         return {category: float(category is Category.IRRELEVANT) for category in Category}
     return dict(zip(Category, row.main.tolist(), strict=True))

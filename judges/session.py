@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from guardrail.errors import JudgeError
 from judges.exactness import SAFE_WEIGHT, has_exact_kernel, largest_weight
+from judges.sums import check_sums
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -111,7 +112,7 @@ def _needs_exact_path(path: Path) -> bool:
         return False
     logger.warning(
         "%s holds 8-bit weights up to %d; beyond %d this processor does not multiply them exactly, "
-        "so a slower exact path is used. python -m judges.training.requantise mends the file.",
+        "so a slower exact path is used. A judge that python -m training writes stays within.",
         path,
         most,
         SAFE_WEIGHT,
@@ -151,7 +152,7 @@ class OnnxTextModel:
         """Load model and tokenizer; later calls do nothing.
 
         Raises:
-            JudgeError: A file is missing or cannot be read.
+            JudgeError: A file is missing, cannot be read, or is not what its checksum says.
         """
         with self._lock:
             if self._session is None:
@@ -229,6 +230,7 @@ class OnnxTextModel:
     def _load(self) -> None:
         from tokenizers import Tokenizer
 
+        check_sums(self.folder)
         session = open_session(self.folder / "model.onnx")
         vocabulary = self.folder / "tokenizer.json"
         try:

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +14,7 @@ from guardrail import Guardrail, GuardrailConfig
 from guardrail.errors import JudgeError
 from guardrail.types import Category, NLIScores
 from judges.base import AttributionItem, Pair
-from judges.onnx import OnnxJudge
+from judges.reading_judge import ReadingJudge
 from tests.judges.tiny import WORDS, write_judge
 
 words = st.lists(st.sampled_from(WORDS), min_size=1, max_size=30).map(" ".join)
@@ -26,14 +25,16 @@ NOTHING_SAID = NLIScores(entailment=0.0, neutral=1.0, contradiction=0.0)
 
 @settings(deadline=None, max_examples=30)
 @given(texts)
-def test_a_pair_is_judged_the_same_in_any_company(tiny_judge: OnnxJudge, pairs: list[Pair]) -> None:
+def test_a_pair_is_judged_the_same_in_any_company(
+    tiny_judge: ReadingJudge, pairs: list[Pair]
+) -> None:
     together = tiny_judge.judge(pairs)
     alone = [tiny_judge.judge([pair])[0] for pair in pairs]
     assert together == alone
     assert tiny_judge.judge(pairs[::-1]) == together[::-1]
 
 
-def test_probabilities_are_calibrated_softmax(tiny_judge: OnnxJudge) -> None:
+def test_probabilities_are_calibrated_softmax(tiny_judge: ReadingJudge) -> None:
     [scores] = tiny_judge.judge([Pair("born in rome", "born in florence")])
     assert scores.entailment + scores.neutral + scores.contradiction == pytest.approx(1)
     assert 0 < scores.entailment < 1
@@ -42,7 +43,7 @@ def test_probabilities_are_calibrated_softmax(tiny_judge: OnnxJudge) -> None:
 def test_new_weights_under_one_name_have_another_hash(tmp_path: Path) -> None:
     hashes = []
     for folder, damaged in (("one", False), ("same", False), ("new", True)):
-        judge = OnnxJudge(write_judge(tmp_path / folder, damaged=damaged))
+        judge = ReadingJudge(write_judge(tmp_path / folder, damaged=damaged))
         with Guardrail(GuardrailConfig(graph="none"), nli=judge) as guard:
             answer = guard.check("Where?", "Rome.", evidence=["She was born in Rome."])
         assert answer.versions["judge"] == "tiny-1"
@@ -50,7 +51,7 @@ def test_new_weights_under_one_name_have_another_hash(tmp_path: Path) -> None:
     assert hashes[0] == hashes[1] != hashes[2]
 
 
-def test_windows_read_long_evidence_to_its_end(tiny_judge: OnnxJudge) -> None:
+def test_windows_read_long_evidence_to_its_end(tiny_judge: ReadingJudge) -> None:
     fact, filler = "artemisia gentileschi was born in rome .", "the sculptor is in paris . " * 40
     hypothesis = "artemisia was born in rome"
     [first] = tiny_judge.judge([Pair(filler + "1593 " * 50, hypothesis)])
@@ -58,14 +59,14 @@ def test_windows_read_long_evidence_to_its_end(tiny_judge: OnnxJudge) -> None:
     assert first != second
 
 
-def test_a_decided_window_outweighs_all_open_ones(tiny_judge: OnnxJudge) -> None:
+def test_a_decided_window_outweighs_all_open_ones(tiny_judge: ReadingJudge) -> None:
     halves = ["the painter " * 25, "born in rome 1593 " * 12]
     scores = tiny_judge.judge([Pair(" ".join(halves), "who"), *(Pair(h, "who") for h in halves)])
     assert scores[0].neutral <= max(score.neutral for score in scores[1:]) + 1e-9
 
 
 @pytest.mark.parametrize("blank", ["", " \n\t"])
-def test_blank_texts_say_nothing(tiny_judge: OnnxJudge, blank: str) -> None:
+def test_blank_texts_say_nothing(tiny_judge: ReadingJudge, blank: str) -> None:
     pairs = [Pair(blank, "rome"), Pair("rome", blank), Pair(blank, blank)]
     assert tiny_judge.judge(pairs) == [NOTHING_SAID] * 3
     [verdict] = tiny_judge.attribute([AttributionItem("who ?", "rome", (blank,))])
@@ -73,7 +74,7 @@ def test_blank_texts_say_nothing(tiny_judge: OnnxJudge, blank: str) -> None:
     assert verdict.scores[Category.IRRELEVANT] == 1
 
 
-def test_no_input_breaks_the_judge(tiny_judge: OnnxJudge) -> None:
+def test_no_input_breaks_the_judge(tiny_judge: ReadingJudge) -> None:
     pairs = [
         Pair("rome, " * 16_700, "born in rome"),  # 100,000 characters
         Pair("rome", "florence " * 500),
@@ -85,7 +86,7 @@ def test_no_input_breaks_the_judge(tiny_judge: OnnxJudge) -> None:
     assert tiny_judge.attribute([]) == []
 
 
-def test_attribution_tells_category_complexity_and_share(tiny_judge: OnnxJudge) -> None:
+def test_attribution_tells_category_complexity_and_share(tiny_judge: ReadingJudge) -> None:
     item = AttributionItem("where was artemisia born ?", "rome and florence", ("rome .", "paris ."))
     first, again = tiny_judge.attribute([item, item])
     assert first == again
@@ -96,7 +97,7 @@ def test_attribution_tells_category_complexity_and_share(tiny_judge: OnnxJudge) 
 
 
 def test_an_answer_of_one_fact_is_read_once(
-    tiny_judge: OnnxJudge, monkeypatch: pytest.MonkeyPatch
+    tiny_judge: ReadingJudge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The share of supported facts takes the word of the pass that gave the category."""
     items = [AttributionItem("", f"the {word} is in rome .", ("rome .", word)) for word in WORDS]
@@ -118,7 +119,7 @@ def test_an_answer_of_one_fact_is_read_once(
 
 
 def test_of_long_evidence_the_sentences_that_bear_on_the_answer_are_read(
-    tiny_judge: OnnxJudge,
+    tiny_judge: ReadingJudge,
 ) -> None:
     filler = "The sculptor is in paris. " * 40
     facts = ("Artemisia gentileschi was born in rome.", "She was a painter.")
@@ -138,49 +139,34 @@ def test_labels_may_come_in_any_order(judge_folder: Path, tmp_path: Path) -> Non
     card["labels"]["nli"] = ["contradiction", "neutral", "entailment"]
     (tmp_path / "judge.json").write_text(json.dumps(card))
     pair = Pair("born in rome", "painter")
-    [straight], [turned] = OnnxJudge(judge_folder).judge([pair]), OnnxJudge(tmp_path).judge([pair])
+    [straight], [turned] = (
+        ReadingJudge(judge_folder).judge([pair]),
+        ReadingJudge(tmp_path).judge([pair]),
+    )
     assert turned.contradiction == straight.entailment
 
 
 def test_a_damaged_model_is_an_error_not_a_score(tmp_path: Path) -> None:
-    judge = OnnxJudge(write_judge(tmp_path / "damaged", damaged=True))
+    judge = ReadingJudge(write_judge(tmp_path / "damaged", damaged=True))
     with pytest.raises(JudgeError, match="not finite"):
         judge.judge([Pair("rome", "paris")])
 
 
 def test_a_missing_or_unreadable_model_is_named(tmp_path: Path, judge_folder: Path) -> None:
     with pytest.raises(JudgeError, match="no-such-folder"):
-        OnnxJudge(tmp_path / "no-such-folder").warm_up()
+        ReadingJudge(tmp_path / "no-such-folder").warm_up()
     (tmp_path / "judge.json").write_bytes((judge_folder / "judge.json").read_bytes())
     (tmp_path / "model.onnx").write_bytes(b"not a model")
     with pytest.raises(JudgeError, match="cannot be read"):
-        OnnxJudge(tmp_path).warm_up()
-
-
-def test_eight_bit_weights_stay_close_to_full_precision(tmp_path: Path) -> None:
-    import onnxruntime
-
-    from judges.heads import HEADS
-    from judges.optimise import write_cross_encoder
-    from tests.judges.tiny import random_state
-
-    state = random_state(vocabulary=50)
-    ids = np.arange(4, 40, dtype=np.int64)[None]
-    feed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": 0 * ids}
-    logits = []
-    for quantise in (False, True):
-        path = tmp_path / f"{quantise}.onnx"
-        write_cross_encoder(state, path, heads=tuple(HEADS), attention_heads=4, quantise=quantise)
-        logits.append(onnxruntime.InferenceSession(path).run(["nli"], feed)[0])
-    np.testing.assert_allclose(logits[0], logits[1], atol=0.25 * np.ptp(logits[0]))
+        ReadingJudge(tmp_path).warm_up()
 
 
 FORKED = """
 import os, signal, sys
 from judges.base import Pair
-from judges.onnx import OnnxJudge
+from judges.reading_judge import ReadingJudge
 
-judge = OnnxJudge(sys.argv[1], threads=2)
+judge = ReadingJudge(sys.argv[1], threads=2)
 pairs = [Pair(f"born in {town}", "born in rome") for town in ("rome", "paris", "florence")]
 expected = judge.judge(pairs)
 child = os.fork()

@@ -1,0 +1,63 @@
+"""A model whose files were damaged or changed does not load."""
+
+import shutil
+
+import pytest
+
+from guardrail.errors import JudgeError
+from judges.base import Pair
+from judges.encoder import SHIPPED_ENCODER
+from judges.onnx import SHIPPED, OnnxJudge
+from judges.sums import SUMS, check_sums, write_sums
+
+
+@pytest.mark.parametrize("folder", [SHIPPED, SHIPPED_ENCODER, SHIPPED / "attribution"])
+def test_every_shipped_file_has_a_checksum_that_holds(folder):
+    if not folder.is_dir():
+        pytest.skip("no such model is shipped")
+    check_sums(folder)
+    named = {line.partition("  ")[2] for line in (folder / SUMS).read_text().splitlines()}
+    files = {item.name for item in folder.iterdir() if item.is_file()}
+    assert named == files - {SUMS, "README.md"}
+
+
+@pytest.fixture
+def judge(tmp_path):
+    folder = tmp_path / "judge"
+    shutil.copytree(SHIPPED, folder, ignore=shutil.ignore_patterns("attribution"))
+    return folder
+
+
+def test_one_flipped_bit_is_told(judge):
+    path = judge / "model.onnx"
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(JudgeError, match=r"model\.onnx is not the file"):
+        OnnxJudge(judge).judge([Pair("a", "b")])
+
+
+@pytest.mark.parametrize("name", ["judge.json", "tokenizer.json"])
+def test_a_changed_description_or_vocabulary_is_told(judge, name):
+    (judge / name).write_bytes((judge / name).read_bytes() + b" ")
+    with pytest.raises(JudgeError, match=name):
+        OnnxJudge(judge).judge([Pair("a", "b")])
+
+
+def test_a_missing_file_is_told(judge):
+    (judge / "tokenizer.json").unlink()
+    with pytest.raises(JudgeError, match="cannot be read"):
+        check_sums(judge)
+
+
+def test_new_checksums_make_a_change_one_s_own(judge):
+    (judge / "tokenizer.json").write_bytes((judge / "tokenizer.json").read_bytes() + b" ")
+    write_sums(judge)
+    check_sums(judge)
+
+
+def test_a_description_that_is_no_text_is_told(judge):
+    (judge / SUMS).unlink()
+    (judge / "judge.json").write_bytes(b"\xff\xfe")
+    with pytest.raises(JudgeError, match="no description"):
+        OnnxJudge(judge).judge([Pair("a", "b")])

@@ -1,0 +1,102 @@
+"""Statements in nearly the words of their evidence, and their twins."""
+
+import re
+
+import pytest
+
+from guardrail.types import Verdict
+from training.close_wording import close_wording, made_tables
+from training.statements import Statement
+
+PRICES = (
+    "Fjell 3, price: €2,490.",
+    "Fjell 3, weight: 19 kg.",
+    "Dal 2, price: €1,190.",
+    "Dal 2, weight: 17 kg.",
+)
+HANDBOOK = (
+    "Bikes can be sent back within 30 days.",
+    "The workshop is open from 9 am to 6 pm.",
+    "Batteries are covered for two years.",
+)
+
+
+def evidence(*statements: str, triples: bool) -> Statement:
+    return Statement(
+        group="shop", kind="", triples=triples, statements=statements, question="", context="",
+        sentence="", verdict=Verdict.SUPPORTED, span=None, cited=frozenset(),
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def triples():
+    sets = [evidence(*PRICES, triples=True)._replace(group=f"shop {n}") for n in range(20)]
+    return list(close_wording(sets, seed=1))
+
+
+@pytest.fixture(scope="module")
+def passages():
+    sets = [evidence(*HANDBOOK, triples=False)._replace(group=f"shop {n}") for n in range(20)]
+    return list(close_wording(sets, seed=1))
+
+
+def test_a_true_sentence_has_the_value_of_what_it_cites(triples):
+    digits = str.maketrans("", "", "€, ")
+    for row in triples:
+        if row.verdict is Verdict.SUPPORTED:
+            for place in row.cited:
+                value = row.statements[place].partition(": ")[2].removesuffix(".")
+                number = value.translate(digits).removesuffix("kg")
+                assert number in row.sentence.translate(digits), row
+
+
+def test_a_contradicted_sentence_marks_a_value_that_its_statement_lacks(triples, passages):
+    marked = [row for row in [*triples, *passages] if row.span is not None]
+    assert marked
+    for row in marked:
+        assert row.verdict is Verdict.CONTRADICTED
+        wrong = row.sentence[slice(*row.span)]
+        told = {row.statements[place].rpartition(": ")[2].rstrip(".") for place in row.cited}
+        assert wrong not in told, row
+
+
+def test_without_its_evidence_a_sentence_is_unsupported(triples, passages):
+    for row in (*triples, *passages):
+        if row.verdict is Verdict.UNSUPPORTED:
+            assert not row.cited
+            assert len(row.statements) < max(len(PRICES), len(HANDBOOK) + 1)
+
+
+def test_a_repeated_sentence_differs_in_its_forms_at_most(passages):
+    told = {row.sentence for row in passages if row.verdict is Verdict.SUPPORTED}
+    assert "Batteries are covered for two years." in told
+    assert any("9:00 to 18:00" in sentence for sentence in told)
+
+
+def test_a_denial_marks_the_verb(passages):
+    marked = [row.sentence[slice(*row.span)] for row in passages if row.span is not None]
+    assert {words for words in marked if "not" in words} == {"is not", "are not", "cannot"}
+
+
+def test_in_a_contrast_the_value_that_is_denied_decides(triples, passages):
+    contrast = re.compile(r"(?:,? (?:and )?not | rather than | \(not )([\w€]+(?:,\d+)*)")
+    seen = set()
+    for row in (*triples, *passages):
+        found = contrast.search(row.sentence)
+        if found and row.cited:
+            [place] = row.cited
+            denies = found[1] in re.findall(r"[\w€]+(?:,\d+)*", row.statements[place])
+            assert (row.verdict is Verdict.CONTRADICTED) is denies, row
+            seen.add((row.triples, row.verdict))
+    assert len(seen) == 4
+
+
+def test_made_tables_have_every_property_for_every_subject():
+    sets = [
+        evidence(*(f"Bike {n}, price: {n}00.", f"Bike {n}, weight: {n}."), triples=True)
+        for n in range(1, 12)
+    ]
+    for table in made_tables(sets, count=10, seed=1):
+        names = [text.partition(", ")[2].partition(":")[0] for text in table.statements]
+        subjects = {text.partition(", ")[0] for text in table.statements}
+        assert len(table.statements) == len(subjects) * len(set(names))

@@ -1,0 +1,109 @@
+"""Rows of statements and of triple sets: label, citations and span follow from the construction."""
+
+from __future__ import annotations
+
+import pytest
+
+from guardrail.types import Triple, Verdict
+from training.grounding_rows import (
+    TripleSet,
+    other_evidence_rows,
+    set_rows,
+    statement_rows,
+)
+from training.rows import Row
+from training.statements import Statement, own_statements
+
+ENTAILMENT, NEUTRAL, CONTRADICTION = range(3)
+
+
+@pytest.fixture(scope="module")
+def statements() -> list[Statement]:
+    return [own_statement for own_statement, _ in zip(own_statements(), range(600), strict=False)]
+
+
+@pytest.fixture(scope="module")
+def others(statements: list[Statement]) -> list[Row]:
+    return list(other_evidence_rows(statements, "other", seed=1))
+
+
+def test_own_statements_cite_their_evidence_and_mark_their_problem(
+    statements: list[Statement],
+) -> None:
+    for statement in statements:
+        assert all(0 <= place < len(statement.statements) for place in statement.cited), statement
+        if statement.verdict in (Verdict.UNSUPPORTED, Verdict.CONTRADICTED):
+            assert statement.span is not None, statement
+        else:
+            assert statement.span is None, statement
+
+
+def test_shuffled_triples_keep_their_citations(statements: list[Statement]) -> None:
+    plain = list(statement_rows(statements, "s"))
+    shuffled = list(statement_rows(statements, "s", seed=3))
+    assert [row.statements for row in shuffled] != [row.statements for row in plain]
+    for row, other in zip(shuffled, plain, strict=True):
+        assert row.cited is not None
+        assert other.cited is not None
+        assert {row.statements[n] for n in row.cited} == {other.statements[n] for n in other.cited}
+
+
+def test_without_what_carries_it_a_sentence_is_unsupported(
+    statements: list[Statement], others: list[Row]
+) -> None:
+    by_sentence = {statement.sentence: statement for statement in statements}
+    gone = [row for row in others if row.cited == frozenset() and row.nli == NEUTRAL]
+    assert len(gone) > 50
+    for row in gone:
+        one = by_sentence[row.hypothesis]
+        if one.verdict is not Verdict.UNSUPPORTED:
+            assert not {one.statements[n] for n in one.cited} <= set(row.statements)
+            assert row.span == (0, len(row.hypothesis))
+
+
+def test_other_evidence_beside_it_changes_no_label(
+    statements: list[Statement], others: list[Row]
+) -> None:
+    labels = {Verdict.SUPPORTED: ENTAILMENT, Verdict.CONTRADICTED: CONTRADICTION}
+    by_sentence = {statement.sentence: statement for statement in statements}
+    more = fewer = 0
+    for row in others:
+        one = by_sentence[row.hypothesis]
+        if row.nli == NEUTRAL or not row.cited:
+            continue
+        assert row.nli == labels[one.verdict]
+        assert {row.statements[n] for n in row.cited} == {one.statements[n] for n in one.cited}
+        more += len(row.statements) > len(one.statements)
+        fewer += len(row.statements) < len(one.statements)
+    assert more > 20
+    assert fewer > 20
+
+
+def test_texts_stand_beside_their_triples_and_beside_wrong_ones() -> None:
+    sets = [
+        TripleSet(
+            (
+                Triple(subject=name, property="city", value=city),
+                Triple(subject=name, property="opened", value=year),
+            ),
+            (f"The {name} in {city} opened in {year}.",),
+        )
+        for name, city, year in [
+            ("Vesk Hall", "Orrin", "1841"),
+            ("Tarn Inn", "Lindau", "1902"),
+            ("Holt Mill", "Skarn", "1777"),
+        ]
+    ]
+    rows = list(set_rows(sets, "sets", seed=2))
+    assert {row.nli for row in rows} == {ENTAILMENT, NEUTRAL, CONTRADICTION}
+    for row in rows:
+        told = [
+            statement
+            for statement in row.statements
+            if row.hypothesis.split(" in ")[0][4:] in statement
+        ]
+        if row.nli == ENTAILMENT:
+            assert len(told) == 2
+            assert row.span == ()
+        elif row.span:
+            assert row.hypothesis[slice(*row.span)] not in " ".join(told)

@@ -1,0 +1,180 @@
+"""Constructed pairs: the label follows from how the pair was made."""
+
+from __future__ import annotations
+
+import calendar
+import random
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from guardrail.benchmarks.caqa.graph import FactGraph
+from guardrail.benchmarks.data import held_out
+from guardrail.types import Triple
+from kg.verbalise import surface
+from training.forms import mentions, near_miss, same_value
+from training.graph_pairs import GraphPairs
+from training.relations import (
+    FUNCTIONAL,
+    IMPLIED,
+    INVERSE,
+    ONE_WAY,
+    readable,
+    single_valued,
+)
+from training.rows import Row, nli_row, without_overlap
+
+NAMES = ["Ada Bryn", "Carl Bryn", "Dora Eck", "Emil Fahr", "Greta Holm", "Ida Holm"]
+ENTAILMENT, NEUTRAL, CONTRADICTION = range(3)
+
+
+def _graph() -> FactGraph:
+    triples = []
+    for i, name in enumerate(NAMES):
+        facts = {
+            "date of birth": f"{1600 + 37 * i}-0{i + 1}-1{i}",
+            "date of death": f"{1660 + 37 * i}-0{i + 1}-2{i}",
+            "place of birth": ["Rome", "Oslo", "Lyon", "Graz", "Cork", "Bern"][i],
+            "father": NAMES[i - 1],
+            "occupation": ["painter", "judge", "baker", "poet", "miner", "nurse"][i],
+        }
+        triples += [Triple(subject=name, property=p, value=v) for p, v in facts.items()]
+    return FactGraph(triples)
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[Row]:
+    pairs = GraphPairs(_graph(), random.Random(3))
+    return [pairs.row() for _ in range(600)]
+
+
+def test_every_label_is_drawn(rows: list[Row]) -> None:
+    assert {row.nli for row in rows} == {ENTAILMENT, NEUTRAL, CONTRADICTION}
+    assert {row.attribution for row in rows} == {(0,), (1,), (2,), (3,)}
+
+
+def test_facts_behind_an_entailed_sentence_are_in_the_premise(rows: list[Row]) -> None:
+    graph = _graph()
+    facts = [graph.triple(fact) for fact in graph.facts]
+    for row in rows:
+        if row.source == "graph" and row.nli == ENTAILMENT:
+            told = [f for f in facts if f.subject in row.hypothesis and f.value in row.hypothesis]
+            assert all(f"{f.property}: {f.value}" in row.premise for f in told)
+
+
+def test_a_contradicted_triple_is_a_single_valued_relation_with_a_false_value(
+    rows: list[Row],
+) -> None:
+    graph = _graph()
+    facts = {graph.triple(fact).text for fact in graph.facts}
+    contradicted = [r for r in rows if r.source == "graph_fact" and r.nli == CONTRADICTION]
+    assert contradicted
+    for row in contradicted:
+        assert row.hypothesis not in facts
+        relation = row.hypothesis.rpartition(": ")[0].rpartition(", ")[2]
+        assert single_valued(relation)
+
+
+def test_roles_that_trade_places_are_contradicted_and_the_implied_relation_is_entailed(
+    rows: list[Row],
+) -> None:
+    graph = _graph()
+    facts = [graph.triple(fact) for fact in graph.facts]
+    fathers = {(fact.value, fact.subject) for fact in facts if fact.property == "father"}
+    labels: dict[str, list[int]] = {"father": [], "child": []}
+    for row in rows:
+        match = re.fullmatch(r"(.+), (father|child): (.+)\.", row.hypothesis)
+        told = match and match[1] in row.premise and match[3] in row.premise
+        if match and told and (match[1], match[3]) in fathers:
+            labels[match[2]].append(row.nli)
+    assert min(map(len, labels.values())) > 3
+    assert set(labels["father"]) == {CONTRADICTION}
+    assert set(labels["child"]) == {ENTAILMENT}
+
+
+def test_one_date_against_one_date_is_entailed_just_when_it_is_the_same(rows: list[Row]) -> None:
+    seen = set()
+    for row in rows:
+        told, claimed = _dates(row.premise), _dates(row.hypothesis)
+        sentence = row.hypothesis if row.source == "graph" else row.premise
+        several = re.search(r"\b(and|who|which)\b", sentence)
+        if len(told) == len(claimed) == 1 and not several and row.nli != NEUTRAL:
+            assert (row.nli == ENTAILMENT) == (told == claimed), row
+            seen.add((row.source, row.nli))
+    assert len(seen) == 4
+
+
+def _dates(text: str) -> set[tuple[int, int, int]]:
+    """Full dates in any of the forms that ``surface`` writes."""
+    months = {name: i for i, name in enumerate(calendar.month_name) if name}
+    names = "|".join(months)
+    found = {(int(y), int(m), int(d)) for y, m, d in re.findall(r"(\d{4})-(\d\d)-(\d\d)", text)}
+    for d, m, y in re.findall(rf"(\d+)(?:st|nd|rd|th)?(?: of)? ({names}) (\d{{4}})", text):
+        found.add((int(y), months[m], int(d)))
+    for m, d, y in re.findall(rf"({names}) (\d+), (\d{{4}})", text):
+        found.add((int(y), months[m], int(d)))
+    return found
+
+
+def test_labels_of_relations_are_read_without_the_layout_of_their_list() -> None:
+    for label in FUNCTIONAL | ONE_WAY:
+        assert label == " ".join(label.split())
+        assert label
+    assert {"date of birth", "gender", "place of birth", "birth place"} <= FUNCTIONAL
+    assert IMPLIED.items() >= INVERSE.items()
+
+
+@given(st.integers(1000, 2050), st.integers(1, 12), st.integers(1, 28), st.integers(0, 10_000))
+def test_a_near_miss_of_a_date_is_another_date(year: int, month: int, day: int, seed: int) -> None:
+    date = f"{year:04}-{month:02}-{day:02}"
+    changed = near_miss(date, random.Random(seed))
+    assert changed is not None
+    assert changed != date
+    assert len(changed) == len(date)
+    assert not same_value(surface(changed), surface(date))
+
+
+@given(st.integers(0, 10**7), st.integers(0, 10_000))
+def test_a_near_miss_of_a_number_is_another_number(number: int, seed: int) -> None:
+    for text in (f"{number}", f"{number:,} m", f"{number}.5 km"):
+        changed = near_miss(text, random.Random(seed))
+        assert changed is not None
+        assert changed != text
+
+
+def test_names_have_no_near_miss() -> None:
+    assert near_miss("Orazio Gentileschi", random.Random(0)) is None
+
+
+def test_mentions_reads_whole_words() -> None:
+    assert mentions("She was born in Rome, Italy.", "rome")
+    assert not mentions("He built Romeville.", "Rome")
+
+
+def test_relations_are_written_as_words() -> None:
+    assert readable("RUNWAY_LENGTH") == "runway length"
+    assert readable("familyFriendly") == "family friendly"
+
+
+def test_neutral_pairs_leave_the_category_open() -> None:
+    assert nli_row("a", "b", "neutral", "x").attribution == (1, 3)
+    assert nli_row("a", "b", "neutral", "x", neutral="irrelevant").attribution == (3,)
+    assert nli_row("a", "b", "contradiction", "x").attribution == (2,)
+
+
+def test_training_rows_that_recur_in_validation_are_dropped() -> None:
+    unseen = [nli_row("The sky is blue.", "It is blue.", "entailment", "x")]
+    train = [
+        nli_row("the sky is BLUE", "It is green.", "contradiction", "x"),
+        nli_row("Grass grows.", "It grows.", "entailment", "x"),
+        nli_row("Grass grows.", "It grows.", "entailment", "x"),
+    ]
+    assert without_overlap(train, unseen) == [train[1]]
+
+
+def test_a_group_keeps_its_side() -> None:
+    sides = [held_out(f"page {i}", 0.2) for i in range(2000)]
+    assert sides == [held_out(f"page {i}", 0.2) for i in range(2000)]
+    assert 300 < sum(sides) < 500

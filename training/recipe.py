@@ -1,0 +1,136 @@
+"""Which rows the shipped judge can learn from; a plan says in which proportion."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+from guardrail.benchmarks.caqa.sources import assemble
+from guardrail.benchmarks.data import held_out
+from training.caqa_rows import caqa_rows
+from training.claim_pairs import claim_rows
+from training.close_wording import close_wording
+from training.data import load_nli
+from training.gathered import load_gathered
+from training.graph_pairs import graph_rows
+from training.grounding_rows import (
+    dart_sets,
+    other_evidence_rows,
+    set_rows,
+    statement_rows,
+)
+from training.relation_pairs import relation_rows
+from training.rows import Row
+from training.sentence_pairs import load_dart, load_tekgen
+from training.statements import Statement, own_statements, shared_statements
+from training.table_statements import table_statements
+
+__all__ = ["SEED", "load_rows", "load_statements", "load_validation"]
+
+SEED = 13
+GRAPH_ROWS = 2_500
+CAQA_ROWS = 8_000
+CLAIM_ROWS = 9_000
+RELATION_ROWS = 2_000
+TEST_ROWS = 2_000
+"""Rows of each constructed validation set."""
+OWN_SHARE = 0.1
+"""Share of the project's own evidence sets held out."""
+
+
+def load_statements(data: Path) -> tuple[list[Statement], list[Statement]]:
+    """Statements to train on and those held out, whose sets start with ``own`` where they are ours.
+
+    The held-out ones are the data folder's ``valid``, and a share of the project's own sets.
+    """
+    train = list(shared_statements(data, "train"))
+    validation = list(shared_statements(data, "valid"))
+    for own_statement in own_statements():
+        unseen = held_out(own_statement.group, OWN_SHARE, salt="own statements")
+        (validation if unseen else train).append(own_statement)
+    return train, validation
+
+
+HARD = ("n", "q")
+"""First letters of the sets that were written for what judges find hard."""
+
+
+def load_rows(data: Path, *, seed: int, sources: frozenset[str]) -> list[Row]:
+    """Load and construct the training rows of some sources; those of one evidence together.
+
+    Args:
+        data: The data folder.
+        seed: Seed of all constructions.
+        sources: Names of the sources that are read.
+    """
+    graph = assemble(data)
+    sentences = load_nli(data).train
+    claims = [row for row in sentences if row.source == "vitaminc_real"]
+    statements = load_statements(data)[0]
+    hard = [item for item in statements if item.group.startswith(HARD)]
+    plain = [item for item in statements if not item.group.startswith(HARD)]
+    close = list(close_wording(_one_of_each_set(statements), seed=seed))
+    rows = [
+        *sentences,
+        *load_gathered(data, seed=seed).train,
+        *claim_rows(claims, count=CLAIM_ROWS, seed=seed),
+        *load_tekgen(data, seed=seed).train,
+        *load_dart(data, seed=seed).train,
+        *graph_rows(graph, rows=GRAPH_ROWS, seed=seed, split="train"),
+        *caqa_rows(graph, rows=CAQA_ROWS, seed=seed, split="train"),
+        *relation_rows(data, rows=RELATION_ROWS, seed=seed),
+        *statement_rows(plain, "statements", seed=seed),
+        *statement_rows(hard, "hard", seed=seed),
+        *other_evidence_rows(statements, "other_evidence", seed=seed),
+        *statement_rows(close, "close_wording", seed=seed),
+        *set_rows(dart_sets(data)[0], "dart_sets", seed=seed),
+    ]
+    return [row for row in rows if row.source in sources]
+
+
+def load_validation(data: Path, *, seed: int = SEED, most: int | None = None) -> list[Row]:
+    """Load and construct every validation row; none shares page, table or entity with training.
+
+    ``caqa_test_relations`` asks about relations that no training row has.
+
+    Args:
+        data: The data folder, with ``nli/``, ``triples/`` and ``kg/``.
+        seed: Seed of all constructions.
+        most: Most rows of a source, drawn by chance; all by default.
+    """
+    graph = assemble(data)
+    sets = _one_of_each_set(load_statements(data)[1])
+    rows = [
+        *load_nli(data).validation,
+        *load_tekgen(data, seed=seed).validation,
+        *load_dart(data, seed=seed).validation,
+        *graph_rows(graph, rows=TEST_ROWS, seed=seed, split="valid"),
+        *caqa_rows(graph, rows=TEST_ROWS, seed=seed, split="test"),
+        *caqa_rows(graph, rows=TEST_ROWS, seed=seed, split="test_relations"),
+        *load_gathered(data, seed=seed).validation,
+        *relation_rows(data, rows=TEST_ROWS, seed=seed, unseen=True),
+        *set_rows(dart_sets(data)[1], "dart_sets", seed=seed),
+        *statement_rows(close_wording(sets, seed=seed), "close_wording"),
+        *statement_rows(table_statements(sets, count=TEST_ROWS // 10, seed=seed), "tables"),
+    ]
+    return rows if most is None else _thinned(rows, most)
+
+
+def _one_of_each_set(statements: Sequence[Statement]) -> list[Statement]:
+    """The first statement of each evidence set."""
+    return list({statement.group: statement for statement in reversed(statements)}.values())[::-1]
+
+
+def _thinned(rows: Sequence[Row], most: int) -> list[Row]:
+    """At most some rows of each source, drawn by chance: neighbours often share label or table."""
+    by_source: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        by_source[row.source].append(row)
+    chooser = random.Random(SEED)
+    return [
+        row
+        for some in by_source.values()
+        for row in (some if len(some) <= most else chooser.sample(some, most))
+    ]
