@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         Complexity,
         Entity,
         Evidence,
+        Explanation,
         GuardedAnswer,
         Judgement,
         LinkedEntity,
@@ -91,6 +92,7 @@ __all__ = [
     "DeadlineExceededError",
     "Entity",
     "Evidence",
+    "Explanation",
     "GuardedAnswer",
     "Guardrail",
     "GuardrailConfig",
@@ -148,8 +150,8 @@ _HOMES = {
     "guardrail.engine.scoring": "Scorer ScoringRequest",
     "guardrail.engine.session": "CheckSession",
     "guardrail.types": "Action AttributedAnswer Candidate Category Citation Complexity Entity "
-    "Evidence GuardedAnswer Judgement LinkedEntity Mention NLIScores Passage Problem Score "
-    "ScoreCard Sentence Span SpanKind Strictness Subgraph Triple VerdictThresholds linearise",
+    "Evidence Explanation GuardedAnswer Judgement LinkedEntity Mention NLIScores Passage Problem "
+    "Score ScoreCard Sentence Span SpanKind Strictness Subgraph Triple VerdictThresholds linearise",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 

@@ -22,6 +22,9 @@ class _Commands(LazyGroup):
             f"{COMMANDS}.demo:demo", "See answers about an invented company judged."
         ),
         "check": LazyCommand(f"{COMMANDS}.answers:check", "Check answers written elsewhere."),
+        "explain": LazyCommand(
+            f"{COMMANDS}.answers:explain", "Tell why an answer's sentences are judged as they are."
+        ),
         "rank": LazyCommand(
             f"{COMMANDS}.answers:rank", "Rank several answers to one question, best first."
         ),

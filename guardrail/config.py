@@ -103,12 +103,16 @@ class ChecksConfig(_Section):
 
     Attributes:
         typed_values: Numbers, money, units, dates, times and versions are compared.
+        weekday_hours: Hours told of a weekday are compared with those of the same days.
+        yes_no: A property that is yes or no agrees with a sentence, or the sentence denies it.
         unknown_names: A name that stands in no evidence lacks support.
         exact_match: A triple is cited where value, subject and property stand in the sentence.
         more: Checks from outside, each by the name of an installed one or as ``module:Class``.
     """
 
     typed_values: bool = True
+    weekday_hours: bool = True
+    yes_no: bool = True
     unknown_names: bool = True
     exact_match: bool = True
     more: tuple[str, ...] = ()
@@ -179,7 +183,7 @@ class GuardrailConfig(_Section):
         scorers: Further scorers by name: ``sck``, ``conner``, ``quality``, an installed one, or
             ``module:Class``.
         strictness: How sure the judge must be: ``lenient``, ``balanced`` or ``strict``, or a table
-            of thresholds, ``support`` and ``contradiction``, as ``guardrail tune`` learns them.
+            of thresholds, ``support``, ``contradiction`` and ``removal``.
         policy: A policy, or the name of one.
         log: The score log, or its file (``.sqlite`` or ``.jsonl``); None for none.
         judge_cache: Number of the judges' verdicts to remember. Concurrent callers then share
@@ -311,7 +315,7 @@ def _read_toml(path: str | Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         cause = getattr(error, "strerror", None) or error  # strerror names no file again
         raise ConfigError(f"cannot read the settings file {path}: {cause}") from error
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"{path} is not TOML: {error}") from error
 
 
@@ -336,7 +340,7 @@ _SHORTHANDS = {"graph": "location", "log": "path", "model": "name", "policy": "b
 def _read_value(text: str) -> Any:
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         return text
 
 

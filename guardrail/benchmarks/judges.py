@@ -23,6 +23,7 @@ from guardrail.errors import InputError
 from guardrail.types import Value
 from judges.base import Pair
 from judges.onnx import SHIPPED, OnnxJudge
+from judges.reading_judge import open_judge
 from judges.service import JudgeService
 
 __all__ = ["Concurrency", "Speed", "load_pairs", "measure_concurrency", "measure_cpu"]
@@ -121,7 +122,7 @@ def measure_cpu(pairs: Sequence[Pair], *, folder: Path, rounds: int) -> list[Spe
         folder: Of the ONNX judge.
         rounds: How often; the best round counts.
     """
-    judge = OnnxJudge(folder)
+    judge = open_judge(folder)
     lengths = judge.lengths(pairs)
     pairs = [
         pair for pair, length in zip(pairs, lengths, strict=True) if length <= judge.card.max_length
@@ -207,7 +208,7 @@ def measure_concurrency(pairs: Sequence[Pair], *, folder: Path, rounds: int) -> 
         folder: Of the ONNX judge.
         rounds: How often; the best round counts.
     """
-    judge = OnnxJudge(folder)
+    judge = open_judge(folder)
     judge.warm_up()
     judge.judge(pairs[:PAIRS_PER_CALLER])
     step = PAIRS_PER_CALLER // SHARED_BY

@@ -40,7 +40,7 @@ from guardrail.types import (
     Value,
 )
 
-__all__ = ["CheckRow", "ask", "check", "link", "rank"]
+__all__ = ["CheckRow", "ask", "check", "explain", "link", "rank"]
 
 
 class AskRow(Row):
@@ -137,10 +137,11 @@ def check(
 
     action is pass, annotate, filter, regenerate, refuse or unverified; reasons say why. sentences:
     [{text, start, end, category, na, citations: [{entity, property, value}], uncited, spans,
-    judgement, findings, against, note}]; removed: those that the policy took out; spans: [{text,
-    start, end, kind: supported, na or contradicted, triple}], where triple is the fact that
-    supports or contradicts; findings: [{check, effect, start, end, because}]. entities: [{mention,
-    entity, matched, candidates}].
+    judgement, findings, against, note, support, contradiction, sure, weights: [{name, support,
+    contradiction}], thresholds: {support, contradiction, removal}}]; removed: those that the policy
+    took out; spans: [{text, start, end, kind: supported, na or contradicted, triple}], where triple
+    is the fact that supports or contradicts; findings: [{check, effect, start, end, because}].
+    entities: [{mention, entity, matched, candidates}].
     evidence: triples {subject, property, value, subject_id, property_id, value_id} and passages.
     marked writes [NA] after na and contradicted spans alike. scorecard: {overall: {value, reason,
     evidence}, scores: {NAME: the same}}. errors: [{part, message}]: what could not be used.
@@ -155,6 +156,32 @@ def check(
 
         job = check_job(guard, evidence)
         run_lines(job, source, target, _shown(target, as_json=as_json))
+
+
+def explain(
+    question: Annotated[str, typer.Argument(help="A question.")],
+    answer: Annotated[str, typer.Argument(help="The answer to it.")],
+    passage: Passages = None,
+    kg: Graph = None,
+    config: Config = None,
+    judge: JudgeName = None,
+    policy: PolicyName = None,
+    strictness: StrictnessName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Tell why each sentence of an ANSWER is judged and treated as it is.
+
+    Prints for each sentence whether it is shown, marked or removed; its verdict with both
+    probabilities and the thresholds they were held against; what the checks found; what it rests
+    on or what speaks against it; what each of them added, in log-odds; and under which
+    probabilities it would have come out differently. Removed sentences come last. With --json a
+    line each: {text, verdict, outcome, because, otherwise, support, contradiction, thresholds,
+    weights, findings, rests_on, against}.
+    """
+    with build_guard(config, kg, judge, policy, strictness) as guard:
+        checked = guard.check(question, answer, evidence=read_passages(passage or ()))
+    for one in checked.explain():
+        typer.echo(json_line(one.model_dump(mode="json")) if as_json else f"{one}")
 
 
 def rank(

@@ -193,18 +193,27 @@ def _digest(folder: Path) -> str:
     return whole.hexdigest()
 
 
+TOLD = "The door is green and made of wood."
+TRIED = {
+    "The door is green.": "entailment",
+    "The door is not green.": "contradiction",
+    "The garden is large.": "neutral",
+}
+"""Sentences that any judge must tell apart, and what they are beside ``TOLD``."""
+
+
 def _judge(settings: GuardrailConfig) -> Diagnosis:
     if settings.judge == "none":
         return Diagnosis(part="judge", state="ok", said="none: exact evidence alone")
     from judges.base import Pair
     from judges.registry import create_nli
 
-    verdict = create_nli(settings.judge).judge([Pair("It is green.", "It is green.")])[0]
-    if verdict.label != "entailment":
+    verdicts = create_nli(settings.judge).judge([Pair(TOLD, told) for told in TRIED])
+    if (found := tuple(verdict.label for verdict in verdicts)) != tuple(TRIED.values()):
         return Diagnosis(
             part="judge",
             state="wrong",
-            said=f"{settings.judge} does not find that a sentence entails itself",
+            said=f"{settings.judge} finds {TOLD!r} to be {found} for {tuple(TRIED)}",
             remedy=REMEDIES["judge"],
         )
     return Diagnosis(part="judge", state="ok", said=f"{settings.judge} loads and judges")

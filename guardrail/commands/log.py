@@ -78,7 +78,7 @@ def log(
 
     Prints the newest records that meet every condition, or with --json a record per line:
     {id, created, answer: GuardedAnswer, tags}. One record found by ``--id`` is shown as the answer
-    beside its evidence. Where none is found the exit status is 1.
+    beside its evidence, with what decided each sentence. Where none is found the exit status is 1.
     """
     if tag is not None and "=" not in tag:
         raise InputError(f"{tag!r} is no tag; write NAME=VALUE")
@@ -202,6 +202,8 @@ def _show_whole(record: Record) -> None:
         console.print(f"{name}={value}", highlight=False, markup=False)
     console.print(record.answer.question, highlight=False, markup=False)
     show_answer(console, record.answer)
+    for one in record.answer.explain():
+        console.print(str(one), highlight=False, markup=False)
 
 
 def _show(records: list[Record], whole: bool, *, as_json: bool, header: bool = True) -> None:

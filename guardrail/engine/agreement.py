@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from guardrail.types import AttributedAnswer, Category, Effect, Finding, Sentence
+from guardrail.types import (
+    AttributedAnswer,
+    Category,
+    Effect,
+    Finding,
+    Sentence,
+    VerdictThresholds,
+)
 
 __all__ = ["JUDGE", "explained"]
 
@@ -10,16 +17,21 @@ JUDGE = "judge"
 """Name of the finding, beside those of the checks."""
 
 
-def explained(answer: AttributedAnswer) -> AttributedAnswer:
+def explained(answer: AttributedAnswer, thresholds: VerdictThresholds) -> AttributedAnswer:
     """The answer with a finding on each sentence whose verdict is not its judge's likeliest.
 
-    Support takes half of the probability. Below that the likelier of contradiction and no support
-    is the verdict, though support alone may be likelier than either.
+    What is sure enough neither of support nor of contradiction lacks support, though either may be
+    likelier than that.
+
+    Args:
+        answer: The answer.
+        thresholds: Those that its verdicts were given by.
     """
-    return answer.model_copy(update={"sentences": tuple(map(_explained, answer.sentences))})
+    sentences = tuple(_explained(sentence, thresholds) for sentence in answer.sentences)
+    return answer.model_copy(update={"sentences": sentences})
 
 
-def _explained(sentence: Sentence) -> Sentence:
+def _explained(sentence: Sentence, thresholds: VerdictThresholds) -> Sentence:
     judgement, category = sentence.judgement, sentence.category
     if judgement is None or category is None:
         return sentence
@@ -27,15 +39,15 @@ def _explained(sentence: Sentence) -> Sentence:
     if judgement.scores[category] >= judgement.scores[likeliest]:
         return sentence
     against = category is Category.CONTRADICTORY
-    support = judgement.scores[Category.SUPPORTIVE]
     finding = Finding(
         check=JUDGE,
         effect=Effect.CONTRADICTS if against else Effect.MISSING,
         start=sentence.start,
         end=sentence.end,
         because=(
-            f"support takes a probability of 0.5 and has {support:.2f}; of the rest, "
-            f"{'contradiction' if against else 'no support'} is likelier"
+            f"support takes a probability of {thresholds.support:.2f} and has "
+            f"{sentence.support or 0.0:.2f}; contradiction takes "
+            f"{thresholds.contradiction:.2f} and has {sentence.contradiction or 0.0:.2f}"
         ),
     )
     return sentence.model_copy(update={"findings": (*sentence.findings, finding)})

@@ -99,6 +99,8 @@ def _on_sentence(policy: Policy, sentence: Sentence) -> tuple[Action | None, str
     shown = sentence.text if len(sentence.text) <= 80 else sentence.text[:79] + "…"
     if sentence.category is Category.CONTRADICTORY:
         known = " ".join(sentence.against) or "the evidence as a whole"
+        if not sentence.sure:
+            return Action.ANNOTATE, f'likely contradicted: "{shown}" against {known}'
         return policy.contradicted, f'contradicted: "{shown}" against {known}'
     if sentence.na:
         phrases = ", ".join(f'"{span.text}"' for span in sentence.spans if span.kind is SpanKind.NA)

@@ -179,7 +179,10 @@ class Parts:
 
         verbatim = self._config.citations == "verbatim"
         off = self._config.checks.off
-        return Grounder(judge, off=off, more=self.checks, verbatim=verbatim)
+        weighing = getattr(
+            self._given_parts.get("grounding") or self._nli_judge(), "weighing", None
+        )
+        return Grounder(judge, off=off, more=self.checks, verbatim=verbatim, weighing=weighing)
 
     @property
     def checks(self) -> tuple[Check, ...]:

@@ -188,7 +188,7 @@ class Pipeline:
             Checked(
                 row,
                 known,
-                explained(answer),
+                explained(answer, thresholds),
                 (
                     *(problems if row.knowledge is None else ()),
                     *(unplaced if known.entities else ()),

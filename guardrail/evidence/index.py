@@ -1,7 +1,8 @@
-"""Selection of statements: an inverted index with BM25 weights over stems.
+"""Selection of windows of statements: an inverted index with BM25 weights over stems.
 
-Where all of the evidence fits what a judge reads at once, all of it is given, in its order; the
-ranking then only says what is most important.
+A window is read as one by a judge, and kept: the triples of one subject, or some neighbouring
+statements of a passage. Where all of the evidence fits what a judge reads for a sentence, all of it
+is given; the ranking then only says what is most important.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from guardrail.text.words import content_stems
 
 __all__ = ["BUDGET", "Indexed", "Selection", "StatementIndex"]
 
-BUDGET = 450
-"""Characters of statements put to the judge for one sentence, some 110 of its tokens: among many
-statements that are beside the point a small judge loses its way."""
+BUDGET = 4_000
+"""Characters of windows put to the judge for one sentence, some 1,000 of its tokens."""
+
+WINDOW_CHARS = 800
+"""Characters of a window, some 200 of a judge's tokens, which reads 256 as one."""
 
 K1 = 1.2
 """BM25: how soon repeated words stop counting (Robertson and Zaragoza 2009)."""
@@ -36,11 +39,14 @@ class Selection(NamedTuple):
     """The statements for one sentence.
 
     Attributes:
-        places: Of the chosen statements in the index, in the order of the evidence.
+        places: Of the chosen statements in the index, window by window in the order of the
+            evidence.
+        windows: Number of each one's window.
         priority: Places within ``places``, most important first.
     """
 
     places: tuple[int, ...]
+    windows: tuple[int, ...]
     priority: tuple[int, ...]
 
 
@@ -55,6 +61,25 @@ class Indexed(Protocol):
     def triple(self) -> object: ...  # noqa: D102
     @property
     def place(self) -> int: ...  # noqa: D102
+    @property
+    def subject(self) -> str: ...  # noqa: D102
+
+
+def windows_of(statements: Sequence[Indexed]) -> list[int]:
+    """Number of the window of each statement: of its subject, or of its passage, cut by size.
+
+    A window depends on its own statements alone, so that what a judge read of it can be kept.
+    """
+    numbers: dict[tuple[object, ...], int] = {}
+    sizes: dict[tuple[object, ...], int] = defaultdict(int)
+    found = []
+    for statement in statements:
+        triple = statement.triple is not None
+        whole = ("subject", statement.subject) if triple else ("passage", statement.place)
+        sizes[whole] += len(statement.text) + 1
+        key = (*whole, sizes[whole] // WINDOW_CHARS)
+        found.append(numbers.setdefault(key, len(numbers)))
+    return found
 
 
 class StatementIndex:
@@ -69,6 +94,10 @@ class StatementIndex:
         self.statements = tuple(statements)
         self._budget = budget
         self._all = sum(len(item.text) + 1 for item in statements) <= budget
+        self._windows = windows_of(statements)
+        self._members: dict[int, list[int]] = defaultdict(list)
+        for place, window in enumerate(self._windows):
+            self._members[window].append(place)
         self._postings: dict[str, list[int]] = defaultdict(list)
         for place, statement in enumerate(statements):
             for stem in statement.stems:
@@ -78,7 +107,7 @@ class StatementIndex:
         self._length = [K1 * (1 - B + B * size / max(1.0, mean)) for size in sizes]
 
     def select(self, sentence: str, context: str = "") -> Selection:
-        """Choose what one sentence is held against.
+        """Choose what one sentence is held against: whole windows, the best ones first.
 
         Args:
             sentence: The sentence.
@@ -86,19 +115,22 @@ class StatementIndex:
         """
         scores = self.scores(sentence, context)
         order = sorted(range(len(scores)), key=lambda place: (-scores[place], place))
-        if self._all:
-            return Selection(tuple(range(len(order))), tuple(order))
-        chosen: list[int] = []
+        chosen: set[int] = set()
         room = self._budget
-        for place in order:
-            size = len(self.statements[place].text) + 1
-            if chosen and (size > room or scores[place] <= 0.0):
+        for window in dict.fromkeys(self._windows[place] for place in order):
+            size = sum(len(self.statements[place].text) + 1 for place in self._members[window])
+            best = max(scores[place] for place in self._members[window])
+            if chosen and (size > room or (best <= 0.0 and not self._all)):
                 continue
-            chosen.append(place)
+            chosen.add(window)
             room -= size
-        places = sorted(chosen)
+        places = [place for window in sorted(chosen) for place in self._members[window]]
         where = {place: number for number, place in enumerate(places)}
-        return Selection(tuple(places), tuple(where[place] for place in chosen))
+        return Selection(
+            tuple(places),
+            tuple(self._windows[place] for place in places),
+            tuple(where[place] for place in order if place in where),
+        )
 
     def scores(self, sentence: str, context: str = "") -> list[float]:
         """How much each statement has to do with a sentence, by shared words."""

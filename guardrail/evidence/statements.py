@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+from guardrail.text.layout import laid_out
+from guardrail.text.lexicon import lexicon_set
 from guardrail.text.names import NO_NAMES, label_in, part_of_name_in
 from guardrail.text.properties import cues
-from guardrail.text.sentences import split_sentences
 from guardrail.text.units import unit_of_label
-from guardrail.text.values import Agreement, TypedValue, compare, find_values
+from guardrail.text.values import Agreement, TypedValue, compare, find_values, limited
 from guardrail.text.words import Token, content_stems, fold
 from guardrail.types import Citation, Evidence, Passage, Triple
 
@@ -36,10 +37,11 @@ class Statement:
         text: What the judge reads.
         triple: The triple it is; None for a sentence of a passage.
         citation: How it is cited.
-        subject: Whom it is about: a triple's subject, a passage's title; empty where unknown.
+        subject: Whom it is about: a fact's subject, else a passage's title; empty where unknown.
         names: Other names of the subject.
         others: Other names of the value: the wider places that hold it, as the answer tells them.
         place: Of its passage or triple among the evidence; neighbours share a passage's.
+        fact: What it says as subject, property and value: the triple, or a cell of a table.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class Statement:
         subject: str,
         names: tuple[str, ...] = (),
         others: tuple[str, ...] = (),
+        fact: Triple | None = None,
     ) -> None:
         self.text = text
         self.triple = source.triple
@@ -57,18 +60,30 @@ class Statement:
         self.subject = subject
         self.names = names
         self.others = others
+        self.fact = fact or source.triple
 
     @cached_property
     def stems(self) -> frozenset[str]:
         """Stems of its content words, and of those by which prose names its property."""
         own = content_stems(self.text)
-        return own | cues(self.triple.property) if self.triple else own
+        return own | cues(self.fact.property) if self.fact else own
 
     @cached_property
     def values(self) -> tuple[TypedValue, ...]:
         """Its typed values; offsets are those of ``value_text``."""
-        unit = unit_of_label(self.triple.property) if self.triple else None
-        return tuple(find_values(self.value_text, unit))
+        if self.fact is None:
+            return tuple(find_values(self.value_text))
+        label = self.fact.property
+        found = find_values(self.value_text, unit_of_label(label))
+        return tuple(limited(value, label) for value in found)
+
+    @cached_property
+    def yes(self) -> bool | None:
+        """Whether its value is yes, or no; None where it is something else."""
+        value = fold(self.fact.value).strip(" .") if self.fact else ""
+        if value in lexicon_set("function_words", "yes"):
+            return True
+        return False if value in lexicon_set("function_words", "no") else None
 
     def stands_in(
         self, text: str, tokens: Sequence[Token], values: Sequence[TypedValue]
@@ -108,15 +123,15 @@ class Statement:
 
     @property
     def value_text(self) -> str:
-        """Where its values stand: a triple's value, or its text."""
-        return self.triple.value if self.triple else self.text
+        """Where its values stand: a fact's value, or its text."""
+        return self.fact.value if self.fact else self.text
 
     @cached_property
     def label_values(self) -> tuple[TypedValue, ...]:
         """Values that only tell its subject or property from others: *population (2011)*."""
-        if self.triple is None:
+        if self.fact is None:
             return ()
-        return tuple(find_values(f"{self.triple.subject} {self.triple.property}"))
+        return tuple(find_values(f"{self.fact.subject} {self.fact.property}"))
 
 
 def statements_of(
@@ -168,14 +183,20 @@ def _says(text: str, name: str) -> bool:
 
 
 def _of_passage(passage: Passage, place: int) -> list[Statement]:
+    """The statements of a passage; title and headings stand before the first below them."""
     name = passage.id or passage.title or f"passage {place + 1}"
     title = passage.title or ""
     found: list[Statement] = []
-    pieces = [" ".join(piece.text.split()) for piece in split_sentences(passage.text)]
-    for number, piece in enumerate(pieces):
-        whole = len(piece) <= CITED_CHARS
-        value = piece if whole else f"{piece[: CITED_CHARS - 1].rstrip()}…"
+    heading = ""
+    for piece in laid_out(passage.text):
+        whole = len(piece.text) <= CITED_CHARS
+        value = piece.text if whole else f"{piece.text[: CITED_CHARS - 1].rstrip()}…"
         citation = Citation(entity=name, property="passage", value=value)
-        text = f"{title}: {piece}" if title and number == 0 else piece
-        found.append(Statement(text, _Source(None, citation, place), title))
+        above = [] if found or not title else [title]
+        above += [piece.heading] if piece.heading not in (heading, title) else []
+        heading = piece.heading
+        text = ": ".join([*above, piece.text])
+        fact = Triple(*piece.fact) if piece.fact else None
+        about = fact.subject if fact else title
+        found.append(Statement(text, _Source(None, citation, place), about, fact=fact))
     return found

@@ -170,7 +170,7 @@ class CitationConstraint(Value):
                 (str(row["text"]), [str(key) for key in row.get("citations", [])], bool(row["na"]))
                 for row in sentences
             ]
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise ModelError(
                 "the model's reply does not follow the JSON schema it was given; "
                 "its server may not support structured outputs: use plain prompting"

@@ -10,14 +10,20 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from guardrail.text.lexicon import lexicon
-from guardrail.text.units import Unit, currency_before, unit_behind
-from guardrail.text.words import Token, number_of, tokenise
+from guardrail.text.units import MONEY, Unit, currency_before, unit_behind
+from guardrail.text.words import Token, number_of, stem, tokenise
 
-__all__ = ["Bound", "Quantity", "find_quantities"]
+__all__ = ["Bound", "Quantity", "find_fractions", "find_measures", "find_quantities", "per_what"]
 
 
 JOINTS = re.compile(r"(?:,? and |,? )")
 """What stands between the parts of one length or time: *2 hours and 10 minutes*."""
+
+PERCENT = 100
+"""Of a whole."""
+
+LONGEST = 12
+"""Most words of one number."""
 
 ADDED = frozenset({"time", "length", "mass"})
 """Measures that are told in parts."""
@@ -46,6 +52,8 @@ class Quantity(NamedTuple):
         start: Offset of its first character, a sign of currency counted.
         end: Offset past its unit.
         words: Whether it is written in words alone.
+        number_end: Offset past the number itself, of one that was not joined from several.
+        per: Stem of what it is a rate of: *month* of *€12 per month*; empty where it is none.
     """
 
     low: float
@@ -56,6 +64,8 @@ class Quantity(NamedTuple):
     start: int
     end: int
     words: bool = False
+    number_end: int = 0
+    per: str = ""
 
     def base(self, value: float) -> float:
         """A number of this quantity in the first unit of what is measured."""
@@ -78,17 +88,44 @@ def find_quantities(text: str, taken: Sequence[tuple[int, int]] = ()) -> list[Qu
         taken: Stretches that are something else, such as dates.
     """
     found: list[Quantity] = []
-    for number in _numbers(text, taken):
-        quantity = _with_unit(text, number)
+    for quantity in find_measures(text, taken):
         last = found[-1] if found else None
         if last is not None and (joined := _joined(text, last, quantity)) is not None:
             found[-1] = joined
         else:
             found.append(quantity)
     return [
-        _bounded(text, quantity, found[place - 1].end if place else 0)
+        _rated(text, _bounded(text, quantity, found[place - 1].end if place else 0))
         for place, quantity in enumerate(found)
     ]
+
+
+@cache
+def _fractions() -> re.Pattern[str]:
+    names = sorted(lexicon("numbers")["fractions"], key=len, reverse=True)
+    return re.compile(rf"\b({'|'.join(map(re.escape, names))}) of\b(?! an? )", re.IGNORECASE)
+
+
+def find_fractions(text: str) -> Iterator[Quantity]:
+    """Fractions in words as rough percentages: *two thirds of the boats*, *half of them*.
+
+    Args:
+        text: A text with plain signs.
+    """
+    for match in _fractions().finditer(text):
+        share = PERCENT * lexicon("numbers")["fractions"][match[1].lower()]
+        unit = Unit("percent", 1.0)
+        yield Quantity(share, share, 1.0, unit, Bound.ABOUT, *match.span(1), words=True)
+
+
+def find_measures(text: str, taken: Sequence[tuple[int, int]] = ()) -> Iterator[Quantity]:
+    """The numbers of a text with their units, in order, each by itself: no ranges, no bounds.
+
+    Args:
+        text: A text with plain signs.
+        taken: Stretches that are something else, such as dates.
+    """
+    return (_with_unit(text, number) for number in _numbers(text, taken))
 
 
 def _numbers(text: str, taken: Sequence[tuple[int, int]]) -> Iterator[_Number]:
@@ -113,7 +150,11 @@ def _run(text: str, tokens: Sequence[Token], place: int) -> _Number | None:
     figures = first.text[:1].isdigit()
     if figures and (first.folded[-1:].isalpha() or _inside_word(text, first)):
         return None
-    for length in (4, 3, 2, 1) if not figures else (3, 2, 1):
+    if not figures and not any(
+        first.folded in numbers[key] for key in ("units", "scales", "halves")
+    ):
+        return None
+    for length in range(3 if figures else LONGEST, 0, -1):
         run = tokens[place : place + length]
         if len(run) < length or run[-1].folded == "and" or run[0].folded == "and":
             continue
@@ -124,10 +165,10 @@ def _run(text: str, tokens: Sequence[Token], place: int) -> _Number | None:
         if any(text[a.end : b.start] not in (" ", "-", "") for a, b in pairwise(run)):
             continue
         value = number_of(run)
-        if value is None or (length == 1 and run[0].folded in ("one", "hundred", "thousand")):
+        if value is None or (length == 1 and run[0].folded in numbers["scales"]):
             continue
-        if length == 1 and run[0].folded in numbers["scales"]:
-            continue
+        if length == 1 and not figures and value == 1 and unit_behind(text, first.end) is None:
+            continue  # "one" alone is a pronoun
         start = first.start
         if start and text[start - 1] == "-" and (start == 1 or text[start - 2] in " (:"):
             value, start = -value, start - 1
@@ -150,10 +191,11 @@ def _step(written: str, value: float) -> float:
     """The size of the last digit that tells something: 1,000 for 546,000 and 0.1 for 8.7."""
     if not written[:1].isdigit():
         written = f"{abs(value):.0f}"
-    places = len(written.partition(".")[2])
+    digits = re.sub(r"[,' ]", "", written)
+    places = len(digits.partition(".")[2]) if digits.count(".") == 1 else 0
     if places:
         return float(10.0**-places)
-    digits = written.replace(",", "")
+    digits = digits.replace(".", "")
     closing = len(digits) - len(digits.rstrip("0"))
     return float(10 ** min(closing, max(0, len(digits) - 1)))
 
@@ -180,7 +222,15 @@ def _with_unit(text: str, number: _Number) -> Quantity:
     if behind is not None and (before is None or behind[0] == unit):
         unit, end = behind
     return Quantity(
-        number.value, number.value, number.step, unit, Bound.EXACT, start, end, number.words
+        number.value,
+        number.value,
+        number.step,
+        unit,
+        Bound.EXACT,
+        start,
+        end,
+        number.words,
+        number.end,
     )
 
 
@@ -212,6 +262,24 @@ def _joined(text: str, first: Quantity, second: Quantity) -> Quantity | None:
             number, number, second.step, second.unit, Bound.EXACT, first.start, second.end
         )
     return None
+
+
+@cache
+def _rate() -> re.Pattern[str]:
+    joined = "|".join(re.escape(word) for word in lexicon("numbers")["per"])
+    return re.compile(rf"\s?(?:{joined})(?:\s|(?<=/))(?P<of>[^\W\d_]+)", re.IGNORECASE)
+
+
+def per_what(text: str, place: int = 0) -> str:
+    """Stem of what a rate is told of that stands at a place of a text: *per month*, */day*."""
+    match = _rate().match(text, place)
+    return stem(match["of"].lower().removesuffix("s")) if match else ""
+
+
+def _rated(text: str, quantity: Quantity) -> Quantity:
+    """A price or count with what it is told of."""
+    measured = quantity.unit is not None and not quantity.unit.measure.startswith(MONEY)
+    return quantity if measured else quantity._replace(per=per_what(text, quantity.end))
 
 
 @cache

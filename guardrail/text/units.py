@@ -9,10 +9,22 @@ from typing import NamedTuple
 from guardrail.text.lexicon import lexicon
 from guardrail.text.words import property_words
 
-__all__ = ["Unit", "currency_before", "is_unit_name", "unit_behind", "unit_of_label"]
+__all__ = [
+    "Unit",
+    "canonical_unit",
+    "currency_before",
+    "is_unit_name",
+    "period",
+    "unit_behind",
+    "unit_of_label",
+]
 
 MONEY = "money "
 """Begins the measure of every currency; its code follows."""
+
+
+SIGN = re.compile(r"[(\[]\s*([^\w\s()\[\]]+)\s*[)\]]\s*$")
+"""A sign in brackets at the end of a label: *price (£)*, *share [%]*."""
 
 
 class Unit(NamedTuple):
@@ -76,6 +88,44 @@ def _before() -> re.Pattern[str]:
     )
 
 
+def canonical_unit(unit: Unit, written: str, *, one: bool = False) -> str:
+    """How the canonical form writes a unit: *km*, *euros*, *hours*, *%*.
+
+    Money and time have words, of one or of several; other measures their first symbol.
+
+    Args:
+        unit: The unit.
+        written: Its sign or name as it stands behind the number; empty where it stands before.
+        one: Whether there is one of it.
+    """
+    names, symbols = _canonical_names().get(unit, ((), ()))
+    own = names[:2]
+    if unit.measure.startswith(MONEY) and own:
+        named = written.lower().split()
+        if written in _symbols() or not written or any(name in named for name in own):
+            return own[0 if one else -1]
+        return written
+    if unit.measure == "time" and own:
+        return own[0 if one else -1]
+    return symbols[0] if symbols else written
+
+
+@cache
+def _canonical_names() -> dict[Unit, tuple[tuple[str, ...], tuple[str, ...]]]:
+    """The names and symbols of each unit."""
+    found = {
+        Unit(measure, item["factor"], item["offset"]): (
+            tuple(item["words"]),
+            tuple(item["symbols"]),
+        )
+        for measure, units in reversed(lexicon("units")["measures"].items())
+        for item in units
+    }
+    for item in lexicon("currencies")["currencies"]:
+        found[Unit(MONEY + item["code"], 1.0)] = (tuple(item["words"]), tuple(item["signs"]))
+    return found
+
+
 def unit_behind(text: str, place: int) -> tuple[Unit, int] | None:
     """The unit that stands at a place of a text, right behind a number, and where it ends."""
     match = _behind().match(text, place)
@@ -84,6 +134,12 @@ def unit_behind(text: str, place: int) -> tuple[Unit, int] | None:
     symbol = match["symbol"]
     unit = _symbols()[symbol] if symbol else _names()[match["name"].lower()]
     return unit, match.end()
+
+
+def period(word: str) -> Unit | None:
+    """The unit of time that a word names; None where it names none."""
+    unit = _names().get(word)
+    return unit if unit is not None and unit.measure == "time" else None
 
 
 def currency_before(text: str, place: int) -> tuple[Unit, int] | None:
@@ -113,6 +169,8 @@ def unit_of_label(label: str) -> Unit | None:
 
     Such labels are ``price_gbp``, ``weight (kg)`` and ``processing_weeks``.
     """
+    if (sign := SIGN.search(label)) and sign[1] in _symbols():
+        return _symbols()[sign[1]]
     last = property_words(label).split()[-1:]
     apart = re.search(r"[_\s(\[/-]\W*\w+\W*$", label) is not None
     if not last or not apart:

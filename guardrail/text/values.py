@@ -14,14 +14,16 @@ from typing import NamedTuple
 from guardrail.text import dates
 from guardrail.text.clock_times import ClockTime, find_times
 from guardrail.text.dates import Date, find_dates
-from guardrail.text.quantities import Bound, Quantity, find_quantities
-from guardrail.text.units import Unit
-from guardrail.text.words import plain
+from guardrail.text.lexicon import lexicon
+from guardrail.text.quantities import Bound, Quantity, find_fractions, find_quantities, per_what
+from guardrail.text.units import Unit, period
+from guardrail.text.words import plain, property_words
 
-__all__ = ["Agreement", "TypedValue", "Version", "compare", "find_values"]
+__all__ = ["Agreement", "TypedValue", "Version", "compare", "find_values", "limited"]
 
 VERSION = re.compile(
-    r"(?<![\w.,])v?\d+\.\d+\.\d+(?:[.-]\w+)*(?![\w.]*\d)|(?<![\w.,])v\d+(?:\.\d+)*\b"
+    r"(?<![\w.,])(?!\d{1,3}(?:\.\d{3}){2,}(?![\w.]))v?\d+\.\d+\.\d+(?:[.-]\w+)*(?![\w.]*\d)"
+    r"|(?<![\w.,])v\d+(?:\.\d+)*\b"
 )
 VERSION_WORD = re.compile(r"\b(?:version|release|v)\s?(\d+(?:\.\d+)+)", re.IGNORECASE)
 
@@ -94,12 +96,42 @@ def find_values(text: str, unit: Unit | None = None) -> list[TypedValue]:
         add("date", date)
     for time in find_times(text):
         add("time of day", time)
+    for share in find_fractions(text):
+        add("percent", share)
     taken = [(item.start, item.end) for item in found]
     for quantity in find_quantities(text, taken):
         if quantity.unit is None and unit is not None:
             quantity = quantity._replace(unit=unit)
         add(quantity.unit.measure if quantity.unit else "number", quantity)
     return sorted(found, key=lambda item: item.start)
+
+
+def limited(value: TypedValue, label: str) -> TypedValue:
+    """A value as the label of its property limits it and says what it is a rate of.
+
+    Such labels are *passengers (max)* and *parking per day (EUR)*.
+
+    Args:
+        value: A value of the property.
+        label: The label.
+    """
+    quantity = value.value
+    if not isinstance(quantity, Quantity):
+        return value
+    words = property_words(label).split()
+    limits = lexicon("numbers")["label_limits"]
+    bound = next((Bound(name) for name, signs in limits.items() if {*signs} & {*words}), None)
+    if bound is not None and quantity.bound is Bound.EXACT:
+        quantity = quantity._replace(bound=bound)
+    per = next(
+        (
+            per_what(f" {' '.join(words[place:])}")
+            for place, word in enumerate(words)
+            if word == "per"
+        ),
+        "",
+    )
+    return value._replace(value=quantity._replace(per=quantity.per or per))
 
 
 def compare(claimed: TypedValue, known: TypedValue) -> Agreement:
@@ -152,6 +184,16 @@ def _compare_quantities(claimed: Quantity, known: Quantity) -> Agreement:
         # A number without a unit may be of any measure.
         same = "" in measures and (claimed.low, claimed.high) == (known.low, known.high)
         return Agreement.SAME if same else Agreement.OPEN
+    if claimed.per and known.per and claimed.per != known.per:
+        periods = period(claimed.per), period(known.per)
+        if periods[0] is None or periods[1] is None:
+            return Agreement.OPEN
+        factor = periods[0].factor / periods[1].factor
+        low, high = known.low * factor, known.high * factor
+        same = abs(claimed.low - low) <= CALENDAR * abs(low) and claimed.high <= high * (
+            1.0 + CALENDAR
+        )
+        return _same(same)
     low, high = known.base(known.low), known.base(known.high)
     mine = claimed.base(claimed.low), claimed.base(claimed.high)
     if low < 0 < mine[0] and low == high:
@@ -164,6 +206,14 @@ def _compare_quantities(claimed: Quantity, known: Quantity) -> Agreement:
             return Agreement.SAME if inside else Agreement.CONFLICT
         return _same(close)
     value = mine[0]
+    limits = (Bound.AT_MOST, Bound.AT_LEAST)
+    if low == high and claimed.bound is known.bound and known.bound in limits:
+        return _same(abs(value - low) <= slack)
+    if low == high and claimed.bound in (Bound.EXACT, Bound.ABOUT) and known.bound in limits:
+        if abs(value - low) <= slack:
+            return Agreement.SAME
+        beyond = value > high if known.bound is Bound.AT_MOST else value < low
+        return Agreement.CONFLICT if beyond else Agreement.OPEN
     if claimed.bound in (Bound.AT_LEAST, Bound.ABOVE):
         if known.bound in (Bound.AT_MOST, Bound.BELOW):
             return Agreement.OPEN

@@ -17,6 +17,7 @@ from guardrail.text.lexicon import lexicon, lexicon_set
 __all__ = [
     "Token",
     "content_stems",
+    "digits_of",
     "fold",
     "number_of",
     "plain",
@@ -28,10 +29,21 @@ __all__ = [
 ]
 
 TOKEN = re.compile(
-    r"\d+(?:[.,]\d+)*(?:(?:st|nd|rd|th)\b)?"
+    r"(?<![\w.,'’])[1-9]\d{0,2}(?:([ '’])\d{3})(?:\1\d{3})*(?![\d'’]|[.,]\d)"
+    r"|\d+(?:[.,]\d+)*(?:(?:st|nd|rd|th)\b)?"
     r"|(?:[^\W\d_]\. ?){2,}|[^\W_]+(?:['’][^\W\d_]+)*"
 )
-"""A number, which ends before letters; an abbreviation with full stops; a word."""
+"""A number, which ends before letters; an abbreviation with full stops; a word.
+
+A number's thousands may stand apart: *9,750*, *9'750*, *9 750*."""
+
+GROUPS = (
+    re.compile(r"\d{1,3}(?:[,' ]\d{3})+(?:\.\d+)?"),
+    re.compile(r"\d{1,3}(?:\.\d{3}){2,}(?:,\d+)?"),
+    re.compile(r"\d{1,2}(?:,\d{2})+,\d{3}"),
+)
+"""Thousands set apart by commas, apostrophes or spaces; by full stops, from a million on, where
+one alone would be a decimal; in lakhs and crores."""
 
 PLAIN_SIGNS = str.maketrans(
     {
@@ -47,6 +59,7 @@ EMPHASIS = re.compile(r"(?<!\w)[*_~`]{1,3}(?=\w)|(?<=\w)[*_~`]{1,3}(?!\w)")
 """Marks before and behind emphasised words."""
 
 MIN_STEM = 4
+HUNDRED, THOUSAND = 100, 1000
 
 
 def plain(text: str) -> str:
@@ -123,7 +136,7 @@ def tokenise(text: str, offset: int = 0) -> list[Token]:
 @lru_cache(maxsize=65_536)
 def _key(folded: str) -> str:
     """The stem of a word; numbers in figures and words share one key: 5, 5.0, 5th, five."""
-    value = _digits(folded)
+    value = digits_of(folded)
     if value is None:
         numbers = lexicon("numbers")
         value = numbers["units"].get(folded, numbers["ordinals"].get(folded))
@@ -134,39 +147,58 @@ def number_of(tokens: Sequence[Token]) -> float | None:
     """The number that a run of tokens writes: ``5,457,831``, ``twenty one``, ``half a million``."""
     numbers = lexicon("numbers")
     units, ordinals, scales = numbers["units"], numbers["ordinals"], numbers["scales"]
-    total: float | None = None
-    figures = False
     if len(tokens) == 3 and [item.folded for item in tokens[:2]] == ["half", "a"]:
         scale = scales.get(tokens[2].folded)
         return None if scale is None else scale / 2
+    total = 0.0
+    group: float | None = None  # what stands before the next thousand or million
+    figures = joined = False
     for token in tokens:
         word = token.folded
-        value = _digits(word)
+        value = digits_of(word)
         if value is not None:
-            if total is not None:
+            if group is not None or total:
                 return None  # "20-25" is a range, not a sum
-            total, figures = value, True
+            group, figures = value, True
         elif word in scales:
-            total = (1.0 if total is None else total) * scales[word]
+            group = (1.0 if group is None else group) * scales[word]
+            if scales[word] >= THOUSAND:
+                total, group = total + group, None
         elif (value := units.get(word, ordinals.get(word))) is not None and not figures:
-            total = value if total is None else total + value
+            if group is not None and not _adds(group, value, joined=joined):
+                return None  # "two and three" are two numbers
+            group = value if group is None else group + value
         elif word != "and":
             return None
-    return total
+        joined = word == "and"
+    return None if group is None and not total else total + (group or 0.0)
 
 
-def _digits(word: str) -> float | None:
+def _adds(group: float, value: float, *, joined: bool) -> bool:
+    """Whether a word goes on with a number: *twenty one*, *two hundred and ten*."""
+    hundreds = group >= HUNDRED and group % HUNDRED == 0
+    tens = group % HUNDRED
+    return hundreds or (not joined and tens > 10 and tens % 10 == 0 and value < 10)
+
+
+LARGEST = 1e30
+"""Figures of more than this write no number: nothing is told in them that could be reckoned."""
+
+
+def digits_of(word: str) -> float | None:
+    """The number that figures write, their thousands apart or not; None where they write none."""
     if not word[:1].isdigit():
         return None
     if word[-2:] in ("st", "nd", "rd", "th"):
         word = word[:-2]
-    groups = word.split(",")
-    if len(groups) > 1 and not all(len(group.split(".")[0]) == 3 for group in groups[1:]):
-        return None
+    if any(form.fullmatch(word) for form in GROUPS):
+        dotted = word.count(".") > 1
+        word = re.sub(r"[.' ]" if dotted else r"[,' ]", "", word).replace(",", ".")
     try:
-        return float("".join(groups))
+        number = float(word)
     except ValueError:
         return None
+    return number if number <= LARGEST else None
 
 
 @lru_cache(maxsize=16_384)

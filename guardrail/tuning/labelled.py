@@ -169,9 +169,9 @@ def _support(answer: AttributedAnswer) -> float:
 def _sentence_support(sentence: Sentence) -> float:
     if sentence.category is None:
         return 1.0  # it claims nothing
-    if sentence.category is not Category.SUPPORTIVE or sentence.judgement is None:
+    if sentence.category is not Category.SUPPORTIVE or sentence.support is None:
         return 0.0
-    return sentence.judgement.scores[Category.SUPPORTIVE]
+    return sentence.support
 
 
 def _thresholds(rows: Sequence[Scored]) -> list[float]:
@@ -214,9 +214,5 @@ def _contradiction(
 
 
 def _against(sentence: Sentence) -> float:
-    """The share of *contradicted* in what is not support."""
-    if sentence.judgement is None:
-        return 0.0
-    scores = sentence.judgement.scores
-    rest = 1.0 - scores[Category.SUPPORTIVE]
-    return scores[Category.CONTRADICTORY] / rest if rest > 0.0 else 0.0
+    """Probability of contradiction."""
+    return sentence.contradiction or 0.0

@@ -141,7 +141,7 @@ def _evidence(where: str, cell: str) -> tuple[Evidence, ...]:
         return (Passage(text=cell),) if cell else ()
     try:
         items = json.loads(cell)
-    except ValueError:
+    except (ValueError, RecursionError):
         return (Passage(text=cell),)  # a text that begins with a bracket
     return tuple(_items(where, items))
 

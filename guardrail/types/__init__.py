@@ -18,6 +18,7 @@ from guardrail.types.answers import (
     Span,
     SpanKind,
 )
+from guardrail.types.explanation import Explanation
 from guardrail.types.judging import (
     Category,
     Complexity,
@@ -29,6 +30,7 @@ from guardrail.types.judging import (
     StatementScore,
     Verdict,
     VerdictThresholds,
+    Weight,
     WordScore,
 )
 from guardrail.types.knowledge import (
@@ -62,6 +64,7 @@ __all__ = [
     "Effect",
     "Entity",
     "Evidence",
+    "Explanation",
     "FailedSentence",
     "Finding",
     "Grounding",
@@ -87,6 +90,7 @@ __all__ = [
     "Value",
     "Verdict",
     "VerdictThresholds",
+    "Weight",
     "WordScore",
     "as_strictness",
     "linearise",

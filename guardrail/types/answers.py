@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from pydantic import Field, FiniteFloat
 
-from guardrail.types.judging import Category, Judgement, ScoreCard
+from guardrail.types.judging import Category, Judgement, ScoreCard, VerdictThresholds, Weight
 from guardrail.types.knowledge import Citation, Evidence, LinkedEntity, Triple
-from guardrail.types.value import Value
+from guardrail.types.value import Probability, Value
+
+if TYPE_CHECKING:
+    from guardrail.types.explanation import Explanation
 
 __all__ = [
     "Action",
@@ -93,6 +97,11 @@ class Sentence(Value):
         against: What contradicts it, as text of the evidence; empty where nothing does, or where
             no single statement is known that does.
         note: What a reader should know, such as a citation dropped and why.
+        support: Probability of support, the judge's and the findings weighed; None without a judge.
+        contradiction: Probability of contradiction, likewise.
+        sure: Whether a contradiction is sure enough to act on it, by the strictness asked for.
+        weights: What the judge's word and each finding added to the two probabilities.
+        thresholds: Those that the verdict was given by; None without a judge.
     """
 
     text: str
@@ -107,6 +116,21 @@ class Sentence(Value):
     findings: tuple[Finding, ...] = ()
     against: tuple[str, ...] = ()
     note: str | None = None
+    support: Probability | None = None
+    contradiction: Probability | None = None
+    sure: bool = False
+    weights: tuple[Weight, ...] = ()
+    thresholds: VerdictThresholds | None = None
+
+    def explain(self, *, removed: bool = False) -> Explanation:
+        """Why its verdict is what it is, and what would have to change for another.
+
+        Args:
+            removed: Whether the policy took it out.
+        """
+        from guardrail.types.explanation import explanation_of
+
+        return explanation_of(self, removed=removed)
 
 
 class FailedSentence(Value):
@@ -199,6 +223,13 @@ class GuardedAnswer(Value):
     versions: Mapping[str, str] = Field(default_factory=dict)
     timings_ms: Mapping[str, FiniteFloat] = Field(default_factory=dict)
     errors: tuple[Problem, ...] = ()
+
+    def explain(self) -> tuple[Explanation, ...]:
+        """Why each sentence was judged and treated as it was, in the order of ``judged``."""
+        return (
+            *(sentence.explain() for sentence in self.sentences),
+            *(sentence.explain(removed=True) for sentence in self.removed),
+        )
 
     @property
     def judged(self) -> tuple[Sentence, ...]:

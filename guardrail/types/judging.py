@@ -21,6 +21,7 @@ __all__ = [
     "StatementScore",
     "Verdict",
     "VerdictThresholds",
+    "Weight",
     "WordScore",
 ]
 
@@ -87,17 +88,45 @@ class VerdictThresholds(Value):
     Attributes:
         support: A sentence is supported from this probability of support on, among sentences that
             claim something, unless a contradiction is likelier still.
-        contradiction: Of a sentence that is not supported, the share of *contradicted* among
-            *contradicted* and *unsupported* above which it is called contradicted.
+        contradiction: A sentence is called contradicted from this probability of contradiction
+            on, among sentences that claim something.
+        removal: A policy acts on a contradiction (removes, refuses, regenerates) from this
+            probability on; below it the sentence is marked.
     """
 
     support: Probability = 0.5
     contradiction: Probability = 0.5
+    removal: Probability = 0.5
 
     @property
     def thresholds(self) -> VerdictThresholds:
         """Itself, as a preset has its own."""
         return self
+
+    def verdict(self, support: float, contradiction: float) -> Verdict:
+        """The verdict on a sentence that claims something, by its two probabilities.
+
+        What is sure enough neither of support nor of contradiction is unsupported.
+        """
+        if support >= self.support and support >= contradiction:
+            return Verdict.SUPPORTED
+        if contradiction >= self.contradiction and contradiction > support:
+            return Verdict.CONTRADICTED
+        return Verdict.UNSUPPORTED
+
+
+class Weight(Value):
+    """What one thing added to the probabilities of a sentence, in log-odds.
+
+    Attributes:
+        name: The feature, as ``guardrail.types.weighing.features_of`` names it.
+        support: Added to support.
+        contradiction: Added to contradiction.
+    """
+
+    name: str
+    support: FiniteFloat
+    contradiction: FiniteFloat
 
 
 class Grounding(Value):
@@ -129,12 +158,8 @@ class Grounding(Value):
         """The verdict where support and contradiction need other probabilities than 0.5."""
         if self.no_claim >= 0.5:
             return Verdict.NO_CLAIM
-        likely = self.supported >= thresholds.support * (1.0 - self.no_claim)
-        if likely and self.supported >= self.contradicted:
-            return Verdict.SUPPORTED
-        if self.contradicted > thresholds.contradiction * (self.contradicted + self.unsupported):
-            return Verdict.CONTRADICTED
-        return Verdict.UNSUPPORTED
+        claims = 1.0 - self.no_claim
+        return thresholds.verdict(self.supported / claims, self.contradicted / claims)
 
 
 class Category(StrEnum):

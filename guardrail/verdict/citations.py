@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from guardrail.text.words import plain
+from guardrail.text.values import Agreement, compare
+from guardrail.text.words import content_stems, plain
 
 if TYPE_CHECKING:
     from guardrail.evidence.statements import Statement
@@ -14,7 +15,10 @@ if TYPE_CHECKING:
     from guardrail.verdict.combination import Outcome
     from guardrail.verdict.premises import Premises
 
-__all__ = ["citations_of"]
+__all__ = ["bears_on", "citations_of"]
+
+SURE = 0.8
+"""From this probability on a statement carries a sentence in other words than its own."""
 
 PASSAGES = 3
 """Most sentences of passages that one sentence cites, those that carry it most first."""
@@ -25,13 +29,20 @@ def citations_of(
 ) -> tuple[Citation, ...]:
     """What a sentence cites: triples in the order of its text, then passages.
 
+    A statement is cited where its own words bear on the sentence, or where the judge is sure of it:
+    a wrong citation is worse than none.
+
     Args:
         claim: The sentence.
         evidence: What it is held against.
         outcome: The verdict on it.
         verbatim: Cite only triples whose value stands in the sentence as the graph writes it.
     """
-    carried = [evidence.indexed.statements[number] for number in outcome.carried]
+    carried = [
+        evidence.indexed.statements[number]
+        for number in outcome.carried
+        if evidence.carries(number) >= SURE or bears_on(claim, evidence.indexed.statements[number])
+    ]
     triples = [
         item
         for item in carried
@@ -41,6 +52,18 @@ def citations_of(
     triples.sort(key=lambda item: _place(claim, item))
     passages = [item for item in carried if item.triple is None][:PASSAGES]
     return tuple(dict.fromkeys(triple.citation for triple in [*triples, *passages]))
+
+
+def bears_on(claim: Claim, statement: Statement) -> bool:
+    """Whether a sentence has a value or a word of what a statement says of its subject."""
+    if statement.stands_in(plain(claim.text), claim.tokens, claim.values):
+        return True
+    if any(
+        compare(mine, held) is Agreement.SAME for mine in claim.values for held in statement.values
+    ):
+        return True
+    subject = content_stems(statement.subject)
+    return not (statement.stems - subject).isdisjoint(claim.stems)
 
 
 def _place(claim: Claim, statement: Statement) -> int:

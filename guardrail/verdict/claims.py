@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from guardrail.markers.grammar import ParsedText
 from guardrail.markers.ruins import without_ruins
+from guardrail.text.layout import is_heading, is_label, is_table_head
 from guardrail.text.names import NO_NAMES, find_names
 from guardrail.text.sentences import Stretch, code_blocks, split_sentences
 from guardrail.text.values import TypedValue, find_values
@@ -22,16 +23,8 @@ __all__ = ["Claim", "GroundingRequest", "claims_of"]
 BEFORE_CHARS = 400
 """Characters of earlier sentences that are read beside a sentence: pronouns point no further."""
 
-HEADING_WORDS = 4
-"""Most words of a line that opens a list and claims nothing: *Main facts:*."""
-
-QUESTION = re.compile(r"^\D*\?[\"')*_ ”’]*$")
-"""A question without figures; one with figures may claim them."""
-
-UNDER_HEADER = re.compile(
-    r"[ \t]*\|?(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*(?::?-+:?[ \t]*)?$", re.MULTILINE
-)
-"""The line between the header of a Markdown table and its rows."""
+BARE_WORDS = 3
+"""Most words of a heading, or of a label above a list, that only names what follows."""
 
 PLAIN_WORDS = re.compile(r"\w[\w'’-]*+(?:,? \w[\w'’-]*+){3,}")
 """Four or more words with nothing but spaces and commas between them, as prose has and code not."""
@@ -70,8 +63,8 @@ class Claim:
         text: The same without marks of emphasis, for comparison.
         question: The question.
         before: The sentences shortly before it.
-        prose: Whether it is prose, no question, heading, header of a table or code, which claim
-            nothing.
+        prose: Whether it may assert something, which the judge then says: all but the head of a
+            table, a bare heading or label, and code without plain words.
     """
 
     def __init__(
@@ -135,8 +128,7 @@ def claims_of(request: GroundingRequest) -> list[Claim]:
                 judged,
                 request.question,
                 _last(earlier),
-                prose=not _is_heading(text, stretch)
-                and QUESTION.search(judged) is None
+                prose=not _is_bare(text, stretch)
                 and (PLAIN_WORDS.search(judged) is not None or not _within(stretch, blocks)),
             )
         )
@@ -161,18 +153,10 @@ def _within(stretch: Stretch, blocks: Sequence[tuple[int, int]]) -> bool:
     return place >= 0 and stretch.start < blocks[place][1]
 
 
-def _is_heading(text: str, stretch: Stretch) -> bool:
-    """Whether a sentence stands alone on a line that is a heading, or the header of a table."""
-    line = text.rfind("\n", 0, stretch.start) + 1
-    stop = text.find("\n", stretch.end)
-    if "|" in stretch.text and stop >= 0 and UNDER_HEADER.match(text, stop + 1):
+def _is_bare(text: str, stretch: Stretch) -> bool:
+    """Whether a sentence is the head of a table, or a heading or label of hardly a word."""
+    if is_table_head(text, stretch):
         return True
-    head = text[line : stretch.start].strip()
-    tail = text[stretch.end : len(text) if stop < 0 else stop].strip(" *_#")
-    if tail:
-        return False
-    marked = head.startswith("#") or (
-        stretch.text.startswith(("**", "__")) and stretch.text.rstrip(":").endswith(("**", "__"))
-    )
-    short = stretch.text.rstrip("*_ ").endswith(":") and len(stretch.text.split()) <= HEADING_WORDS
-    return (marked or short) and not any(sign.isdigit() for sign in stretch.text)
+    named = is_heading(text, stretch) or is_label(text, stretch)
+    short = len(stretch.text.split()) <= BARE_WORDS
+    return named and short and not any(sign.isdigit() for sign in stretch.text)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.text.words import content_stems, plain
-from guardrail.types import Category, Effect, Finding, Grounding, Judgement, Verdict
+from guardrail.types import Category, Effect, Finding, Grounding, Judgement, Verdict, Weight
+from guardrail.types.weighing import Weighed, Weighing, features_of
 
 if TYPE_CHECKING:
     from guardrail.evidence.statements import Statement
@@ -18,10 +19,6 @@ __all__ = ["Outcome", "combine", "judgement_of"]
 CITED = 0.5
 """Least probability that a statement carries a part of the sentence for it to be cited."""
 
-CONFIDENT = 0.9
-"""A judge this sure of support is believed against a value or name that is found nowhere: it may
-follow from others."""
-
 
 class Outcome(NamedTuple):
     """The verdict on a sentence, and what it rests on.
@@ -30,13 +27,19 @@ class Outcome(NamedTuple):
         verdict: The verdict.
         carried: Numbers of the statements that carry the sentence or a part of it, best first.
         against: Number of the statement that it conflicts with; None where none is known.
-        spoke: The finding that decided against the judge; None where the judge decided.
+        spoke: The finding that speaks for the verdict; None where the judge alone does.
+        weighed: Probabilities of support and contradiction; None without a judge.
+        sure: Whether a contradiction is sure enough to act on it.
+        weights: What the judge's word and each finding added to the probabilities.
     """
 
     verdict: Verdict
     carried: tuple[int, ...] = ()
     against: int | None = None
     spoke: Finding | None = None
+    weighed: Weighed | None = None
+    sure: bool = False
+    weights: tuple[Weight, ...] = ()
 
     @property
     def category(self) -> Category | None:
@@ -50,38 +53,73 @@ class Outcome(NamedTuple):
         return Category.PARTIALLY_SUPPORTIVE if self.carried else Category.IRRELEVANT
 
 
-def combine(claim: Claim, evidence: Premises, findings: Sequence[Finding]) -> Outcome:
-    """The verdict on a sentence.
+def combine(
+    claim: Claim, evidence: Premises, findings: Sequence[Finding], weighing: Weighing
+) -> Outcome:
+    """The verdict on a sentence: the judge's probabilities and the findings, weighed.
 
-    A check may say that there is no claim, or that a value contradicts; what it finds missing
-    turns support into none. What it finds carried is cited, and decides alone where there is no
-    judge. A sentence without support cites only statements of which it says something: the judge
+    A check may say that there is no claim. Without a judge what is found carried or in conflict
+    decides. A sentence without support cites only statements of which it says something: the judge
     also scores what the sentences before it rest on.
+
+    Args:
+        claim: The sentence.
+        evidence: What it is held against, with the judge's word.
+        findings: What the checks found.
+        weighing: How much each of them weighs.
     """
     by_effect = {finding.effect: finding for finding in reversed(findings)}
     nothing = by_effect.get(Effect.NO_CLAIM)
     if nothing is not None:
         return Outcome(Verdict.NO_CLAIM, spoke=nothing)
-    carried = _carried(evidence, findings)
-    statements = evidence.indexed.statements
-    touched = tuple(number for number in carried if _touches(claim, statements[number]))
+    grounding = evidence.grounding
+    if grounding is None:
+        return _without_judge(claim, evidence, findings, by_effect)
+    if grounding.no_claim >= 0.5 and Effect.CONTRADICTS not in by_effect:
+        return Outcome(Verdict.NO_CLAIM)
+    weights = weighing.triples if evidence.structured else weighing.passages
+    features = features_of(grounding, findings)
+    weighed, parts = weights.weigh(features), weights.parts(features)
+    verdict = evidence.thresholds.verdict(*weighed)
+    carried = _carried(evidence, findings, verdict)
+    touched = _touched(claim, evidence, carried)
+    if verdict is Verdict.SUPPORTED:
+        return Outcome(verdict, carried, weighed=weighed, weights=parts)
+    if verdict is Verdict.UNSUPPORTED:
+        missing = by_effect.get(Effect.MISSING)
+        return Outcome(verdict, touched, spoke=missing, weighed=weighed, weights=parts)
     clash = by_effect.get(Effect.CONTRADICTS)
+    named = clash.statements[0] if clash is not None and clash.statements else None
+    against = _most_conflicting(evidence) if named is None else named
+    kept = tuple(number for number in touched if number != against)
+    sure = weighed.contradiction >= evidence.thresholds.removal
+    return Outcome(verdict, kept, against, clash, weighed, sure, parts)
+
+
+def _without_judge(
+    claim: Claim,
+    evidence: Premises,
+    findings: Sequence[Finding],
+    by_effect: Mapping[Effect, Finding],
+) -> Outcome:
+    if not findings and claim.text.rstrip().endswith("?"):
+        return Outcome(Verdict.NO_CLAIM)  # what a question presupposes takes a judge to tell
+    clash = by_effect.get(Effect.CONTRADICTS)
+    verdict = Verdict.CONTRADICTED if clash is not None else Verdict.UNSUPPORTED
+    carried = _carried(evidence, findings, verdict)
+    touched = _touched(claim, evidence, carried)
     if clash is not None:
         against = clash.statements[0] if clash.statements else None
         kept = tuple(number for number in touched if number != against)
-        return Outcome(Verdict.CONTRADICTED, kept, against, clash)
-    missing = by_effect.get(Effect.MISSING)
-    word = _word(evidence, carried)
-    said = evidence.grounding
-    confident = said is not None and said.supported >= CONFIDENT
-    if word is Verdict.SUPPORTED and missing is not None and not confident:
-        return Outcome(Verdict.UNSUPPORTED, touched, None, missing)
-    if word is Verdict.CONTRADICTED:
-        against = _most_conflicting(evidence)
-        return Outcome(word, tuple(number for number in touched if number != against), against)
-    if word is Verdict.NO_CLAIM:
-        return Outcome(word)
-    return Outcome(word, carried if word is Verdict.SUPPORTED else touched)
+        return Outcome(verdict, kept, against, clash, sure=True)
+    if carried and Effect.MISSING not in by_effect:
+        return Outcome(Verdict.SUPPORTED, carried, spoke=by_effect.get(Effect.CARRIES))
+    return Outcome(verdict, touched, spoke=by_effect.get(Effect.MISSING))
+
+
+def _touched(claim: Claim, evidence: Premises, carried: Sequence[int]) -> tuple[int, ...]:
+    statements = evidence.indexed.statements
+    return tuple(number for number in carried if _touches(claim, statements[number]))
 
 
 def _touches(claim: Claim, statement: Statement) -> bool:
@@ -92,16 +130,10 @@ def _touches(claim: Claim, statement: Statement) -> bool:
     return bool(spans) or not said.isdisjoint(claim.stems)
 
 
-def _word(evidence: Premises, carried: Sequence[int]) -> Verdict:
-    if evidence.word is not None:
-        return evidence.word
-    return Verdict.SUPPORTED if carried else Verdict.UNSUPPORTED
-
-
-def _carried(evidence: Premises, findings: Sequence[Finding]) -> tuple[int, ...]:
+def _carried(evidence: Premises, findings: Sequence[Finding], verdict: Verdict) -> tuple[int, ...]:
     """Statements that carry the sentence, by the judge or a check, best first.
 
-    Where the judge calls a sentence supported, the statement that carries it most is cited,
+    Where a sentence is supported, the statement that carries it most is cited,
     though none may do so alone.
     """
     found = {
@@ -114,7 +146,7 @@ def _carried(evidence: Premises, findings: Sequence[Finding]) -> tuple[int, ...]
     found |= {
         number: score for number, score in scores.items() if score >= CITED and number not in found
     }
-    if not found and scores and evidence.word is Verdict.SUPPORTED:
+    if not found and scores and verdict is Verdict.SUPPORTED:
         best = max(scores, key=lambda number: scores[number])
         if scores[best] > 0.0:
             found[best] = scores[best]
@@ -128,13 +160,10 @@ def _most_conflicting(evidence: Premises) -> int | None:
 
 
 def judgement_of(outcome: Outcome, grounding: Grounding | None) -> Judgement | None:
-    """The judge's word in the four categories; where a check decided, its word instead."""
+    """The verdict in the four categories, with the judge's own probabilities of them."""
     category = outcome.category
     if category is None or grounding is None:
         return None
-    if outcome.spoke is not None:
-        scores = {item: float(item is category) for item in Category}
-        return Judgement(category=category, scores=scores, rationale=outcome.spoke.because)
     partly = category is Category.PARTIALLY_SUPPORTIVE
     claims = max(1e-9, 1.0 - grounding.no_claim)
     supported, against = grounding.supported / claims, grounding.contradicted / claims
@@ -145,4 +174,5 @@ def judgement_of(outcome: Outcome, grounding: Grounding | None) -> Judgement | N
         Category.CONTRADICTORY: min(1.0, against),
         Category.IRRELEVANT: 0.0 if partly else rest,
     }
-    return Judgement(category=category, scores=scores)
+    because = None if outcome.spoke is None else outcome.spoke.because
+    return Judgement(category=category, scores=scores, rationale=because)

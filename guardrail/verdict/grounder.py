@@ -12,7 +12,6 @@ from typing import NamedTuple
 from guardrail.errors import JudgeError
 from guardrail.evidence.index import BUDGET, Selection, StatementIndex
 from guardrail.evidence.statements import Statement, statements_of
-from guardrail.evidence.wording import in_wording_of
 from guardrail.markers.rendering import marked_text
 from guardrail.text.words import content_stems, plain
 from guardrail.types import (
@@ -24,6 +23,7 @@ from guardrail.types import (
     Sentence,
     Verdict,
 )
+from guardrail.types.weighing import Weighing
 from guardrail.verdict.checks import Check, Context, checks_without
 from guardrail.verdict.citations import citations_of
 from guardrail.verdict.claims import Claim, GroundingRequest, claims_of
@@ -57,6 +57,7 @@ class Grounder:
         more: Checks from outside, which speak after those of the package.
         verbatim: Cite only triples whose value stands in its sentence as the graph writes it.
         budget: Characters of statements put to the judge for one sentence.
+        weighing: How much the judge's probabilities and the findings weigh.
     """
 
     def __init__(
@@ -67,11 +68,13 @@ class Grounder:
         more: Collection[Check] = (),
         verbatim: bool = False,
         budget: int = BUDGET,
+        weighing: Weighing | None = None,
     ) -> None:
         self._judge = judge
         self._checks = (*checks_without(off), *more)
         self._verbatim = verbatim
         self._budget = budget
+        self._weighing = weighing or Weighing()
 
     def ground(
         self, requests: Sequence[GroundingRequest]
@@ -100,6 +103,25 @@ class Grounder:
             )
             for request, found in zip(requests, sentences, strict=True)
         ], problems
+
+    def look(
+        self, requests: Sequence[GroundingRequest]
+    ) -> list[list[tuple[Grounding | None, list[Finding]]]]:
+        """What judge and checks say of each sentence of n answers, before it is weighed.
+
+        Raises:
+            JudgeError: The judge failed.
+        """
+        problems: list[Problem] = []
+        drafts = [draft for i, request in enumerate(requests) for draft in self._drafts(i, request)]
+        found: list[list[tuple[Grounding | None, list[Finding]]]] = [[] for _ in requests]
+        for draft, grounding in zip(drafts, self._ask(drafts, problems), strict=True):
+            evidence = Premises(draft.indexed, draft.selection, draft.subjects, grounding)
+            said = self._findings(draft.claim, evidence, draft.context)
+            found[draft.request].append((grounding, said))
+        if problems:
+            raise JudgeError(problems[0].message)
+        return found
 
     def _drafts(self, number: int, request: GroundingRequest) -> list[_Draft]:
         statements = statements_of(
@@ -132,12 +154,11 @@ class Grounder:
         asked = [draft for draft in drafts if draft.claim.prose]
         items = [
             GroundingItem(
-                statements=tuple(
-                    in_wording_of(draft.claim.values, item) for item in _chosen(draft)
-                ),
+                statements=tuple(item.text for item in _chosen(draft)),
                 sentence=draft.claim.written,
                 context=draft.claim.context,
                 priority=draft.selection.priority,
+                windows=draft.selection.windows,
                 structured=all(item.triple is not None for item in _chosen(draft)),
             )
             for draft in asked
@@ -157,7 +178,9 @@ class Grounder:
             draft.indexed, draft.selection, draft.subjects, grounding, request.thresholds
         )
         findings = self._findings(claim, evidence, draft.context)
-        outcome = combine(claim, evidence, findings) if claim.prose else Outcome(Verdict.NO_CLAIM)
+        outcome = Outcome(Verdict.NO_CLAIM)
+        if claim.prose:
+            outcome = combine(claim, evidence, findings, self._weighing)
         carrying = citations_of(claim, evidence, outcome, verbatim=False)
         cited = carrying
         if self._verbatim:
@@ -175,17 +198,21 @@ class Grounder:
             findings=tuple(finding.model_copy(update={"statements": ()}) for finding in findings),
             against=against_of(evidence, outcome),
             note=note_of(claim, evidence, outcome, request.answer, cited, verbatim=self._verbatim),
+            support=outcome.weighed and outcome.weighed.support,
+            contradiction=outcome.weighed and outcome.weighed.contradiction,
+            sure=outcome.sure,
+            weights=outcome.weights,
+            thresholds=evidence.thresholds if outcome.weighed else None,
         )
 
     def _findings(self, claim: Claim, evidence: Premises, context: Context) -> list[Finding]:
         """What the checks find; after one that there is no claim the others are not asked."""
         found: list[Finding] = []
         for check in self._checks if claim.prose else ():
-            finding = check.apply(claim, evidence, context)
-            if finding is not None:
-                found.append(finding)
-                if finding.effect is Effect.NO_CLAIM:
-                    break
+            said = check.apply(claim, evidence, context)
+            found += said
+            if any(finding.effect is Effect.NO_CLAIM for finding in said):
+                break
         return found
 
 

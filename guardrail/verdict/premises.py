@@ -59,7 +59,7 @@ class Premises:
         selection: The statements that the judge read.
         grounding: What the judge says; None without a judge.
         subjects: The subjects that the sentence speaks of.
-        word: The judge's verdict, at the thresholds asked for; None without a judge.
+        thresholds: How sure a verdict must be.
     """
 
     def __init__(
@@ -74,7 +74,12 @@ class Premises:
         self.selection = selection
         self.subjects = subjects
         self.grounding = grounding
-        self.word = None if grounding is None else grounding.verdict_at(thresholds)
+        self.thresholds = thresholds
+
+    @cached_property
+    def structured(self) -> bool:
+        """Whether all statements that the judge read are triples."""
+        return all(statement.triple is not None for _, statement in self.chosen)
 
     @property
     def chosen(self) -> list[tuple[int, Statement]]:

@@ -41,6 +41,7 @@ def sentence(
         citations=(BORN.citation,) if kind is SpanKind.SUPPORTED else (),
         spans=spans,
         against=(BORN.text,) if kind is SpanKind.CONTRADICTED else (),
+        sure=kind is SpanKind.CONTRADICTED,
     )
 
 
@@ -119,6 +120,7 @@ def test_a_passage_that_contradicts_is_named_as_a_fact_is() -> None:
         end=22,
         category=Category.CONTRADICTORY,
         against=("The toll is 4 dollars.",),
+        sure=True,
     )
     answer = AttributedAnswer(text=sentence.text, marked=sentence.text, sentences=(sentence,))
     (reason, *_) = decide(ANNOTATE, answer, ScoreCard(overall=Score(value=0.0))).reasons
@@ -160,3 +162,13 @@ def test_a_changed_policy_is_checked() -> None:
 def test_a_changed_policy_that_is_wrong_is_refused(fields: dict[str, object], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         STRICT.changed(**fields)
+
+
+def test_a_contradiction_that_is_not_sure_is_marked_and_stays() -> None:
+    unsure = WRONG.model_copy(update={"sure": False})
+    answer = AttributedAnswer(text=unsure.text, marked=unsure.text, sentences=(unsure,))
+    lenient = STRICT.changed(needs_support=False)
+    decision = decide(lenient, answer, ScoreCard(overall=Score(value=0.0)))
+    assert decision.action is Action.ANNOTATE
+    assert decision.removed == ()
+    assert decision.reasons[0].startswith("likely contradicted: ")

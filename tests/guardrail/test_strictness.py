@@ -41,12 +41,13 @@ def grounding(supported: float, contradicted: float, no_claim: float = 0.0) -> G
     [
         (0.90, 0.05, Verdict.SUPPORTED, Verdict.SUPPORTED, Verdict.SUPPORTED),
         (0.60, 0.10, Verdict.SUPPORTED, Verdict.SUPPORTED, Verdict.UNSUPPORTED),
-        (0.60, 0.15, Verdict.SUPPORTED, Verdict.SUPPORTED, Verdict.CONTRADICTED),
+        (0.20, 0.65, Verdict.UNSUPPORTED, Verdict.CONTRADICTED, Verdict.CONTRADICTED),
         (0.35, 0.20, Verdict.SUPPORTED, Verdict.UNSUPPORTED, Verdict.UNSUPPORTED),
-        (0.10, 0.50, Verdict.UNSUPPORTED, Verdict.CONTRADICTED, Verdict.CONTRADICTED),
-        (0.10, 0.35, Verdict.UNSUPPORTED, Verdict.UNSUPPORTED, Verdict.CONTRADICTED),
+        (0.10, 0.55, Verdict.UNSUPPORTED, Verdict.UNSUPPORTED, Verdict.CONTRADICTED),
+        (0.10, 0.35, Verdict.UNSUPPORTED, Verdict.UNSUPPORTED, Verdict.UNSUPPORTED),
+        (0.10, 0.75, Verdict.CONTRADICTED, Verdict.CONTRADICTED, Verdict.CONTRADICTED),
         # Nothing passes whose contradiction is likelier still.
-        (0.40, 0.55, Verdict.CONTRADICTED, Verdict.CONTRADICTED, Verdict.CONTRADICTED),
+        (0.40, 0.55, Verdict.UNSUPPORTED, Verdict.UNSUPPORTED, Verdict.CONTRADICTED),
     ],
 )
 def test_each_preset_draws_the_line_elsewhere(
@@ -55,7 +56,7 @@ def test_each_preset_draws_the_line_elsewhere(
     told = grounding(supported, contradicted)
     verdicts = [told.verdict_at(item.thresholds) for item in Strictness]
     assert verdicts == [lenient, balanced, strict]
-    assert told.verdict is balanced
+    assert told.verdict_at(Strictness.BALANCED.thresholds) is balanced
 
 
 def test_support_is_counted_among_claims() -> None:
@@ -109,7 +110,7 @@ def test_a_settings_file_names_a_preset_or_gives_thresholds(tmp_path: Path) -> N
     [
         ('strictness = "strct"', "did you mean 'strict'"),
         ('strictness = "much"', "known: lenient, balanced, strict"),
-        ("strictness = 0.7", "or a table of support and contradiction"),
+        ("strictness = 0.7", "or a table of support, contradiction and removal"),
         ("strictness = {suport = 0.7}", "no 'suport'; known: support, contradiction"),
         ("strictness = {support = 70}", "strictness.support: Input should be less"),
     ],

@@ -57,7 +57,7 @@ def test_training_and_benchmark_data_stay_out_of_the_wheel():
     tools = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]
     found = find_packages(str(ROOT), **tools["packages"]["find"])
     assert "judges.sck" in found
-    assert not [name for name in found if name.startswith(("judges.training", "tests"))]
+    assert not [name for name in found if name.startswith(("training", "tests"))]
     assert "benchmarks/relations.json" in tools["exclude-package-data"]["guardrail"]
 
 

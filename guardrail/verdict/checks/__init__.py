@@ -13,13 +13,15 @@ from guardrail.verdict.checks.base import Check, Context
 from guardrail.verdict.checks.exact import ExactMatch
 from guardrail.verdict.checks.names import UnknownNames
 from guardrail.verdict.checks.typed_values import TypedValues
+from guardrail.verdict.checks.weekday_hours import WeekdayHours
+from guardrail.verdict.checks.yes_no import YesNo
 
 __all__ = ["Check", "Context", "all_checks", "checks_without", "create_check"]
 
 
 def all_checks() -> tuple[Check, ...]:
     """All checks of the package, in the order in which they speak."""
-    return (TypedValues(), UnknownNames(), ExactMatch())
+    return (TypedValues(), WeekdayHours(), YesNo(), UnknownNames(), ExactMatch())
 
 
 def create_check(name: str) -> Check:

@@ -1,7 +1,8 @@
-"""What a check is: it reads one sentence beside its evidence, and says at most one thing."""
+"""What a check is: it reads one sentence beside its evidence, and says what it finds."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from guardrail.types import Effect, Finding
@@ -26,13 +27,13 @@ class Context(NamedTuple):
 
 
 class Check(Protocol):
-    """Reads one sentence beside its evidence and says at most one thing of it."""
+    """Reads one sentence beside its evidence and says what speaks for it, and what against."""
 
     name: str
     """As the section ``[checks]`` of the configuration switches it, and as findings give it."""
 
-    def apply(self, claim: Claim, evidence: Premises, context: Context) -> Finding | None:
-        """What the check finds in a sentence; None where it has nothing to say.
+    def apply(self, claim: Claim, evidence: Premises, context: Context) -> Sequence[Finding]:
+        """What the check finds in a sentence, for and against it; empty where there is nothing.
 
         Args:
             claim: The sentence.

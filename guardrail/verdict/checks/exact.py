@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from guardrail.text.properties import cues
 from guardrail.text.units import unit_of_label
+from guardrail.text.weekdays import find_days
 from guardrail.text.words import content_stems, fold, plain, property_words
 from guardrail.types import Effect, Finding
 from guardrail.verdict.checks.base import Context, finding
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from guardrail.verdict.claims import Claim
     from guardrail.verdict.premises import Premises
 
-__all__ = ["ExactMatch", "named_share"]
+__all__ = ["NAMED", "ExactMatch", "named_share"]
 
 NAMED = 0.9
 """Share of a property's words, or another wording of it, that names it."""
@@ -32,13 +34,15 @@ class ExactMatch:
 
     name = "exact_match"
 
-    def apply(self, claim: Claim, evidence: Premises, context: Context) -> Finding | None:
+    def apply(self, claim: Claim, evidence: Premises, context: Context) -> Sequence[Finding]:
         """Find the triples that the sentence states in their own words."""
         text = plain(claim.text)
         stated: dict[int, tuple[Span, float]] = {}
         for number, statement in evidence.chosen:
             if statement.triple is None or not evidence.speaks_of(statement):
                 continue
+            if statement.yes is not None or find_days(statement.triple.property):
+                continue  # their values tell nothing without their properties
             share = named_share(claim, statement.triple.property)
             if evidence.grounding is not None and share < NAMED:
                 continue
@@ -53,10 +57,12 @@ class ExactMatch:
         kept = {n: span for n, (span, share) in stated.items() if share >= best[span]}
         found, spans = list(kept), list(kept.values())
         if not found:
-            return None
+            return ()
         span = min(start for start, _ in spans), max(end for _, end in spans)
         texts = "; ".join(evidence.indexed.statements[number].text for number in found)
-        return finding(self.name, Effect.CARRIES, claim, span, f"stands in {texts}", tuple(found))
+        return (
+            finding(self.name, Effect.CARRIES, claim, span, f"stands in {texts}", tuple(found)),
+        )
 
 
 def _describes(text: str, value: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from guardrail.text.lexicon import lexicon_set
@@ -23,7 +24,7 @@ class UnknownNames:
 
     name = "unknown_names"
 
-    def apply(self, claim: Claim, evidence: Premises, context: Context) -> Finding | None:
+    def apply(self, claim: Claim, evidence: Premises, context: Context) -> Sequence[Finding]:
         """Find the first name that nothing knows."""
         known = evidence.indexed.stems | context.stems
         for start, end in claim.names:
@@ -35,8 +36,8 @@ class UnknownNames:
             if any(fold(name) in fold(statement.text) for statement in evidence.indexed.statements):
                 continue
             because = f"no evidence names {name}"
-            return finding(self.name, Effect.MISSING, claim, (start, end), because)
-        return None
+            return (finding(self.name, Effect.MISSING, claim, (start, end), because),)
+        return ()
 
 
 def _says_nothing(token: Token) -> bool:

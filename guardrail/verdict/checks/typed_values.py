@@ -1,23 +1,27 @@
 """Typed values: numbers, money, units, dates, times and versions, compared and not guessed.
 
-A value that agrees with some evidence, the question or what was told before is left to the judge.
-One that agrees with none contradicts the statement that tells the same thing; which one that is,
-alignment says. In prose the judge has to say so as
-well. Where that is not sure, the value is missing, unless it may be reckoned from others.
+A value speaks for a statement that it agrees with, where both tell of the same thing: the same
+subject, the same property, row or words around them, and a unit that compares. It speaks against
+the best such statement where it agrees with none of them; in prose the judge has to say so as well.
+A value that agrees with other evidence alone, the question or what was told before is left to the
+judge; one that agrees with nothing is missing, unless it may be reckoned from others.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
+from guardrail.text.clock_times import ClockTime
 from guardrail.text.quantities import Bound, Quantity
 from guardrail.text.values import Agreement, TypedValue, compare, find_values
+from guardrail.text.weekdays import find_days
 from guardrail.text.words import content_stems, plain
 from guardrail.types import Effect, Finding
 from guardrail.verdict.checks.base import Context, finding
-from guardrail.verdict.checks.exact import named_share
+from guardrail.verdict.checks.exact import NAMED, named_share
 
 if TYPE_CHECKING:
     from guardrail.evidence.statements import Statement
@@ -58,25 +62,74 @@ class TypedValues:
 
     name = "typed_values"
 
-    def apply(self, claim: Claim, evidence: Premises, context: Context) -> Finding | None:
-        """Find the first value that contradicts a statement, else the first that is missing."""
-        missing: Finding | None = None
+    def apply(self, claim: Claim, evidence: Premises, context: Context) -> Sequence[Finding]:
+        """Find the values that statements carry, contradict, or that none tells."""
         before = find_values(context.text) if claim.values else []
+        days = find_days(claim.text) if claim.values else []
+        found: list[Finding] = []
         for claimed in claim.values:
-            if _agrees(claimed, before) or _agrees(claimed, _all_values(evidence)):
-                continue
-            if _reckonable(claimed, claim, before, evidence):
-                continue
+            if days and isinstance(claimed.value, ClockTime):
+                continue  # hours of a weekday have a check of their own
             span = claimed.start, claimed.end
-            rival = _rival(claimed, claim, evidence)
+            if agreeing := _agreeing(claimed, claim, evidence):
+                if _of_a_name(claim.text, claimed):
+                    continue  # that the same thing is named tells nothing of it
+                texts = "; ".join(evidence.indexed.statements[number].text for number in agreeing)
+                because = f"{claimed.text} agrees with {texts}"
+                found.append(finding(self.name, Effect.CARRIES, claim, span, because, agreeing))
+                continue
+            told = _agrees(claimed, before) or _agrees(claimed, _all_values(evidence))
+            other = told or _reckonable(claimed, claim, before, evidence)
+            rival = _rival(claimed, claim, evidence, sure=other)
             if rival is not None:
                 statement = evidence.indexed.statements[rival.number]
                 because = f"{claimed.text} is not {rival.known.text}: {statement.text}"
-                return finding(self.name, Effect.CONTRADICTS, claim, span, because, (rival.number,))
-            if missing is None:
+                number = (rival.number,)
+                found.append(finding(self.name, Effect.CONTRADICTS, claim, span, because, number))
+            elif not other and not _idle(claimed):
                 because = f"no evidence tells {claimed.text}"
-                missing = finding(self.name, Effect.MISSING, claim, span, because)
-        return missing
+                found.append(finding(self.name, Effect.MISSING, claim, span, because))
+        return _without_carriers(found)
+
+
+def _of_a_name(text: str, claimed: TypedValue) -> bool:
+    """Whether a bare number stands right behind a capitalised word: *Fjell 3*, *Terminal 2*."""
+    before = re.search(r"(\w+)\s$", text[: claimed.start])
+    return claimed.kind == "number" and before is not None and before[1][0].isupper()
+
+
+def _without_carriers(found: Sequence[Finding]) -> list[Finding]:
+    """Findings without contradictions by a statement that carries all other values.
+
+    A statement that a sentence agrees with in one value may still differ in another; where the
+    differing one has an agreeing statement of its own kind, it has been found before.
+    """
+    carriers = {
+        number for item in found if item.effect is Effect.CARRIES for number in item.statements
+    }
+    against = [item for item in found if item.effect is Effect.CONTRADICTS]
+    kept = [item for item in against if not carriers.issuperset(item.statements)]
+    return [item for item in found if item not in against or item in kept]
+
+
+def _agreeing(claimed: TypedValue, claim: Claim, evidence: Premises) -> tuple[int, ...]:
+    """The aligned statements that hold a value, the best aligned ones."""
+    scores: dict[int, float] = {}
+    for number, statement in evidence.chosen:
+        if not evidence.speaks_of(statement):
+            continue
+        for known in statement.values:
+            if compare(claimed, known) is Agreement.SAME:
+                score = _alignment(claimed, known, claim, statement, evidence, number)
+                scores[number] = max(score, scores.get(number, 0.0))
+    best = max(scores.values(), default=0.0)
+    return tuple(number for number, score in scores.items() if score == best > 0.0)
+
+
+def _idle(claimed: TypedValue) -> bool:
+    """Whether a value may stand for no number at all: *one day*, *one second*."""
+    value = claimed.value
+    return isinstance(value, Quantity) and value.words and value.low == 1
 
 
 def _all_values(evidence: Premises) -> Iterable[TypedValue]:
@@ -87,19 +140,34 @@ def _agrees(claimed: TypedValue, known: Iterable[TypedValue]) -> bool:
     return any(compare(claimed, item) is Agreement.SAME for item in known)
 
 
-def _rival(claimed: TypedValue, claim: Claim, evidence: Premises) -> _Rival | None:
-    """The value that the best aligned statement gives instead; None where none is sure."""
+def _rival(claimed: TypedValue, claim: Claim, evidence: Premises, *, sure: bool) -> _Rival | None:
+    """The value that the best aligned statement gives instead; None where none is sure.
+
+    Args:
+        claimed: The value.
+        claim: Its sentence.
+        evidence: What it is held against.
+        sure: Whether only a property that the sentence names counts, of the one subject that it
+            speaks of: the value is told of something else, or may be reckoned.
+    """
     rivals: list[_Rival] = []
+    if sure and len(evidence.subjects) != 1:
+        return None
     for number, statement in evidence.chosen:
         if not evidence.speaks_of(statement):
             continue
+        if sure and (statement.fact is None or named_share(claim, statement.fact.property) < NAMED):
+            continue
         for known in statement.values:
             verdict = compare(claimed, known)
-            if verdict is Agreement.CONFLICT and not _agrees(known, claim.values):
-                score = _alignment(claimed, known, claim, statement, evidence, number)
-                if score > 0.0:
-                    rivals.append(_Rival(score, number, known))
-            elif verdict is Agreement.OPEN and known.kind == claimed.kind:
+            if verdict is Agreement.SAME or _agrees(known, claim.values):
+                continue
+            score = _alignment(claimed, known, claim, statement, evidence, number)
+            if score <= 0.0:
+                continue
+            if verdict is Agreement.CONFLICT:
+                rivals.append(_Rival(score, number, known))
+            elif known.kind == claimed.kind and not _other_rate(claimed, known):
                 return None  # a range or bound leaves room
     if not rivals:
         return None
@@ -109,6 +177,13 @@ def _rival(claimed: TypedValue, claim: Claim, evidence: Premises) -> _Rival | No
         if other.score >= first.score and compare(other.known, first.known) is not Agreement.SAME:
             return None
     return first
+
+
+def _other_rate(claimed: TypedValue, known: TypedValue) -> bool:
+    """Whether two values are rates of different things: *per month*, *per accession*."""
+    mine, theirs = claimed.value, known.value
+    rates = isinstance(mine, Quantity) and isinstance(theirs, Quantity)
+    return rates and bool(mine.per and theirs.per) and mine.per != theirs.per  # type: ignore[union-attr]
 
 
 def _alignment(
@@ -121,8 +196,8 @@ def _alignment(
 ) -> float:
     """How sure it is that two values are told of the same thing; 0 where it is not."""
     word = max(evidence.carries(number), evidence.conflicts(number))
-    if statement.triple is not None:
-        share = named_share(claim, statement.triple.property)
+    if statement.fact is not None:
+        share = named_share(claim, statement.fact.property)
         if share >= 0.5 or (evidence.conflicts(number) >= SURE and claimed.kind == known.kind):
             return share + word + 0.01
         return 0.0

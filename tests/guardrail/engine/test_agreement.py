@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from guardrail import CheckRequest, Guardrail, GuardrailConfig, Passage, Triple
+from guardrail import CheckRequest, Guardrail, GuardrailConfig, Passage, Strictness, Triple
 from guardrail.types import Grounding
 from tests.guardrail.scripted import Scripted
 
@@ -74,16 +74,22 @@ def test_every_row_whatever_the_judge_says(scores):
     for item in parted:
         assert item.findings, item
         assert item.findings[-1].check == "judge"
-        assert f"has {item.judgement.scores['supportive']:.2f}" in item.findings[-1].because
+        because = item.findings[-1].because
+        assert f"and has {item.support:.2f}; contradiction" in because
+        assert because.endswith(f"and has {item.contradiction:.2f}")
 
 
-def test_the_finding_says_what_was_weighed():
-    scores = {"supported": 0.4, "unsupported": 0.25, "contradicted": 0.35, "no_claim": 0.0}
-    row = {"sentence": "The pool is warm.", "evidence": ["The pool is cold."]}
-    (one,) = sentences({row["sentence"]: scores}, [row])
-    assert one.category == "contradictory"
+@pytest.mark.parametrize("strictness", list(Strictness))
+def test_the_finding_names_the_thresholds_that_were_used(strictness):
+    told = Grounding(supported=0.3, unsupported=0.25, contradicted=0.45, no_claim=0.0)
+    config = GuardrailConfig(graph={"location": "none"}, strictness=strictness)
+    sentence = "The pool is warm."
+    with Guardrail(config, grounding=Scripted({sentence: told})) as guard:
+        (one,) = guard.check("", sentence, evidence=[Passage("The pool is cold.")]).sentences
     (finding,) = one.findings
-    assert (finding.check, finding.effect) == ("judge", "contradicts")
+    at = strictness.thresholds
+    assert (finding.check, finding.effect) == ("judge", "missing")
     assert finding.because == (
-        "support takes a probability of 0.5 and has 0.40; of the rest, contradiction is likelier"
+        f"support takes a probability of {at.support:.2f} and has 0.30; "
+        f"contradiction takes {at.contradiction:.2f} and has 0.45"
     )

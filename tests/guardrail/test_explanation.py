@@ -1,0 +1,82 @@
+"""An explanation says what happened: the probabilities, thresholds and decision that were used."""
+
+import math
+
+import pytest
+
+from guardrail import Explanation, Guardrail, GuardrailConfig, Passage, Strictness
+from guardrail.types import Grounding, Verdict
+from tests.guardrail.scripted import Scripted
+
+TOLD = {
+    "The pool is warm.": Grounding(
+        supported=0.9, unsupported=0.06, contradicted=0.04, no_claim=0.0
+    ),
+    "The pool is deep.": Grounding(supported=0.1, unsupported=0.8, contradicted=0.1, no_claim=0.0),
+    "The pool is shut.": Grounding(
+        supported=0.02, unsupported=0.03, contradicted=0.95, no_claim=0.0
+    ),
+}
+ANSWER = " ".join(TOLD)
+EVIDENCE = [Passage("The pool is warm and open.")]
+
+
+def checked(strictness="balanced", policy="strict"):
+    config = GuardrailConfig(graph={"location": "none"}, strictness=strictness, policy=policy)
+    with Guardrail(config, grounding=Scripted(TOLD)) as guard:
+        return guard.check("", ANSWER, evidence=EVIDENCE)
+
+
+@pytest.mark.parametrize("strictness", list(Strictness))
+def test_the_printed_numbers_are_those_that_were_used(strictness):
+    answer = checked(strictness)
+    told = answer.explain()
+    assert [one.text for one in told] == [sentence.text for sentence in answer.judged]
+    for one, sentence in zip(told, answer.judged, strict=True):
+        at = strictness.thresholds
+        assert one.thresholds == at
+        assert (
+            f"support {sentence.support:.2f} (takes {at.support:.2f}), "
+            f"contradiction {sentence.contradiction:.2f} "
+            f"(takes {at.contradiction:.2f} to be named, {at.removal:.2f} to be acted on)"
+        ) in str(one)
+
+
+def test_each_outcome_is_what_the_policy_did():
+    told = {one.text: one for one in checked().explain()}
+    assert {text: (one.verdict, one.outcome) for text, one in told.items()} == {
+        "The pool is warm.": (Verdict.SUPPORTED, "shown"),
+        "The pool is deep.": (Verdict.UNSUPPORTED, "marked"),
+        "The pool is shut.": (Verdict.CONTRADICTED, "removed"),
+    }
+
+
+def test_what_is_said_to_turn_a_verdict_does():
+    """A threshold moved past the printed probability gives the verdict that was announced."""
+    before = {one.text: one for one in checked().explain()}["The pool is shut."]
+    assert any("only marked if contradiction were below" in item for item in before.otherwise)
+    past = before.contradiction + 0.01
+    assert past < 1.0
+    own = {"support": 0.5, "contradiction": 0.6, "removal": past}
+    after = {one.text: one for one in checked(own).explain()}["The pool is shut."]
+    assert (after.verdict, after.outcome) == (Verdict.CONTRADICTED, "marked")
+
+
+def test_the_weights_add_up_to_the_probabilities():
+    for sentence in checked().judged:
+        for name in ("support", "contradiction"):
+            total = math.fsum(getattr(weight, name) for weight in sentence.weights)
+            assert 1 / (1 + math.exp(-total)) == pytest.approx(getattr(sentence, name), abs=0.02)
+
+
+def test_without_a_judge_the_checks_decide_and_it_says_so():
+    config = GuardrailConfig(graph={"location": "none"}, judge="none")
+    with Guardrail(config) as guard:
+        (one,) = guard.check("", "The pool is warm.", evidence=EVIDENCE).explain()
+    assert one.thresholds is None
+    assert "no judge spoke" in str(one)
+
+
+def test_it_survives_the_way_through_json():
+    (first, *_) = checked().explain()
+    assert Explanation.model_validate_json(first.model_dump_json()) == first

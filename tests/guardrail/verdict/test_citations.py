@@ -1,0 +1,28 @@
+"""What a sentence cites bears on it; a wrong citation is worse than none."""
+
+import pytest
+
+from guardrail.evidence.statements import statements_of
+from guardrail.markers.grammar import ParsedText
+from guardrail.types import Evidence, Passage, Triple
+from guardrail.verdict.citations import bears_on
+from guardrail.verdict.claims import GroundingRequest, claims_of
+
+SENTENCE = "The Germination Test costs forty-eight euros and includes a certificate."
+
+
+@pytest.mark.parametrize(
+    ("evidence", "bears"),
+    [
+        (Triple("Germination Test", "price (EUR)", "48"), True),
+        (Triple("Germination Test", "certificate", "yes"), True),
+        (Triple("Germination Test", "duration (days)", "14"), False),
+        (Triple("Germination Test", "laboratory", "Fern House"), False),
+        (Passage("Every certificate is sent by post."), True),
+        (Passage("Samples are kept in a cold room."), False),
+    ],
+)
+def test_a_statement_bears_on_a_sentence_by_words_of_its_own(evidence: Evidence, bears: bool):
+    (claim,) = claims_of(GroundingRequest("", ParsedText(clean=SENTENCE, marked=SENTENCE), ()))
+    (statement,) = statements_of([evidence])
+    assert bears_on(claim, statement) is bears

@@ -1,0 +1,48 @@
+"""What the checks find, both ways and by kind, without a judge: the rows of ``findings.txt``."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guardrail.markers.grammar import ParsedText
+from guardrail.types import Effect, Evidence, Passage, Triple
+from guardrail.verdict.grounder import Grounder, GroundingRequest
+
+EXPECTED = {"+": Effect.CARRIES, "-": Effect.CONTRADICTS, "?": Effect.MISSING, "=": None}
+
+
+def rows() -> Iterator[Any]:
+    kind = ""
+    evidence: list[Evidence] = []
+    text = (Path(__file__).parent / "findings.txt").read_text(encoding="utf-8")
+    for number, line in enumerate(text.splitlines(), start=1):
+        mark, _, rest = line.partition(" ")
+        if mark == "@":
+            kind, evidence = rest, []
+        elif mark == "E":
+            evidence.append(Triple(*rest.split(" | ")))
+        elif mark == "P":
+            evidence.append(Passage(rest.replace("\\n", "\n")))
+        elif mark in EXPECTED:
+            check, _, sentence = rest.partition(" | ")
+            yield pytest.param(
+                tuple(evidence), sentence, check, EXPECTED[mark], id=f"{kind}-{number}"
+            )
+
+
+@pytest.mark.parametrize(("evidence", "sentence", "check", "expected"), list(rows()))
+def test_what_a_check_finds(
+    evidence: tuple[Evidence, ...], sentence: str, check: str, expected: Effect | None
+) -> None:
+    request = GroundingRequest("", ParsedText(clean=sentence, marked=sentence), evidence)
+    (answer,), _ = Grounder(None).ground([request])
+    found = {(item.check, item.effect) for one in answer.sentences for item in one.findings}
+    against = {item for item in found if item[1] is Effect.CONTRADICTS}
+    if expected is Effect.CONTRADICTS:
+        assert (check, expected) in found
+        return
+    assert not against
+    if expected is not None:
+        assert (check, expected) in found
