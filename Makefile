@@ -56,7 +56,7 @@ links: $(VENV)/.dev
 	$(BIN)/python -m tests.docs.external_links
 
 bench: $(VENV)/.dev
-	$(BIN)/python -m guardrail.benchmarks.bench $(if $(SIZES),--sizes $(SIZES)) \
+	$(BIN)/python -m benchmarks.bench $(if $(SIZES),--sizes $(SIZES)) \
 		$(if $(ROWS),--rows $(ROWS)) $(if $(OUTPUT),--output $(OUTPUT))
 
 wheel: | $(BIN)/python

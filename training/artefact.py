@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from tokenizers import Tokenizer
 
-from guardrail.benchmarks.data import held_out
+from benchmarks.data import held_out
 from judges.heads import HEADS, TOKEN_HEADS, Calibration, JudgeCard
 from judges.sums import write_sums
 from training.calibrate import fit_temperature

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from guardrail.benchmarks.data import held_out, read_jsonl
+from benchmarks.data import held_out, read_jsonl
 from guardrail.types import Triple, linearise
 from training.rows import Row, nli_row, without_overlap
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from guardrail.benchmarks.classification import area
+from benchmarks.classification import area
 from judges.heads import HEADS, JudgeCard
 from judges.reading import Asked, ReadingModel, Window
 from training.calibrate import expected_calibration_error, softmax

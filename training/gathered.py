@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from guardrail.benchmarks.data import measures, read_jsonl
+from benchmarks.data import measures, read_jsonl
 from guardrail.types import Triple
 from judges.heads import HEADS
 from judges.selection import split_sentences
@@ -36,7 +36,7 @@ NLI_SETS = (
 
 PASSAGE_SETS = ("wiki_split", "squad2", "mcqa_oanc", "condaqa", "summedits", "bump")
 """FM2, ContractNLI, the parts of SummaC, WiCE, Factcheck-GPT and AttributionBench are not read:
-they measure. So do some groups of other sets, see ``guardrail.benchmarks.data``."""
+they measure. So do some groups of other sets, see ``benchmarks.data``."""
 
 MARKED_SHARE = 0.5
 """Share of passages that are read as numbered statements; the others as one premise."""

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from guardrail.benchmarks.classification import area
-from guardrail.benchmarks.data import held_out
+from benchmarks.classification import area
+from benchmarks.data import held_out
 from guardrail.types import Grounding, StatementScore, Verdict
 from judges.base import GroundingItem
 from judges.heads import HEADS, Calibration

@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from guardrail.benchmarks.data import held_out, read_jsonl
+from benchmarks.data import held_out, read_jsonl
 from guardrail.types import Triple, Verdict
 from judges.heads import HEADS
 from training.forms import mentions, near_miss, same_value

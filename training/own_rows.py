@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from guardrail.benchmarks.data import held_out
+from benchmarks.data import held_out
 from guardrail.errors import InputError
 from judges.heads import HEADS
 from training.data import Split

@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.data import held_out
 from guardrail.benchmarks.caqa.sources import assemble
-from guardrail.benchmarks.data import held_out
 from training.caqa_rows import caqa_rows
 from training.claim_pairs import claim_rows
 from training.close_wording import close_wording
@@ -53,7 +53,7 @@ def load_statements(data: Path) -> tuple[list[Statement], list[Statement]]:
     return train, validation
 
 
-HARD = ("n", "q")
+HARD = ("n", "q", "r")
 """First letters of the sets that were written for what judges find hard."""
 
 

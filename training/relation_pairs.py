@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from guardrail.benchmarks.data import held_out, read_jsonl
+from benchmarks.data import held_out, read_jsonl
 from guardrail.types import Triple, linearise
 from training.relation_templates import KINDS, RELATIONS, UNRELATED, Relation
 from training.rows import Row, nli_row

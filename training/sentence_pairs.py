@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from guardrail.benchmarks.data import held_out, read_jsonl
+from benchmarks.data import held_out, read_jsonl
 from guardrail.types import Triple, linearise
 from training.data import Split
 from training.forms import mentions, near_miss, same_value

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from guardrail.benchmarks.data import held_out
+from benchmarks.data import held_out
 from guardrail.markers.grammar import parse
 from guardrail.types import Evidence, Passage, Strictness, Triple, Verdict
 from guardrail.types.weighing import Weighed, Weighing, Weights, features_of

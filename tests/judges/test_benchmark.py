@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from guardrail.benchmarks.judges import load_pairs, main, measure_concurrency
-from guardrail.benchmarks.judges_gpu import Shape, measure_shape
+from benchmarks.judges import load_pairs, main, measure_concurrency
+from benchmarks.judges_gpu import Shape, measure_shape
 from guardrail.errors import InputError
 
 torch = pytest.importorskip("torch")

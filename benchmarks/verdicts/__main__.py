@@ -1,0 +1,114 @@
+"""The command; see the package."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.verdicts.cases import Case
+from benchmarks.verdicts.judging import judge_cases
+from benchmarks.verdicts.measure import Row, summed
+from benchmarks.verdicts.scores import KeptScores
+from benchmarks.verdicts.sets import SETS, read_set
+from guardrail import GuardrailConfig
+from guardrail.engine.parts import Parts
+from guardrail.verdict.checks import all_checks
+from guardrail.verdict.grounder import Grounder
+from judges.base import GroundingJudge
+from judges.memory import RememberedGrounding
+
+__all__ = ["main"]
+
+SHIPPED = "engine"
+BARE = "bare judge"
+TIMED = 20
+"""Cases that are timed, one after the other, before any verdict is remembered."""
+
+COLUMNS = {
+    "cases": "cases", "true_passed": "true", "false_passed": "false", "balanced": "balanced",
+    "contradictions_found": "contr. found", "contradictions_right": "right",
+    "small_talk": "talk", "citation_precision": "cited P", "citation_recall": "cited R",
+    "stated_recall": "told R", "span_f1": "span F1", "milliseconds": "ms",
+}  # fmt: skip
+
+
+def _rows(
+    judge: GroundingJudge,
+    remembered: GroundingJudge,
+    cases: Sequence[Case],
+    checks: Sequence[str],
+    *,
+    ablate: bool,
+) -> dict[str, Row]:
+    """Rows by name: the engine, the bare judge, and the engine without each check."""
+    timed = cases[:TIMED]
+    begin = time.perf_counter()
+    for case in timed:
+        judge_cases(Grounder(judge), [case])
+    spent = (time.perf_counter() - begin) * 1000.0 / max(1, len(timed))
+    rows = {SHIPPED: summed(cases, judge_cases(Grounder(remembered), cases), spent)}
+    rows[BARE] = summed(cases, judge_cases(Grounder(remembered, off=checks), cases))
+    for name in checks if ablate else ():
+        off = judge_cases(Grounder(remembered, off=(name,)), cases)
+        rows[f"without {name}"] = summed(cases, off)
+    return rows
+
+
+def _cell(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return (
+        str(value) if isinstance(value, int) else f"{value:.3f}" if value <= 1 else f"{value:.1f}"
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description="How good verdicts are, over every set.")
+    parser.add_argument("--data", type=Path, required=True, help="the folder of public data")
+    parser.add_argument("--sets", default="", help=f"of {', '.join(SETS)}; all but train")
+    parser.add_argument("--limit", type=int, default=400, help="most cases of a set; 0 for all")
+    parser.add_argument("--judge", default="onnx")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--scores", type=Path, help="a file that keeps the judge's scores")
+    parser.add_argument("--json", action="store_true", help="one JSON object in place of tables")
+    parser.add_argument("--no-checks", action="store_true", help="leave the ablation out")
+    options = parser.parse_args(arguments)
+    names = [item for item in options.sets.split(",") if item] or [
+        name for name in SETS if not name.startswith("train")
+    ]
+    judge = Parts(GuardrailConfig(judge=options.judge), {}, ()).grounding
+    if judge is None:
+        raise SystemExit("a judge is needed: --judge")
+    judge.warm_up()
+    remembered = KeptScores(judge, options.scores) if options.scores else RememberedGrounding(judge)
+    checks = [check.name for check in all_checks()]
+    table: dict[str, dict[str, Row]] = {}
+    for name in names:
+        cases = read_set(name, options.data, options.limit or None, seed=options.seed)
+        table[name] = _rows(judge, remembered, cases, checks, ablate=not options.no_checks)
+        if not options.json:
+            _print(name, table[name])
+    if options.json:
+        plain = {
+            name: {row: item.model_dump() for row, item in rows.items()}
+            for name, rows in table.items()
+        }
+        print(json.dumps({"judge": judge.name, "sets": plain}))
+    return 0
+
+
+def _print(name: str, rows: dict[str, Row]) -> None:
+    print(f"\n| {name} | {' | '.join(COLUMNS.values())} |")
+    print("|---|" + "--:|" * len(COLUMNS))
+    for row, item in rows.items():
+        cells = [_cell(getattr(item, column)) for column in COLUMNS]
+        print(f"| {row} | {' | '.join(cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

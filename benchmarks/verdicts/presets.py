@@ -1,0 +1,106 @@
+"""What each strictness passes: true texts and false ones, over every set.
+
+    python -m benchmarks.verdicts.presets --data DIR [--sets dart,people,…] [--limit N]
+        [--scores FILE] [--write docs/policies.md]
+
+``--write`` puts the rows into a page, between the comments that mark their place.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.verdicts.judging import judge_cases
+from benchmarks.verdicts.measure import Row, summed
+from benchmarks.verdicts.scores import KeptScores
+from benchmarks.verdicts.sets import SETS, read_set
+from guardrail import GuardrailConfig
+from guardrail.engine.parts import Parts
+from guardrail.types import Strictness
+from guardrail.verdict.grounder import Grounder
+from judges.memory import RememberedGrounding
+
+__all__ = ["main", "preset_table", "write_table"]
+
+BEGIN = "<!-- strictness: filled by python -m benchmarks.verdicts.presets --write -->"
+END = "<!-- end of strictness -->"
+
+COLUMNS = {
+    "true_passed": "true passed",
+    "false_passed": "false passed",
+    "contradictions_found": "contradictions found",
+}
+
+
+def preset_table(measured: dict[Strictness, list[Row]]) -> str:
+    """The presets' rows in Markdown; a share is the mean over the sets that tell it."""
+    head = ("strictness", "support from", "contradiction above", *COLUMNS.values())
+    lines = [f"| {' | '.join(head)} |", "|---|" + "--:|" * (len(head) - 1)]
+    for preset, rows in measured.items():
+        bounds = preset.thresholds
+        cells = [f"{bounds.support:.2f}", f"{bounds.contradiction:.2f}"]
+        cells += [_mean([getattr(row, column) for row in rows]) for column in COLUMNS]
+        lines.append(f"| `{preset}` | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _mean(shares: Sequence[float | None]) -> str:
+    told = [share for share in shares if share is not None]
+    return f"{sum(told) / len(told):.1%}" if told else "–"
+
+
+def write_table(page: Path, text: str) -> None:
+    """Put a text between the comments of a page that mark its place.
+
+    Raises:
+        SystemExit: The page has no such comments.
+    """
+    before, begin, rest = page.read_text(encoding="utf-8").partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise SystemExit(f"{page} has no place for the table; it needs the lines\n{BEGIN}\n{END}")
+    page.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description="What each strictness passes, over every set.")
+    parser.add_argument("--data", type=Path, required=True, help="the folder of public data")
+    parser.add_argument("--sets", default="", help=f"of {', '.join(SETS)}; all but train")
+    parser.add_argument("--limit", type=int, default=400, help="most cases of a set; 0 for all")
+    parser.add_argument("--judge", default="onnx")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--scores", type=Path, help="a file that keeps the judge's scores")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="a page to put the rows into")
+    options = parser.parse_args(arguments)
+    names = [item for item in options.sets.split(",") if item] or [
+        name for name in SETS if not name.startswith("train")
+    ]
+    judge = Parts(GuardrailConfig(judge=options.judge), {}, ()).grounding
+    if judge is None:
+        raise SystemExit("a judge is needed: --judge")
+    judge.warm_up()
+    remembered = KeptScores(judge, options.scores) if options.scores else RememberedGrounding(judge)
+    grounder = Grounder(remembered)
+    measured: dict[Strictness, list[Row]] = {preset: [] for preset in Strictness}
+    for name in names:
+        cases = read_set(name, options.data, options.limit or None, seed=options.seed)
+        for preset, rows in measured.items():
+            rows.append(summed(cases, judge_cases(grounder, cases, preset.thresholds)))
+        print(f"{name}: {len(cases)} cases", file=sys.stderr, flush=True)
+    total = sum(row.cases for row in measured[Strictness.BALANCED])
+    told = (
+        f"{preset_table(measured)}\n\nMeans over {len(names)} sets ({', '.join(names)}), "
+        f"{total:,} texts in all, judge `{judge.name}`."
+    )
+    print(told)
+    if options.write:
+        write_table(options.write, told)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,167 @@
+"""CONNER's benchmark: its spoilt twins, what counts as a failure, and knowledge selection."""
+
+import gzip
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from benchmarks.conner import run_trial, spearman
+from benchmarks.conner_likelihoods import KeptLikelihoods
+from benchmarks.conner_selection import Selection, run_selection
+from benchmarks.conner_trials import Text, pieces, read_rows, trials
+from guardrail.errors import ConfigError
+from guardrail.models import LocalModel
+from judges.base import TokenLikelihoods
+from judges.causal_lm import TransformersCausalLM
+from judges.conner import ConnerModels, Perspective
+from judges.encoder import create_encoder
+from judges.registry import create_nli
+from tests.judges.tiny_gguf import write_gguf
+
+TEXTS = [
+    Text(
+        "Where was Ada Lovelace born?",
+        "The mathematician Ada Lovelace was born in London in 1815. She wrote the first program. "
+        "It was made for a machine of Charles Babbage. He never finished it.",
+        "London",
+        "Ada Lovelace",
+    ),
+    Text(
+        "How high is Mount Kenya?",
+        "The mountain called Mount Kenya is 5199 metres high. It is an old volcano. "
+        "Its glaciers shrink from year to year. People climb it by way of Point Lenana.",
+        "5199 metres",
+        "Mount Kenya",
+    ),
+]
+
+
+def test_each_trial_spoils_one_thing() -> None:
+    found = {trial.perspective: trial.pairs for trial in trials(TEXTS, set(Perspective))}
+    for right, wrong in found[Perspective.FACTUALITY]:
+        pairs = zip(right.sentences, wrong.sentences, strict=True)
+        assert sum(item != other for item, other in pairs) == 1
+        assert right.evidence == wrong.evidence == (right.knowledge,)
+    for right, wrong in found[Perspective.COHERENCE_PARAGRAPH]:
+        assert right.sentences != wrong.sentences
+        assert sorted(right.sentences) == sorted(wrong.sentences)
+    for right, wrong in found[Perspective.COHERENCE_SENTENCE]:
+        for sentence, other in zip(right.sentences, wrong.sentences, strict=True):
+            assert sorted(sentence.split()) == sorted(other.split())
+    for right, wrong in found[Perspective.HELPFULNESS]:
+        assert (right.query, right.answer) == (wrong.query, wrong.answer)
+        assert right.knowledge != wrong.knowledge
+
+
+def test_a_text_that_no_order_of_words_changes_is_no_trial_of_their_order() -> None:
+    short = TEXTS[0]._replace(knowledge="Ada")
+    (trial,) = trials([short, TEXTS[1]], {Perspective.COHERENCE_SENTENCE})
+    assert [right.knowledge for right, _ in trial.pairs] == [TEXTS[1].knowledge]
+
+
+def test_passages_are_read_in_pieces_of_whole_sentences() -> None:
+    sentence = "One two three four five six seven eight nine ten."
+    assert [len(piece.split()) for piece in pieces(" ".join([sentence] * 25))] == [100, 100, 50]
+    assert pieces("") == []
+
+
+def test_rows_without_a_passage_are_left_out_and_dialogues_have_open_answers(
+    tmp_path: Path,
+) -> None:
+    rows = [
+        {"topic": "t", "query": "Hi. [SEP] Who?", "knowledge": "Ada wrote it.", "answer": "Ada!"},
+        {"topic": "t", "query": "Oh?", "knowledge": "no_passages_used", "answer": "Yes."},
+        {"topic": "t", "query": "Why?", "knowledge": "It was new.", "answer": "It was new."},
+    ]
+    (tmp_path / "conner").mkdir()
+    with gzip.open(tmp_path / "conner" / "wow_seen.jsonl.gz", "wt", encoding="utf-8") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
+    texts = read_rows(tmp_path, "wow_seen")
+    assert [text.answer for text in texts] == ["Ada!", "It was new."]
+    helped, valid = trials(texts, {Perspective.HELPFULNESS, Perspective.VALIDITY})[::-1]
+    assert [right.query for right, _ in helped.pairs] == ["Who?", "Why?"]
+    right, wrong = valid.pairs[0]
+    assert (right.answer_kind, right.evidence, right.reference) == (
+        "open",
+        ("Ada wrote it.",),
+        "Ada!",
+    )
+    assert (wrong.answer, wrong.reference) == ("It was new.", "Ada!")
+
+
+def test_sentence_likelihoods_are_those_of_the_opening() -> None:
+    text = TEXTS[0]._replace(knowledge=" ".join(["One two three four five."] * 100))
+    assert (len(text.sentences), len(text.opening)) == (100, 60)
+
+
+def test_a_stopped_run_goes_on_with_the_likelihoods_it_had(tmp_path: Path) -> None:
+    class Counted:
+        name = "counted"
+        asked: list[tuple[str, str]] = []  # noqa: RUF012
+
+        def loglikelihoods(self, pairs: Sequence[tuple[str, str]]) -> list[TokenLikelihoods]:
+            self.asked += pairs
+            return [TokenLikelihoods((end,), (-float(len(end)),)) for _, end in pairs]
+
+    file = tmp_path / "likelihoods.jsonl"
+    model = Counted()
+    KeptLikelihoods(model, file).loglikelihoods([("a", "b"), ("a", "b"), ("", "bcd")])
+    again = KeptLikelihoods(model, file)
+    told = again.loglikelihoods([("a", "b"), ("", "bcd"), ("", "x")])
+    assert [item.logprobs for item in told] == [(-1.0,), (-3.0,), (-1.0,)]
+    assert model.asked == [("", "bcd"), ("a", "b"), ("", "x")]
+    file.write_text("[1]\n")
+    with pytest.raises(ConfigError, match="likelihoods"):
+        KeptLikelihoods(model, file)
+
+
+def test_a_pair_without_a_value_has_not_fallen() -> None:
+    (trial,) = trials(TEXTS, {Perspective.RELEVANCE})
+    (line,) = run_trial(ConnerModels(), trial, [])
+    assert (line["pairs"], line["without a value"], line["falls"]) == (2, 2, 0.0)
+    (line,) = run_trial(ConnerModels(relevance=create_encoder()), trial, [])
+    assert (line["pairs"], line["without a value"], line["falls"]) == (2, 0, 1.0)
+
+
+def test_rank_correlation_shares_the_rank_of_ties() -> None:
+    assert spearman([(1, 10), (2, 20), (3, 400)]) == pytest.approx(1.0)
+    assert spearman([(1, 3), (2, 2), (3, 1)]) == pytest.approx(-1.0)
+    # Ranks 1, 2.5, 2.5, 4 against 1, 2, 3, 4: covariance 4.5, variances 4.5 and 5.
+    assert spearman([(1, 1), (2, 2), (2, 3), (4, 4)]) == pytest.approx(4.5 / (4.5 * 5) ** 0.5)
+
+
+def test_selection_keeps_its_samples_and_judges_every_way_of_choosing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("xllamacpp")
+    pytest.importorskip("torch")
+    pytest.importorskip("gguf")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    weights = write_gguf(tmp_path / "tiny.gguf")
+    encoder = create_encoder()
+    models = ConnerModels(
+        nli=create_nli("onnx"),
+        encoder=encoder,
+        relevance=encoder,
+        discourse=encoder,
+        causal=TransformersCausalLM(str(weights), device="cpu", dtype="float32"),
+    )
+    plan = Selection(rows=2, samples=2, seed=1, model="tiny")
+    file = tmp_path / "samples.jsonl"
+    model = LocalModel(weights, context=1024, threads=1)
+    table = run_selection(plan, TEXTS, model, models, file)
+    ways = {line.way: line for line in table.lines}
+    mean, best = ways["mean of all samples"], ways["best possible"]
+    assert mean.gain is None
+    assert best.helpfulness >= ways["Q_know"].helpfulness >= 0
+    assert best.helpfulness >= mean.helpfulness
+    assert len(file.read_text("utf-8").splitlines()) == 2
+    # Everything is in the file, so that no model is asked for more.
+    missing = LocalModel(tmp_path / "missing.gguf")
+    assert run_selection(plan, TEXTS, missing, models, file).rows() == table.rows()
+    assert "Table 8" in table.text()
+    file.write_text("{}\n")
+    with pytest.raises(ConfigError, match="samples"):
+        run_selection(plan, TEXTS, model, models, file)

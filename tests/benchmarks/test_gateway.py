@@ -1,0 +1,84 @@
+"""What the gateway adds to a call: the arithmetic, on steps that nobody timed."""
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.gateway import LoadReport, LoadStep, _processor_s, _table, compared
+
+
+def step(clients: int, **values: Any) -> LoadStep:
+    given = {
+        "requests": 100,
+        "errors": 0,
+        "per_second": 10.0,
+        "p50_ms": 50.0,
+        "p95_ms": 60.0,
+        "p99_ms": 70.0,
+        "first_ms": 20.0,
+        "memory_mib": None,
+        "cpu_s": None,
+    }
+    return LoadStep(clients=clients, **(given | values))
+
+
+ALONE = [step(1), step(16, p50_ms=55.0), step(64, p50_ms=60.0, p99_ms=90.0)]
+THROUGH = [
+    step(1, p50_ms=80.0, p99_ms=95.0, first_ms=32.5, per_second=12.0, cpu_s=2.0),
+    step(16, p50_ms=455.0, p99_ms=1069.0, first_ms=120.0, per_second=40.0, cpu_s=2.5),
+    step(64, p50_ms=1260.0, p99_ms=1090.0, first_ms=900.0, per_second=44.0, cpu_s=2.0),
+]
+
+
+def report(steps: list[LoadStep] = THROUGH) -> LoadReport:
+    return compared(LoadReport(memory_mib=300.0, steps=tuple(steps)), ALONE)
+
+
+def test_the_upstreams_times_are_taken_off() -> None:
+    added = report().added
+    assert [item.clients for item in added] == [1, 16, 64]
+    assert [item.first_ms for item in added] == [12.5, 100.0, 880.0]
+    assert [item.p50_ms for item in added] == [30.0, 400.0, 1200.0]
+    assert [item.p99_ms for item in added] == [25.0, 999.0, 1000.0]
+
+
+def test_requests_per_core_are_those_of_the_fastest_step_that_adds_less_than_a_second() -> None:
+    assert [item.per_core for item in report().added] == [50.0, 40.0, 50.0]
+    assert report().per_core == 40.0
+    failing = [THROUGH[0], THROUGH[1].model_copy(update={"errors": 1}), THROUGH[2]]
+    assert report(failing).per_core == 50.0
+    late = [item.model_copy(update={"p99_ms": 5000.0}) for item in THROUGH]
+    assert report(late).per_core is None
+
+
+def test_what_was_not_measured_is_not_told() -> None:
+    unknown = [item.model_copy(update={"first_ms": None, "cpu_s": None}) for item in THROUGH]
+    found = report(unknown)
+    assert {(item.first_ms, item.per_core) for item in found.added} == {(None, None)}
+    assert found.per_core is None
+
+
+def test_the_table_tells_it() -> None:
+    lines = _table(report()).splitlines()
+    place = lines.index("added by the gateway")
+    assert lines[place + 1].split()[:3] == ["clients", "first", "ms"]
+    assert lines[place + 3].split() == ["16", "100.0", "400.0", "999.0", "40.0", "40.0"]
+    assert lines[-1] == "requests/s per core, with less than 1000 ms added to p99: 40.0"
+    alone = _table(LoadReport(memory_mib=None, steps=tuple(THROUGH)))
+    assert "added" not in alone
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").is_file(), reason="no /proc here")
+def test_processor_time_is_that_of_the_process() -> None:
+    before = _processor_s(os.getpid())
+    begin = time.process_time()
+    while time.process_time() < begin + 0.3:
+        pass
+    after = _processor_s(os.getpid())
+    assert before is not None
+    assert after is not None
+    assert after - before > 0.2
+    assert _processor_s(None) is None

@@ -1,0 +1,75 @@
+"""Rows of the newcomer, evasion and opposites benchmarks are read and counted rightly."""
+
+import json
+
+import pytest
+
+from benchmarks.evasion.__main__ import read_hidden
+from benchmarks.newcomer.domains import DOMAINS, Domain
+from benchmarks.newcomer.measure import auc
+from benchmarks.opposites.__main__ import read_rules
+from benchmarks.outcomes import outcome, untouched
+from guardrail import Guardrail, GuardrailConfig
+from guardrail.types import Grounding, Passage
+from tests.guardrail.scripted import Scripted
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in DOMAINS.iterdir() if path.is_dir()))
+def test_a_domain_has_evidence_for_each_answer(name):
+    answers = Domain(name).answers
+    assert len(answers) == 60
+    for labelled in answers:
+        assert labelled.request.evidence
+        for told in labelled.sentences:
+            assert labelled.request.answer[told.start : told.end].strip()
+
+
+def test_codes_of_other_tables_stand_for_names():
+    tables = Domain("cedar").tables
+    (clinic,) = {
+        item.value
+        for item in tables["staff.csv"]
+        if item.subject == "Maribel Outerbridge" and item.property == "Clinic code"
+    }
+    assert clinic == "Tamblin Bridge"
+
+
+def test_rules_have_both_sides():
+    assert all(rule["same"] != rule["opposite"] for rule in read_rules())
+
+
+def test_a_claim_stands_in_its_answer(tmp_path):
+    row = {
+        "id": "a", "form": "aside", "question": "", "evidence": [["A", "b", "c"], "A passage."],
+        "answer": "It is new (and red).", "claim": "and red", "true": False,
+    }  # fmt: skip
+    (tmp_path / "rows.jsonl").write_text(json.dumps(row))
+    (hidden,) = read_hidden(tmp_path)
+    assert hidden.request.answer[hidden.start : hidden.end] == "and red"
+
+
+def test_a_tie_counts_half():
+    assert auc([0.9, 0.5], [0.5, 0.1]) == 0.875
+
+
+def test_what_a_reader_gets_of_each_sentence():
+    sentences = ("Dogs are welcome.", "Cats pay twice.", "Birds sing at noon.")
+    told = ((0.97, 0.02, 0.01), (0.01, 0.01, 0.98), (0.02, 0.97, 0.01))
+    judge = Scripted(
+        {
+            sentence: Grounding(supported=a, unsupported=b, contradicted=c, no_claim=0.0)
+            for sentence, (a, b, c) in zip(sentences, told, strict=True)
+        }
+    )
+    text = " ".join(sentences)
+    with Guardrail(GuardrailConfig(policy="strict"), grounding=judge) as guard:
+        answer = guard.check("", text, evidence=[Passage("Dogs are welcome. Cats pay once.")])
+    places = [(text.index(sentence), text.index(sentence) + 1) for sentence in sentences]
+    true, against, missing = (outcome(answer, text, *place) for place in places)
+    assert true.supported
+    assert true.unmarked
+    assert against.contradicted
+    assert against.removed
+    assert missing.marked
+    assert not missing.removed
+    assert not untouched(answer, text)

@@ -1,0 +1,53 @@
+"""The table of presets: measured by the engine's own pass, written between a page's comments."""
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.verdicts.cases import Case
+from benchmarks.verdicts.judging import judge_cases
+from benchmarks.verdicts.measure import summed
+from benchmarks.verdicts.presets import preset_table, write_table
+from guardrail.types import Grounding, Passage, Strictness, Verdict
+from guardrail.verdict.grounder import Grounder
+from tests.docs.pages import ROOT
+from tests.guardrail.scripted import Scripted
+
+EVIDENCE = (Passage("The mill has three floors and a wheel."),)
+TEXTS = {
+    "The mill has three floors.": (0.9, Verdict.SUPPORTED),
+    "It is a mill with a wheel.": (0.6, Verdict.SUPPORTED),
+    "The wheel turns all year.": (0.4, Verdict.UNSUPPORTED),
+    "The mill belongs to a widow.": (0.1, Verdict.UNSUPPORTED),
+}
+CASES = [Case("mill", EVIDENCE, text, label) for text, (_, label) in TEXTS.items()]
+
+
+def test_the_rows_count_what_passes_at_each_preset() -> None:
+    told = {
+        text: Grounding(supported=p, unsupported=1 - p, contradicted=0, no_claim=0)
+        for text, (p, _) in TEXTS.items()
+    }
+    grounder = Grounder(Scripted(told))
+    measured = {
+        preset: [summed(CASES, judge_cases(grounder, CASES, preset.thresholds))]
+        for preset in Strictness
+    }
+    assert preset_table(measured).splitlines()[2:] == [
+        "| `lenient` | 0.33 | 0.70 | 100.0% | 50.0% | – |",
+        "| `balanced` | 0.50 | 0.60 | 100.0% | 0.0% | – |",
+        "| `strict` | 0.67 | 0.50 | 50.0% | 0.0% | – |",
+    ]
+
+
+def test_the_page_has_a_place_for_them(tmp_path: Path) -> None:
+    page = tmp_path / "policies.md"
+    page.write_text((ROOT / "docs" / "policies.md").read_text("utf-8"), encoding="utf-8")
+    write_table(page, "one")
+    write_table(page, "two")
+    text = page.read_text("utf-8")
+    assert "-->\ntwo\n<!--" in text
+    assert "one\n<!--" not in text
+    page.write_text("nothing")
+    with pytest.raises(SystemExit, match="has no place"):
+        write_table(page, "two")

@@ -1,0 +1,70 @@
+"""SCK's benchmark: texts are spoilt as told, and measured rows are not measured again."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from benchmarks.sck_cost import cost, graph_answers
+from benchmarks.sck_rates import Pair, sensitivity, shuffle_layout, spoil
+from judges.encoder import create_encoder
+from judges.registry import create_nli
+from judges.sck import SCKScorer
+from judges.sck.language import Tagger
+
+PAIRS = (
+    Pair(
+        "Where was Ada Lovelace born?", "Ada Lovelace was born in London. She died in Marylebone."
+    ),
+    Pair(
+        "How does Alan Turing's machine work?",
+        "Alan Turing wrote of a tape. The machine of Alan Turing reads it in Manchester.",
+    ),
+    Pair("Who was Grace Hopper?", "Grace Hopper served at Arlington. Grace Hopper knew Cobol."),
+)
+
+
+@pytest.fixture(scope="module")
+def tagger() -> Tagger:
+    return Tagger()
+
+
+def test_names_are_swapped_for_foreign_ones_and_equal_names_alike(tagger: Tagger) -> None:
+    spoilt = spoil(PAIRS, tagger)
+    for row in spoilt:
+        assert row.swapped is not None
+        assert row.swapped != row.pair.text
+        assert row.other != row.pair.text
+    hopper = spoilt[2].swapped or ""
+    assert "Hopper" not in hopper
+    assert hopper.split(" served at ")[0] == hopper.split(". ")[1].split(" knew ")[0]
+    assert spoil(PAIRS, tagger) == spoilt
+
+
+def test_a_shuffled_layout_keeps_every_sentence() -> None:
+    text = "One is here. Two is there. Three is gone."
+    lines = shuffle_layout(text, random.Random(1)).splitlines()
+    assert sorted(line.split(" ", 1)[1] for line in lines) == sorted(
+        ["One is here.", "Two is there.", "Three is gone."]
+    )
+
+
+def test_a_run_goes_on_where_it_stopped(tagger: Tagger, tmp_path: Path) -> None:
+    keep = tmp_path / "rows.jsonl"
+    scorer = SCKScorer(create_encoder(), create_nli("onnx"), tagger=tagger)
+    first = sensitivity(PAIRS, scorer, tagger, keep)
+    assert first[0].total == len(PAIRS)
+    assert first[0].lower == len(PAIRS)
+    lines = keep.read_text("utf-8").splitlines()
+    keep.write_text("\n".join(lines[:2]) + "\n", "utf-8")
+    assert sensitivity(PAIRS, scorer, tagger, keep) == first
+    assert sorted(keep.read_text("utf-8").splitlines()) == sorted(lines)
+
+
+def test_the_cost_is_measured_alone_and_in_a_batch() -> None:
+    found = cost(graph_answers(10), singly=2)
+    assert found["answers in the batch"] == 3
+    assert found["check alone, p50 ms"] > 0
+    assert found["in the batch: check, ms an answer"] > 0
