@@ -21,6 +21,7 @@ __all__ = [
     "Mention",
     "Passage",
     "Subgraph",
+    "TableRow",
     "Triple",
     "linearise",
     "passage_of_document",
@@ -71,10 +72,25 @@ class Positional(Value):
         super().__init__(**fields)
 
 
+class TableRow(Value):
+    """The row of a table that a fact is a cell of.
+
+    Attributes:
+        table: The table's name.
+        number: Place of the row, from 1.
+        of: Number of rows of the table; with all of them at hand counts and sums are computed.
+    """
+
+    table: str
+    number: int = Field(ge=1)
+    of: int = Field(ge=1)
+
+
 class Triple(Positional):
     """One fact: subject, property and value by their labels, with ids where the graph has them.
 
-    Inline triples of a caller have labels only: ``Triple("Ada Lovelace", "born", "1815")``.
+    Inline triples of a caller have labels only: ``Triple("Ada Lovelace", "born", "1815")``. A cell
+    of a ``guardrail.Table`` has its row as well.
     """
 
     _places: ClassVar[tuple[str, ...]] = ("subject", "property", "value")
@@ -85,6 +101,7 @@ class Triple(Positional):
     subject_id: str | None = None
     property_id: str | None = None
     value_id: str | None = None
+    row: TableRow | None = None
 
     if TYPE_CHECKING:
 
@@ -97,6 +114,7 @@ class Triple(Positional):
             subject_id: str | None = None,
             property_id: str | None = None,
             value_id: str | None = None,
+            row: TableRow | None = None,
         ) -> None: ...
 
     @builtins.property  # the field of that name shadows it here
