@@ -17,8 +17,8 @@ from guardrail.text.superlatives import Superlative, superlative_at
 from guardrail.text.values import Agreement, TypedValue, compare, find_values
 from guardrail.text.words import Token, content_stems, plain, tokenise
 from guardrail.types import Effect, Finding
+from guardrail.verdict.checks.alignment import NAMED, named_share
 from guardrail.verdict.checks.base import Context, finding
-from guardrail.verdict.checks.exact import NAMED, named_share
 
 if TYPE_CHECKING:
     from guardrail.evidence.rows import Cell, Narrowed, Row, RowsOfTable

@@ -21,8 +21,8 @@ from guardrail.text.weekdays import find_days
 from guardrail.text.words import content_stems, plain
 from guardrail.types import Effect, Finding
 from guardrail.verdict.checks.aggregates import computed_of
+from guardrail.verdict.checks.alignment import NAMED, named_share
 from guardrail.verdict.checks.base import Context, finding
-from guardrail.verdict.checks.exact import NAMED, named_share
 
 if TYPE_CHECKING:
     from guardrail.evidence.statements import Statement
