@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import builtins
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field, FiniteFloat
 
 from guardrail.types.value import Value
+
+if TYPE_CHECKING:
+    from guardrail.documents import Section
 
 __all__ = [
     "Candidate",
@@ -156,6 +160,46 @@ class Passage(Positional):
             title: str | None = None,
             url: str | None = None,
         ) -> None: ...
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> tuple[Passage, ...]:
+        """Read a document: PDF, HTML, DOCX, Markdown or plain text.
+
+        Each paragraph, list or table is a passage, below the heading that it stands under. Its id
+        says where it stands: *handbook.pdf, p. 12, Returns*.
+
+        Args:
+            path: The file; its ending says how it is read. All but Markdown and plain text take
+                the extra ``documents``.
+
+        Raises:
+            InputError: It cannot be read, is damaged, locked or too large, or holds no text.
+            MissingExtraError: The extra is not installed.
+        """
+        from guardrail.documents import read_file
+
+        return cls._of_sections(read_file(path), Path(path).name)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, name: str) -> tuple[Passage, ...]:
+        """Read a document that is at hand as bytes; all else is as in ``from_file``.
+
+        Args:
+            data: The bytes of the file.
+            name: Its name; the ending says how it is read.
+        """
+        from guardrail.documents import read_document
+
+        return cls._of_sections(read_document(data, name), Path(name).name)
+
+    @classmethod
+    def _of_sections(cls, sections: Sequence[Section], name: str) -> tuple[Passage, ...]:
+        found = []
+        for place, section in enumerate(sections, start=1):
+            page = f"p. {section.page}" if section.page is not None else ""
+            where = ", ".join(filter(None, [name, page, section.heading]))
+            found.append(cls(section.text, id=f"{name} {place}" if where == name else where))
+        return tuple(found)
 
 
 Evidence = Triple | Passage
