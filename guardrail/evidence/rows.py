@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.text.dates import Date
 from guardrail.text.names import label_in
+from guardrail.text.properties import cues
 from guardrail.text.quantities import Bound, Quantity, find_quantities
 from guardrail.text.units import unit_of_label
 from guardrail.text.values import Agreement, TypedValue, compare
@@ -115,8 +116,9 @@ class RowsOfTable:
 
     @cached_property
     def stems(self) -> frozenset[str]:
-        """Stems of its name and its columns' names."""
-        return content_stems(self.name).union(*map(self.stems_of, self.columns))
+        """Stems of its name, and of the words by which prose names its columns."""
+        own = content_stems(self.name).union(*map(self.stems_of, self.columns))
+        return own.union(*map(cues, self.columns))
 
     def stems_of(self, column: str) -> frozenset[str]:
         """Stems of a column's name, its unit left out: *price* of ``price_eur``."""

@@ -77,6 +77,9 @@ class Table:
         InputError: The rows are none of these, or have no column of that name.
     """
 
+    subject_columns = SUBJECT_COLUMNS
+    """Columns that say what a row tells of, where nobody says which does."""
+
     def __init__(self, rows: Rows, *, subject: str | None = None, name: str | None = None) -> None:
         cells = [_written(row) for row in _whole_days(_dicts(rows))]
         columns = list(dict.fromkeys(column for row in cells for column in row))
@@ -117,6 +120,35 @@ class Table:
             raise InputError(str(error)) from error
         return cls(rows, subject=subject, name=name or path.stem)
 
+    @classmethod
+    def from_columns(
+        cls,
+        columns: Sequence[object],
+        rows: Iterable[Sequence[object]],
+        *,
+        subject: str | None = None,
+        name: str | None = None,
+    ) -> Table:
+        """Read rows that hold their cells in the order of the columns.
+
+        Args:
+            columns: The names of the columns.
+            rows: Lists of as many cells.
+            subject: As of a table.
+            name: As of a table.
+
+        Raises:
+            InputError: Two columns have one name, or a row has more or fewer cells.
+        """
+        return cls(rows_by_column(columns, rows), subject=subject, name=name)
+
+    @staticmethod
+    def rows_of_markdown(text: str) -> list[dict[str, str]] | None:
+        """The rows of a Markdown table; None of a text that is more, or something else."""
+        from guardrail.text.layout import table_rows
+
+        return table_rows(text)
+
     def __iter__(self) -> Iterator[Triple]:
         """The facts, row by row."""
         return iter(self.triples)
@@ -150,13 +182,15 @@ def rows_by_column(
     Raises:
         InputError: Two columns have one name, or a row is no list of as many cells.
     """
+    if isinstance(columns, str | Mapping) or not isinstance(columns, Sequence):
+        raise InputError(f"columns must be a list of names, not {type(columns).__name__}")
     names = [str(column) for column in columns]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise InputError(f"two columns are called {twice!r}; give each a name of its own")
     found = []
     for place, row in enumerate(rows):
-        if isinstance(row, str | Mapping) or len(row) != len(names):
+        if not isinstance(row, Sequence) or isinstance(row, str) or len(row) != len(names):
             raise InputError(f"rows[{place}] must be a list of {len(names)} cells")
         found.append(dict(zip(names, row, strict=True)))
     return found

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from math import fsum, isclose
-from typing import TYPE_CHECKING, Any, NamedTuple
+from statistics import fmean
+from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.text.lexicon import lexicon_set
 from guardrail.text.properties import cues
@@ -33,7 +34,11 @@ CITED_ROWS = 20
 OPENING = 4
 """A pronoun among so many first words stands for the subject of the sentence before."""
 
+KNOWN = ("wholes", "things", "sum", "mean", "greatest", "least", "superlatives", "degrees")
+"""Words that tell of all rows, or of what is computed, and so narrow nothing."""
+
 Span = tuple[int, int]
+Compute = Callable[[Sequence[float]], float]
 
 
 class Computed(NamedTuple):
@@ -105,8 +110,8 @@ class _Reading:
                     continue
                 found = self._verdict(
                     value,
-                    lambda value, rows, of=column: _counted(value, rows, of),
-                    None if column is None else lambda row, of=column: row.get(of),
+                    column,
+                    None,
                     "count" if column is None else f"different {column}",
                     (place,),
                 )
@@ -117,11 +122,8 @@ class _Reading:
     def sums(self) -> Iterator[_Found]:
         """Sums and means of a column: *12,300 euros in total*, *an average price of £40*."""
         words = {token.folded for token in self.claim.tokens}
-        ways: dict[str, Callable[[Sequence[float]], float]] = {
-            "sum": fsum,
-            "mean": lambda amounts: fsum(amounts) / len(amounts),
-        }
-        for way, compute in ways.items():
+        ways: tuple[tuple[str, Compute], ...] = (("sum", fsum), ("mean", fmean))
+        for way, compute in ways:
             told = words & lexicon_set("aggregates", way)
             if not told:
                 continue
@@ -133,12 +135,7 @@ class _Reading:
                 )
                 if column is None or (value.kind == "number" and not self._names(column)):
                     continue
-                found = self._verdict(
-                    value,
-                    lambda value, rows, of=column, by=compute: _reckoned(value, rows, of, by),
-                    lambda row, of=column: row.get(of),
-                    f"{way} of {column}",
-                )
+                found = self._verdict(value, column, compute, f"{way} of {column}")
                 if found:
                     yield found
 
@@ -151,32 +148,23 @@ class _Reading:
             column = self._measured(told, token)
             if column is None:
                 continue
-            greatest = told.end == "greatest"
-            pick = max if greatest else min
+            pick: Compute = max if told.end == "greatest" else min
             if self.named or self._meant():
                 found = self._named_end(token, column, pick)
             else:
-                kind = self.table.kinds[column]
-                values = self._told(lambda item, kind=kind: item.kind == kind)
-                value = next(values, None)
-                found = value and self._verdict(
-                    value,
-                    lambda value, rows, of=column, by=pick: _reckoned(value, rows, of, by),
-                    lambda row, of=column: row.get(of),
-                    f"{told.end} of {column}",
-                )
+                value = next(iter(self._told_of(column)), None)
+                found = value and self._verdict(value, column, pick, f"{told.end} of {column}")
             if found:
                 yield found
                 return
 
-    def _named_end(self, token: Token, column: str, pick: Callable[..., Any]) -> _Found | None:
+    def _named_end(self, token: Token, column: str, pick: Compute) -> _Found | None:
         """Whether the row that a sentence names has the greatest or least value."""
         names = {*self.named} or self._meant()
         places = [span for spans in self.named.values() for span in spans]
         if any(self._belongs(span) for span in places):
             return None
-        kind = self.table.kinds[column]
-        values = [*self._told(lambda item: item.kind == kind)]
+        values = self._told_of(column)
         told = tuple((value.start, value.end) for value in values)
         narrowed = self._rows((*places, *told, (token.start, token.end)), named=False)
         if narrowed is None:
@@ -184,7 +172,7 @@ class _Reading:
         cells = [row[column] for row in narrowed.rows if column in row]
         if not cells:
             return None
-        end = pick(cell.amount for cell in cells)
+        end = pick([cell.amount for cell in cells])
         first = [cell for cell in cells if isclose(cell.amount, end)]
         winners = {cell.statement.subject for cell in first}
         agrees = names == winners
@@ -207,21 +195,21 @@ class _Reading:
     def _verdict(
         self,
         value: TypedValue,
-        compute: Callable[[TypedValue, Sequence[Row]], TypedValue | None],
-        cell_of: Callable[[Row], Cell | None] | None,
+        column: str | None,
+        compute: Compute | None,
         what: str,
         also: tuple[Span, ...] = (),
     ) -> _Found | None:
         """What a computed value says of one that is told; None where they do not compare."""
         span = value.start, value.end
         narrowed = self._rows((span, *also), named=True)
-        known = narrowed and compute(value, narrowed.rows)
+        known = narrowed and _computed(value, narrowed.rows, column, compute)
         if not narrowed or not known:
             return None
         agreement = compare(value, known)
         if agreement is Agreement.CONFLICT and self._told_before(narrowed.columns):
             narrowed = self._rows((span, *also), named=True, before=True)
-            known = narrowed and compute(value, narrowed.rows)
+            known = narrowed and _computed(value, narrowed.rows, column, compute)
             if not narrowed or not known or compare(value, known) is not Agreement.SAME:
                 return None
             agreement = Agreement.SAME
@@ -232,8 +220,8 @@ class _Reading:
             f"{self.table.name}: {known.text}"
         )
         effect = Effect.CARRIES if agreement is Agreement.SAME else Effect.CONTRADICTS
-        cells = [cell_of(row) if cell_of else next(iter(row.values())) for row in narrowed.rows]
-        statements = tuple(cell.number for cell in cells if cell is not None)[:CITED_ROWS]
+        cells = _cells(narrowed.rows, column)
+        statements = tuple(cell.number for cell in cells)[:CITED_ROWS]
         # One row of many is not what a sum or count is at odds with.
         stated = statements if effect is Effect.CARRIES else ()
         made = finding(Aggregates.name, effect, self.claim, span, because, stated)
@@ -290,8 +278,9 @@ class _Reading:
         return False
 
     def _known(self, token: Token) -> bool:
-        words = (lexicon_set("aggregates", name) for name in ("wholes", "things", "sum", "mean"))
-        return token.stem in self.table.stems or any(token.folded in item for item in words)
+        return token.stem in self.table.stems or any(
+            token.folded in lexicon_set("aggregates", name) for name in KNOWN
+        )
 
     def _told(self, wanted: Callable[[TypedValue], bool]) -> Iterator[TypedValue]:
         """The exact or rough amounts that the sentence tells, its names left out."""
@@ -303,6 +292,10 @@ class _Reading:
             inside = any(a <= value.start and value.end <= b for a, b in places)
             if (rough or dated) and not inside and wanted(value):
                 yield value
+
+    def _told_of(self, column: str) -> list[TypedValue]:
+        """The values that the sentence tells of the kind that a column has."""
+        return [*self._told(lambda item: item.kind == self.table.kinds[column])]
 
     def _nouns(self, value: TypedValue) -> Iterator[tuple[Span, Token]]:
         """What a number counts: the first words behind it, or those behind *the number of*."""
@@ -366,24 +359,30 @@ class _Reading:
         return bool(before) and before[-1].folded in lexicon_set("aggregates", "scopes")
 
 
-def _counted(value: TypedValue, rows: Sequence[Row], column: str | None) -> TypedValue:
-    count = len(rows) if column is None else len({r[column].text for r in rows if column in r})
-    return _with_amount(value, float(count))
+def _cells(rows: Sequence[Row], column: str | None) -> list[Cell]:
+    """The cells of a column; without one the first cell of each row, which stands for it."""
+    if column is None:
+        return [next(iter(row.values())) for row in rows]
+    return [row[column] for row in rows if column in row]
 
 
-def _reckoned(
-    value: TypedValue,
-    rows: Sequence[Row],
-    column: str,
-    compute: Callable[[Sequence[float]], float],
+def _computed(
+    value: TypedValue, rows: Sequence[Row], column: str | None, compute: Compute | None
 ) -> TypedValue | None:
-    cells = [row[column] for row in rows if column in row]
+    """What is computed of a column's amounts; without a computation the rows, or texts, counted.
+
+    Of one amount nothing is computed: it is told by its own fact.
+    """
+    cells = _cells(rows, column)
+    if compute is None:
+        count = len(cells) if column is None else len({cell.text for cell in cells})
+        return _with_amount(value, float(count))
     if len(cells) < 2:
         return None
+    amount = compute([cell.amount for cell in cells])
     if value.kind == "date":
-        end = compute([cell.amount for cell in cells])
-        return next(cell.value for cell in cells if cell.amount == end)
-    return _with_amount(cells[0].value, compute([cell.amount for cell in cells]))
+        return next(cell.value for cell in cells if cell.amount == amount)
+    return _with_amount(cells[0].value, amount)
 
 
 def _with_amount(value: TypedValue, amount: float) -> TypedValue:

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,29 @@ def test_a_word_file_that_unpacks_to_too_much_is_refused(monkeypatch):
     monkeypatch.setattr(markup, "MAX_UNPACKED", 100)
     with pytest.raises(InputError, match="unpacks to more than"):
         Passage.from_bytes(made.word(), "a.docx")
+
+
+def test_a_file_that_unpacks_to_any_size_is_bounded():
+    # One stream of 3 GB of zeros, packed twice.
+    packer = zlib.compressobj(9)
+    once = b"".join(packer.compress(bytes(1 << 24)) for _ in range(192)) + packer.flush()
+    packed = zlib.compress(once, 9)
+    objects = [
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]/Contents 4 0 R>>",
+        b"<</Filter[/FlateDecode/FlateDecode]/Length %d>>stream\n%s\nendstream"
+        % (len(packed), packed),
+    ]
+    file, places = b"%PDF-1.4\n", []
+    for number, item in enumerate(objects, start=1):
+        places.append(len(file))
+        file += b"%d 0 obj\n%s\nendobj\n" % (number, item)
+    lines = b"".join(b"%010d 00000 n \n" % place for place in places)
+    end = b"trailer\n<</Root 1 0 R/Size 5>>\nstartxref\n%d\n%%%%EOF" % len(file)
+    file += b"xref\n0 5\n0000000000 65535 f \n" + lines + end
+    with pytest.raises(InputError, match=r"Unable to allocate|2 GB of memory"):
+        Passage.from_bytes(file, "a.pdf")
 
 
 @pytest.mark.parametrize(("library", "ending"), [("pdfplumber", "pdf"), ("markdownify", "html")])
