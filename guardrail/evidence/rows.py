@@ -125,6 +125,11 @@ class RowsOfTable:
         name = property_words(column)
         return content_stems(name if unit_of_label(column) is None else name.rpartition(" ")[0])
 
+    def text_column(self, stem: str) -> str | None:
+        """The column of texts whose name is one word, by its stem; None where there is none."""
+        texts = (column for column in self.columns if column not in self.kinds)
+        return next((column for column in texts if self.stems_of(column) == {stem}), None)
+
     def named(self, text: str, tokens: Sequence[Token]) -> dict[str, list[Span]]:
         """The subjects that a text names in full, and where; a name within a fuller one is none."""
         found = {subject: label_in(text, tokens, subject) for subject in self.subjects}

@@ -6,7 +6,7 @@ tells. Where it narrows them by something that the table does not know, the chec
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from math import fsum, isclose
 from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
@@ -105,16 +105,11 @@ class _Reading:
             if quantity.low != int(quantity.low) or quantity.per:
                 continue
             for place, noun in self._nouns(value):
-                column = self._text_column(noun)
+                column = self.table.text_column(noun.stem)
                 if column is None and not self._names_rows(noun):
                     continue
-                found = self._verdict(
-                    value,
-                    column,
-                    None,
-                    "count" if column is None else f"different {column}",
-                    (place,),
-                )
+                what = "count" if column is None else f"different {column}"
+                found = self._verdict(value, column, None, what, (place,))
                 if found:
                     yield found
                 break
@@ -169,14 +164,14 @@ class _Reading:
         narrowed = self._rows((*places, *told, (token.start, token.end)), named=False)
         if narrowed is None:
             return None
-        cells = [row[column] for row in narrowed.rows if column in row]
-        if not cells:
-            return None
-        end = pick([cell.amount for cell in cells])
-        first = [cell for cell in cells if isclose(cell.amount, end)]
+        first, agrees = _first(narrowed.rows, column, pick, names)
+        if not agrees:
+            narrowed = self._before(narrowed, 2)
+            if narrowed is None:
+                return None
+            first, agrees = _first(narrowed.rows, column, pick, names)
         winners = {cell.statement.subject for cell in first}
-        agrees = names == winners
-        if not agrees and (names & winners or len(names) > 1 or self._told_before()):
+        if not winners or (not agrees and (names & winners or len(names) > 1)):
             return None
         spans = [(token.start, token.end), *places]
         others = [v for v in values if compare(v, first[0].value) is Agreement.CONFLICT]
@@ -185,8 +180,8 @@ class _Reading:
         start, stop = min(a for a, _ in spans), max(b for _, b in spans)
         statements = tuple(cell.number for cell in first[:CITED_ROWS])
         because = (
-            f"{token.folded} by {column} of {len(cells)} rows of {self.table.name}: "
-            f"{', '.join(sorted(winners))} ({first[0].text})"
+            f"{token.folded} by {column} in {len(narrowed.rows)} of {len(self.table.rows)} rows of "
+            f"{self.table.name}: {', '.join(sorted(winners))} ({first[0].text})"
         )
         effect = Effect.CARRIES if agrees else Effect.CONTRADICTS
         made = finding(Aggregates.name, effect, self.claim, (start, stop), because, statements)
@@ -207,12 +202,12 @@ class _Reading:
         if not narrowed or not known:
             return None
         agreement = compare(value, known)
-        if agreement is Agreement.CONFLICT and self._told_before(narrowed.columns):
-            narrowed = self._rows((span, *also), named=True, before=True)
+        if agreement is Agreement.CONFLICT:
+            narrowed = self._before(narrowed, 1)
             known = narrowed and _computed(value, narrowed.rows, column, compute)
-            if not narrowed or not known or compare(value, known) is not Agreement.SAME:
+            if not narrowed or not known:
                 return None
-            agreement = Agreement.SAME
+            agreement = compare(value, known)
         if agreement is Agreement.OPEN:
             return None
         because = (
@@ -227,41 +222,48 @@ class _Reading:
         made = finding(Aggregates.name, effect, self.claim, span, because, stated)
         return _Found(made, (span, *narrowed.spans))
 
-    def _rows(
-        self, taken: tuple[Span, ...], *, named: bool, before: bool = False
-    ) -> Narrowed | None:
+    def _rows(self, taken: tuple[Span, ...], *, named: bool) -> Narrowed | None:
         """The rows that the sentence speaks of; None where it narrows them in a way unknown.
 
         Args:
             taken: What is told of them.
             named: Whether the subjects that it names narrow them.
-            before: Whether what is told before it narrows them as well.
         """
         places = tuple(span for spans in self.named.values() for span in spans)
         others = [v for v in self.claim.values if (v.start, v.end) not in taken]
         found = self.table.narrowed(self.text, self.claim.tokens, others, (*taken, *places))
         if found is None or self._scoped(self.claim.tokens, (*taken, *places, *found.spans)):
             return None
-        rows = found.rows
-        if named and self.named:
-            rows = tuple(row for row in rows if row.subject in self.named)
-        if before:
-            context = plain(self.claim.context)
-            told = self.table.narrowed(context, tokenise(context), find_values(context))
-            if told is None:
-                return None
-            rows = tuple(row for row in rows if row in told.rows)
+        if not named or not self.named:
+            return found
+        rows = tuple(row for row in found.rows if row.subject in self.named)
         return found._replace(rows=rows)
 
-    def _told_before(self, columns: Sequence[str] = ()) -> bool:
-        """Whether what is told before the sentence may narrow the rows."""
-        context = plain(self.claim.context)
-        tokens = tokenise(context)
-        told = self.table.narrowed(context, tokens, find_values(context))
-        if told is None or {*told.columns} - {*columns}:
-            return True
-        places = [span for spans in self.table.named(context, tokens).values() for span in spans]
-        return bool(places) or self._scoped(tokens, (*told.spans, *places))
+    def _before(self, found: Narrowed, least: int) -> Narrowed | None:
+        """Of some rows those that what is told before speaks of: *the cheapest* of those asked for.
+
+        Args:
+            found: The rows that the sentence speaks of.
+            least: So many subjects named before narrow them.
+
+        Returns:
+            None where it narrows them in a way unknown.
+        """
+        # A sentence that narrows them itself does not go on from the sentences before.
+        own = bool(found.spans or self.named)
+        text = plain(self.claim.question if own else self.claim.context)
+        tokens = tokenise(text)
+        named = self.table.named(text, tokens)
+        places = tuple(span for spans in named.values() for span in spans)
+        told = self.table.narrowed(text, tokens, find_values(text), places)
+        if told is None or self._scoped(tokens, (*told.spans, *places)):
+            return None
+        kept = {id(row) for row in told.rows}
+        narrows = len(named) >= least and not self.named.keys() >= named.keys()
+        rows = tuple(
+            row for row in found.rows if id(row) in kept and (not narrows or row.subject in named)
+        )
+        return found._replace(rows=rows)
 
     def _scoped(self, tokens: Sequence[Token], read: Sequence[Span]) -> bool:
         """Whether a phrase narrows the rows by something that the table does not know."""
@@ -312,16 +314,6 @@ class _Reading:
         things = lexicon_set("aggregates", "things")
         return noun.folded in things or noun.stem in content_stems(self.table.name)
 
-    def _text_column(self, noun: Token) -> str | None:
-        return next(
-            (
-                column
-                for column in self.table.columns
-                if column not in self.table.kinds and self.table.stems_of(column) == {noun.stem}
-            ),
-            None,
-        )
-
     def _names(self, column: str) -> bool:
         return named_share(self.claim, column) >= NAMED
 
@@ -364,6 +356,16 @@ def _cells(rows: Sequence[Row], column: str | None) -> list[Cell]:
     if column is None:
         return [next(iter(row.values())) for row in rows]
     return [row[column] for row in rows if column in row]
+
+
+def _first(
+    rows: Sequence[Row], column: str, pick: Compute, names: Collection[str]
+) -> tuple[list[Cell], bool]:
+    """The cells with the greatest or least amount, and whether they are those of some subjects."""
+    cells = _cells(rows, column)
+    end = pick([cell.amount for cell in cells]) if cells else 0.0
+    first = [cell for cell in cells if isclose(cell.amount, end)]
+    return first, {cell.statement.subject for cell in first} == {*names}
 
 
 def _computed(

@@ -108,6 +108,23 @@ def test_what_the_question_narrows_is_no_contradiction(guard):
     (found,) = computed(guard, BIKES, "We have two bikes.", question)
     assert found.effect.value == "carries"
     assert computed(guard, BIKES, "We have three bikes.", "How many with a rack?") == []
+    (found,) = computed(guard, BIKES, "We have three bikes.", question)
+    assert found.because == "count in 2 of 4 rows of bikes: 2"
+
+
+@pytest.mark.parametrize(
+    ("question", "effect"),
+    [
+        ("Which city bike is the most expensive?", "carries"),
+        ("Which bike is the most expensive?", "contradicts"),
+        ("Is the Fjell 3 the most expensive bike?", "contradicts"),
+        ("Which of the Fjell 3 and the Tarn City is the most expensive?", "carries"),
+        ("Which trail bike is the most expensive?", "contradicts"),
+    ],
+)
+def test_ends_are_those_of_what_is_asked_for(guard, question, effect):
+    (found,) = computed(guard, BIKES, "The Fjell 3 is the most expensive.", question)
+    assert found.effect.value == effect
 
 
 def test_nothing_is_computed_of_a_part_of_the_rows(guard):
