@@ -59,8 +59,10 @@ def mcp_server(guard: Guardrail) -> MCPServer[Any]:
         Args:
             question: What was asked.
             answer: The answer to check.
-            evidence: What it must rest on: texts, {"text", "id", "title", "url"} or
-                {"triple": [subject, property, value]}; none to use the knowledge graph.
+            evidence: What it must rest on: texts, {"text", "id", "title", "url"},
+                {"triple": [subject, property, value]}, {"table": {"rows": [{column: value}, …],
+                "name"}} or {"file": {"filename", "file_data": base 64}}; none to use the knowledge
+                graph.
             policy: annotate (default) marks, strict removes what is contradicted.
             strictness: How sure the judge must be: lenient, balanced (default) or strict.
         """

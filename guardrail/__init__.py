@@ -46,6 +46,8 @@ if TYPE_CHECKING:
         policy_named,
     )
     from guardrail.requests import AskRequest, CheckRequest, RankRequest
+    from guardrail.sources.sql import evidence_from_sql
+    from guardrail.sources.tables import Table
     from guardrail.types import (
         Action,
         AttributedAnswer,
@@ -70,6 +72,7 @@ if TYPE_CHECKING:
         SpanKind,
         Strictness,
         Subgraph,
+        TableRow,
         Triple,
         VerdictThresholds,
         linearise,
@@ -123,9 +126,12 @@ __all__ = [
     "SpanKind",
     "Strictness",
     "Subgraph",
+    "Table",
+    "TableRow",
     "Triple",
     "Unavailable",
     "VerdictThresholds",
+    "evidence_from_sql",
     "feedback",
     "inline_evidence",
     "linearise",
@@ -145,13 +151,16 @@ _HOMES = {
     "guardrail.policy": "ANNOTATE BEST_OF_N STRICT Policy Unavailable policy_named",
     "guardrail.log.records": "ScoreLog open_log",
     "guardrail.markers.rendering": "marked_text",
+    "guardrail.sources.sql": "evidence_from_sql",
+    "guardrail.sources.tables": "Table",
     "guardrail.requests": "AskRequest CheckRequest RankRequest",
     "guardrail.evidence.retrieval": "Knowledge inline_evidence",
     "guardrail.engine.scoring": "Scorer ScoringRequest",
     "guardrail.engine.session": "CheckSession",
     "guardrail.types": "Action AttributedAnswer Candidate Category Citation Complexity Entity "
     "Evidence Explanation GuardedAnswer Judgement LinkedEntity Mention NLIScores Passage Problem "
-    "Score ScoreCard Sentence Span SpanKind Strictness Subgraph Triple VerdictThresholds linearise",
+    "Score ScoreCard Sentence Span SpanKind Strictness Subgraph TableRow Triple VerdictThresholds "
+    "linearise",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 

@@ -103,6 +103,7 @@ class ChecksConfig(_Section):
 
     Attributes:
         typed_values: Numbers, money, units, dates, times and versions are compared.
+        aggregates: Counts, sums, means, the greatest and the least of a table are computed.
         weekday_hours: Hours told of a weekday are compared with those of the same days.
         yes_no: A property that is yes or no agrees with a sentence, or the sentence denies it.
         unknown_names: A name that stands in no evidence lacks support.
@@ -111,6 +112,7 @@ class ChecksConfig(_Section):
     """
 
     typed_values: bool = True
+    aggregates: bool = True
     weekday_hours: bool = True
     yes_no: bool = True
     unknown_names: bool = True

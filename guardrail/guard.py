@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from guardrail.log.records import ScoreLog
+    from guardrail.sources.tables import Table
     from guardrail.verdict.checks import Check
     from judges.base import AttributionJudge, GroundingJudge, NLIJudge
     from kg.base import KnowledgeGraph
@@ -155,7 +156,7 @@ class Guardrail:
         question: str,
         answer: str,
         *,
-        evidence: Sequence[Evidence] | None = None,
+        evidence: Iterable[Evidence | Table] | None = None,
         policy: Policy | str | None = None,
         id: str | None = None,
     ) -> GuardedAnswer:
@@ -164,7 +165,7 @@ class Guardrail:
         Args:
             question: What was asked; may be empty.
             answer: The answer, with or without markers.
-            evidence: Triples and passages that replace the graph; None to use the graph.
+            evidence: Triples, passages and tables that replace the graph; None to use the graph.
             policy: A policy or its name; None for the configured one.
             id: Echoed in the result; made when None.
 
@@ -184,7 +185,7 @@ class Guardrail:
         question: str,
         answer: str,
         *,
-        evidence: Sequence[Evidence] | None = None,
+        evidence: Iterable[Evidence | Table] | None = None,
         policy: Policy | str | None = None,
         id: str | None = None,
         record: bool = True,
@@ -225,7 +226,7 @@ class Guardrail:
         self,
         question: str,
         *,
-        evidence: Sequence[Evidence] | None = None,
+        evidence: Iterable[Evidence | Table] | None = None,
         policy: Policy | str | None = None,
         id: str | None = None,
     ) -> CheckSession:
@@ -233,7 +234,7 @@ class Guardrail:
 
         Args:
             question: What is asked; may be empty.
-            evidence: Triples and passages that replace the graph; None to use the graph.
+            evidence: Triples, passages and tables that replace the graph; None to use the graph.
             policy: A policy or its name, for the verdict on the whole; None for the configured.
             id: Echoed in the results; made when None.
 
@@ -267,7 +268,7 @@ class Guardrail:
         question: str,
         answers: Sequence[str],
         *,
-        evidence: Sequence[Evidence] | None = None,
+        evidence: Iterable[Evidence | Table] | None = None,
         policy: Policy | str | None = None,
         id: str | None = None,
     ) -> list[GuardedAnswer]:
@@ -276,7 +277,7 @@ class Guardrail:
         Args:
             question: What was asked.
             answers: The answers; the one at place i has the ``index`` i and the id ``<id>.<i>``.
-            evidence: Triples and passages that replace the graph.
+            evidence: Triples, passages and tables that replace the graph.
             policy: A policy or its name; its ``rank_by`` orders the answers.
             id: Prefix of the results' ids; made when None.
 
@@ -296,7 +297,7 @@ class Guardrail:
         question: str,
         answers: Sequence[str],
         *,
-        evidence: Sequence[Evidence] | None = None,
+        evidence: Iterable[Evidence | Table] | None = None,
         policy: Policy | str | None = None,
         id: str | None = None,
     ) -> list[GuardedAnswer]:
@@ -336,7 +337,7 @@ class Guardrail:
         question: str,
         *,
         n: int | None = None,
-        evidence: Sequence[Evidence] | None = None,
+        evidence: Iterable[Evidence | Table] | None = None,
         policy: Policy | str | None = None,
         id: str | None = None,
     ) -> GuardedAnswer:
@@ -345,7 +346,7 @@ class Guardrail:
         Args:
             question: What to answer.
             n: Answers to sample in each attempt; None for the policy's number.
-            evidence: Triples and passages that replace the graph.
+            evidence: Triples, passages and tables that replace the graph.
             policy: A policy or its name; ``attempts`` and ``deadline_s`` bound the work.
             id: Echoed in the result; made when None.
 
@@ -360,7 +361,7 @@ class Guardrail:
         question: str,
         *,
         n: int | None = None,
-        evidence: Sequence[Evidence] | None = None,
+        evidence: Iterable[Evidence | Table] | None = None,
         policy: Policy | str | None = None,
         id: str | None = None,
     ) -> GuardedAnswer:
@@ -375,7 +376,7 @@ class Guardrail:
         question: str,
         *,
         n: int | None = None,
-        evidence: Sequence[Evidence] | None = None,
+        evidence: Iterable[Evidence | Table] | None = None,
         policy: Policy | str | None = None,
         id: str | None = None,
     ) -> list[GuardedAnswer]:
@@ -389,7 +390,7 @@ class Guardrail:
         question: str,
         *,
         n: int | None = None,
-        evidence: Sequence[Evidence] | None = None,
+        evidence: Iterable[Evidence | Table] | None = None,
         policy: Policy | str | None = None,
         id: str | None = None,
     ) -> list[GuardedAnswer]:
@@ -430,5 +431,5 @@ class Guardrail:
         return chosen.model_copy(update={"strictness": self.config.strictness})
 
 
-def _evidence(evidence: Sequence[Evidence] | None) -> tuple[Evidence, ...] | None:
+def _evidence(evidence: Iterable[Evidence | Table] | None) -> tuple[Evidence, ...] | None:
     return None if evidence is None else as_evidence(evidence)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kg.selection import Selection
     from kg.sparql import SparqlGraph
     from kg.store import OxigraphGraph
-    from kg.tables import Table
+    from kg.tables import TableColumns
 
 __all__ = [
     "EndpointSettings",
@@ -40,7 +40,7 @@ __all__ = [
     "QueryResult",
     "Selection",
     "SparqlGraph",
-    "Table",
+    "TableColumns",
     "load_graph",
     "load_profile",
     "open_graph",
@@ -62,7 +62,7 @@ _HOME = {
     "QueryResult": "kg.results",
     "Selection": "kg.selection",
     "SparqlGraph": "kg.sparql",
-    "Table": "kg.tables",
+    "TableColumns": "kg.tables",
     "load_graph": "kg.load",
     "load_profile": "kg.profiles",
     "open_graph": "kg.opening",

@@ -3,7 +3,7 @@
 Formats go by the file name, with or without ``.gz`` or ``.bz2``: N-Triples (``.nt``; also the
 form of Wikidata's truthy dumps), Turtle (``.ttl``), N-Quads (``.nq``), TriG (``.trig``), RDF/XML
 (``.rdf``, ``.owl``, ``.xml``), N3 (``.n3``), JSON-LD (``.jsonld``); tables (``.csv``, ``.tsv``,
-``.jsonl``) with a ``Table`` that says what their columns are; and JSON lines of persons
+``.jsonl``) with a ``TableColumns`` that says what their columns are; and JSON lines of persons
 (``.jsonl``: ``{"qid", "name", "facts": [{"pid", "property", "value"}]}``).
 """
 
@@ -43,7 +43,7 @@ from kg.reading import (
 from kg.segments import Place, load_segments, names_of
 from kg.selection import Selection
 from kg.store import SNAPSHOT, OxigraphGraph, snapshot_of
-from kg.tables import Table, column_property, remove_replaced, triples_of_table
+from kg.tables import TableColumns, column_property, remove_replaced, triples_of_table
 
 __all__ = ["LoadReport", "Progress", "load_graph", "read_graph"]
 
@@ -92,7 +92,7 @@ class _Job:
         self,
         source: Path,
         profile: str | Path | Profile | None,
-        table: Table | None,
+        table: TableColumns | None,
         selection: Selection | None,
         progress: Progress | None,
     ) -> None:
@@ -163,7 +163,7 @@ def load_graph(
     *,
     profile: str | Path | Profile | None = None,
     progress: Progress | None = None,
-    table: Table | None = None,
+    table: TableColumns | None = None,
     selection: Selection | None = None,
 ) -> LoadReport:
     """Load a file into an on-disk graph, which is made where missing, and index its labels.

@@ -12,6 +12,8 @@ import io
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from decimal import Decimal
 from itertools import chain
 from typing import BinaryIO, Final, NamedTuple
 from urllib.parse import quote
@@ -22,7 +24,14 @@ from pyoxigraph import DefaultGraph, Literal, NamedNode, Store
 from guardrail.errors import InputError, KnowledgeGraphError
 from guardrail.types import Value
 
-__all__ = ["Table", "column_property", "remove_replaced", "triples_of_table"]
+__all__ = [
+    "TableColumns",
+    "cell_text",
+    "column_property",
+    "read_rows",
+    "remove_replaced",
+    "triples_of_table",
+]
 
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _LABEL: Final = "<http://www.w3.org/2000/01/rdf-schema#label>"
@@ -40,7 +49,7 @@ _QUOTED: Final = re.compile(r'"[^"]*"')
 _CHUNK_ROWS: Final = 2_000
 
 
-class Table(Value):
+class TableColumns(Value):
     """How a table's columns are read.
 
     Attributes:
@@ -56,7 +65,9 @@ class Table(Value):
     links: Mapping[str, str] = Field(default_factory=dict)
 
 
-def triples_of_table(stream: BinaryIO, kind: str, table: Table, source: str) -> Iterator[bytes]:
+def triples_of_table(
+    stream: BinaryIO, kind: str, table: TableColumns, source: str
+) -> Iterator[bytes]:
     """Yield the N-Triples of a table, many rows at a time.
 
     Args:
@@ -88,7 +99,9 @@ def triples_of_table(stream: BinaryIO, kind: str, table: Table, source: str) -> 
     yield "".join(lines).encode()
 
 
-def remove_replaced(store: Store, stream: BinaryIO, kind: str, table: Table, source: str) -> bool:
+def remove_replaced(
+    store: Store, stream: BinaryIO, kind: str, table: TableColumns, source: str
+) -> bool:
     """Remove what a graph says of a table's rows in its columns and the table says otherwise now.
 
     What JSON lines leave out stays: another file of the same table may tell it.
@@ -133,8 +146,8 @@ class _Row(NamedTuple):
     values: Mapping[str, list[str]]
 
 
-def _rows(stream: BinaryIO, kind: str, table: Table, source: str) -> Iterator[_Row]:
-    rows = _json_rows(stream, source) if kind == "jsonl" else _csv_rows(stream, kind, source)
+def _rows(stream: BinaryIO, kind: str, table: TableColumns, source: str) -> Iterator[_Row]:
+    rows = read_rows(stream, kind, source)
     name = table.name or "table"
     checked = kind == "jsonl"
     for where, row in rows:
@@ -151,10 +164,24 @@ def _rows(stream: BinaryIO, kind: str, table: Table, source: str) -> Iterator[_R
                 continue
             target = table.links.get(column)
             items = value if isinstance(value, list) else [value]
-            texts = [text for item in items if (text := _text(item)) is not None]
+            texts = [text for item in items if (text := cell_text(item)) is not None]
             values[column] = [_node(target, text) if target else _literal(text) for text in texts]
         node = _node(name, str(key).strip())
         yield _Row(node, str(Literal(str(label or key).strip())), bool(label), values)
+
+
+def read_rows(stream: BinaryIO, kind: str, source: str) -> Iterator[tuple[int, dict[str, object]]]:
+    """The rows of a file, each with its line and its cells by column.
+
+    Args:
+        stream: The unpacked file.
+        kind: ``csv``, ``tsv`` or ``jsonl``.
+        source: The file, for messages.
+
+    Raises:
+        KnowledgeGraphError: A row is no row of a table; names the line.
+    """
+    return _json_rows(stream, source) if kind == "jsonl" else _csv_rows(stream, kind, source)
 
 
 def _csv_rows(stream: BinaryIO, kind: str, source: str) -> Iterator[tuple[int, dict[str, object]]]:
@@ -196,7 +223,7 @@ def _json_rows(stream: Iterable[bytes], source: str) -> Iterator[tuple[int, dict
         yield number, row
 
 
-def _check_columns(table: Table, row: Mapping[str, object]) -> None:
+def _check_columns(table: TableColumns, row: Mapping[str, object]) -> None:
     wanted = [table.subject, *([table.label] if table.label else []), *table.links]
     missing = [column for column in wanted if column not in row]
     if missing:
@@ -214,14 +241,29 @@ def column_property(column: str) -> NamedNode:
     return NamedNode(f"urn:column:{quote(column, safe='')}")
 
 
-def _text(value: object) -> str | None:
-    """The text of a cell; None for an empty one. What is nested is kept as JSON."""
-    if value is None:
-        return None
+def cell_text(value: object) -> str | None:
+    """The text of a cell; None for an empty one. What is nested is kept as JSON.
+
+    Numbers are written in figures without exponents, dates as ``2025-08-11``, points in time as
+    ``2025-08-11 14:30:00``.
+
+    Args:
+        value: As JSON, a database or a data frame gives it.
+    """
+    if hasattr(value, "tolist"):
+        value = value.tolist()  # of numpy's
+    if value is None or isinstance(value, bytes | bytearray | memoryview) or value != value:
+        return None  # only what is no number or time differs from itself
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, dict | list):
-        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, float):
+        value = Decimal(f"{value:.15g}")
+    if isinstance(value, Decimal):
+        return f"{value:f}" if value.is_finite() else None
+    if isinstance(value, datetime):
+        return value.isoformat(" ", "seconds")
+    if isinstance(value, dict | list | tuple):
+        return json.dumps(value, ensure_ascii=False, default=str)
     return str(value).strip() or None
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ValidationError
 from typing_extensions import TypedDict
 
-from guardrail import Policy, policy_named
+from chains.evidence.rows import table_of_item
+from guardrail import Policy, Table, policy_named
 from guardrail.errors import InputError
 from guardrail.fields import did_you_mean
 from guardrail.types import (
@@ -33,17 +35,37 @@ FIELD = "guardrail"
 """Name of the field in a request's body, and of the key in a LangChain config's metadata."""
 
 PASSAGE_KEYS = ("text", "id", "title", "url")
-ITEM_KEYS = (*PASSAGE_KEYS, "triple")
+ITEM_KEYS = (*PASSAGE_KEYS, "triple", "table", "file")
+TABLE_KEYS = ("rows", "columns", "subject", "name")
+FILE_KEYS = ("filename", "file_data")
+
+
+class WrittenTable(TypedDict, total=False):
+    """Rows of a table: objects by column, or lists of cells in the order of ``columns``."""
+
+    rows: list[dict[str, Any]] | list[list[Any]]
+    columns: list[str]
+    subject: str
+    name: str
+
+
+class WrittenFile(TypedDict):
+    """A document: its name, and its bytes in base 64, which may be a ``data:`` address."""
+
+    filename: str
+    file_data: str
 
 
 class WrittenItem(TypedDict, total=False):
-    """An item of evidence as a request writes it: a passage, a triple, or both."""
+    """An item of evidence as a request writes it: a passage, a triple, or both; a table; a file."""
 
     text: str
     id: str | int
     title: str
     url: str
     triple: tuple[str, str, str]
+    table: WrittenTable
+    file: WrittenFile
 
 
 def _read_items(items: object) -> tuple[Evidence, ...] | None:
@@ -118,7 +140,8 @@ def evidence_items(items: object, where: str = "evidence") -> tuple[Evidence, ..
 
     Args:
         items: Strings, ``{"text", "id", "title", "url"}``, ``{"triple": [s, p, o]}``, objects
-            with both, triples, passages, or LangChain documents.
+            with both, ``{"table": {"rows": […]}}``, ``{"file": {"filename", "file_data"}}``,
+            triples, passages, tables, or LangChain documents.
         where: Its name, for errors.
 
     Raises:
@@ -137,13 +160,16 @@ def evidence_of_item(item: object, where: str = "item") -> tuple[Evidence, ...]:
     """Read one item as evidence; see ``evidence_items``.
 
     Returns:
-        One piece of evidence, or two: an object may hold a text and a triple beside it.
+        One piece of evidence, or several: an object may hold a text and a triple beside it; a
+        table has a fact for each cell, a document a passage for each paragraph.
 
     Raises:
         InputError: It is no evidence.
     """
     if isinstance(item, Triple | Passage):
         return (item,)
+    if isinstance(item, Table):
+        return item.triples
     if isinstance(item, str):
         return (Passage(text=item),)
     if (document := passage_of_document(item)) is not None:
@@ -153,13 +179,18 @@ def evidence_of_item(item: object, where: str = "item") -> tuple[Evidence, ...]:
     if isinstance(item, list | tuple):
         return (_triple(item, where),)
     raise InputError(
-        f"{where} must be a text, an object with 'text' or 'triple', a Triple, a Passage or a "
-        f"LangChain document, not {_kind(item)}"
+        f"{where} must be a text, an object with 'text', 'triple', 'table' or 'file', a Triple, a "
+        f"Passage, a Table or a LangChain document, not {_kind(item)}"
     )
 
 
 def _object(item: Mapping[str, Any], where: str) -> tuple[Evidence, ...]:
     _known_keys(item, ITEM_KEYS, where)
+    for key, read in (("table", _table), ("file", _file)):
+        if item.get(key) is not None:
+            if len(item) > 1:
+                raise InputError(f"{where} has more than {key!r}; write each in an item of its own")
+            return read(item[key], f"{where}.{key}")
     fields = {key: item[key] for key in PASSAGE_KEYS if item.get(key) is not None}
     triple = item.get("triple")
     if triple is None:
@@ -171,6 +202,29 @@ def _object(item: Mapping[str, Any], where: str) -> tuple[Evidence, ...]:
         )
     fact = _triple(triple, f"{where}.triple")
     return (_passage(fields, where), fact) if fields else (fact,)
+
+
+def _table(value: object, where: str) -> tuple[Evidence, ...]:
+    if not isinstance(value, Mapping):
+        raise InputError(f"{where} must be an object with 'rows', not {_kind(value)}")
+    _known_keys(value, TABLE_KEYS, where)
+    return table_of_item(value, where).triples
+
+
+def _file(value: object, where: str) -> tuple[Evidence, ...]:
+    if not isinstance(value, Mapping):
+        raise InputError(f"{where} must be an object with 'filename' and 'file_data'")
+    _known_keys(value, FILE_KEYS, where)
+    name, data = value.get("filename"), value.get("file_data")
+    if not isinstance(name, str) or not isinstance(data, str):
+        raise InputError(f"{where} must have 'filename' and 'file_data', both texts")
+    try:
+        content = b64decode(
+            data.partition(",")[2] if data.startswith("data:") else data, validate=True
+        )
+    except ValueError as error:
+        raise InputError(f"{where}.file_data is not base 64: {error}") from error
+    return Passage.from_bytes(content, name)
 
 
 def _passage(fields: Mapping[str, Any], where: str) -> Passage:

@@ -1,4 +1,4 @@
-"""What tools returned in a conversation, as evidence: texts, documents, and objects as facts."""
+"""What tools returned in a conversation, as evidence: texts, documents, rows, objects as facts."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeGuard
 
 from chains.evidence.base import EvidenceSettings, Found, Source
+from chains.evidence.rows import rows_of_text, table_of_result
+from guardrail import Table
 from guardrail.types import Evidence, Passage, Problem, Triple
 
 __all__ = ["ToolResult", "evidence_of_tools", "result_evidence"]
@@ -17,7 +19,7 @@ TEXT_KEYS = ("text", "content", "page_content", "snippet", "body")
 TITLE_KEYS = ("title", "filename", "name")
 URL_KEYS = ("url", "source", "link", "uri")
 ID_KEYS = ("id", "file_id", "document_id", "doc_id")
-SUBJECT_KEYS = ("name", "label", "title", "product", "subject", "id")
+SUBJECT_KEYS = Table.subject_columns
 """Keys of an object that say what its other keys tell of."""
 LISTS = ("results", "documents", "items", "data", "hits")
 """Keys under which a tool's reply holds a list of results."""
@@ -80,7 +82,7 @@ def evidence_of_tools(results: Sequence[ToolResult], settings: EvidenceSettings)
 
 
 def result_evidence(content: object, tool: str | None = None) -> list[Evidence]:
-    """Read one result: a text as a passage, documents as passages, all else as facts.
+    """Read one result: texts and documents as passages, rows and all else as facts.
 
     Args:
         content: Text, JSON in a text, content parts, or data.
@@ -88,6 +90,7 @@ def result_evidence(content: object, tool: str | None = None) -> list[Evidence]:
     """
     if isinstance(content, str):
         data = _json(content)
+        data = rows_of_text(content) if data is None else data
         if data is not None:
             return list(_facts(data, tool, 0))
         return [Passage(text=content, title=tool)] if content.strip() else []
@@ -145,16 +148,27 @@ def _facts(data: object, subject: str | None, depth: int) -> Iterable[Evidence]:
             yield Passage(text=data, title=subject)
     elif isinstance(data, int | float):
         yield Triple(subject=subject or RESULT, property=VALUE, value=_written(data))
+    elif (table := _rows(data, subject)) is not None:
+        yield from table
     elif depth > MAX_DEPTH:
         if data and (text := _as_json(data)):
             yield Passage(text=text, title=subject)
-    elif isinstance(data, list):
+    elif isinstance(data, list | tuple):
         for item in data:
             yield from _facts(item, subject, depth + 1)
     elif _is_plain_part(data):
         yield from result_evidence(data["text"], subject)
     elif isinstance(data, Mapping):
         yield from _object(data, subject, depth)
+
+
+def _rows(data: object, name: str | None) -> Table | None:
+    """The rows that a query returned; documents with a text of their own are no rows."""
+    if isinstance(data, list) and any(
+        isinstance(row, Mapping) and {*row} & {*TEXT_KEYS} for row in data
+    ):
+        return None
+    return table_of_result(data, name)
 
 
 def _object(data: Mapping[str, Any], subject: str | None, depth: int) -> Iterable[Evidence]:
@@ -172,6 +186,8 @@ def _object(data: Mapping[str, Any], subject: str | None, depth: int) -> Iterabl
         elif isinstance(value, list) and value and all(map(_scalar, value)):
             for item in value:
                 yield Triple(subject=about, property=str(key), value=_written(item))
+        elif key not in LISTS and (table := _rows(value, str(key))) is not None:
+            yield from table
         else:
             inner = about if named or key in LISTS else f"{about} {key}" if subject else str(key)
             yield from _facts(value, inner, depth + 1)

@@ -80,7 +80,7 @@ def load(
         TransferSpeedColumn,
     )
 
-    from kg import Selection, Table, load_graph
+    from kg import Selection, TableColumns, load_graph
     from kg.reading import table_name
 
     if not file.is_file():
@@ -92,7 +92,7 @@ def load(
         own = table_name(file)
         pairs = (item.partition("=") for item in link or ())
         links = {column: other or own for column, _, other in pairs}
-        table = Table(subject=subject, label=label, name=own, links=links)
+        table = TableColumns(subject=subject, label=label, name=own, links=links)
     with Progress(
         "loading", BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn(),
         console=Console(stderr=True), disable=not sys.stderr.isatty(),

@@ -65,8 +65,9 @@ Passages = Annotated[
     typer.Option(
         "--passage",
         metavar="FILE",
-        help="A text file that the answers are judged by in place of the graph, a passage for "
-        "each paragraph; may be given several times.",
+        help="A file that the answers are judged by in place of the graph: text, Markdown, PDF, "
+        "HTML or DOCX, a passage for each paragraph; CSV, TSV or JSON lines, a fact for each cell. "
+        "May be given several times.",
         dir_okay=False,
     ),
 ]

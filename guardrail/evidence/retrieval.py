@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from guardrail.errors import GuardrailError, InputError, KnowledgeGraphError
 from guardrail.models.facts import flatten, relevant_triples
+from guardrail.sources.tables import Table
 from guardrail.text.names import NO_NAMES
 from guardrail.types import (
     Entity,
@@ -218,14 +219,16 @@ def as_evidence(items: Iterable[object]) -> tuple[Evidence, ...]:
     """Read evidence as users hand it in.
 
     Args:
-        items: Triples, passages, texts, or LangChain documents.
+        items: Triples, passages, tables, texts, or LangChain documents; or one table.
 
     Raises:
         InputError: An item is none of these, or there is one item that is in no list.
     """
     if isinstance(items, (str, Triple, Passage)):
         raise InputError(f"evidence must be a list, not one {type(items).__name__} alone")
-    return tuple(_one(item) for item in items)
+    return tuple(
+        fact for item in items for fact in (item if isinstance(item, Table) else [_one(item)])
+    )
 
 
 def _one(item: object) -> Evidence:
@@ -236,7 +239,8 @@ def _one(item: object) -> Evidence:
     if (passage := passage_of_document(item)) is not None:
         return passage
     raise InputError(
-        f"evidence must be Triple, Passage, str or a LangChain document, not {type(item).__name__}"
+        "evidence must be Triple, Passage, Table, str or a LangChain document, not "
+        f"{type(item).__name__}"
     )
 
 

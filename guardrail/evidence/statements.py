@@ -64,8 +64,10 @@ class Statement:
 
     @cached_property
     def stems(self) -> frozenset[str]:
-        """Stems of its content words, and of those by which prose names its property."""
+        """Stems of its content words, and of those by which prose names its property or table."""
         own = content_stems(self.text)
+        if self.triple is not None and self.triple.row is not None:
+            own |= content_stems(self.triple.row.table)
         return own | cues(self.fact.property) if self.fact else own
 
     @cached_property

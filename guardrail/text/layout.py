@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from guardrail.text.sentences import Stretch, split_sentences
 
-__all__ = ["Piece", "is_heading", "is_label", "is_table_head", "laid_out"]
+__all__ = ["Piece", "is_heading", "is_label", "is_table_head", "laid_out", "table_rows"]
 
 UNDER_HEADER = re.compile(
     r"[ \t]*\|?(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*(?::?-+:?[ \t]*)?$", re.MULTILINE
@@ -100,6 +100,17 @@ def is_label(text: str, stretch: Stretch) -> bool:
     )
     colon = stretch.text.rstrip(MARKS).endswith(":")
     return alone and colon and len(stretch.text.split()) <= LABEL_WORDS
+
+
+def table_rows(text: str) -> list[dict[str, str]] | None:
+    """The rows of a Markdown table, by column; None of a text that is more, or something else."""
+    lines = [line for line in text.strip().splitlines() if line.strip()]
+    if len(lines) < 3 or not UNDER_HEADER.fullmatch(lines[1]) or any("|" not in s for s in lines):
+        return None
+    head, *rows = [_cells(line) for line in (lines[0], *lines[2:])]
+    if len({*head}) < len(head) or any(len(row) != len(head) for row in rows):
+        return None
+    return [dict(zip(head, row, strict=True)) for row in rows]
 
 
 def _ends(text: str) -> bool:

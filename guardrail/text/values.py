@@ -92,7 +92,8 @@ def find_values(text: str, unit: Unit | None = None) -> list[TypedValue]:
         add("version", Version(tuple(match.group().lstrip("v").split(".")), *match.span()))
     for match in VERSION_WORD.finditer(text):
         add("version", Version(tuple(match[1].split(".")), *match.span(1)))
-    for date in find_dates(text, yearless=True):
+    measured = unit is not None and text.strip().isdigit()  # 1790 euros are no year
+    for date in () if measured else find_dates(text, yearless=True):
         add("date", date)
     for time in find_times(text):
         add("time of day", time)

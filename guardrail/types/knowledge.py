@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import builtins
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field, FiniteFloat
 
 from guardrail.types.value import Value
+
+if TYPE_CHECKING:
+    from guardrail.documents import Section
 
 __all__ = [
     "Candidate",
@@ -21,6 +25,7 @@ __all__ = [
     "Mention",
     "Passage",
     "Subgraph",
+    "TableRow",
     "Triple",
     "linearise",
     "passage_of_document",
@@ -71,10 +76,25 @@ class Positional(Value):
         super().__init__(**fields)
 
 
+class TableRow(Value):
+    """The row of a table that a fact is a cell of.
+
+    Attributes:
+        table: The table's name.
+        number: Place of the row, from 1.
+        of: Number of rows of the table; with all of them at hand counts and sums are computed.
+    """
+
+    table: str
+    number: int = Field(ge=1)
+    of: int = Field(ge=1)
+
+
 class Triple(Positional):
     """One fact: subject, property and value by their labels, with ids where the graph has them.
 
-    Inline triples of a caller have labels only: ``Triple("Ada Lovelace", "born", "1815")``.
+    Inline triples of a caller have labels only: ``Triple("Ada Lovelace", "born", "1815")``. A cell
+    of a ``guardrail.Table`` has its row as well.
     """
 
     _places: ClassVar[tuple[str, ...]] = ("subject", "property", "value")
@@ -85,6 +105,7 @@ class Triple(Positional):
     subject_id: str | None = None
     property_id: str | None = None
     value_id: str | None = None
+    row: TableRow | None = None
 
     if TYPE_CHECKING:
 
@@ -97,6 +118,7 @@ class Triple(Positional):
             subject_id: str | None = None,
             property_id: str | None = None,
             value_id: str | None = None,
+            row: TableRow | None = None,
         ) -> None: ...
 
     @builtins.property  # the field of that name shadows it here
@@ -138,6 +160,46 @@ class Passage(Positional):
             title: str | None = None,
             url: str | None = None,
         ) -> None: ...
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> tuple[Passage, ...]:
+        """Read a document: PDF, HTML, DOCX, Markdown or plain text.
+
+        Each paragraph, list or table is a passage, below the heading that it stands under. Its id
+        says where it stands: *handbook.pdf, p. 12, Returns*.
+
+        Args:
+            path: The file; its ending says how it is read. All but Markdown and plain text take
+                the extra ``documents``.
+
+        Raises:
+            InputError: It cannot be read, is damaged, locked or too large, or holds no text.
+            MissingExtraError: The extra is not installed.
+        """
+        from guardrail.documents import read_file
+
+        return cls._of_sections(read_file(path), Path(path).name)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, name: str) -> tuple[Passage, ...]:
+        """Read a document that is at hand as bytes; all else is as in ``from_file``.
+
+        Args:
+            data: The bytes of the file.
+            name: Its name; the ending says how it is read.
+        """
+        from guardrail.documents import read_document
+
+        return cls._of_sections(read_document(data, name), Path(name).name)
+
+    @classmethod
+    def _of_sections(cls, sections: Sequence[Section], name: str) -> tuple[Passage, ...]:
+        found = []
+        for place, section in enumerate(sections, start=1):
+            page = f"p. {section.page}" if section.page is not None else ""
+            where = ", ".join(filter(None, [name, page, section.heading]))
+            found.append(cls(section.text, id=f"{name} {place}" if where == name else where))
+        return tuple(found)
 
 
 Evidence = Triple | Passage

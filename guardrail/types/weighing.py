@@ -25,10 +25,22 @@ class Weighed(NamedTuple):
     contradiction: float
 
 
-UNFITTED_SUPPORT = {"support": 1.0, "carries": 1.0, "missing": -3.0, "contradicts": -4.0}
-UNFITTED_CONTRADICTION = {"contradiction": 1.0, "carries": -1.0, "contradicts": 5.0}
+UNFITTED_SUPPORT = {
+    "support": 1.0,
+    "carries": 1.0,
+    "aggregates.carries": 4.0,
+    "missing": -3.0,
+    "contradicts": -4.0,
+}
+UNFITTED_CONTRADICTION = {
+    "contradiction": 1.0,
+    "carries": -1.0,
+    "aggregates.carries": -4.0,
+    "contradicts": 5.0,
+}
 """Of a judge that no weights were fitted for: its own log-odds, and a finding that turns the word
-of a judge that is not very sure."""
+of a judge that is not very sure. What is computed of all rows of a table weighs as much as what
+contradicts: no judge of statements reads it off them."""
 
 
 class Weights(Value):

@@ -89,8 +89,10 @@ def combine(
         missing = by_effect.get(Effect.MISSING)
         return Outcome(verdict, touched, spoke=missing, weighed=weighed, weights=parts)
     clash = by_effect.get(Effect.CONTRADICTS)
-    named = clash.statements[0] if clash is not None and clash.statements else None
-    against = _most_conflicting(evidence) if named is None else named
+    if clash is None:
+        against = _most_conflicting(evidence)
+    else:  # what is computed of many statements conflicts with none of them alone
+        against = clash.statements[0] if clash.statements else None
     kept = tuple(number for number in touched if number != against)
     sure = weighed.contradiction >= evidence.thresholds.removal
     return Outcome(verdict, kept, against, clash, weighed, sure, parts)

@@ -10,6 +10,7 @@ from guardrail.types import Strictness, VerdictThresholds
 
 if TYPE_CHECKING:
     from guardrail.evidence.index import Selection
+    from guardrail.evidence.rows import RowsOfTable
     from guardrail.evidence.statements import Statement
     from guardrail.text.values import TypedValue
     from guardrail.types import Grounding
@@ -49,6 +50,13 @@ class IndexedEvidence:
     def labels(self) -> tuple[str, ...]:
         """The different subjects."""
         return tuple(dict.fromkeys(item.subject for item in self.statements if item.subject))
+
+    @cached_property
+    def tables(self) -> tuple[RowsOfTable, ...]:
+        """The tables all of whose rows are among them."""
+        from guardrail.evidence.rows import tables_of
+
+        return tables_of(self.statements)
 
 
 class Premises:

@@ -18,9 +18,11 @@ __all__ = ["against_of", "note_of"]
 
 
 def against_of(evidence: Premises, outcome: Outcome) -> tuple[str, ...]:
-    """The statement that contradicts a sentence, where one is known."""
-    if outcome.verdict is not Verdict.CONTRADICTED or outcome.against is None:
+    """The statement that contradicts a sentence, or what was found, where one is known."""
+    if outcome.verdict is not Verdict.CONTRADICTED:
         return ()
+    if outcome.against is None:
+        return (outcome.spoke.because,) if outcome.spoke else ()
     statement = evidence.indexed.statements[outcome.against]
     return (statement.triple.text if statement.triple else statement.text,)
 

@@ -31,6 +31,18 @@ async def test_a_client_lists_and_calls_the_tools(guard):
         assert {"triple": ["Mary Shelley", "occupation", "writer"]} in facts["facts"]
 
 
+async def test_rows_are_evidence(guard):
+    rows = [{"name": "Fjell 3", "price_eur": 2490}, {"name": "Tarn City", "price_eur": 1790}]
+    async with mcp.Client(mcp_server(guard)) as client:
+        asked = {
+            "question": "How many bikes are there?",
+            "answer": "There are three bikes.",
+            "evidence": [{"table": {"name": "bikes", "rows": rows}}],
+        }
+        told = content_of(await client.call_tool("check_answer", asked))
+        assert told["sentences"][0]["note"] == ("contradicted by: count in 2 of 2 rows of bikes: 2")
+
+
 async def test_evidence_that_is_none_is_told(guard):
     async with mcp.Client(mcp_server(guard)) as client:
         asked = {"question": "?", "answer": RIGHT, "evidence": [{"txt": "a"}]}

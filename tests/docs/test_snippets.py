@@ -32,6 +32,7 @@ from kg import load_profile, open_graphs
 from tests.chains.fake_openai import FakeOpenAI, served
 from tests.docs import spark
 from tests.docs.pages import ALL_PAGES, ROOT, Block, blocks, inline_code
+from tests.guardrail.documents import made
 
 SKIPPED = {
     "pip": "installs; the wheel is built and installed by tests/packaging",
@@ -98,6 +99,7 @@ def test_the_page_s_snippets_run(page, endpoint, tmp_path, monkeypatch, capsys):
 def lay_out(folder: Path) -> None:
     """Write what the pages take for granted: texts, tables, dumps, answers and a log."""
     (folder / "handbook.txt").write_text("The Fjell 3 costs 2,490 euros.\n", "utf-8")
+    (folder / "handbook.pdf").write_bytes(made.pdf())
     labelled = [f"It costs {n}.,It costs {n + n % 2}.,{n % 2 == 0}" for n in range(24)]
     (folder / "my.csv").write_text("\n".join(["answer,evidence,label", *labelled]), "utf-8")
     write_people(folder / "facts.nt.gz", 60)

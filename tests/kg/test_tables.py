@@ -10,7 +10,7 @@ import pytest
 
 from guardrail import Guardrail, GuardrailConfig
 from guardrail.errors import GuardrailError
-from kg import Table, load_graph, open_graph
+from kg import TableColumns, load_graph, open_graph
 
 STAFF = (
     "id,name,start_date,salary,remote,office,phone\n"
@@ -30,11 +30,11 @@ def texts(graph_path: Path, label: str) -> list[str]:
 def test_columns_become_properties_and_keep_their_type(tmp_path: Path, packed: bool) -> None:
     source = tmp_path / ("staff.csv.gz" if packed else "staff.csv")
     source.write_bytes(gzip.compress(STAFF.encode()) if packed else STAFF.encode())
-    table = Table(subject="id", label="name", links={"office": "offices"})
+    table = TableColumns(subject="id", label="name", links={"office": "offices"})
     report = load_graph(source, tmp_path / "g", table=table)
     offices = tmp_path / "offices.jsonl"
     offices.write_text(OFFICES)
-    load_graph(offices, tmp_path / "g", table=Table(subject="code", label="name"))
+    load_graph(offices, tmp_path / "g", table=TableColumns(subject="code", label="name"))
     assert report.unmatched == {"office": "urn:table:offices:b%207"}  # not loaded yet
     assert report.added == 2 + 5 + 5 + 3  # names, names of columns, values of each row
     assert texts(tmp_path / "g", "Lovelace, Ada") == [
@@ -66,7 +66,7 @@ def test_columns_become_properties_and_keep_their_type(tmp_path: Path, packed: b
 )
 def test_a_number_is_told_as_it_was_written(tmp_path: Path, cell: str, type_: str) -> None:
     (tmp_path / "a.csv").write_text(f"id,figure\nada,{cell}\n")
-    load_graph(tmp_path / "a.csv", tmp_path / "g", table=Table(subject="id"))
+    load_graph(tmp_path / "a.csv", tmp_path / "g", table=TableColumns(subject="id"))
     assert texts(tmp_path / "g", "ada") == [f"ada, figure: {cell}."]
     query = "SELECT (DATATYPE(?v) AS ?t) (xsd:decimal(?v) AS ?n) { ?row <urn:column:figure> ?v }"
     [[datatype, number]] = open_graph(tmp_path / "g").query(query).rows
@@ -76,7 +76,7 @@ def test_a_number_is_told_as_it_was_written(tmp_path: Path, cell: str, type_: st
 
 def test_versions_that_are_one_number_are_told_apart(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id,version,price\nFjell Console,2.10,5200.50\n")
-    load_graph(tmp_path / "a.csv", tmp_path / "g", table=Table(subject="id"))
+    load_graph(tmp_path / "a.csv", tmp_path / "g", table=TableColumns(subject="id"))
     with Guardrail(GuardrailConfig(graph=str(tmp_path / "g"), judge="none")) as guard:
 
         def supported(sentence: str) -> bool:
@@ -91,7 +91,7 @@ def test_versions_that_are_one_number_are_told_apart(tmp_path: Path) -> None:
 
 def test_a_table_that_is_loaded_again_says_what_it_says_now(tmp_path: Path) -> None:
     source = tmp_path / "staff.csv"
-    table = Table(subject="id", label="name")
+    table = TableColumns(subject="id", label="name")
     other = tmp_path / "staff.jsonl"
     source.write_text(STAFF)
     other.write_text('{"id": "1", "name": "Lovelace, Ada", "office": "b 7", "desk": 4}')
@@ -117,13 +117,13 @@ def test_a_table_that_is_loaded_again_says_what_it_says_now(tmp_path: Path) -> N
 def test_a_table_without_names_keeps_those_that_are_there(tmp_path: Path) -> None:
     source = tmp_path / "acme.staff.csv"
     source.write_text(STAFF)
-    load_graph(source, tmp_path / "g", table=Table(subject="id", label="name"))
+    load_graph(source, tmp_path / "g", table=TableColumns(subject="id", label="name"))
     source.write_text("id,salary\n1,7000\n")
-    load_graph(source, tmp_path / "g", table=Table(subject="id"))
+    load_graph(source, tmp_path / "g", table=TableColumns(subject="id"))
     assert [text for text in texts(tmp_path / "g", "Lovelace, Ada") if "salary: 7000." in text]
     other = tmp_path / "acme.orders.csv"
     other.write_text("id,name,salary\n1,A chair,none\n")
-    load_graph(other, tmp_path / "g", table=Table(subject="id", label="name"))
+    load_graph(other, tmp_path / "g", table=TableColumns(subject="id", label="name"))
     assert [text for text in texts(tmp_path / "g", "Lovelace, Ada") if "salary: 7000." in text]
     assert texts(tmp_path / "g", "A chair") == ["A chair, salary: none."]
 
@@ -131,7 +131,7 @@ def test_a_table_without_names_keeps_those_that_are_there(tmp_path: Path) -> Non
 def test_names_link_without_their_accents(tmp_path: Path) -> None:
     source = tmp_path / "wines.csv"
     source.write_text("id,name,bottles\n1,L'Épine Rosé,21000\n2,Cuvée Nº 7,12400\n")
-    load_graph(source, tmp_path / "g", table=Table(subject="id", label="name"))
+    load_graph(source, tmp_path / "g", table=TableColumns(subject="id", label="name"))
     graph = open_graph(tmp_path / "g")
     for text in ("How much L'Epine Rose is there?", "How much L’E\u0301pine Rosé is there?"):
         [mention] = graph.spot(text)
@@ -144,20 +144,20 @@ def test_names_link_without_their_accents(tmp_path: Path) -> None:
 def test_semicolons_separate_where_no_comma_does(tmp_path: Path) -> None:
     source = tmp_path / "a.csv"
     source.write_text('id;name;"price, EUR"\n1;Ada;9,50\n')
-    load_graph(source, tmp_path / "g", table=Table(subject="id", label="name"))
+    load_graph(source, tmp_path / "g", table=TableColumns(subject="id", label="name"))
     assert texts(tmp_path / "g", "Ada") == ["Ada, price, EUR: 9,50."]
     source.write_bytes("id,name\n1,Zo\u00eb\n".encode("latin-1"))
     with pytest.raises(GuardrailError, match=r"byte 0xEB\); save it as UTF-8"):
-        load_graph(source, tmp_path / "g", table=Table(subject="id"))
+        load_graph(source, tmp_path / "g", table=TableColumns(subject="id"))
 
 
 def test_links_that_lead_to_rows_are_not_told(tmp_path: Path) -> None:
     offices = tmp_path / "offices.jsonl"
     offices.write_text(OFFICES)
-    load_graph(offices, tmp_path / "g", table=Table(subject="code", label="name"))
+    load_graph(offices, tmp_path / "g", table=TableColumns(subject="code", label="name"))
     source = tmp_path / "staff.csv"
     source.write_text(STAFF)
-    right = Table(subject="id", label="name", links={"office": "offices"})
+    right = TableColumns(subject="id", label="name", links={"office": "offices"})
     assert load_graph(source, tmp_path / "g", table=right).unmatched == {}
     wrong = right.model_copy(update={"links": {"office": "staff"}})
     assert load_graph(source, tmp_path / "g", table=wrong).unmatched == {
@@ -168,12 +168,14 @@ def test_links_that_lead_to_rows_are_not_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "table", "message"),
     [
-        ("id,name\n1,A\n", Table(subject="key"), "no column 'key'; it has id, name"),
-        ("id,name\n,A\n", Table(subject="id"), "line 2: no value of 'id'"),
-        ("id,name\n1,A,B\n", Table(subject="id"), "line 2: more values"),
+        ("id,name\n1,A\n", TableColumns(subject="key"), "no column 'key'; it has id, name"),
+        ("id,name\n,A\n", TableColumns(subject="id"), "line 2: no value of 'id'"),
+        ("id,name\n1,A,B\n", TableColumns(subject="id"), "line 2: more values"),
     ],
 )
-def test_a_table_that_does_not_fit(tmp_path: Path, text: str, table: Table, message: str) -> None:
+def test_a_table_that_does_not_fit(
+    tmp_path: Path, text: str, table: TableColumns, message: str
+) -> None:
     (tmp_path / "a.csv").write_text(text)
     with pytest.raises(GuardrailError, match=message):
         load_graph(tmp_path / "a.csv", tmp_path / "g", table=table)
@@ -186,4 +188,4 @@ def test_a_table_without_its_columns(tmp_path: Path) -> None:
         load_graph(tmp_path / "a.csv", tmp_path / "g")
     (tmp_path / "a.jsonl").write_text(json.dumps({"a": 1}) + "\n[]\n")
     with pytest.raises(GuardrailError, match="line 2: not a JSON object"):
-        load_graph(tmp_path / "a.jsonl", tmp_path / "g", table=Table(subject="a"))
+        load_graph(tmp_path / "a.jsonl", tmp_path / "g", table=TableColumns(subject="a"))

@@ -9,6 +9,7 @@ from collections.abc import Collection
 
 from guardrail.errors import ConfigError
 from guardrail.plugins import NOWHERE, named_part
+from guardrail.verdict.checks.aggregates import Aggregates
 from guardrail.verdict.checks.base import Check, Context
 from guardrail.verdict.checks.exact import ExactMatch
 from guardrail.verdict.checks.names import UnknownNames
@@ -21,7 +22,7 @@ __all__ = ["Check", "Context", "all_checks", "checks_without", "create_check"]
 
 def all_checks() -> tuple[Check, ...]:
     """All checks of the package, in the order in which they speak."""
-    return (TypedValues(), WeekdayHours(), YesNo(), UnknownNames(), ExactMatch())
+    return (TypedValues(), Aggregates(), WeekdayHours(), YesNo(), UnknownNames(), ExactMatch())
 
 
 def create_check(name: str) -> Check:

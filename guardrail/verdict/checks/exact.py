@@ -5,22 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from guardrail.text.properties import cues
-from guardrail.text.units import unit_of_label
 from guardrail.text.weekdays import find_days
-from guardrail.text.words import content_stems, fold, plain, property_words
+from guardrail.text.words import fold, plain
 from guardrail.types import Effect, Finding
+from guardrail.verdict.checks.alignment import NAMED, named_share
 from guardrail.verdict.checks.base import Context, finding
 
 if TYPE_CHECKING:
     from guardrail.verdict.claims import Claim
     from guardrail.verdict.premises import Premises
 
-__all__ = ["NAMED", "ExactMatch", "named_share"]
-
-NAMED = 0.9
-"""Share of a property's words, or another wording of it, that names it."""
-
+__all__ = ["ExactMatch"]
 
 Span = tuple[int, int]
 
@@ -68,14 +63,3 @@ class ExactMatch:
 def _describes(text: str, value: str) -> bool:
     """Whether a value tells its property by itself: a *painter*, an *Italian*, but no *London*."""
     return fold(text) != fold(value) or not any(item.isupper() or item.isdigit() for item in value)
-
-
-def named_share(claim: Claim, label: str) -> float:
-    """Share of a property's content words that stand in a sentence; 0.9 for other wordings."""
-    name = property_words(label)
-    if unit_of_label(label) is not None:
-        name = name.rpartition(" ")[0]
-    words = content_stems(name)
-    share = len(words & claim.stems) / len(words) if words else 0.0
-    reworded = (cues(label) - words) & claim.stems
-    return max(share, NAMED) if reworded else share

@@ -20,8 +20,9 @@ from guardrail.text.values import Agreement, TypedValue, compare, find_values
 from guardrail.text.weekdays import find_days
 from guardrail.text.words import content_stems, plain
 from guardrail.types import Effect, Finding
+from guardrail.verdict.checks.aggregates import computed_of
+from guardrail.verdict.checks.alignment import NAMED, named_share
 from guardrail.verdict.checks.base import Context, finding
-from guardrail.verdict.checks.exact import NAMED, named_share
 
 if TYPE_CHECKING:
     from guardrail.evidence.statements import Statement
@@ -66,8 +67,11 @@ class TypedValues:
         """Find the values that statements carry, contradict, or that none tells."""
         before = find_values(context.text) if claim.values else []
         days = find_days(claim.text) if claim.values else []
+        computed = computed_of(claim, evidence).spans if claim.values else ()
         found: list[Finding] = []
         for claimed in claim.values:
+            if (claimed.start, claimed.end) in computed:
+                continue  # what is told of rows together has a check of its own
             if days and isinstance(claimed.value, ClockTime):
                 continue  # hours of a weekday have a check of their own
             span = claimed.start, claimed.end

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from base64 import b64encode
 from contextlib import suppress
 
 import httpx
@@ -188,6 +189,22 @@ async def test_checks_and_rank(gateway):
     assert [item["index"] for item in ranked.json()["ranking"]] == [1, 0]
     for wrong in ({"answer": 7}, {"answer": "x", "policy": "strickt"}, {"answer": "x", "url": "y"}):
         assert (await client.post("/v1/checks", json=wrong)).status_code == 400
+
+
+async def test_rows_and_documents_are_evidence(gateway):
+    client = gateway(upstream=None)
+    rows = [{"name": "Fjell 3", "price_eur": 2490}, {"name": "Tarn City", "price_eur": 1790}]
+    document = {"filename": "rules.html", "file_data": b64encode(b"<h1>Rules</h1><p>No dogs.")}
+    document["file_data"] = document["file_data"].decode()
+    asked = {"question": "How many?", "answer": "There are three bikes."}
+    asked["evidence"] = [{"table": {"name": "bikes", "rows": rows}}, {"file": document}]
+    answer = (await client.post("/v1/checks", json=asked)).json()
+    assert answer["sentences"][0]["against"] == ["count in 2 of 2 rows of bikes: 2"]
+    assert [item["id"] for item in answer["evidence"] if "id" in item] == ["rules.html, Rules"]
+    wrong = asked | {"evidence": [{"file": document | {"file_data": "§"}}]}
+    refused = await client.post("/v1/checks", json=wrong)
+    assert refused.status_code == 400
+    assert "evidence[0].file.file_data is not base 64" in refused.text
 
 
 async def test_numbers_for_prometheus(gateway):

@@ -1,0 +1,131 @@
+"""Rows of tables as requests hand them over, and as the tools of agents return them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from guardrail import Table
+from guardrail.errors import InputError
+
+__all__ = ["rows_of_text", "table_of_item", "table_of_result"]
+
+COLUMNS, ROWS = "columns", ("rows", "data")
+"""Keys under which a result holds its columns and, in their order, the cells of its rows."""
+MAX_LITERAL_CHARS = 200_000
+"""Longer text is not read as Python: its parser takes a hundred times as much memory."""
+
+
+def table_of_item(item: Mapping[str, Any], where: str) -> Table:
+    """Read a table as a request writes it.
+
+    Args:
+        item: ``{"rows": [{…}, …]}``, or ``{"columns": […], "rows": [[…], …]}``; beside them
+            ``name`` and ``subject`` as of a ``Table``.
+        where: Its name, for errors.
+
+    Raises:
+        InputError: It is no table.
+    """
+    rows, columns = item.get("rows"), item.get(COLUMNS)
+    if not isinstance(rows, list):
+        raise InputError(f"{where}.rows must be a list of objects, or of lists beside 'columns'")
+    named = {key: item[key] for key in ("subject", "name") if item.get(key) is not None}
+    for key, value in named.items():
+        if not isinstance(value, str):
+            raise InputError(f"{where}.{key} must be a text, not {type(value).__name__}")
+    try:
+        if columns is not None:
+            return Table.from_columns(columns, rows, **named)
+        return Table(rows, **named)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from error
+
+
+def table_of_result(data: object, name: str | None) -> Table | None:
+    """Read what a tool returned as a table, where it is one.
+
+    Args:
+        data: A list of flat objects with the same keys, or an object with columns and rows.
+        name: What the rows are, where it is known.
+
+    Returns:
+        None of anything else.
+    """
+    if isinstance(data, Mapping):
+        rows = next((data[key] for key in ROWS if isinstance(data.get(key), list)), None)
+        columns = data.get(COLUMNS)
+        listed = rows and all(isinstance(row, list) for row in rows)
+        if not listed or not isinstance(columns, list) or not rows:
+            return None
+        # Some drivers tell the type of a column beside its name.
+        names = [item.get("name") if isinstance(item, Mapping) else item for item in columns]
+        return _table(names, rows, name)
+    if not isinstance(data, list) or len(data) < 2:
+        return None
+    if all(_is_flat(row) for row in data) and len({frozenset(row) for row in data}) == 1:
+        return Table(data, name=name)
+    if all(isinstance(row, tuple) for row in data) and len({len(row) for row in data}) == 1:
+        # Rows without the names of their columns, as the SQL tool of LangChain returns them.
+        width = len(data[0])
+        names = ["name", "value"] if width == 2 else [f"value {n}" for n in range(1, width + 1)]
+        return _table(names, data, name)
+    return None
+
+
+def rows_of_text(text: str) -> Sequence[object] | None:
+    """The rows that a text writes, as Markdown or as Python prints them; None of any other text.
+
+    Args:
+        text: What a tool returned, such as ``[('Fjell 3', Decimal('2490.00'))]``.
+    """
+    text = text.strip()
+    if text.startswith("|"):
+        return Table.rows_of_markdown(text)
+    if not text.startswith(("[(", "[{")) or len(text) > MAX_LITERAL_CHARS:
+        return None
+    try:
+        tree = ast.parse(text, mode="eval").body
+        return [_literal(row) for row in tree.elts] if isinstance(tree, ast.List) else None
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _table(
+    names: Sequence[object], rows: Sequence[Sequence[Any]], name: str | None
+) -> Table | None:
+    try:
+        return Table.from_columns(names, rows, name=name)
+    except InputError:
+        return None
+
+
+def _is_flat(row: object) -> bool:
+    return isinstance(row, Mapping) and all(
+        value is None or isinstance(value, str | int | float) for value in row.values()
+    )
+
+
+def _literal(node: ast.expr) -> object:
+    """A value as Python prints it, dates and decimals among them.
+
+    Raises:
+        ValueError: It is something else.
+    """
+    if isinstance(node, ast.Tuple):
+        return tuple(map(_literal, node.elts))
+    if isinstance(node, ast.Dict):
+        keys = [ast.literal_eval(key) for key in node.keys if key is not None]
+        return dict(zip(keys, map(_literal, node.values), strict=True))
+    if not isinstance(node, ast.Call):
+        return ast.literal_eval(node)
+    parts = [ast.literal_eval(part) for part in node.args]
+    kind = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    if kind in ("Decimal", "UUID") and len(parts) == 1:
+        return str(parts[0])
+    if kind in ("date", "datetime") and len(parts) >= 3:
+        year, month, day, *clock = parts
+        time = ":".join(f"{part:02d}" for part in [*clock, 0, 0][:3]) if clock else ""
+        return f"{year:04d}-{month:02d}-{day:02d} {time}".strip()
+    raise ValueError("no value that a query gives")

@@ -1,0 +1,1 @@
+"""Where evidence comes from beside a graph: rows of tables, results of queries, documents."""

@@ -1,0 +1,267 @@
+"""Rows of a table as evidence: each cell a fact, which knows its row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, time
+from pathlib import Path
+from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
+
+from guardrail.errors import InputError, KnowledgeGraphError
+from guardrail.types import TableRow, Triple
+from kg.tables import cell_text, read_rows
+
+__all__ = ["SUBJECT_COLUMNS", "TABLE_FILES", "Rows", "Table", "rows_by_column"]
+
+SUBJECT_COLUMNS: Final = ("name", "label", "title", "product", "subject", "id")
+"""Columns that say what a row tells of, where nobody says which does; the first that is there."""
+TABLE_FILES: Final = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl"}
+"""How files of tables are read, by the endings of their names."""
+NAME: Final = "table"
+
+
+@runtime_checkable
+class ArrowTable(Protocol):
+    """A table of Arrow's."""
+
+    def to_pylist(self) -> list[dict[str, Any]]: ...
+
+
+@runtime_checkable
+class DataFrame(Protocol):
+    """A data frame of pandas."""
+
+    columns: Any
+
+    def astype(self, dtype: Any) -> Any: ...
+    def notna(self) -> Any: ...
+
+
+@runtime_checkable
+class Cursor(Protocol):
+    """A cursor of any database (PEP 249) behind its query."""
+
+    @property
+    def description(self) -> Sequence[Sequence[Any]] | None: ...
+
+    def fetchall(self) -> Sequence[Sequence[Any]]: ...
+
+
+@runtime_checkable
+class Result(Protocol):
+    """The result of a query of SQLAlchemy's."""
+
+    def mappings(self) -> Iterable[Mapping[str, Any]]: ...
+
+
+Rows: TypeAlias = Iterable[Mapping[str, Any]] | ArrowTable | DataFrame | Cursor | Result
+"""What the rows of a table may be."""
+
+
+class Table:
+    """Rows as evidence: ``check(…, evidence=Table(rows, subject="name"))``.
+
+    A cell is a fact: the row's subject, the column as its property, the value. A unit may stand in
+    the column's name (``price_eur``, ``weight (kg)``). Counts, sums, means, the least and the
+    greatest that an answer tells of all rows, or of those that it names, are computed.
+
+    Args:
+        rows: Dicts by column, a data frame of pandas, a table of Arrow's, the cursor of a
+            database, or a result of SQLAlchemy's.
+        subject: Column that says what a row tells of. Where it is None, the first of
+            ``SUBJECT_COLUMNS`` that the table has, else the first whose texts all differ, else the
+            number of the row.
+        name: What the rows are, in the plural: *bikes*; counts of *bikes* are then counts of rows.
+
+    Raises:
+        InputError: The rows are none of these, or have no column of that name.
+    """
+
+    subject_columns = SUBJECT_COLUMNS
+    """Columns that say what a row tells of, where nobody says which does."""
+
+    def __init__(self, rows: Rows, *, subject: str | None = None, name: str | None = None) -> None:
+        cells = [_written(row) for row in _whole_days(_dicts(rows))]
+        columns = list(dict.fromkeys(column for row in cells for column in row))
+        if subject is not None and cells and subject not in columns:
+            raise InputError(
+                f"the table has no column {subject!r}; it has {', '.join(columns) or 'none'}"
+            )
+        self.name = name or NAME
+        self.columns: tuple[str, ...] = tuple(columns)
+        self.subject = subject or _subject_column(cells, columns)
+        self.triples: tuple[Triple, ...] = tuple(self._triples(cells))
+        self._size = len(cells)
+
+    @classmethod
+    def from_file(
+        cls, path: str | Path, *, subject: str | None = None, name: str | None = None
+    ) -> Table:
+        """Read a table of a file: CSV, TSV, or JSON lines of flat objects.
+
+        Args:
+            path: The file; its ending says how it is read.
+            subject: As of a table.
+            name: As of a table; the file's own where it is None.
+
+        Raises:
+            InputError: The file cannot be read, is no such file, or a row is no row.
+        """
+        path = Path(path)
+        kind = TABLE_FILES.get(path.suffix.lower())
+        if kind is None:
+            raise InputError(f"{path} is no table; it must end in {', '.join(TABLE_FILES)}")
+        try:
+            with path.open("rb") as stream:
+                rows = [row for _, row in read_rows(stream, kind, str(path))]
+        except OSError as error:
+            raise InputError(f"cannot read {path}: {error.strerror}") from error
+        except KnowledgeGraphError as error:
+            raise InputError(str(error)) from error
+        return cls(rows, subject=subject, name=name or path.stem)
+
+    @classmethod
+    def from_columns(
+        cls,
+        columns: Sequence[object],
+        rows: Iterable[Sequence[object]],
+        *,
+        subject: str | None = None,
+        name: str | None = None,
+    ) -> Table:
+        """Read rows that hold their cells in the order of the columns.
+
+        Args:
+            columns: The names of the columns.
+            rows: Lists of as many cells.
+            subject: As of a table.
+            name: As of a table.
+
+        Raises:
+            InputError: Two columns have one name, or a row has more or fewer cells.
+        """
+        return cls(rows_by_column(columns, rows), subject=subject, name=name)
+
+    @staticmethod
+    def rows_of_markdown(text: str) -> list[dict[str, str]] | None:
+        """The rows of a Markdown table; None of a text that is more, or something else."""
+        from guardrail.text.layout import table_rows
+
+        return table_rows(text)
+
+    def __iter__(self) -> Iterator[Triple]:
+        """The facts, row by row."""
+        return iter(self.triples)
+
+    def __len__(self) -> int:
+        """The number of rows."""
+        return self._size
+
+    def __repr__(self) -> str:
+        return f"Table({self.name!r}, rows={self._size}, columns={list(self.columns)})"
+
+    def _triples(self, cells: Sequence[Mapping[str, list[str]]]) -> Iterator[Triple]:
+        for number, row in enumerate(cells, start=1):
+            place = TableRow(table=self.name, number=number, of=len(cells))
+            own = row.get(self.subject or "")
+            subject = own[0] if own else f"{self.name} {number}"
+            told = False
+            for column, values in row.items():
+                for value in values if column != self.subject else ():
+                    told = True
+                    yield Triple(subject, column, value, row=place)
+            if not told:  # so that the row is counted
+                yield Triple(subject, self.subject or self.name, subject, row=place)
+
+
+def rows_by_column(
+    columns: Sequence[object], rows: Iterable[Sequence[object]]
+) -> list[dict[str, object]]:
+    """Rows that have their cells in the order of the columns, as dicts.
+
+    Raises:
+        InputError: Two columns have one name, or a row is no list of as many cells.
+    """
+    if isinstance(columns, str | Mapping) or not isinstance(columns, Sequence):
+        raise InputError(f"columns must be a list of names, not {type(columns).__name__}")
+    names = [str(column) for column in columns]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"two columns are called {twice!r}; give each a name of its own")
+    found = []
+    for place, row in enumerate(rows):
+        if not isinstance(row, Sequence) or isinstance(row, str) or len(row) != len(names):
+            raise InputError(f"rows[{place}] must be a list of {len(names)} cells")
+        found.append(dict(zip(names, row, strict=True)))
+    return found
+
+
+def _dicts(rows: Rows) -> list[Mapping[str, Any]]:
+    found: Iterable[Mapping[str, Any]]
+    if isinstance(rows, ArrowTable):
+        found = rows.to_pylist()
+    elif isinstance(rows, DataFrame):
+        # What is missing is a number of its own kind in every column.
+        found = rows.astype(object).where(rows.notna(), None).to_dict("records")
+    elif isinstance(rows, Result):
+        found = rows.mappings()
+    elif isinstance(rows, Cursor):
+        if rows.description is None:
+            raise InputError("the cursor has no rows; it must stand behind a query that gives some")
+        found = rows_by_column([column[0] for column in rows.description], rows.fetchall())
+    elif isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
+        raise InputError(
+            "rows must be dicts by column, a data frame, an Arrow table, or the cursor or result "
+            f"of a query, not {type(rows).__name__}"
+        )
+    else:
+        found = rows
+    listed = list(found)
+    for place, row in enumerate(listed):
+        if not isinstance(row, Mapping):
+            raise InputError(f"rows[{place}] must be a dict by column, not {type(row).__name__}")
+    return listed
+
+
+def _whole_days(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The rows, with dates in columns of points in time that are midnight throughout."""
+    timed = {
+        column
+        for row in rows
+        for column, value in row.items()
+        if isinstance(value, datetime) and value == value and value.time() != time()
+    }
+    return [
+        {
+            str(column): value.date()
+            if isinstance(value, datetime) and value == value and column not in timed
+            else value
+            for column, value in row.items()
+        }
+        for row in rows
+    ]
+
+
+def _written(row: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The cells of a row as texts; a list has several."""
+    return {
+        column: [
+            text
+            for item in (value if isinstance(value, list | tuple) else [value])
+            if (text := cell_text(item)) is not None
+        ]
+        for column, value in row.items()
+    }
+
+
+def _subject_column(cells: Sequence[Mapping[str, list[str]]], columns: Sequence[str]) -> str | None:
+    named = {column.casefold(): column for column in reversed(columns)}
+    if (
+        known := next((named[name] for name in SUBJECT_COLUMNS if name in named), None)
+    ) is not None:
+        return known
+    for column in columns:
+        texts = [text for row in cells for text in row.get(column, ())]
+        if len(texts) == len({*texts}) == len(cells) and any(text[0].isalpha() for text in texts):
+            return column
+    return None

@@ -1,0 +1,169 @@
+"""Rows as evidence: from dicts, frames, Arrow, files and queries."""
+
+import sqlite3
+from datetime import date, datetime
+from decimal import Decimal
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from sqlalchemy import create_engine, text
+from sqlalchemy.orm import Session
+
+from guardrail import (
+    Guardrail,
+    GuardrailConfig,
+    InputError,
+    Passage,
+    Table,
+    TableRow,
+    Triple,
+    evidence_from_sql,
+)
+from guardrail.sources import sql
+
+BIKES = [
+    {"id": 1, "name": "Fjell 3", "price_eur": Decimal("2490.00"), "launched": date(2024, 3, 1)},
+    {"id": 2, "name": "Tarn City", "price_eur": Decimal("1790.50"), "launched": None},
+]
+
+
+def facts(table: Table) -> list[tuple[str, str, str]]:
+    return [(item.subject, item.property, item.value) for item in table]
+
+
+def test_a_cell_is_a_fact_that_knows_its_row():
+    table = Table(BIKES, name="bikes")
+    assert list(table)[1] == Triple(
+        "Fjell 3", "price_eur", "2490.00", row=TableRow(table="bikes", number=1, of=2)
+    )
+    assert facts(table) == [
+        ("Fjell 3", "id", "1"),
+        ("Fjell 3", "price_eur", "2490.00"),
+        ("Fjell 3", "launched", "2024-03-01"),
+        ("Tarn City", "id", "2"),
+        ("Tarn City", "price_eur", "1790.50"),
+    ]
+    assert (len(table), table.columns) == (2, ("id", "name", "price_eur", "launched"))
+
+
+@pytest.mark.parametrize(
+    ("rows", "subject"),
+    [
+        ([{"place": "Oslo", "n": 1}, {"place": "Bergen", "n": 2}], "Oslo"),
+        ([{"place": "Oslo", "n": 1}, {"place": "Oslo", "n": 2}], "shops 1"),
+        ([{"n": 1, "id": "A-1"}], "A-1"),
+        ([{"Name": "Ann", "place": "Oslo"}], "Ann"),
+        ([{"n": 17}], "shops 1"),
+    ],
+)
+def test_the_subject_is_found_where_it_is_not_told(rows, subject):
+    assert next(iter(Table(rows, name="shops"))).subject == subject
+
+
+def test_cells_are_written_as_they_are_read():
+    row = {
+        "name": "A", "yes": True, "float": 0.1 + 0.2, "whole": 3.0, "large": 1e17, "none": None,
+        "nan": float("nan"), "tags": ["a", "b"], "at": datetime(2024, 3, 1, 14, 30),
+        "bytes": b"\x00", "nested": {"a": 1}, "blank": " ",
+    }  # fmt: skip
+    assert [(p, v) for _, p, v in facts(Table([row]))] == [
+        ("yes", "true"), ("float", "0.3"), ("whole", "3"), ("large", "100000000000000000"),
+        ("tags", "a"), ("tags", "b"), ("at", "2024-03-01 14:30:00"), ("nested", '{"a": 1}'),
+    ]  # fmt: skip
+
+
+def test_pandas_and_arrow():
+    frame = pd.DataFrame(
+        {"name": ["A", "B"], "seats": [4, None], "day": pd.to_datetime(["2024-01-02", None])}
+    )
+    assert facts(Table(frame)) == [
+        ("A", "seats", "4"), ("A", "day", "2024-01-02"), ("B", "name", "B"),
+    ]  # fmt: skip
+    table = pa.table({"name": ["A"], "price": [Decimal("2.50")], "day": [date(2024, 1, 2)]})
+    assert facts(Table(table)) == [("A", "price", "2.50"), ("A", "day", "2024-01-02")]
+
+
+def test_files(tmp_path):
+    (tmp_path / "bikes.csv").write_text('name,price\nFjell 3,"2,490 euros"\n')
+    table = Table.from_file(tmp_path / "bikes.csv")
+    assert (table.name, facts(table)) == ("bikes", [("Fjell 3", "price", "2,490 euros")])
+    (tmp_path / "bad.csv").write_text("name,price\na,b,c\n")
+    with pytest.raises(InputError, match="line 2: more values than columns"):
+        Table.from_file(tmp_path / "bad.csv")
+    with pytest.raises(InputError, match="is no table"):
+        Table.from_file(tmp_path / "bikes.xlsx")
+
+
+@pytest.fixture
+def connection():
+    made = sqlite3.connect(":memory:")
+    made.execute("create table bikes (name text, price_eur numeric)")
+    made.executemany("insert into bikes values (?, ?)", [("Fjell 3", 2490), ("Tarn City", 1790)])
+    made.commit()
+    yield made
+    made.close()
+
+
+def test_a_query_and_a_cursor(connection):
+    query = "select * from bikes where price_eur > ?"
+    dear = evidence_from_sql(connection, query, (2000,), name="bikes")
+    assert (dear.name, facts(dear)) == ("bikes", [("Fjell 3", "price_eur", "2490")])
+    assert len(Table(connection.execute("select * from bikes"))) == 2
+
+
+def test_sqlalchemy(connection):
+    engine = create_engine("sqlite://", creator=lambda: connection)
+    query = "select name, price_eur from bikes where name = :name"
+    with engine.connect() as opened:
+        found = evidence_from_sql(opened, query, {"name": "Tarn City"})
+        assert facts(found) == [("Tarn City", "price_eur", "1790")]
+        assert facts(Table(opened.execute(text(query), {"name": "Tarn City"}))) == facts(found)
+        with pytest.raises(InputError, match="takes parameters by name"):
+            evidence_from_sql(opened, query, ("Tarn City",))
+        with Session(opened) as session:
+            assert facts(evidence_from_sql(session, query, {"name": "Tarn City"})) == facts(found)
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("select * from boats", "the query failed: no such table: boats"),
+        ("update bikes set price_eur = 1", "gives no rows"),
+        ("select name, name from bikes", "two columns are called 'name'"),
+    ],
+)
+def test_a_query_that_gives_no_rows(connection, query, message):
+    with pytest.raises(InputError, match=message):
+        evidence_from_sql(connection, query)
+
+
+def test_a_result_that_is_too_long_is_no_part_of_one(connection, monkeypatch):
+    monkeypatch.setattr(sql, "MAX_ROWS", 1)
+    with pytest.raises(InputError, match="more than 1 rows"):
+        evidence_from_sql(connection, "select * from bikes")
+
+
+@pytest.mark.parametrize("rows", ["a,b", {"a": 1}, 7, ["a"], [("a", 1)]])
+def test_what_is_no_row(rows):
+    with pytest.raises(InputError, match="must be"):
+        Table(rows)
+
+
+def test_a_column_that_is_not_there():
+    with pytest.raises(InputError, match="no column 'sku'; it has id, name, price_eur, launched"):
+        Table(BIKES, subject="sku")
+
+
+def test_an_answer_is_judged_by_rows_and_texts():
+    evidence = [Table(BIKES, name="bikes"), Passage("Both are green.")]
+    with Guardrail(GuardrailConfig(graph="none")) as guard:
+        answer = guard.check(
+            "What does the Tarn City cost, and since when is there the Fjell 3?",
+            "The Tarn City has a price of 1,970.50 euros. "
+            "The Fjell 3 was launched on 1 March 2024.",
+            evidence=evidence,
+        )
+    wrong, right = answer.sentences
+    assert wrong.against == ("Tarn City, price_eur: 1790.50.",)
+    assert [citation.value for citation in right.citations] == ["2024-03-01"]

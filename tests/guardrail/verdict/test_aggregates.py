@@ -1,0 +1,148 @@
+"""What is computed of a table's rows: each sentence, and what the check says of it."""
+
+import pytest
+
+from guardrail import Guardrail, GuardrailConfig, Table
+from guardrail.types import Finding
+
+BIKES = Table(
+    [
+        {"name": "Fjell 3", "category": "city", "price_eur": 2490, "range_km": 110,
+         "launched": "2024-03-01", "in_stock": True},
+        {"name": "Fjell Cargo", "category": "cargo", "price_eur": 3890, "range_km": 90,
+         "launched": "2023-05-02", "in_stock": False},
+        {"name": "Tarn City", "category": "city", "price_eur": 1790, "range_km": 70,
+         "launched": "2025-01-10", "in_stock": True},
+        {"name": "Tarn Trail", "category": "trail", "price_eur": 2990, "range_km": 95,
+         "launched": "2024-09-10", "in_stock": True},
+    ],
+    name="bikes",
+)  # fmt: skip
+ORDERS = Table(
+    [
+        {"customer": "Ann Berg", "amount_eur": 120.5, "place": "Oslo"},
+        {"customer": "Ann Berg", "amount_eur": 79.5, "place": "Oslo"},
+        {"customer": "Bo Dahl", "amount_eur": 300, "place": "Bergen"},
+    ],
+    subject="customer",
+    name="orders",
+)
+
+
+@pytest.fixture(scope="module")
+def guard():
+    with Guardrail(GuardrailConfig(judge="none", graph="none")) as made:
+        yield made
+
+
+def computed(guard: Guardrail, table: Table, sentence: str, question: str = "") -> list[Finding]:
+    (told,) = guard.check(question, sentence, evidence=table).sentences
+    return [finding for finding in told.findings if finding.check == "aggregates"]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "effect", "words"),
+    [
+        ("There are four bikes.", "carries", "four"),
+        ("We have five bikes.", "contradicts", "five"),
+        ("There are 2 city bikes.", "carries", "2"),
+        ("There are three city bikes.", "contradicts", "three"),
+        ("Three bikes are in stock.", "carries", "Three"),
+        ("The number of bikes is 5.", "contradicts", "5"),
+        ("There are three categories.", "carries", "three"),
+        ("Three bikes cost less than 3,000 euros.", "carries", "Three"),
+        ("Two bikes cost less than 3,000 euros.", "contradicts", "Two"),
+        ("Two bikes were launched in 2024.", "carries", "Two"),
+        ("All bikes together cost 11,160 euros.", "carries", "11,160 euros"),
+        ("The average price is 2,790 euros.", "carries", "2,790 euros"),
+        ("The average price is about 2,800 euros.", "carries", "2,800 euros"),
+        ("The average price of city bikes is 2,140 euros.", "carries", "2,140 euros"),
+        ("The average price is 3,000 euros.", "contradicts", "3,000 euros"),
+        ("The highest price is 4,890 euros.", "contradicts", "4,890 euros"),
+        ("The longest range is 110 km.", "carries", "110 km"),
+        ("The cheapest city bike costs 1,790 euros.", "carries", "1,790 euros"),
+        ("The Tarn City is the cheapest bike.", "carries", "Tarn City is the cheapest"),
+        ("The Fjell 3 is the cheapest bike.", "contradicts", "Fjell 3 is the cheapest"),
+        ("The most expensive bike is the Fjell Cargo at 3,890 euros.", "carries",
+         "most expensive bike is the Fjell Cargo"),
+        ("The most expensive bike is the Fjell Cargo at 3,990 euros.", "contradicts",
+         "3,990 euros"),
+        ("The most recent one is the Tarn Trail.", "contradicts",
+         "most recent one is the Tarn Trail"),
+    ],
+)  # fmt: skip
+def test_what_is_told_of_rows_is_computed(guard, sentence, effect, words):
+    (found,) = computed(guard, BIKES, sentence)
+    assert (found.effect.value, sentence[found.start : found.end]) == (effect, words)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The Fjell 3 is the second cheapest bike.",
+        "The cheapest bike with a rack is the Fjell 3.",
+        "There are two bikes with a rack.",
+        "No bike is cheaper than the Tarn City, the cheapest one.",
+        "The highest price of the Fjell 3 is 2,490 euros.",
+        "At least two bikes have lights.",
+        "The Fjell 3 costs 2,490 euros.",
+        "Either the Fjell 3 or the Tarn City is the cheapest bike.",
+        "The average price in May 2021 was 1,000 euros.",
+    ],
+)
+def test_what_the_table_does_not_tell_is_left_alone(guard, sentence):
+    assert computed(guard, BIKES, sentence) == []
+
+
+def test_a_name_narrows_the_rows(guard):
+    (found,) = computed(guard, ORDERS, "Ann Berg has two orders.")
+    assert found.effect.value == "carries"
+    (found,) = computed(guard, ORDERS, "The orders of Ann Berg total 200 euros.")
+    assert found.effect.value == "carries"
+    (found,) = computed(guard, ORDERS, "The orders from Oslo total 500 euros.")
+    assert found.because == "sum of amount_eur in 2 of 3 rows of orders: 200"
+
+
+def test_what_the_question_narrows_is_no_contradiction(guard):
+    question = "How many city bikes are there?"
+    (found,) = computed(guard, BIKES, "We have two bikes.", question)
+    assert found.effect.value == "carries"
+    assert computed(guard, BIKES, "We have three bikes.", "How many with a rack?") == []
+    (found,) = computed(guard, BIKES, "We have three bikes.", question)
+    assert found.because == "count in 2 of 4 rows of bikes: 2"
+
+
+@pytest.mark.parametrize(
+    ("question", "effect"),
+    [
+        ("Which city bike is the most expensive?", "carries"),
+        ("Which bike is the most expensive?", "contradicts"),
+        ("Is the Fjell 3 the most expensive bike?", "contradicts"),
+        ("Which of the Fjell 3 and the Tarn City is the most expensive?", "carries"),
+        ("Which trail bike is the most expensive?", "contradicts"),
+    ],
+)
+def test_ends_are_those_of_what_is_asked_for(guard, question, effect):
+    (found,) = computed(guard, BIKES, "The Fjell 3 is the most expensive.", question)
+    assert found.effect.value == effect
+
+
+def test_nothing_is_computed_of_a_part_of_the_rows(guard):
+    part = [triple for triple in BIKES if triple.row.number < 3]
+    assert computed(guard, part, "There are two bikes.") == []
+
+
+def test_the_rows_are_cited_and_the_computation_told(guard):
+    (right,) = guard.check("", "All bikes together cost 11,160 euros.", evidence=BIKES).sentences
+    assert [item.value for item in right.citations] == ["2490", "3890", "1790", "2990"]
+    (wrong,) = guard.check("", "All bikes together cost 12,160 euros.", evidence=BIKES).sentences
+    assert wrong.against == ("sum of price_eur in 4 of 4 rows of bikes: 11,160",)
+    assert wrong.note == "contradicted by: sum of price_eur in 4 of 4 rows of bikes: 11,160"
+
+
+def test_the_check_has_a_switch():
+    config = GuardrailConfig.model_validate(
+        {"judge": "none", "graph": "none", "checks": {"aggregates": False}}
+    )
+    with Guardrail(config) as guard:
+        assert computed(guard, BIKES, "There are four bikes.") == []
