@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         ANNOTATE,
         BEST_OF_N,
         STRICT,
+        STRICT_CORRECT,
         Policy,
         Unavailable,
         policy_named,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
         Category,
         Citation,
         Complexity,
+        Correction,
         Entity,
         Evidence,
         Explanation,
@@ -79,6 +81,7 @@ __all__ = [
     "ANNOTATE",
     "BEST_OF_N",
     "STRICT",
+    "STRICT_CORRECT",
     "Action",
     "AskRequest",
     "AttributedAnswer",
@@ -89,6 +92,7 @@ __all__ = [
     "Citation",
     "Complexity",
     "ConfigError",
+    "Correction",
     "DeadlineExceededError",
     "Entity",
     "Evidence",
@@ -142,15 +146,16 @@ _HOMES = {
     "guardrail.guard": "Guardrail",
     "guardrail.engine.decision": "feedback",
     "guardrail.engine.loop": "run_sync",
-    "guardrail.policy": "ANNOTATE BEST_OF_N STRICT Policy Unavailable policy_named",
+    "guardrail.policy": "ANNOTATE BEST_OF_N STRICT STRICT_CORRECT Policy "
+    "Unavailable policy_named",
     "guardrail.log.records": "ScoreLog open_log",
     "guardrail.markers.rendering": "marked_text",
     "guardrail.requests": "AskRequest CheckRequest RankRequest",
     "guardrail.evidence.retrieval": "Knowledge inline_evidence",
     "guardrail.engine.scoring": "Scorer ScoringRequest",
     "guardrail.engine.session": "CheckSession",
-    "guardrail.types": "Action AttributedAnswer Candidate Category Citation Complexity Entity "
-    "Evidence Explanation GuardedAnswer Judgement LinkedEntity Mention NLIScores Passage Problem "
+    "guardrail.types": "Action AttributedAnswer Candidate Category Citation Complexity Correction "
+    "Entity Evidence Explanation GuardedAnswer Judgement LinkedEntity Mention NLIScores Passage Problem "
     "Score ScoreCard Sentence Span SpanKind Strictness Subgraph Triple VerdictThresholds linearise",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}

@@ -63,7 +63,10 @@ class YesNo:
             yield finding(self.name, Effect.CARRIES, claim, span, because, (number,))
         elif share == 1.0 and evidence.subjects == {statement.subject}:
             because = f"tells the opposite of {statement.text}"
-            yield finding(self.name, Effect.CONTRADICTS, claim, span, because, (number,))
+            instead = statement.fact.value
+            yield finding(
+                self.name, Effect.CONTRADICTS, claim, span, because, (number,), instead=instead
+            )
 
 
 def _best_clause(

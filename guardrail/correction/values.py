@@ -1,0 +1,124 @@
+"""A typed value of a sentence exchanged for the one that the evidence tells, in its own writing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from guardrail.correction.dates import dates_like, times_like, versions_like
+from guardrail.correction.edits import Edit, replaced
+from guardrail.correction.numbers import quantities_like
+from guardrail.correction.wording import with_article
+from guardrail.text.clock_times import ClockTime
+from guardrail.text.dates import Date
+from guardrail.text.quantities import Quantity
+from guardrail.text.values import Agreement, TypedValue, Version, compare, find_values
+from guardrail.verdict.subjects import mentions_of
+
+if TYPE_CHECKING:
+    from guardrail.types import Finding
+    from guardrail.verdict.claims import Claim
+    from guardrail.verdict.premises import Premises
+
+__all__ = ["exchanged", "lone_value", "of_finding"]
+
+ON_A_DAY = re.compile(r"\b([Oo])n\s$")
+"""What stands before a day, and not before a month or year."""
+
+
+def of_finding(claim: Claim, finding: Finding, evidence: Premises) -> Edit | None:
+    """The exchange of a value that differs from that of an aligned statement.
+
+    Args:
+        claim: The sentence.
+        finding: What ``typed_values`` found against it.
+        evidence: What it is held against.
+    """
+    offset = claim.stretch.start
+    told = next((item for item in claim.values if item.start == finding.start - offset), None)
+    if told is None or not finding.statements or finding.instead is None:
+        return None
+    number = finding.statements[0]
+    for held in evidence.indexed.statements[number].values:
+        if held.text == finding.instead and compare(told, held) is Agreement.CONFLICT:
+            return exchanged(claim.text, told, held, number)
+    return None
+
+
+def lone_value(claim: Claim, evidence: Premises, number: int) -> Edit | None:
+    """The exchange of the one value of a sentence that nothing carries, for a statement's only one.
+
+    Args:
+        claim: The sentence.
+        evidence: What it is held against.
+        number: The statement that the judge names against it.
+    """
+    held = evidence.indexed.statements[number].values
+    known = [value for _, statement in evidence.chosen for value in statement.values]
+    named = mentions_of(claim, evidence.indexed.statements)
+    left = [
+        told
+        for told in claim.values
+        if not any(start <= told.start and told.end <= end for start, end in named)
+        and not any(compare(told, other) is Agreement.SAME for other in known)
+    ]
+    if len(held) != 1 or len(left) != 1:
+        return None
+    told = left[0]
+    alike = told.kind == held[0].kind or "number" in (told.kind, held[0].kind)
+    return exchanged(claim.text, told, held[0], number) if alike else None
+
+
+def exchanged(text: str, told: TypedValue, held: TypedValue, number: int) -> Edit | None:
+    """The edit that writes a held value in the place of a told one; None where none is sure.
+
+    The sentence must then tell what is held: this is read from the sentence as it would be.
+
+    Args:
+        text: The sentence.
+        told: Its value.
+        held: That of the evidence.
+        number: The statement that holds it.
+    """
+    written = text[told.start : told.end]
+    for new in _ways(written, told, held):
+        start, words = with_article(text, told.start, new)
+        if _loses_its_day(told, held):
+            before = ON_A_DAY.search(text[:start])
+            if before is not None:
+                words = f"{'I' if before[1] == 'O' else 'i'}n {words}"
+                start = before.start()
+        edit = Edit(start, told.end, words, number)
+        if edit.text != text[edit.start : edit.end] and _tells(text, edit, held):
+            return edit
+    return None
+
+
+def _loses_its_day(told: TypedValue, held: TypedValue) -> bool:
+    """Whether a day is exchanged for a month or a year, which has another preposition."""
+    mine, theirs = told.value, held.value
+    if not isinstance(mine, Date) or not isinstance(theirs, Date):
+        return False
+    return mine.day is not None and theirs.day is None
+
+
+def _ways(written: str, told: TypedValue, held: TypedValue) -> Iterator[str]:
+    mine, theirs = told.value, held.value
+    if isinstance(mine, Quantity) and isinstance(theirs, Quantity):
+        yield from quantities_like(written, mine, theirs, held.text)
+    elif isinstance(mine, Date) and isinstance(theirs, Date):
+        yield from dates_like(written, mine, theirs)
+    elif isinstance(mine, ClockTime) and isinstance(theirs, ClockTime):
+        yield from times_like(written, theirs, held.text)
+    elif isinstance(mine, Version) and isinstance(theirs, Version):
+        yield from versions_like(written, held.text)
+
+
+def _tells(text: str, edit: Edit, held: TypedValue) -> bool:
+    """Whether a sentence tells a held value where it is edited."""
+    end = edit.start + len(edit.text)
+    return any(
+        value.start < end and edit.start < value.end and compare(value, held) is Agreement.SAME
+        for value in find_values(replaced(text, [edit]))
+    )
