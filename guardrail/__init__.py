@@ -146,8 +146,7 @@ _HOMES = {
     "guardrail.guard": "Guardrail",
     "guardrail.engine.decision": "feedback",
     "guardrail.engine.loop": "run_sync",
-    "guardrail.policy": "ANNOTATE BEST_OF_N STRICT STRICT_CORRECT Policy "
-    "Unavailable policy_named",
+    "guardrail.policy": "ANNOTATE BEST_OF_N STRICT STRICT_CORRECT Policy Unavailable policy_named",
     "guardrail.log.records": "ScoreLog open_log",
     "guardrail.markers.rendering": "marked_text",
     "guardrail.requests": "AskRequest CheckRequest RankRequest",

@@ -162,8 +162,7 @@ class Policy(Value):
 
     @property
     def on_contradiction(self) -> Action:
-        """Done with a sure contradiction that still stands: where one may be corrected, after that
-        was tried in vain."""
+        """Done with a sure contradiction that stands, correcting it having been tried in vain."""
         return self.uncorrected if self.contradicted is Action.CORRECT else self.contradicted
 
     def settled(self) -> Self:

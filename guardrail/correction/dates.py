@@ -88,8 +88,9 @@ def times_like(written: str, held: ClockTime, held_written: str) -> Iterator[str
     """Ways to write a held time of day as a told one is written."""
     hours, minutes = divmod(held.minutes, 60)
     half = re.search(r"(?P<gap>\s?)(?P<sign>[ap])(?P<rest>\.?m\.?)", written, re.IGNORECASE)
-    if half is not None and (held.half or held.minutes >= NOON):
-        sign = "p" if held.minutes >= NOON else "a"
+    morning = held.minutes < NOON
+    if half is not None and (held.half or not morning or half["sign"].lower() == "a"):
+        sign = "a" if morning else "p"
         sign = sign.upper() if half["sign"].isupper() else sign
         told = f"{hours % 12 or 12}"
         if minutes or re.match(r"\d+[:.]", written):

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.correction.edits import Edit
 from guardrail.correction.wording import with_article
 from guardrail.text.lexicon import lexicon
-from guardrail.text.names import nation_words, part_of_name_in
-from guardrail.text.words import fold, plain, tokenise
+from guardrail.text.names import part_of_name_in
+from guardrail.text.words import content_stems, fold, plain, tokenise
 from guardrail.verdict.checks.exact import NAMED, named_share
 from guardrail.verdict.subjects import mentions_of
 
 if TYPE_CHECKING:
     from guardrail.evidence.statements import Statement
+    from guardrail.types import Triple
     from guardrail.verdict.claims import Claim
     from guardrail.verdict.premises import Premises
 
@@ -28,8 +30,17 @@ SURE = 0.5
 QUALIFIER = re.compile(r"\s*\([^()]*\)\s*$")
 """What tells namesakes apart in labels; prose goes without."""
 
+SPELLING = 0.85
+"""Names as alike as this are two spellings of one."""
+
 LONGEST = 60
 """Most characters of a value that is a name."""
+
+JOINTS = (", ", " of ", " of the ")
+"""What joins two names that nothing carries into one."""
+
+GOES_ON = re.compile(r" of (?:the )?[A-Z]")
+GOES_BEFORE = re.compile(r"\b[A-Z][\w'’-]* of (?:the )?$")
 
 Span = tuple[int, int]
 
@@ -40,35 +51,53 @@ class _Held(NamedTuple):
     score: float
     number: int
     value: str
+    property: str
+    named: float
 
 
-def of_name(claim: Claim, evidence: Premises) -> Edit | None:
+def of_name(
+    claim: Claim, evidence: Premises, against: int | None, elsewhere: str = ""
+) -> Edit | None:
     """The exchange of the one name of a contradicted sentence that nothing carries.
 
     It is exchanged for the value of the statement that the judge puts against the sentence, or
-    whose property the sentence names; where two are as near, for neither.
+    whose property the sentence names. Where two are as near, or the property has several values,
+    the sentence may mean another: nothing is exchanged.
 
     Args:
         claim: The sentence.
         evidence: What it is held against.
+        against: Number of the statement that the judge puts against it; None where it names none.
+        elsewhere: The rest of the answer: a value that it tells already is not meant here.
     """
+    held = sorted(_untold(claim, evidence, against, elsewhere), key=lambda item: -item.score)
     wrong = _uncarried(claim, evidence)
-    held = sorted(_untold(claim, evidence), key=lambda item: -item.score)
+    if not wrong and held and held[0].named >= NAMED:
+        # A name that the evidence has of another property alone, while this one is named.
+        wrong = _uncarried(claim, evidence, named=True)
     if len(wrong) != 1 or not held:
         return None
-    if len(held) > 1 and held[1].score >= held[0].score and held[1].value != held[0].value:
+    first, told = held[0], claim.text[slice(*wrong[0])]
+    if any(other.value != first.value and other.score >= first.score for other in held[1:]):
         return None
-    return _exchanged(claim, wrong[0], held[0])
+    if _is_nation(told) is not _is_nation(first.value):
+        return None  # no country stands where a dish does
+    return _exchanged(claim, wrong[0], first)
 
 
-def _uncarried(claim: Claim, evidence: Premises) -> list[Span]:
+def _uncarried(claim: Claim, evidence: Premises, *, named: bool = False) -> list[Span]:
     """The names of a sentence that are no subject of the evidence and no value of theirs.
 
     Names that a comma joins are one: *Glen Ridge, New Jersey*. Of several those count whose words
     the judge finds contradicted.
+
+    Args:
+        claim: The sentence.
+        evidence: What it is held against.
+        named: Whether only values of properties carry a name that the sentence names.
     """
     text = plain(claim.text)
-    carried = _carried(claim, evidence)
+    carried = _carried(claim, evidence, named=named)
     names = [
         span
         for span in claim.names
@@ -77,10 +106,16 @@ def _uncarried(claim: Claim, evidence: Premises) -> list[Span]:
     ]
     joined: list[Span] = []
     for span in names:
-        if joined and text[joined[-1][1] : span[0]] == ", ":
+        if joined and text[joined[-1][1] : span[0]] in JOINTS:
             joined[-1] = (joined[-1][0], span[1])
         else:
             joined.append(span)
+    # What is left is a piece where a name goes on: *Bank* of *Bank of Scotland*.
+    joined = [
+        (start, end)
+        for start, end in joined
+        if not GOES_ON.match(text[end:]) and not GOES_BEFORE.search(text[:start])
+    ]
     if len(joined) < 2 or evidence.grounding is None:
         return joined
     words = [word for word in evidence.grounding.words if word.contradicted >= SURE]
@@ -91,32 +126,68 @@ def _uncarried(claim: Claim, evidence: Premises) -> list[Span]:
     ]
 
 
-def _carried(claim: Claim, evidence: Premises) -> list[Span]:
+def _carried(claim: Claim, evidence: Premises, *, named: bool) -> list[Span]:
     """Where the sentence names subjects of the evidence, and values of those it speaks of."""
     text = plain(claim.text)
     found = mentions_of(claim, evidence.indexed.statements)
     for label in evidence.subjects:
         found += part_of_name_in(claim.tokens, label)
     for _, statement in evidence.chosen:
-        if evidence.speaks_of(statement):
-            found += statement.stands_in(text, claim.tokens, claim.values)
+        fact = statement.fact
+        of_another = named and fact is not None and named_share(claim, fact.property) < NAMED
+        if evidence.speaks_of(statement) and not of_another:
+            found += _told(claim, statement)
     return found
 
 
-def _untold(claim: Claim, evidence: Premises) -> Iterator[_Held]:
-    """Statements of what the sentence speaks of whose value is a name that it does not tell."""
+def _told(claim: Claim, statement: Statement) -> list[Span]:
+    """Where a sentence tells a statement's value, but not by a piece of another name.
+
+    The *Café* of *Café Brazil* tells no *Café Sicilia*.
+    """
+    spans = statement.stands_in(plain(claim.text), claim.tokens, claim.values)
+    value = fold(statement.value_text)
+    return [
+        (start, end)
+        for start, end in spans
+        if not any(
+            first <= start and end <= last and fold(claim.text[first:last]) not in value
+            for first, last in claim.names
+            if (first, last) != (start, end) and fold(claim.text[start:end]) != value
+        )
+    ]
+
+
+def _untold(
+    claim: Claim, evidence: Premises, against: int | None, elsewhere: str
+) -> Iterator[_Held]:
+    """Statements of what the sentence speaks of whose value is a name that nothing tells yet."""
     text = plain(claim.text)
+    told = fold(f"{text} {plain(elsewhere)}")
     for number, statement in evidence.chosen:
         fact = statement.fact
         if fact is None or not evidence.speaks_of(statement) or not _is_name(statement):
             continue
         value = QUALIFIER.sub("", fact.value).strip()
-        if statement.stands_in(text, claim.tokens, claim.values) or fold(value) in fold(text):
+        if _told(claim, statement) or fold(value) in told:
             continue
-        against = evidence.conflicts(number)
+        if _has_several_values(fact, evidence):
+            continue
+        conflict = evidence.conflicts(number)
         share = named_share(claim, fact.property)
-        if against >= SURE or share >= NAMED:
-            yield _Held(against + share, number, value)
+        if conflict >= SURE or share >= NAMED or number == against:
+            yield _Held(conflict + share, number, value, fact.property, share)
+
+
+def _has_several_values(fact: Triple, evidence: Premises) -> bool:
+    """Whether subjects of the sentence have another value of a fact's property."""
+    return any(
+        other.fact is not None
+        and other.fact.property == fact.property
+        and other.fact.value != fact.value
+        and evidence.speaks_of(other)
+        for other in evidence.indexed.statements
+    )
 
 
 def _is_name(statement: Statement) -> bool:
@@ -137,8 +208,11 @@ def _exchanged(claim: Claim, span: Span, held: _Held) -> Edit | None:
     words, end = _without_tail(text, words, end)
     if text[:start].lower().endswith("the ") and words.lower().startswith("the "):
         words = words[4:]
-    if not words or words == text[start:end]:
+    alike = SequenceMatcher(a=fold(text[start:end]), b=fold(words), autojunk=False)
+    if not words or alike.ratio() >= SPELLING:
         return None
+    if not content_stems(words).isdisjoint(content_stems(f"{text[:start]} {text[end:]}")):
+        return None  # a part of it is told already
     start, words = with_article(text, start, words)
     return Edit(start, end, words, held.number)
 
@@ -154,9 +228,14 @@ def _without_tail(text: str, words: str, end: int) -> tuple[str, int]:
     return words, end
 
 
+def _is_nation(name: str) -> bool:
+    """Whether a name is a country's or a people's."""
+    return fold(name) in _peoples() or fold(name) in _people_of()
+
+
 def _as_people(told: str, value: str) -> str:
     """A country as its people where the sentence tells a people: *Italian*, for Italy."""
-    if fold(told) not in nation_words() or fold(told) not in _peoples():
+    if fold(told) not in _peoples():
         return value
     people = _people_of().get(fold(value))
     return people[0].upper() + people[1:] if people else value

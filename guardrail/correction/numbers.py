@@ -116,8 +116,8 @@ def _numbers(
             yield _figures(round(value, place), like, held, place)
         return
     needed = _needed(value)
-    if money and needed in (0, 1) and _decimals(like) == 2:
-        needed = 2
+    if money and (needed == 1 or (needed == 0 and _decimals(like) == 2)):
+        needed = 2  # cents
     yield _figures(value, like, held, needed)
 
 

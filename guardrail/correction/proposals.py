@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -62,7 +63,12 @@ class Proposal(NamedTuple):
 
 
 def proposed(
-    claim: Claim, evidence: Premises, findings: Sequence[Finding], outcome: Outcome
+    claim: Claim,
+    evidence: Premises,
+    findings: Sequence[Finding],
+    outcome: Outcome,
+    *,
+    elsewhere: str = "",
 ) -> Proposal:
     """How one contradicted sentence may be mended.
 
@@ -74,14 +80,17 @@ def proposed(
         evidence: What it is held against.
         findings: What the checks found.
         outcome: The verdict on it.
+        elsewhere: The rest of the answer; a name that it tells is not the one that is meant here.
     """
     against = [finding for finding in findings if finding.effect is Effect.CONTRADICTS]
     if against:
         each = [_of_finding(claim, finding, evidence) for finding in against]
         edits = [edit for found in each for edit in found] if all(each) else []
     else:
-        edits = _of_judge(claim, evidence, outcome)
+        edits = _of_judge(claim, evidence, outcome, elsewhere)
     edits = sorted(dict.fromkeys(edits))
+    if _writes_twice(edits, evidence):
+        edits = []
     named = mentions_of(claim, evidence.indexed.statements)
     if any(first.end > second.start for first, second in pairwise(edits)) or any(
         start < edit.end and edit.start < end for edit in edits for start, end in named
@@ -99,6 +108,13 @@ def proposed(
     )
 
 
+def _writes_twice(edits: Sequence[Edit], evidence: Premises) -> bool:
+    """Whether a statement's values would be written in more places than it has of them."""
+    counted = Counter(edit.number for edit in edits)
+    held = {number: len(evidence.indexed.statements[number].values) for number in counted}
+    return any(held[number] and count > held[number] for number, count in counted.items())
+
+
 def _of_finding(claim: Claim, finding: Finding, evidence: Premises) -> tuple[Edit, ...]:
     if finding.check == "typed_values":
         edit = of_finding(claim, finding, evidence)
@@ -108,12 +124,12 @@ def _of_finding(claim: Claim, finding: Finding, evidence: Premises) -> tuple[Edi
     return of_yes_no(claim, finding, evidence) if finding.check == "yes_no" else ()
 
 
-def _of_judge(claim: Claim, evidence: Premises, outcome: Outcome) -> list[Edit]:
+def _of_judge(claim: Claim, evidence: Premises, outcome: Outcome, elsewhere: str) -> list[Edit]:
     number = outcome.against
     edit = None
     if number is not None:
         edit = lone_value(claim, evidence, number) or of_days(claim, evidence, number)
-    edit = edit or of_name(claim, evidence)
+    edit = edit or of_name(claim, evidence, number, elsewhere)
     return [] if edit is None else [edit]
 
 

@@ -12,8 +12,10 @@ from guardrail.correction.numbers import quantities_like
 from guardrail.correction.wording import with_article
 from guardrail.text.clock_times import ClockTime
 from guardrail.text.dates import Date
+from guardrail.text.lexicon import lexicon_set
 from guardrail.text.quantities import Quantity
 from guardrail.text.values import Agreement, TypedValue, Version, compare, find_values
+from guardrail.text.words import fold
 from guardrail.verdict.subjects import mentions_of
 
 if TYPE_CHECKING:
@@ -82,6 +84,8 @@ def exchanged(text: str, told: TypedValue, held: TypedValue, number: int) -> Edi
         number: The statement that holds it.
     """
     written = text[told.start : told.end]
+    if _of_a_name(text, told):
+        return None
     for new in _ways(written, told, held):
         start, words = with_article(text, told.start, new)
         if _loses_its_day(told, held):
@@ -93,6 +97,14 @@ def exchanged(text: str, told: TypedValue, held: TypedValue, number: int) -> Edi
         if edit.text != text[edit.start : edit.end] and _tells(text, edit, held):
             return edit
     return None
+
+
+def _of_a_name(text: str, told: TypedValue) -> bool:
+    """Whether a bare number or year stands right behind a capitalised word: *Gubbio 1910*."""
+    before = re.search(r"(\w+)\s$", text[: told.start])
+    bare = told.text.isdigit() and told.kind in ("number", "date")
+    stop = lexicon_set("function_words", "stop_words")
+    return bare and before is not None and before[1][0].isupper() and fold(before[1]) not in stop
 
 
 def _loses_its_day(told: TypedValue, held: TypedValue) -> bool:

@@ -10,10 +10,12 @@ from guardrail.correction.edits import Edit
 from guardrail.correction.wording import with_article
 from guardrail.text.lexicon import lexicon, lexicon_set
 from guardrail.text.tagging import parse
+from guardrail.text.words import content_stems, property_words, tokenise
 
 if TYPE_CHECKING:
     from spacy.tokens import Token
 
+    from guardrail.evidence.statements import Statement
     from guardrail.types import Finding
     from guardrail.verdict.claims import Claim
     from guardrail.verdict.premises import Premises
@@ -52,6 +54,7 @@ def of_yes_no(claim: Claim, finding: Finding, evidence: Premises) -> tuple[Edit,
         for token in doc
         if max(floor, finding.start - offset) <= token.idx < finding.end - offset
     ]
+    clause = _about(clause, evidence.indexed.statements[number])
     edit = _told(text, clause, number) if known else _denied(text, clause, number)
     if edit is None:
         return ()
@@ -61,6 +64,21 @@ def of_yes_no(claim: Claim, finding: Finding, evidence: Premises) -> tuple[Edit,
     if word == opener["word"]:
         return (edit,)
     return (Edit(opener.start("word"), opener.end("word"), word, number), edit)
+
+
+def _about(clause: Sequence[Token], statement: Statement) -> Sequence[Token]:
+    """The end of a clause that tells a property: from its last verb before the property's words."""
+    assert statement.fact is not None
+    wanted = content_stems(property_words(statement.fact.property))
+    named = [
+        place
+        for place, token in enumerate(clause)
+        if any(item.stem in wanted for item in tokenise(token.text))
+    ]
+    if not named:
+        return ()
+    verbs = [place for place, token in enumerate(clause[: named[-1]]) if token.tag_ in FINITE]
+    return clause[verbs[-1] :] if verbs else ()
 
 
 def _denied(text: str, clause: Sequence[Token], number: int) -> Edit | None:
@@ -133,7 +151,8 @@ def _with_some(
     if noun is None:
         return None
     uncounted = noun.lower_.endswith(tuple(lexicon("grammar")["uncounted_endings"]))
-    if noun.tag_ in ("NNS", "NNPS") or uncounted:
+    several = noun.tag_ in ("NNS", "NNPS") and noun.lower_.endswith("s")
+    if several or uncounted:
         return Edit(before.idx, word.idx + len(word), before.text, number)
     first = after[0].text
     _, article = with_article("a ", 2, first)

@@ -160,7 +160,9 @@ class Correcting(NamedTuple):
             for (place, some), again in zip(list(trial.items()), judged, strict=True):
                 holding = tuple(
                     draft
-                    for draft, sentence in zip(some, _sentences(items[place], again, some), strict=True)
+                    for draft, sentence in zip(
+                        some, _sentences(items[place], again, some), strict=True
+                    )
                     if sentence is not None and _holds(sentence)
                 )
                 if holding == some:
@@ -237,8 +239,10 @@ def _row(item: Checked, drafts: Sequence[_Draft]) -> Row:
 def _sentences(item: Checked, again: Checked, drafts: Sequence[_Draft]) -> list[Sentence | None]:
     """The sentences of drafts as they were judged; None where the text fell apart otherwise."""
     same = len(again.answer.sentences) == len(item.answer.sentences)
-    whole = same and again.answer.text == again.row.answer and all(
-        problem.part != "judge" for problem in again.problems
+    whole = (
+        same
+        and again.answer.text == again.row.answer
+        and all(problem.part != "judge" for problem in again.problems)
     )
     by_place = {(one.start, one.end): one for one in again.answer.sentences} if whole else {}
     found: list[Sentence | None] = []
@@ -257,9 +261,7 @@ def _holds(sentence: Sentence) -> bool:
     )
 
 
-def _result(
-    item: Checked, again: Checked, drafts: Sequence[_Draft], verbatim: bool
-) -> Checked:
+def _result(item: Checked, again: Checked, drafts: Sequence[_Draft], verbatim: bool) -> Checked:
     """The answer with its corrections, told as such."""
     mended = {
         sentence.start: _corrected(sentence, draft, verbatim)

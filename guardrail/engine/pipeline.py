@@ -18,14 +18,21 @@ from guardrail.evidence.retrieval import GraphRetriever, Knowledge
 from guardrail.log.tracing import stage
 from guardrail.markers.grammar import ParsedText
 from guardrail.markers.grammar import parse as parse_markers
-from guardrail.types import AttributedAnswer, Category, Problem, Strictness, Triple, VerdictThresholds
+from guardrail.types import (
+    AttributedAnswer,
+    Category,
+    Problem,
+    Strictness,
+    Triple,
+    VerdictThresholds,
+)
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
 
     from guardrail.config import GuardrailConfig
-    from guardrail.engine.parts import Parts
     from guardrail.correction.proposals import Proposal
+    from guardrail.engine.parts import Parts
     from guardrail.verdict.claims import GroundingRequest
     from guardrail.verdict.grounder import Grounder
 
@@ -161,10 +168,7 @@ class Pipeline:
         thresholds = (strictness or self._config.strictness).thresholds
         chosen = grounder() if grounder else self._parts.grounder
         return chosen.propose(
-            [
-                _request(item.row, _parse(item.row), item.knowledge, thresholds)
-                for item in checked
-            ],
+            [_request(item.row, _parse(item.row), item.knowledge, thresholds) for item in checked],
             [
                 {
                     sentence.start

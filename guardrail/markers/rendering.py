@@ -129,9 +129,9 @@ def _place(citation: Citation, sentence: Sentence, stop: int) -> int:
 
 def _one_claim(sentence: Sentence, span: Span, following: Span) -> bool:
     between = sentence.text[span.end - sentence.start : following.start - sentence.start]
-    return following.kind in UNCARRIED and lexicon_set(
-        "function_words", "within_claim"
-    ).issuperset(MARKS.sub("", between).casefold().split())
+    return following.kind in UNCARRIED and lexicon_set("function_words", "within_claim").issuperset(
+        MARKS.sub("", between).casefold().split()
+    )
 
 
 def without_sentences(answer: AttributedAnswer, remove: Sequence[Sentence]) -> AttributedAnswer:

@@ -218,8 +218,9 @@ class GuardedAnswer(Value):
         reasons: Why, one line each.
         sentences: The sentences of ``text``.
         removed: The sentences that the policy took out, as they were judged: of a filtered answer
-            those it removed, of a refused one all, before any was corrected. Their offsets count the characters of
-            ``original`` without its markers. Empty where an answer was refused unjudged.
+            those it removed, of a refused one all, before any was corrected. Their offsets count
+            the characters of ``original`` without its markers. Empty where an answer was refused
+            unjudged.
         entities: The linked entities, each with how it was found.
         evidence: What the answer was judged against.
         evidence_from: Where that came from, the most trusted first: ``caller``, ``content

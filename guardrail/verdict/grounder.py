@@ -158,7 +158,10 @@ class Grounder:
         for draft, grounding in zip(drafts, groundings, strict=True):
             looked = self._look(draft, grounding, requests[draft.request])
             if looked.outcome.verdict is Verdict.CONTRADICTED:
-                found[draft.request].append(proposed(draft.claim, *looked))
+                stretch, clean = draft.claim.stretch, requests[draft.request].answer.clean
+                elsewhere = f"{clean[: stretch.start]} {clean[stretch.end :]}"
+                proposal = proposed(draft.claim, *looked, elsewhere=elsewhere)
+                found[draft.request].append(proposal)
         return found
 
     def _drafts(self, number: int, request: GroundingRequest) -> list[_Draft]:

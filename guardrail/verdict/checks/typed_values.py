@@ -115,7 +115,9 @@ def _names_a_subject(claimed: TypedValue, claim: Claim, evidence: Premises) -> b
     """Whether a value is a piece of the name of a subject: the *3* of *Fjell 3*."""
     statements = [statement for _, statement in evidence.chosen]
     return any(
-        start <= claimed.start and claimed.end <= end and (start, end) != (claimed.start, claimed.end)
+        start <= claimed.start
+        and claimed.end <= end
+        and (start, end) != (claimed.start, claimed.end)
         for start, end in mentions_of(claim, statements)
     )
 

@@ -102,4 +102,5 @@ def _clauses(claim: Claim) -> Iterator[list[Token]]:
 
 
 def _negates(token: Token) -> bool:
-    return token.folded in lexicon_set("function_words", "negations")
+    words = ("negations", "negating_prefixes")
+    return any(token.folded in lexicon_set("function_words", name) for name in words)
