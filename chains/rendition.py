@@ -51,7 +51,7 @@ class MarkerStyle(StrEnum):
     ``kalma``: triples as ``[Q212657, place of birth: Rome]``, with the label in place of an id that
     is an IRI; passages as numbered notes, whose list with title and address stands at the end, and
     ``[NA]``; ``footnotes``: all as numbered notes; ``none``: clean text, citations in the host's
-    own fields only. ``[corrected]`` stands behind words that the guardrail wrote, but with ``none``.
+    own fields only. Behind words that the guardrail wrote the first two have ``[corrected]``.
     """
 
     KALMA = "kalma"

@@ -154,8 +154,9 @@ _HOMES = {
     "guardrail.engine.scoring": "Scorer ScoringRequest",
     "guardrail.engine.session": "CheckSession",
     "guardrail.types": "Action AttributedAnswer Candidate Category Citation Complexity Correction "
-    "Entity Evidence Explanation GuardedAnswer Judgement LinkedEntity Mention NLIScores Passage Problem "
-    "Score ScoreCard Sentence Span SpanKind Strictness Subgraph Triple VerdictThresholds linearise",
+    "Entity Evidence Explanation GuardedAnswer Judgement LinkedEntity Mention NLIScores Passage "
+    "Problem Score ScoreCard Sentence Span SpanKind Strictness Subgraph Triple VerdictThresholds "
+    "linearise",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 

@@ -131,10 +131,9 @@ def table(errors: Sequence[Came], true: Sequence[Came]) -> str:
         tried = [item for item in some if item.corrected]
         right = sum(item.right for item in tried)
         lost = sum(not item.carried for item in tried)
-        lines.append(
-            f"| {kind.replace('_', ' or ') or 'all'} | {len(some)} | {_share(len(tried), len(some))} | "
-            f"{_share(right, len(tried))} | {lost} |"
-        )
+        name = kind.replace("_", " or ") or "all"
+        shares = f"{_share(len(tried), len(some))} | {_share(right, len(tried))}"
+        lines.append(f"| {name} | {len(some)} | {shares} | {lost} |")
     sentences = sum(item.sentences for item in (*errors, *true))
     changed = sum(len(item.changed) for item in (*errors, *true))
     lines += [

@@ -8,11 +8,12 @@ from difflib import SequenceMatcher
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from guardrail.correction.edits import Edit
+from guardrail.correction.edits import Edit, replaced
 from guardrail.correction.wording import with_article
 from guardrail.text.lexicon import lexicon
 from guardrail.text.names import part_of_name_in
-from guardrail.text.words import content_stems, fold, plain, tokenise
+from guardrail.text.tagging import parse
+from guardrail.text.words import content_stems, fold, plain, property_words, tokenise
 from guardrail.verdict.checks.exact import NAMED, named_share
 from guardrail.verdict.subjects import mentions_of
 
@@ -86,7 +87,7 @@ def of_name(
 
 
 def _uncarried(claim: Claim, evidence: Premises, *, named: bool = False) -> list[Span]:
-    """The names of a sentence that are no subject of the evidence and no value of theirs.
+    """The names of a sentence that are no subject of the evidence, no value, and no property.
 
     Names that a comma joins are one: *Glen Ridge, New Jersey*. Of several those count whose words
     the judge finds contradicted.
@@ -98,10 +99,18 @@ def _uncarried(claim: Claim, evidence: Premises, *, named: bool = False) -> list
     """
     text = plain(claim.text)
     carried = _carried(claim, evidence, named=named)
+    properties = frozenset[str]().union(
+        *(
+            content_stems(property_words(item.fact.property))
+            for _, item in evidence.chosen
+            if item.fact
+        )
+    )
     names = [
         span
         for span in claim.names
         if not any(start < span[1] and span[0] < end for start, end in carried)
+        and content_stems(text[slice(*span)]).isdisjoint(properties)
         and not any(value.start < span[1] and span[0] < value.end for value in claim.values)
     ]
     joined: list[Span] = []
@@ -128,7 +137,6 @@ def _uncarried(claim: Claim, evidence: Premises, *, named: bool = False) -> list
 
 def _carried(claim: Claim, evidence: Premises, *, named: bool) -> list[Span]:
     """Where the sentence names subjects of the evidence, and values of those it speaks of."""
-    text = plain(claim.text)
     found = mentions_of(claim, evidence.indexed.statements)
     for label in evidence.subjects:
         found += part_of_name_in(claim.tokens, label)
@@ -208,13 +216,28 @@ def _exchanged(claim: Claim, span: Span, held: _Held) -> Edit | None:
     words, end = _without_tail(text, words, end)
     if text[:start].lower().endswith("the ") and words.lower().startswith("the "):
         words = words[4:]
-    alike = SequenceMatcher(a=fold(text[start:end]), b=fold(words), autojunk=False)
-    if not words or alike.ratio() >= SPELLING:
+    told = [text[start:end], *(token.text for token in claim.tokens)]
+    if not words or any(_alike(item, words) for item in told):
         return None
     if not content_stems(words).isdisjoint(content_stems(f"{text[:start]} {text[end:]}")):
         return None  # a part of it is told already
     start, words = with_article(text, start, words)
-    return Edit(start, end, words, held.number)
+    edit = Edit(start, end, words, held.number)
+    kinds = {_kind(text, start, end), _kind(replaced(text, [edit]), start, start + len(words))}
+    return None if kinds == {"PERSON", "NORP"} else edit
+
+
+def _alike(name: str, other: str) -> bool:
+    """Whether two names are two spellings of one."""
+    return SequenceMatcher(a=fold(name), b=fold(other), autojunk=False).ratio() >= SPELLING
+
+
+def _kind(text: str, start: int, end: int) -> str:
+    """What the tagger takes a name for; empty where it finds none."""
+    [doc] = parse([text])
+    return next(
+        (ent.label_ for ent in doc.ents if ent.start_char < end and start < ent.end_char), ""
+    )
 
 
 def _without_tail(text: str, words: str, end: int) -> tuple[str, int]:

@@ -84,7 +84,7 @@ def exchanged(text: str, told: TypedValue, held: TypedValue, number: int) -> Edi
         number: The statement that holds it.
     """
     written = text[told.start : told.end]
-    if _of_a_name(text, told):
+    if _of_a_name(text, told) or _counts_anew(text, told, held):
         return None
     for new in _ways(written, told, held):
         start, words = with_article(text, told.start, new)
@@ -105,6 +105,14 @@ def _of_a_name(text: str, told: TypedValue) -> bool:
     bare = told.text.isdigit() and told.kind in ("number", "date")
     stop = lexicon_set("function_words", "stop_words")
     return bare and before is not None and before[1][0].isupper() and fold(before[1]) not in stop
+
+
+def _counts_anew(text: str, told: TypedValue, held: TypedValue) -> bool:
+    """Whether what is counted goes from one to several or back: *one gear*, for six of them."""
+    mine, theirs = told.value, held.value
+    if not isinstance(mine, Quantity) or not isinstance(theirs, Quantity) or mine.unit is not None:
+        return False
+    return (mine.high == 1) is not (theirs.high == 1) and text[told.end :][1:2].isalpha()
 
 
 def _loses_its_day(told: TypedValue, held: TypedValue) -> bool:

@@ -84,8 +84,7 @@ def _pairs() -> tuple[tuple[str, str], ...]:
 
 @cache
 def _other_number() -> dict[str, str]:
-    pairs = _pairs()
-    return {one: several for one, several in pairs} | {several: one for one, several in pairs}
+    return dict(_pairs()) | {several: one for one, several in _pairs()}
 
 
 @cache

@@ -38,7 +38,7 @@ __all__ = ["Correcting"]
 ROUNDS = 3
 """Times that an answer is judged again with fewer corrections before all are given up."""
 
-WORD = re.compile(r"\w+(?:[.,:'’-]\w+)*|[^\w\s]")
+WORD = re.compile(r"\w+(?:[.,:'’-]\w+)*")
 
 
 class _Change(NamedTuple):

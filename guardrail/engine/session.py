@@ -43,8 +43,9 @@ class CheckSession:
     """Judges one answer while it grows; made by ``Guardrail.session``.
 
     ``add`` and ``rest`` remove nothing: each gives the verdict on a new stretch of the answer,
-    whose text continues that of the stretches before. A policy that corrects has corrected it. ``finish`` gives the verdict on the whole,
-    as the policy leaves it. A session is for one caller at a time.
+    whose text continues that of the stretches before; a policy that corrects has corrected it.
+    ``finish`` gives the verdict on the whole, as the policy leaves it. A session is for one caller
+    at a time.
 
     Args:
         engine: Does the work.

@@ -10,7 +10,7 @@ from guardrail.markers.grammar import Marker, insert
 from guardrail.text.lexicon import lexicon_set
 from guardrail.types import AttributedAnswer, Citation, Sentence, Span, SpanKind
 
-__all__ = ["marked_text", "markers_of", "shifted", "without_sentences"]
+__all__ = ["UNCARRIED", "marked_text", "markers_of", "shifted", "without_sentences"]
 
 MARKS = re.compile(r"[`*_~]+")
 """Marks of emphasis and code."""
