@@ -157,7 +157,7 @@ def _other_number(written: str, rng: random.Random) -> str | None:
     """A number or date with its last or only number changed, written as it was."""
     words = [word for word, value in lexicon("numbers")["units"].items() if 2 <= value <= 12]
     if written.lower() in words:
-        return rng.choice([word for word in words if word != written.lower()])
+        return str(rng.choice([word for word in words if word != written.lower()]))
     figures = list(re.finditer(r"\d+", written.replace(",", "")))
     if not figures or "," in written:
         return None

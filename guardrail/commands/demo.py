@@ -99,7 +99,8 @@ def _show(
         title = f"answer {place}: {item.action.value}"
         console.print(Panel(seen, title=title, title_align="left", border_style="dim"))
     console.rule("3. The first answer under 'strict-correct'", align="left")
-    show_answer(console, guard.check(question, answers[0], evidence, policy="strict-correct"))
+    first = guard.check(question, answers[0], evidence=evidence, policy="strict-correct")
+    show_answer(console, first)
     console.rule("4. One row of the score log", align="left")
     console.print_json(_log_row(guarded[0]))
     console.print(

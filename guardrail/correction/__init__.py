@@ -1,5 +1,5 @@
 """Correction: a contradicted sentence mended by the least edit that the evidence tells.
 
-Nothing here decides: an edit is a proposal. ``guardrail.engine.correcting`` has it judged again in
-its place, and releases it only where it is then supported.
+An edit is a proposal. ``judged_again`` has it judged in its place, and keeps it only where its
+sentence is then supported.
 """

@@ -49,7 +49,7 @@ def of_yes_no(claim: Claim, finding: Finding, evidence: Premises) -> tuple[Edit,
     [doc] = parse([text])
     opener = OPENER.match(text)
     floor = opener.end() if opener else 0
-    clause = [
+    clause: Sequence[Token] = [
         token
         for token in doc
         if max(floor, finding.start - offset) <= token.idx < finding.end - offset

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from guardrail.config import GuardrailConfig
-from guardrail.engine.correcting import Correcting
+from guardrail.correction.judged_again import Correcting
 from guardrail.engine.decision import Decision, as_it_came, decide
 from guardrail.engine.parts import Parts
 from guardrail.engine.pipeline import Checked, Pipeline, Row, clean_input

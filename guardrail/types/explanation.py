@@ -106,7 +106,7 @@ def explanation_of(sentence: Sentence, *, removed: bool) -> Explanation:
             for citation in (*sentence.citations, *sentence.uncited)
         ),
         against=sentence.against if correction is None else correction.against,
-        original=correction and correction.original,
+        original=None if correction is None else correction.original,
     )
 
 

@@ -148,7 +148,8 @@ class Correcting(NamedTuple):
         results: Sequence[tuple[tuple[_Draft, ...], Checked]] | None = None,
     ) -> list[tuple[tuple[_Draft, ...], Checked]]:
         """Judge answers with their drafts, until all that are left of them hold."""
-        done = list(results) if results else [((), item) for item in items]
+        done: list[tuple[tuple[_Draft, ...], Checked]] = [((), item) for item in items]
+        done = list(results) if results else done
         trial = {
             place: tuple(sorted((*before[place], *new))) for place, new in enumerate(drafts) if new
         }
