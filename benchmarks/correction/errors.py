@@ -15,7 +15,7 @@ from guardrail.text.lexicon import lexicon
 from guardrail.text.names import label_in
 from guardrail.text.values import find_values
 from guardrail.text.words import tokenise
-from guardrail.types import Evidence, Triple, Verdict
+from guardrail.types import Evidence, Passage, Triple, Verdict
 
 __all__ = ["KINDS", "SETS", "ErrorCase", "domain_cases", "generated", "true_cases"]
 
@@ -37,7 +37,7 @@ class ErrorCase(NamedTuple):
     Attributes:
         set: Name of the set it is from.
         kind: One of ``KINDS``; empty for a true text.
-        evidence: The triples.
+        evidence: What it is held against.
         question: What it answers.
         text: The text, with the error in it.
         true: What the sentence told before the error, in every accepted wording; empty for a true
@@ -95,7 +95,10 @@ def domain_cases(folder: Path = DOMAINS) -> Iterator[ErrorCase]:
     """The cases of the project's own domains, each as it is true and with its error."""
     for path in sorted(folder.glob("*.json")):
         domain = json.loads(path.read_text(encoding="utf-8"))
-        evidence = tuple(Triple(*fact) for fact in domain["triples"])
+        evidence: tuple[Evidence, ...] = (
+            *(Triple(*fact) for fact in domain["triples"]),
+            *(Passage(text, title=title) for title, text in domain.get("passages", ())),
+        )
         for row in domain["cases"]:
             asked = row.get("question", "")
             yield ErrorCase(path.stem, "", evidence, asked, row["true"][0])

@@ -11,10 +11,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from guardrail.correction.proposals import Proposal
 from guardrail.errors import GuardrailError
 from guardrail.markers.rendering import marked_text
-from guardrail.models.rewriting import Wrong, rewritten
 from guardrail.policy import Policy
 from guardrail.types import (
     AttributedAnswer,
@@ -30,6 +28,7 @@ from guardrail.types import (
 )
 
 if TYPE_CHECKING:
+    from guardrail.correction.proposals import Proposal
     from guardrail.engine.pipeline import Checked, Row
     from guardrail.models.base import LanguageModel
 
@@ -115,6 +114,8 @@ class Correcting(NamedTuple):
             ]
             for each, (kept, _) in zip(proposals, results, strict=True)
         ]
+        from guardrail.models.rewriting import Wrong, rewritten
+
         wrong = [
             Wrong(item.row.question, one.original, tuple(source.text for source in one.sources))
             for item, each in zip(items, open_ones, strict=True)
@@ -164,7 +165,7 @@ class Correcting(NamedTuple):
                     for draft, sentence in zip(
                         some, _sentences(items[place], again, some), strict=True
                     )
-                    if sentence is not None and _holds(sentence)
+                    if sentence is not None and _holds(sentence, draft)
                 )
                 if holding == some:
                     done[place] = some, _result(items[place], again, some, self.verbatim)
@@ -255,8 +256,15 @@ def _sentences(item: Checked, again: Checked, drafts: Sequence[_Draft]) -> list[
     return found
 
 
-def _holds(sentence: Sentence) -> bool:
-    """Whether a mended sentence may be released: it is supported, and no check speaks against."""
+def _holds(sentence: Sentence, draft: _Draft) -> bool:
+    """Whether a mended sentence may be released.
+
+    It is supported, no check speaks against it, and it rests on all that the edits were taken from.
+    """
+    if draft.by == "edit" and not {*sentence.citations, *sentence.uncited}.issuperset(
+        draft.citations
+    ):
+        return False
     return sentence.category is Category.SUPPORTIVE and not any(
         finding.effect is Effect.CONTRADICTS for finding in sentence.findings
     )

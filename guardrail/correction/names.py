@@ -52,8 +52,8 @@ class _Held(NamedTuple):
     score: float
     number: int
     value: str
-    property: str
     named: float
+    conflict: float
 
 
 def of_name(
@@ -79,7 +79,11 @@ def of_name(
     if len(wrong) != 1 or not held:
         return None
     first, told = held[0], claim.text[slice(*wrong[0])]
-    if any(other.value != first.value and other.score >= first.score for other in held[1:]):
+    if any(
+        other.value != first.value
+        and (other.score >= first.score or min(other.named / NAMED, other.conflict / SURE) >= 1.0)
+        for other in held[1:]
+    ):
         return None
     if _is_nation(told) is not _is_nation(first.value):
         return None  # no country stands where a dish does
@@ -184,7 +188,7 @@ def _untold(
         conflict = evidence.conflicts(number)
         share = named_share(claim, fact.property)
         if conflict >= SURE or share >= NAMED or number == against:
-            yield _Held(conflict + share, number, value, fact.property, share)
+            yield _Held(conflict + share, number, value, share, conflict)
 
 
 def _has_several_values(fact: Triple, evidence: Premises) -> bool:

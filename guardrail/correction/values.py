@@ -15,7 +15,7 @@ from guardrail.text.dates import Date
 from guardrail.text.lexicon import lexicon_set
 from guardrail.text.quantities import Quantity
 from guardrail.text.values import Agreement, TypedValue, Version, compare, find_values
-from guardrail.text.words import fold
+from guardrail.text.words import content_stems, fold
 from guardrail.verdict.subjects import mentions_of
 
 if TYPE_CHECKING:
@@ -24,6 +24,12 @@ if TYPE_CHECKING:
     from guardrail.verdict.premises import Premises
 
 __all__ = ["exchanged", "lone_value", "of_finding"]
+
+NO_MEASURES = frozenset({"date", "percent", "time of day", "version"})
+"""Kinds of values that a bare number of the evidence does not tell."""
+
+LEAST_SHARED = 2
+"""Fewest words that a sentence must share with the sentence of prose that tells its value."""
 
 ON_A_DAY = re.compile(r"\b([Oo])n\s$")
 """What stands before a day, and not before a month or year."""
@@ -42,6 +48,8 @@ def of_finding(claim: Claim, finding: Finding, evidence: Premises) -> Edit | Non
     if told is None or not finding.statements or finding.instead is None:
         return None
     number = finding.statements[0]
+    if evidence.indexed.statements[number].fact is None:
+        return _of_prose(claim, told, evidence)
     for held in evidence.indexed.statements[number].values:
         if held.text == finding.instead and compare(told, held) is Agreement.CONFLICT:
             return exchanged(claim.text, told, held, number)
@@ -68,8 +76,45 @@ def lone_value(claim: Claim, evidence: Premises, number: int) -> Edit | None:
     if len(held) != 1 or len(left) != 1:
         return None
     told = left[0]
-    alike = told.kind == held[0].kind or "number" in (told.kind, held[0].kind)
-    return exchanged(claim.text, told, held[0], number) if alike else None
+    if evidence.indexed.statements[number].fact is None:
+        return _of_prose(claim, told, evidence)
+    return exchanged(claim.text, told, held[0], number) if _alike(told, held[0]) else None
+
+
+def _alike(told: TypedValue, held: TypedValue) -> bool:
+    """Whether two values may be of one thing: a bare number may be a measure, but no share."""
+    kinds = {told.kind, held.kind}
+    return len(kinds) == 1 or ("number" in kinds and kinds.isdisjoint(NO_MEASURES))
+
+
+def _of_prose(claim: Claim, told: TypedValue, evidence: Premises) -> Edit | None:
+    """The exchange of a value for that of the statement that shares most words with the sentence.
+
+    Sentences of prose name no property: *within 7 working days* may be of another thing than
+    *within 60 days*. The statement must share half of the sentence's words, and more of them than
+    any other with a value that could stand there.
+    """
+    words = claim.stems - content_stems(told.text)
+    found = []
+    for number, statement in evidence.chosen:
+        held = [value for value in statement.values if _could_stand(told, value)]
+        if held:
+            found.append((len(words & statement.stems), number, held))
+    found.sort(key=lambda item: -item[0])
+    if not found or (len(found) > 1 and found[1][0] == found[0][0]):
+        return None
+    shared, number, held = found[0]
+    if 2 * shared < len(words) or shared < LEAST_SHARED or len(held) > 1:
+        return None
+    return exchanged(claim.text, told, held[0], number)
+
+
+def _could_stand(told: TypedValue, held: TypedValue) -> bool:
+    """Whether a held value differs from a told one of its kind, and is a rate of the same."""
+    mine, theirs = told.value, held.value
+    if isinstance(mine, Quantity) and isinstance(theirs, Quantity) and mine.per != theirs.per:
+        return False
+    return told.kind == held.kind and compare(told, held) is Agreement.CONFLICT
 
 
 def exchanged(text: str, told: TypedValue, held: TypedValue, number: int) -> Edit | None:

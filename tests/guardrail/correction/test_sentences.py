@@ -93,6 +93,18 @@ def test_of_a_passage_the_value_of_the_same_thing_is_written(guard):
     assert answer.sentences[0].citations
 
 
+def test_a_value_of_another_thing_in_prose_is_not_written(guard):
+    """Both are told within days, of delivery; only one is what the sentence is about."""
+    evidence = [
+        Passage("Bicycles are delivered within 7 working days."),
+        Passage("A purchase may be returned for 30 days."),
+    ]
+    said = "You can send it back within 60 days of delivery."
+    answer = guard.check("Can I send it back?", said, evidence=evidence, policy=STRICT_CORRECT)
+    assert "7 days" not in answer.text
+    assert not [item for item in answer.judged if item.correction]
+
+
 @pytest.mark.parametrize(
     ("evidence", "said"),
     [
