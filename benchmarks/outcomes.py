@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from guardrail import Guardrail
+from guardrail.markers.rendering import UNCARRIED
 from guardrail.requests import CheckRequest
-from guardrail.types import Action, Category, GuardedAnswer, Sentence, SpanKind
+from guardrail.types import Action, Category, GuardedAnswer, Sentence
 
 __all__ = ["Outcome", "checked", "outcome", "untouched"]
 
@@ -93,7 +94,7 @@ def _delivered(answer: GuardedAnswer, text: str) -> list[tuple[Sentence, tuple[i
 
 
 def _is_marked(sentence: Sentence) -> bool:
-    return any(span.kind is not SpanKind.SUPPORTED for span in sentence.spans)
+    return any(span.kind in UNCARRIED for span in sentence.spans)
 
 
 def _support(sentence: Sentence) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from guardrail.markers.grammar import insert, render_marker
+from guardrail.markers.grammar import Marker, insert, render_marker
 from guardrail.markers.rendering import markers_of
 from guardrail.types import (
     Action,
@@ -51,7 +51,7 @@ class MarkerStyle(StrEnum):
     ``kalma``: triples as ``[Q212657, place of birth: Rome]``, with the label in place of an id that
     is an IRI; passages as numbered notes, whose list with title and address stands at the end, and
     ``[NA]``; ``footnotes``: all as numbered notes; ``none``: clean text, citations in the host's
-    own fields only.
+    own fields only. Behind words that the guardrail wrote the first two have ``[corrected]``.
     """
 
     KALMA = "kalma"
@@ -161,7 +161,7 @@ def render_sentences(
     position = length = 0
     for marker in markers:
         chunk = text[position : marker.at]
-        written = _write(marker.citations, marker.na, style, cited, notes)
+        written = _write(marker, style, cited, notes)
         written = marker.lead + written + marker.trail if written else ""
         pieces += [chunk, written]
         length += len(chunk) + len(written)
@@ -180,7 +180,8 @@ def details(answer: GuardedAnswer, *, reasons: bool = True) -> dict[str, Any]:
 
     Args:
         answer: The guarded answer.
-        reasons: Whether reasons come with a refusal and with an answer of which text was removed.
+        reasons: Whether reasons come with a refusal and with an answer of which text was removed
+            or corrected, and what stood where something was corrected.
     """
     kept = answer.model_dump(
         mode="json",
@@ -193,9 +194,20 @@ def details(answer: GuardedAnswer, *, reasons: bool = True) -> dict[str, Any]:
     kept["evidence"] = {"from": list(answer.evidence_from), "count": len(answer.evidence)}
     if answer.action in (Action.PASS, Action.ANNOTATE):
         kept["reasons"] = list(answer.reasons)
-    elif answer.action in (Action.REFUSE, Action.FILTER) and reasons:
+    elif answer.action in (Action.REFUSE, Action.FILTER, Action.CORRECT) and reasons:
         kept["reasons"] = safe_reasons(answer)
+    if not reasons:
+        _without_originals(kept["sentences"])
     return kept
+
+
+def _without_originals(sentences: Sequence[dict[str, Any]]) -> None:
+    """Leave out what stood where something was corrected; that it was, is told still."""
+    for sentence in sentences:
+        if sentence["correction"]:
+            sentence["correction"]["original"] = ""
+        for span in sentence["spans"]:
+            span["instead_of"] = None
 
 
 def safe_reasons(answer: GuardedAnswer) -> list[str]:
@@ -252,22 +264,19 @@ class _Evidence:
         )
 
 
-def _write(
-    citations: Sequence[Citation], na: bool, style: MarkerStyle, evidence: _Evidence, notes: Notes
-) -> str:
+def _write(marker: Marker, style: MarkerStyle, evidence: _Evidence, notes: Notes) -> str:
     if style is MarkerStyle.NONE:
         return ""
     noted = [
         citation
-        for citation in citations
+        for citation in marker.citations
         if style is MarkerStyle.FOOTNOTES or evidence.passage(citation) is not None
     ]
     numbers = dict.fromkeys(notes.number(evidence.cited(item)) for item in noted)
     written = "".join(f"[{number}]" for number in numbers)
-    rest = [citation for citation in citations if citation not in noted]
-    if style is MarkerStyle.KALMA and (rest or na):
-        return written + render_marker([evidence.readable(item) for item in rest], na=na)
-    return written + ("[NA]" if na else "")
+    rest = [citation for citation in marker.citations if citation not in noted]
+    cited = [evidence.readable(item) for item in rest] if style is MarkerStyle.KALMA else []
+    return written + render_marker(cited, na=marker.na, corrected=marker.corrected)
 
 
 def _place(
@@ -281,7 +290,7 @@ def _place(
         supported = {
             span.triple.citation: span
             for span in sentence.spans
-            if span.kind is SpanKind.SUPPORTED and span.triple is not None
+            if span.kind in (SpanKind.SUPPORTED, SpanKind.CORRECTED) and span.triple is not None
         }
         for citation in sentence.citations:
             span = supported.get(citation)

@@ -220,5 +220,5 @@ class SentenceGate:
 
 def _removed(sentence: Sentence, policy: Policy) -> bool:
     if sentence.category is Category.CONTRADICTORY:
-        return policy.contradicted in REMOVING
+        return policy.on_contradiction in REMOVING
     return sentence.na and policy.unsupported in REMOVING

@@ -12,7 +12,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.panel import Panel
 
-from guardrail import Guardrail
+from guardrail import STRICT_CORRECT, Guardrail
 from guardrail.commands.render import answer_panel
 from guardrail.company import company_graph, handbook
 
@@ -29,7 +29,7 @@ def main() -> None:
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
     with Guardrail(graph=company_graph()) as guard:
         evidence = (*guard.retrieve(QUESTION).evidence, *handbook())
-        judged = guard.check(QUESTION, ANSWER, evidence=evidence)
+        judged = guard.check(QUESTION, ANSWER, evidence=evidence, policy=STRICT_CORRECT)
     console.print(QUESTION, style="bold", highlight=False)
     console.print(Panel(ANSWER, title="the model's answer", title_align="left"))
     console.print(answer_panel(judged))

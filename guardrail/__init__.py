@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         ANNOTATE,
         BEST_OF_N,
         STRICT,
+        STRICT_CORRECT,
         Policy,
         Unavailable,
         policy_named,
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
         Category,
         Citation,
         Complexity,
+        Correction,
         Entity,
         Evidence,
         Explanation,
@@ -82,6 +84,7 @@ __all__ = [
     "ANNOTATE",
     "BEST_OF_N",
     "STRICT",
+    "STRICT_CORRECT",
     "Action",
     "AskRequest",
     "AttributedAnswer",
@@ -92,6 +95,7 @@ __all__ = [
     "Citation",
     "Complexity",
     "ConfigError",
+    "Correction",
     "DeadlineExceededError",
     "Entity",
     "Evidence",
@@ -148,7 +152,7 @@ _HOMES = {
     "guardrail.guard": "Guardrail",
     "guardrail.engine.decision": "feedback",
     "guardrail.engine.loop": "run_sync",
-    "guardrail.policy": "ANNOTATE BEST_OF_N STRICT Policy Unavailable policy_named",
+    "guardrail.policy": "ANNOTATE BEST_OF_N STRICT STRICT_CORRECT Policy Unavailable policy_named",
     "guardrail.log.records": "ScoreLog open_log",
     "guardrail.markers.rendering": "marked_text",
     "guardrail.sources.sql": "evidence_from_sql",
@@ -157,9 +161,10 @@ _HOMES = {
     "guardrail.evidence.retrieval": "Knowledge inline_evidence",
     "guardrail.engine.scoring": "Scorer ScoringRequest",
     "guardrail.engine.session": "CheckSession",
-    "guardrail.types": "Action AttributedAnswer Candidate Category Citation Complexity Entity "
-    "Evidence Explanation GuardedAnswer Judgement LinkedEntity Mention NLIScores Passage Problem "
-    "Score ScoreCard Sentence Span SpanKind Strictness Subgraph TableRow Triple VerdictThresholds "
+    "guardrail.types": "Action AttributedAnswer Candidate Category Citation Complexity Correction "
+    "Entity Evidence Explanation GuardedAnswer Judgement LinkedEntity Mention NLIScores Passage "
+    "Problem Score ScoreCard Sentence Span SpanKind Strictness Subgraph TableRow Triple "
+    "VerdictThresholds "
     "linearise",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}

@@ -1,7 +1,7 @@
 """Policies: what to do with an answer once it is attributed and scored.
 
-A policy is a small frozen object. Take one of ``ANNOTATE``, ``STRICT`` and ``BEST_OF_N`` and
-change what differs: ``STRICT.changed(deadline_s=5.0)``.
+A policy is a small frozen object. Take one of ``ANNOTATE``, ``STRICT``, ``STRICT_CORRECT`` and
+``BEST_OF_N`` and change what differs: ``STRICT.changed(deadline_s=5.0)``.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from enum import StrEnum
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, FiniteFloat, ValidationError
 from pydantic_core import PydanticCustomError
@@ -24,6 +24,7 @@ __all__ = [
     "BEST_OF_N",
     "CLAIM_SCORES",
     "STRICT",
+    "STRICT_CORRECT",
     "Policy",
     "Unavailable",
     "chosen_policy",
@@ -54,17 +55,34 @@ class Unavailable(StrEnum):
     RAISE = "raise"
 
 
-def _on_a_sentence(action: Action) -> Action:
+def _on_a_contradiction(action: Action) -> Action:
     if action in (Action.PASS, Action.UNVERIFIED):
-        raise PydanticCustomError("action", "choose annotate, filter, regenerate or refuse")
+        raise PydanticCustomError(
+            "action", "choose annotate, correct, filter, regenerate or refuse"
+        )
+    return action
+
+
+def _on_a_sentence(action: Action) -> Action:
+    if action in (Action.PASS, Action.UNVERIFIED, Action.CORRECT):
+        raise PydanticCustomError(
+            "action",
+            "choose annotate, filter, regenerate or refuse; only what is contradicted is corrected",
+        )
     return action
 
 
 def _on_an_answer(action: Action) -> Action:
-    if action in (Action.PASS, Action.UNVERIFIED, Action.FILTER):
+    if action in (Action.PASS, Action.UNVERIFIED, Action.FILTER, Action.CORRECT):
         raise PydanticCustomError(
-            "action", "choose annotate, regenerate or refuse; filter is for sentences"
+            "action", "choose annotate, regenerate or refuse; filter and correct are for sentences"
         )
+    return action
+
+
+def _at_the_end(action: Action) -> Action:
+    if action is Action.CORRECT:
+        raise PydanticCustomError("action", "choose annotate, filter or refuse")
     return action
 
 
@@ -74,8 +92,12 @@ class Policy(Value):
     Attributes:
         name: Goes to the score log.
         contradicted: Done with sentences that the evidence contradicts: ``annotate`` keeps and
-            marks them, ``filter`` removes them, ``regenerate`` asks for another answer,
-            ``refuse`` returns the refusal.
+            marks them, ``correct`` mends them by the evidence, ``filter`` removes them,
+            ``regenerate`` asks for another answer, ``refuse`` returns the refusal.
+        uncorrected: Done with a contradicted sentence that ``correct`` could not mend, where that
+            is sure: ``annotate``, ``filter``, ``regenerate`` or ``refuse``.
+        correct_with: ``edit`` exchanges what conflicts for what the evidence tells; ``model`` asks
+            the language model for a sentence that cannot be mended so, with the fact against it.
         unsupported: The same for sentences that lack support.
         thresholds: Least value by score name; any name of the score card, ``overall`` included.
         below: Done with an answer below a threshold: ``annotate``, ``regenerate`` or ``refuse``;
@@ -95,12 +117,14 @@ class Policy(Value):
     """
 
     name: str
-    contradicted: Annotated[Action, AfterValidator(_on_a_sentence)] = Action.ANNOTATE
+    contradicted: Annotated[Action, AfterValidator(_on_a_contradiction)] = Action.ANNOTATE
+    uncorrected: Annotated[Action, AfterValidator(_on_a_sentence)] = Action.FILTER
+    correct_with: Literal["edit", "model"] = "edit"
     unsupported: Annotated[Action, AfterValidator(_on_a_sentence)] = Action.ANNOTATE
     thresholds: Mapping[str, FiniteFloat] = Field(default_factory=dict)
     below: Annotated[Action, AfterValidator(_on_an_answer)] = Action.ANNOTATE
     needs_support: bool = False
-    exhausted: Action = Action.ANNOTATE
+    exhausted: Annotated[Action, AfterValidator(_at_the_end)] = Action.ANNOTATE
     candidates: int = Field(default=1, ge=1, le=64)
     attempts: int = Field(default=1, ge=1, le=16)
     deadline_s: float | None = Field(default=60.0, gt=0)
@@ -136,6 +160,11 @@ class Policy(Value):
                 raise ConfigError(f"there is no score {score!r}; did you mean {near[0]!r}?")
         return policy
 
+    @property
+    def on_contradiction(self) -> Action:
+        """Done with a sure contradiction that stands, correcting it having been tried in vain."""
+        return self.uncorrected if self.contradicted is Action.CORRECT else self.contradicted
+
     def settled(self) -> Self:
         """The policy for an answer that cannot be asked for again.
 
@@ -145,7 +174,7 @@ class Policy(Value):
         instead = Action.ANNOTATE if self.exhausted is Action.REGENERATE else self.exhausted
         changes = {
             field: instead
-            for field in ("contradicted", "unsupported", "below")
+            for field in ("contradicted", "uncorrected", "unsupported", "below")
             if getattr(self, field) is Action.REGENERATE
         }
         if changes.get("below") is Action.FILTER:
@@ -167,6 +196,12 @@ STRICT = Policy(
 It also refuses where nothing could be judged, so that no unjudged text leaves a chain.
 """
 
+STRICT_CORRECT = STRICT.model_copy(
+    update={"name": "strict-correct", "contradicted": Action.CORRECT}
+)
+"""As ``STRICT``, but mends contradicted sentences where the evidence tells how, and removes the
+others."""
+
 BEST_OF_N = Policy(
     name="best-of-n",
     contradicted=Action.FILTER,
@@ -178,7 +213,7 @@ BEST_OF_N = Policy(
 )
 """Samples, ranks, and regenerates below the threshold."""
 
-POLICIES = {policy.name: policy for policy in (ANNOTATE, STRICT, BEST_OF_N)}
+POLICIES = {policy.name: policy for policy in (ANNOTATE, STRICT, STRICT_CORRECT, BEST_OF_N)}
 
 
 def policy_named(name: str) -> Policy:

@@ -34,7 +34,7 @@ def demo(
         ),
     ] = False,
 ) -> None:
-    """See three answers about an invented company judged, ranked and filtered.
+    """See three answers about an invented company judged, ranked, filtered and corrected.
 
     The evidence is a small graph and a handbook that come with the package. The answers are
     recorded texts, unless --live samples them from a model; the verdicts are made now.
@@ -83,7 +83,7 @@ def _show(
     from rich.text import Text
 
     from chains.rendition import MarkerStyle, render
-    from guardrail.commands.render import show_ranking
+    from guardrail.commands.render import show_answer, show_ranking
     from guardrail.requests import CheckRequest
 
     console.rule("1. Every answer beside its evidence, best first", align="left")
@@ -98,7 +98,10 @@ def _show(
         seen = Text(render(item, MarkerStyle.FOOTNOTES).text)
         title = f"answer {place}: {item.action.value}"
         console.print(Panel(seen, title=title, title_align="left", border_style="dim"))
-    console.rule("3. One row of the score log", align="left")
+    console.rule("3. The first answer under 'strict-correct'", align="left")
+    first = guard.check(question, answers[0], evidence=evidence, policy="strict-correct")
+    show_answer(console, first)
+    console.rule("4. One row of the score log", align="left")
     console.print_json(_log_row(guarded[0]))
     console.print(
         "\nNext: [bold]guardrail check QUESTION ANSWER --passage FILE[/bold] judges an answer by "

@@ -47,8 +47,8 @@ PolicyName = Annotated[
     typer.Option(
         "--policy",
         metavar="NAME",
-        help="annotate, strict or best-of-n; that of the settings unless given, else annotate "
-        "(serve: strict).",
+        help="annotate, strict, strict-correct or best-of-n; that of the settings unless given, "
+        "else annotate (serve: strict).",
     ),
 ]
 StrictnessName = Annotated[

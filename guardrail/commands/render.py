@@ -28,6 +28,7 @@ SPAN_STYLE = {
     SpanKind.SUPPORTED: "green",
     SpanKind.NA: "yellow",
     SpanKind.CONTRADICTED: "red strike",
+    SpanKind.CORRECTED: "bold green",
 }
 VERDICTS = {
     Category.SUPPORTIVE: ("supported", "green"),
@@ -111,6 +112,7 @@ def _sentences(answer: GuardedAnswer) -> RenderableType:
     passages = [item for item in answer.evidence if isinstance(item, Passage) and item.id]
     for sentence in answer.sentences:
         word, style = VERDICTS[sentence.category]
+        word = word if sentence.correction is None else "corrected"
         grid.add_row(
             _coloured(sentence), Text(word, style=style), _beside(sentence, facts, passages)
         )
@@ -119,10 +121,11 @@ def _sentences(answer: GuardedAnswer) -> RenderableType:
 
 def _beside(sentence: Sentence, facts: Mapping[Citation, str], passages: Sequence[Passage]) -> Text:
     """What a sentence rests on, or what contradicts it, with the passage where it stands."""
-    against = sentence.against
+    against = sentence.against if sentence.correction is None else sentence.correction.against
     places = [next((item.id for item in passages if text in item.text), None) for text in against]
+    sign, colour = ("✗", "red") if sentence.correction is None else ("✓", "green")
     lines = [
-        Text(f"✗ {text}" + (f" ({place})" if place else ""), style="red")
+        Text(f"{sign} {text}" + (f" ({place})" if place else ""), style=colour)
         for text, place in zip(against, places, strict=True)
     ]
     if sentence.note and not against:
@@ -138,9 +141,15 @@ def _beside(sentence: Sentence, facts: Mapping[Citation, str], passages: Sequenc
 
 
 def _coloured(sentence: Sentence) -> Text:
+    """The sentence by support; what a correction took out stands struck before its new words."""
     text = Text(sentence.text)
     for span in sentence.spans:
         text.stylize(SPAN_STYLE[span.kind], span.start - sentence.start, span.end - sentence.start)
+    for span in reversed(sentence.spans):
+        if span.instead_of:
+            gone = Text(span.instead_of, style=SPAN_STYLE[SpanKind.CONTRADICTED])
+            at = span.start - sentence.start
+            text = Text.assemble(text[:at], gone, " ", text[at:])
     return text
 
 

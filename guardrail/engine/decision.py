@@ -17,7 +17,7 @@ from guardrail.types import (
     SpanKind,
 )
 
-__all__ = ["Decision", "decide", "feedback"]
+__all__ = ["Decision", "as_it_came", "decide", "feedback"]
 
 
 class Decision(NamedTuple):
@@ -74,7 +74,21 @@ def decide(policy: Policy, answer: AttributedAnswer, card: ScoreCard) -> Decisio
         return _refuse(policy, reasons, answer)
     if remove:
         return Decision(Action.FILTER, tuple(reasons), kept, tuple(remove))
-    return Decision(Action.ANNOTATE if reasons else Action.PASS, tuple(reasons), kept)
+    done = Action.ANNOTATE if reasons else Action.PASS
+    done = Action.CORRECT if Action.CORRECT in wanted else done
+    return Decision(done, tuple(reasons), kept)
+
+
+def as_it_came(decision: Decision, shown: AttributedAnswer, first: AttributedAnswer) -> Decision:
+    """A decision whose removed sentences are those of the answer before it was corrected.
+
+    Args:
+        decision: What was decided on the corrected answer.
+        shown: The corrected answer.
+        first: The answer as it came, of as many sentences.
+    """
+    before = {one.start: other for one, other in zip(shown.sentences, first.sentences, strict=True)}
+    return decision._replace(removed=tuple(before[one.start] for one in decision.removed))
 
 
 def feedback(sentences: Sequence[Sentence]) -> list[FailedSentence]:
@@ -97,11 +111,14 @@ def feedback(sentences: Sequence[Sentence]) -> list[FailedSentence]:
 
 def _on_sentence(policy: Policy, sentence: Sentence) -> tuple[Action | None, str]:
     shown = sentence.text if len(sentence.text) <= 80 else sentence.text[:79] + "…"
+    if sentence.correction is not None:
+        known = " ".join(sentence.correction.against)
+        return Action.CORRECT, f'corrected: "{sentence.correction.original}" against {known}'
     if sentence.category is Category.CONTRADICTORY:
         known = " ".join(sentence.against) or "the evidence as a whole"
         if not sentence.sure:
             return Action.ANNOTATE, f'likely contradicted: "{shown}" against {known}'
-        return policy.contradicted, f'contradicted: "{shown}" against {known}'
+        return policy.on_contradiction, f'contradicted: "{shown}" against {known}'
     if sentence.na:
         phrases = ", ".join(f'"{span.text}"' for span in sentence.spans if span.kind is SpanKind.NA)
         place = f'{phrases} in "{shown}"' if phrases else f'"{shown}"'

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from guardrail.config import GuardrailConfig
-from guardrail.engine.decision import Decision, decide
+from guardrail.correction.judged_again import Correcting
+from guardrail.engine.decision import Decision, as_it_came, decide
 from guardrail.engine.parts import Parts
 from guardrail.engine.pipeline import Checked, Pipeline, Row, clean_input
 from guardrail.engine.recording import Recorder
@@ -187,9 +188,20 @@ class Engine:
                     checked = await self.workers.run(
                         self._pipeline.run, sound, grounder, ahead, policy.strictness
                     )
+                if policy.contradicted is Action.CORRECT:
+                    with stage("correct"):
+                        checked = await self._correcting(policy, grounder, ahead).correct(
+                            checked, policy
+                        )
                 requests = [
-                    ScoringRequest(row.question, answer, known.evidence, known.entities, docs)
-                    for row, known, answer, _, _, docs in checked
+                    ScoringRequest(
+                        item.row.question,
+                        item.answer,
+                        item.knowledge.evidence,
+                        item.knowledge.entities,
+                        item.docs,
+                    )
+                    for item in checked
                 ]
                 scorers = await self.workers.run(lambda: self.parts.scorers) if scored else ()
                 scoring = time.perf_counter()
@@ -219,9 +231,28 @@ class Engine:
             if item is None or card is None or any(it.part in ERRORS_OF_PARTS for it in told):
                 return self.unavailable(row, told, policy, spent, item, card)
             decision = decide(policy, item.answer, card)
+            if item.first is not None:
+                decision = as_it_came(decision, item.answer, item.first)
             return self._result(row, item, card, decision, told, policy, spent)
 
         return await off_loop(lambda: [result(place, row) for place, row in enumerate(rows)])
+
+    def _correcting(
+        self,
+        policy: Policy,
+        grounder: Callable[[], Grounder] | None,
+        ahead: Callable[[Sequence[ScoringRequest]], None] | None,
+    ) -> Correcting:
+        return Correcting(
+            judge=lambda rows: self.workers.run(
+                self._pipeline.run, rows, grounder, ahead, policy.strictness
+            ),
+            propose=lambda checked: self.workers.run(
+                self._pipeline.propose, checked, grounder, policy.strictness
+            ),
+            model=lambda: self.workers.run(lambda: self.parts.model),
+            verbatim=self.config.citations == "verbatim",
+        )
 
     def _fault(self, row: Row) -> Problem | None:
         limits = self.config.limits

@@ -18,13 +18,22 @@ from guardrail.evidence.retrieval import GraphRetriever, Knowledge
 from guardrail.log.tracing import stage
 from guardrail.markers.grammar import ParsedText
 from guardrail.markers.grammar import parse as parse_markers
-from guardrail.types import AttributedAnswer, Problem, Strictness, Triple, VerdictThresholds
+from guardrail.types import (
+    AttributedAnswer,
+    Category,
+    Problem,
+    Strictness,
+    Triple,
+    VerdictThresholds,
+)
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
 
     from guardrail.config import GuardrailConfig
+    from guardrail.correction.proposals import Proposal
     from guardrail.engine.parts import Parts
+    from guardrail.verdict.claims import GroundingRequest
     from guardrail.verdict.grounder import Grounder
 
 __all__ = ["Checked", "Pipeline", "Row", "clean_input"]
@@ -63,7 +72,17 @@ class Row(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """One answer after its pass; ``docs`` are its texts that were parsed, by text."""
+    """One answer after its pass.
+
+    Attributes:
+        row: As it came.
+        knowledge: What it was judged by.
+        answer: The verdicts.
+        problems: What went wrong.
+        timings_ms: Wall time by stage, milliseconds.
+        docs: Its texts that were parsed, by text.
+        first: The verdicts on it as it came, where sentences of ``answer`` were corrected.
+    """
 
     row: Row
     knowledge: Knowledge
@@ -71,6 +90,7 @@ class Checked(NamedTuple):
     problems: tuple[Problem, ...]
     timings_ms: dict[str, float]
     docs: Mapping[str, Doc]
+    first: AttributedAnswer | None = None
 
 
 def clean_input(text: str) -> str:
@@ -132,6 +152,33 @@ class Pipeline:
                 return checked
         return alone
 
+    def propose(
+        self,
+        checked: Sequence[Checked],
+        grounder: Callable[[], Grounder] | None = None,
+        strictness: Strictness | VerdictThresholds | None = None,
+    ) -> list[list[Proposal]]:
+        """How the contradicted sentences of n checked answers may be mended, in their order.
+
+        Args:
+            checked: The answers.
+            grounder: What they were grounded by; None for the one of the parts.
+            strictness: As they were judged by.
+        """
+        thresholds = (strictness or self._config.strictness).thresholds
+        chosen = grounder() if grounder else self._parts.grounder
+        return chosen.propose(
+            [_request(item.row, _parse(item.row), item.knowledge, thresholds) for item in checked],
+            [
+                {
+                    sentence.start
+                    for sentence in item.answer.sentences
+                    if sentence.category is Category.CONTRADICTORY
+                }
+                for item in checked
+            ],
+        )
+
     def _pass(
         self,
         rows: Sequence[Row],
@@ -140,7 +187,6 @@ class Pipeline:
         thresholds: VerdictThresholds,
     ) -> list[Checked]:
         from guardrail.text.tagging import parse
-        from guardrail.verdict.grounder import GroundingRequest
 
         clock = _Clock(len(rows))
         with stage("parse"):
@@ -170,16 +216,7 @@ class Pipeline:
         with stage("attribute"):
             attributed, failed = grounder.ground(
                 [
-                    GroundingRequest(
-                        row.question,
-                        answer,
-                        known.evidence,
-                        known.asked,
-                        known.other_names,
-                        known.wider,
-                        row.since,
-                        thresholds,
-                    )
+                    _request(row, answer, known, thresholds)
                     for row, answer, known in zip(rows, answers, knowledge, strict=True)
                 ]
             )
@@ -230,6 +267,23 @@ def _unchecked(pair: tuple[str, str], known: Knowledge) -> ScoringRequest:
     question, clean = pair
     answer = AttributedAnswer(text=clean, marked=clean)
     return ScoringRequest(question, answer, known.evidence, known.entities)
+
+
+def _request(
+    row: Row, answer: ParsedText, known: Knowledge, thresholds: VerdictThresholds
+) -> GroundingRequest:
+    from guardrail.verdict.claims import GroundingRequest
+
+    return GroundingRequest(
+        row.question,
+        answer,
+        known.evidence,
+        known.asked,
+        known.other_names,
+        known.wider,
+        row.since,
+        thresholds,
+    )
 
 
 def _parse(row: Row) -> ParsedText:

@@ -43,8 +43,9 @@ class CheckSession:
     """Judges one answer while it grows; made by ``Guardrail.session``.
 
     ``add`` and ``rest`` remove nothing: each gives the verdict on a new stretch of the answer,
-    whose text continues that of the stretches before. ``finish`` gives the verdict on the whole,
-    as the policy leaves it. A session is for one caller at a time.
+    whose text continues that of the stretches before; a policy that corrects has corrected it.
+    ``finish`` gives the verdict on the whole, as the policy leaves it. A session is for one caller
+    at a time.
 
     Args:
         engine: Does the work.
@@ -79,8 +80,12 @@ class CheckSession:
                 "unavailable": policy.unavailable,
                 "deadline_s": policy.deadline_s,
                 "strictness": policy.strictness,
+                "correct_with": policy.correct_with,
             }
         )
+        if policy.contradicted is Action.CORRECT:
+            corrects = {"contradicted": Action.CORRECT, "uncorrected": Action.ANNOTATE}
+            self._look = self._look.model_copy(update=corrects)
         self._id = id or uuid4().hex
         self._raw = ""
         self._cuts = [0]

@@ -1,8 +1,8 @@
-r"""One marker, ``[Q…, property: value]`` or ``[NA]``: find it, read it, write it.
+r"""One marker, ``[Q…, property: value]``, ``[NA]`` or ``[corrected]``: find it, read it, write it.
 
 The grammar of a marker::
 
-    marker   = "[NA]" | "[" group *( "; " group ) "]"
+    marker   = "[NA]" | "[corrected]" | "[" group *( "; " group ) "]"
     group    = entity 1*( ", " property ": " value )
 
 Commas, colons and balanced brackets may stand inside a value: a comma ends a value only where
@@ -24,6 +24,7 @@ from collections.abc import Iterable, Sequence
 from guardrail.types.knowledge import Citation, Triple
 
 __all__ = [
+    "CORRECTED",
     "KnownFacts",
     "bracket_pairs",
     "open_bracket",
@@ -34,6 +35,8 @@ __all__ = [
 ]
 
 NA = "[NA]"
+CORRECTED = "[corrected]"
+"""Stands behind words that the guardrail wrote in place of a model's; read only as written here."""
 
 # Brackets inside a value may nest this deep. The bound makes parsing linear: a character is
 # read again for each enclosing bracket that could be a marker, so at most this often.

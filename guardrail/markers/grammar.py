@@ -1,4 +1,4 @@
-"""Text with markers: parse, render and strip ``[Q…, property: value]`` and ``[NA]``.
+"""Text with markers: parse, render, strip ``[Q…, property: value]``, ``[NA]``, ``[corrected]``.
 
 ``guardrail.markers.brackets`` has the grammar of one marker. Parsing is linear in the text, never
 raises, and loses nothing: ``render(parse(x)) == x`` for every text.
@@ -11,7 +11,13 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import Field
 
-from guardrail.markers.brackets import KnownFacts, bracket_pairs, read_bracket, write_bracket
+from guardrail.markers.brackets import (
+    CORRECTED,
+    KnownFacts,
+    bracket_pairs,
+    read_bracket,
+    write_bracket,
+)
 from guardrail.types.knowledge import Citation, Triple
 from guardrail.types.value import Value
 
@@ -29,11 +35,12 @@ __all__ = [
 
 
 class Marker(Value):
-    """One bracket of citations, or ``[NA]``, at its place in the text.
+    """One bracket of citations, ``[NA]`` or ``[corrected]``, at its place in the text.
 
     Attributes:
         citations: The cited triples in the order written; a part that is missing is "".
         na: True where the marker says that support is lacking.
+        corrected: True where it says that the guardrail wrote the words before it.
         at: Offset in the clean text; the marker supports what stands before it.
         start: Offset of the bracket in the marked text.
         end: Offset past the bracket in the marked text.
@@ -44,6 +51,7 @@ class Marker(Value):
 
     citations: tuple[Citation, ...] = ()
     na: bool = False
+    corrected: bool = False
     at: int = Field(ge=0)
     start: int = Field(default=0, ge=0)
     end: int = Field(default=0, ge=0)
@@ -83,9 +91,12 @@ class ParsedText(Value):
         return self.markers[first:last]
 
 
-def render_marker(citations: Iterable[Citation], *, na: bool = False) -> str:
-    """Write citations as one bracket, followed by ``[NA]`` where ``na`` is set."""
-    return write_bracket(citations, na=na)
+def render_marker(
+    citations: Iterable[Citation], *, na: bool = False, corrected: bool = False
+) -> str:
+    """Write citations as one bracket, followed by ``[NA]`` or ``[corrected]`` where that is set."""
+    bracket = write_bracket(citations, na=na)
+    return " ".join(filter(None, [bracket, CORRECTED if corrected else ""]))
 
 
 def parse(text: str, known: KnownFacts | Iterable[Triple] | None = None) -> ParsedText:
@@ -104,7 +115,8 @@ def parse(text: str, known: KnownFacts | Iterable[Triple] | None = None) -> Pars
     for start, end in bracket_pairs(text):
         if start < position:
             continue
-        content = read_bracket(text[start + 1 : end - 1], facts)
+        corrected = text[start:end] == CORRECTED
+        content = ([], False) if corrected else read_bracket(text[start + 1 : end - 1], facts)
         if content is None:
             continue
         before = text[position:start]
@@ -118,6 +130,7 @@ def parse(text: str, known: KnownFacts | Iterable[Triple] | None = None) -> Pars
             Marker(
                 citations=tuple(citations),
                 na=na,
+                corrected=corrected,
                 at=length,
                 start=start,
                 end=end,
@@ -138,7 +151,7 @@ def render(parsed: ParsedText) -> str:
     for marker in parsed.markers:
         bracket = marker.source
         if bracket is None:
-            bracket = write_bracket(marker.citations, na=marker.na)
+            bracket = render_marker(marker.citations, na=marker.na, corrected=marker.corrected)
         parts += [parsed.clean[position : marker.at], marker.lead, bracket, marker.trail]
         position = marker.at
     parts.append(parsed.clean[position:])

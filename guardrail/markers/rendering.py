@@ -10,7 +10,7 @@ from guardrail.markers.grammar import Marker, insert
 from guardrail.text.lexicon import lexicon_set
 from guardrail.types import AttributedAnswer, Citation, Sentence, Span, SpanKind
 
-__all__ = ["marked_text", "markers_of", "shifted", "without_sentences"]
+__all__ = ["UNCARRIED", "marked_text", "markers_of", "shifted", "without_sentences"]
 
 MARKS = re.compile(r"[`*_~]+")
 """Marks of emphasis and code."""
@@ -28,6 +28,9 @@ REST_OF_NAME = re.compile(
 """The rest of a name or an abbreviation behind a phrase that is its beginning: *Mary* of *Mary W.
 Shelley*, *U.S* of *U.S. Navy*."""
 
+UNCARRIED = frozenset({SpanKind.NA, SpanKind.CONTRADICTED})
+"""Kinds of phrases that ``[NA]`` stands behind."""
+
 ENDINGS = ".!?…:;,|*_`~ \t"
 """Signs at the end of a sentence that its last marker goes before."""
 
@@ -41,7 +44,8 @@ def marked_text(text: str, sentences: Sequence[Sentence]) -> str:
     A citation stands behind the phrase it supports, that of a passage behind the last one, else
     at the sentence's end where nothing lacks support; ``[NA]`` stands behind what lacks support or
     is contradicted: once where several such phrases follow each other as one claim, as in *born
-    in Paris [NA]*.
+    in Paris [NA]*. ``[corrected]`` stands behind words that the guardrail wrote, after their
+    citation.
     """
     return insert(text, [mark for sentence in sentences for mark in markers_of(sentence)]).marked
 
@@ -49,23 +53,37 @@ def marked_text(text: str, sentences: Sequence[Sentence]) -> str:
 def markers_of(sentence: Sentence) -> list[Marker]:
     """The markers of one sentence, as ``marked_text`` writes them; offsets are the answer's."""
     marks: list[Marker] = []
+    mended: list[Marker] = []
     unplaced = dict.fromkeys(sentence.citations)
     stop = sentence.start + _stop(sentence.text)
     for span, following in zip_longest(sentence.spans, sentence.spans[1:]):
-        if span.kind is not SpanKind.SUPPORTED:
+        if span.kind in UNCARRIED:
             if following is not None and _one_claim(sentence, span, following):
                 continue
             at = _outside(sentence, min(span.end, max(stop, span.start + 1)))
             if not any(mark.na and mark.at == at for mark in marks[-1:]):
                 marks.append(Marker(na=True, at=at))
-        elif span.triple is not None and span.triple.citation in unplaced:
+            continue
+        corrected = span.kind is SpanKind.CORRECTED
+        if corrected and following is not None and _same_fact(span, following):
+            continue
+        # What no one phrase of the sentence tells, such as a denial, is marked at its end.
+        at = _outside(sentence, span.end if span.triple is not None else stop)
+        if span.triple is not None and span.triple.citation in unplaced:
             del unplaced[span.triple.citation]
-            marks.append(Marker(citations=(span.triple.citation,), at=_outside(sentence, span.end)))
+            marks.append(Marker(citations=(span.triple.citation,), at=at))
+        if corrected:
+            mended.append(Marker(corrected=True, at=at))
     for at, citations in groupby(unplaced, key=lambda item: _place(item, sentence, stop)):
         marks.append(Marker(citations=tuple(citations), at=_outside(sentence, at)))
     if sentence.na and not any(mark.na for mark in marks):
         marks.append(Marker(na=True, at=stop))
-    return marks
+    return [*marks, *mended]
+
+
+def _same_fact(span: Span, following: Span) -> bool:
+    """Whether two corrections are of one fact, so that one mark behind the last is enough."""
+    return following.kind is SpanKind.CORRECTED and following.triple == span.triple
 
 
 def _outside(sentence: Sentence, at: int) -> int:
@@ -98,10 +116,11 @@ def _place(citation: Citation, sentence: Sentence, stop: int) -> int:
     That is behind a phrase of its value, which another citation may have as well; else behind
     what is supported where something lacks support, and at the sentence's end where nothing does.
     """
-    supported = [span for span in sentence.spans if span.kind is SpanKind.SUPPORTED]
+    supported = [span for span in sentence.spans if span.kind not in UNCARRIED]
     value = citation.value.casefold()
     same = [item.end for item in supported if item.triple and item.text.casefold() in value]
-    by_passage = [item.end for item in supported if item.triple is None]
+    carried = [span for span in supported if span.kind is SpanKind.SUPPORTED]
+    by_passage = [item.end for item in carried if item.triple is None]
     anywhere = [item.end for item in supported] if sentence.na else []
     if by_passage and citation.property == "passage":
         return max(by_passage)
@@ -110,9 +129,9 @@ def _place(citation: Citation, sentence: Sentence, stop: int) -> int:
 
 def _one_claim(sentence: Sentence, span: Span, following: Span) -> bool:
     between = sentence.text[span.end - sentence.start : following.start - sentence.start]
-    return following.kind is not SpanKind.SUPPORTED and lexicon_set(
-        "function_words", "within_claim"
-    ).issuperset(MARKS.sub("", between).casefold().split())
+    return following.kind in UNCARRIED and lexicon_set("function_words", "within_claim").issuperset(
+        MARKS.sub("", between).casefold().split()
+    )
 
 
 def without_sentences(answer: AttributedAnswer, remove: Sequence[Sentence]) -> AttributedAnswer:

@@ -11,11 +11,17 @@ from guardrail.types import Action, Passage, Sentence, Span, SpanKind, Triple
 
 __all__ = ["anchor", "answer_view", "quote"]
 
-SIGNS = {SpanKind.SUPPORTED: "✓", SpanKind.NA: "?", SpanKind.CONTRADICTED: "✗"}
+SIGNS = {
+    SpanKind.SUPPORTED: "✓",
+    SpanKind.NA: "?",
+    SpanKind.CONTRADICTED: "✗",
+    SpanKind.CORRECTED: "↻",
+}
 TIPS = {
     SpanKind.NA: "no fact of the graph supports this",
     SpanKind.SUPPORTED: "supported",
     SpanKind.CONTRADICTED: "contradicted",
+    SpanKind.CORRECTED: "corrected",
 }
 MOST_SENTENCES = 60
 """Sentences shown of one answer; a report is not the place to read a book."""
@@ -113,8 +119,9 @@ def _phrase(span: Span, text: str) -> str:
     tip = TIPS[span.kind]
     if span.triple is not None:
         tip = f"{tip} by: {span.triple.text}"
+    gone = f"<del>{escape(span.instead_of)}</del> " if span.instead_of else ""
     return (
-        f'<mark class="m-{span.kind.value}" title="{escape(tip)}">{escape(text)}'
+        f'{gone}<mark class="m-{span.kind.value}" title="{escape(tip)}">{escape(text)}'
         f'<sup aria-label="{TIPS[span.kind]}">{SIGNS[span.kind]}</sup></mark>'
     )
 
@@ -140,7 +147,8 @@ def _facts(record: Record) -> tuple[list[Triple], list[Triple]]:
     spans = [span for sentence in record.answer.sentences for span in sentence.spans]
     against = [item.triple for item in spans if item.triple and item.kind is SpanKind.CONTRADICTED]
     cited = {citation for sentence in record.answer.sentences for citation in sentence.citations}
-    supporting = [item.triple for item in spans if item.triple and item.kind is SpanKind.SUPPORTED]
+    carried = (SpanKind.SUPPORTED, SpanKind.CORRECTED)
+    supporting = [item.triple for item in spans if item.triple and item.kind in carried]
     supporting += [
         item
         for item in record.answer.evidence

@@ -9,6 +9,7 @@ from __future__ import annotations
 from guardrail.types.answers import (
     Action,
     AttributedAnswer,
+    Correction,
     Effect,
     FailedSentence,
     Finding,
@@ -62,6 +63,7 @@ __all__ = [
     "Category",
     "Citation",
     "Complexity",
+    "Correction",
     "Effect",
     "Entity",
     "Evidence",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, FiniteFloat
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Action",
     "AttributedAnswer",
+    "Correction",
     "Effect",
     "FailedSentence",
     "Finding",
@@ -35,12 +36,14 @@ class SpanKind(StrEnum):
     SUPPORTED = "supported"
     NA = "na"
     CONTRADICTED = "contradicted"
+    CORRECTED = "corrected"
 
 
 class Span(Value):
     """A phrase of the clean answer text, with the triple that supports or contradicts it.
 
-    Offsets count characters of the whole clean answer, not of the sentence.
+    Offsets count characters of the whole clean answer, not of the sentence. ``instead_of`` is what
+    the model wrote where a corrected phrase stands.
     """
 
     text: str
@@ -48,6 +51,24 @@ class Span(Value):
     end: int = Field(ge=0)
     kind: SpanKind
     triple: Triple | None = None
+    instead_of: str | None = None
+
+
+class Correction(Value):
+    """How a sentence was mended that the evidence contradicted.
+
+    The words that changed are its spans of the kind ``corrected``.
+
+    Attributes:
+        original: The sentence as the model wrote it, without markers.
+        by: ``edit`` where only what conflicts was exchanged, ``model`` where a language model was
+            asked for the sentence again.
+        against: What contradicted it, as text of the evidence, a line each.
+    """
+
+    original: str
+    by: Literal["edit", "model"]
+    against: tuple[str, ...] = ()
 
 
 class Effect(StrEnum):
@@ -68,6 +89,8 @@ class Finding(Value):
         start: Offset of the words it speaks of, in the clean answer.
         end: Offset past them.
         because: What it rests on, for a person to read.
+        instead: Of a contradiction, what the evidence tells in place of these words, as it stands
+            there; None where that is no one value.
         statements: Numbers of the statements of evidence that it rests on; never written out.
     """
 
@@ -76,6 +99,7 @@ class Finding(Value):
     start: int = Field(ge=0)
     end: int = Field(ge=0)
     because: str
+    instead: str | None = None
     statements: tuple[int, ...] = Field(default=(), exclude=True, repr=False)
 
 
@@ -102,6 +126,7 @@ class Sentence(Value):
         sure: Whether a contradiction is sure enough to act on it, by the strictness asked for.
         weights: What the judge's word and each finding added to the two probabilities.
         thresholds: Those that the verdict was given by; None without a judge.
+        correction: How it was mended; None for a sentence that stands as the model wrote it.
     """
 
     text: str
@@ -121,6 +146,7 @@ class Sentence(Value):
     sure: bool = False
     weights: tuple[Weight, ...] = ()
     thresholds: VerdictThresholds | None = None
+    correction: Correction | None = None
 
     def explain(self, *, removed: bool = False) -> Explanation:
         """Why its verdict is what it is, and what would have to change for another.
@@ -161,6 +187,7 @@ class Action(StrEnum):
     ANNOTATE = "annotate"
     REGENERATE = "regenerate"
     FILTER = "filter"
+    CORRECT = "correct"
     REFUSE = "refuse"
     UNVERIFIED = "unverified"
 
@@ -191,8 +218,9 @@ class GuardedAnswer(Value):
         reasons: Why, one line each.
         sentences: The sentences of ``text``.
         removed: The sentences that the policy took out, as they were judged: of a filtered answer
-            those it removed, of a refused one all. Their offsets count the characters of
-            ``original`` without its markers. Empty where an answer was refused unjudged.
+            those it removed, of a refused one all, before any was corrected. Their offsets count
+            the characters of ``original`` without its markers. Empty where an answer was refused
+            unjudged.
         entities: The linked entities, each with how it was found.
         evidence: What the answer was judged against.
         evidence_from: Where that came from, the most trusted first: ``caller``, ``content

@@ -28,7 +28,7 @@ class Explanation(Value):
     Attributes:
         text: The sentence.
         verdict: The verdict on it.
-        outcome: Whether it was shown as it is, shown with a mark, or removed.
+        outcome: Whether it was shown as it is, shown with a mark, corrected, or removed.
         because: What decided, in one line.
         otherwise: Under which probabilities it would have come out differently, a line each.
         support: Probability of support; None without a judge.
@@ -37,12 +37,13 @@ class Explanation(Value):
         weights: What the judge's word and each finding added, in log-odds, the largest first.
         findings: What the checks found: check, effect, words and reason, a line each.
         rests_on: What it cites.
-        against: What contradicts it.
+        against: What contradicts it, or contradicted it before it was corrected.
+        original: The sentence before it was corrected; None for any other.
     """
 
     text: str
     verdict: Verdict
-    outcome: Literal["shown", "marked", "removed"]
+    outcome: Literal["shown", "marked", "corrected", "removed"]
     because: str
     otherwise: tuple[str, ...] = ()
     support: Probability | None = None
@@ -52,9 +53,11 @@ class Explanation(Value):
     findings: tuple[str, ...] = ()
     rests_on: tuple[str, ...] = ()
     against: tuple[str, ...] = ()
+    original: str | None = None
 
     def __str__(self) -> str:
         lines = [f'{self.outcome}: "{self.text}"', f"  {self.verdict}: {self.because}"]
+        lines += [f'  corrected from: "{self.original}"'] if self.original else []
         lines += [f"  found by {finding}" for finding in self.findings]
         lines += [f"  rests on: {item}" for item in self.rests_on]
         lines += [f"  against: {item}" for item in self.against]
@@ -72,7 +75,7 @@ def explanation_of(sentence: Sentence, *, removed: bool) -> Explanation:
         sentence: The sentence.
         removed: Whether the policy took it out.
     """
-    verdict = VERDICTS[sentence.category]
+    verdict, correction = VERDICTS[sentence.category], sentence.correction
     marked = sentence.na or verdict is Verdict.CONTRADICTED
     weights = sorted(
         sentence.weights, key=lambda item: -max(abs(item.support), abs(item.contradiction))
@@ -80,7 +83,15 @@ def explanation_of(sentence: Sentence, *, removed: bool) -> Explanation:
     return Explanation(
         text=sentence.text,
         verdict=verdict,
-        outcome="removed" if removed else "marked" if marked else "shown",
+        outcome=(
+            "removed"
+            if removed
+            else "corrected"
+            if correction is not None
+            else "marked"
+            if marked
+            else "shown"
+        ),
         because=_because(sentence, verdict),
         otherwise=_otherwise(sentence, verdict),
         support=sentence.support,
@@ -94,7 +105,8 @@ def explanation_of(sentence: Sentence, *, removed: bool) -> Explanation:
             f"{citation.entity}, {citation.property}: {citation.value}"
             for citation in (*sentence.citations, *sentence.uncited)
         ),
-        against=sentence.against,
+        against=sentence.against if correction is None else correction.against,
+        original=None if correction is None else correction.original,
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+from guardrail.correction.proposals import Proposal, proposed
 from guardrail.errors import JudgeError
 from guardrail.evidence.index import BUDGET, Selection, StatementIndex
 from guardrail.evidence.statements import Statement, statements_of
@@ -46,6 +47,14 @@ class _Draft(NamedTuple):
     selection: Selection
     subjects: frozenset[str]
     context: Context
+
+
+class _Looked(NamedTuple):
+    """What was found in a sentence."""
+
+    evidence: Premises
+    findings: list[Finding]
+    outcome: Outcome
 
 
 class Grounder:
@@ -123,6 +132,38 @@ class Grounder:
             raise JudgeError(problems[0].message)
         return found
 
+    def propose(
+        self, requests: Sequence[GroundingRequest], starts: Sequence[Collection[int]]
+    ) -> list[list[Proposal]]:
+        """How contradicted sentences of n answers may be mended; nothing of it is judged yet.
+
+        Args:
+            requests: The answers as they were grounded.
+            starts: For each answer, offsets of its sentences that were found contradicted.
+
+        Returns:
+            For each answer a proposal for each of them, in order; none where the judge fails.
+        """
+        problems: list[Problem] = []
+        drafts = [
+            draft
+            for number, request in enumerate(requests)
+            for draft in self._drafts(number, request)
+            if draft.claim.stretch.start in starts[number]
+        ]
+        found: list[list[Proposal]] = [[] for _ in requests]
+        groundings = self._ask(drafts, problems)
+        if problems:
+            return found
+        for draft, grounding in zip(drafts, groundings, strict=True):
+            looked = self._look(draft, grounding, requests[draft.request])
+            if looked.outcome.verdict is Verdict.CONTRADICTED:
+                stretch, clean = draft.claim.stretch, requests[draft.request].answer.clean
+                elsewhere = f"{clean[: stretch.start]} {clean[stretch.end :]}"
+                proposal = proposed(draft.claim, *looked, elsewhere=elsewhere)
+                found[draft.request].append(proposal)
+        return found
+
     def _drafts(self, number: int, request: GroundingRequest) -> list[_Draft]:
         statements = statements_of(
             request.evidence,
@@ -170,9 +211,10 @@ class Grounder:
             return [None] * len(drafts)
         return [next(groundings) if draft.claim.prose else None for draft in drafts]
 
-    def _sentence(
+    def _look(
         self, draft: _Draft, grounding: Grounding | None, request: GroundingRequest
-    ) -> Sentence:
+    ) -> _Looked:
+        """What a sentence is held against, what was found, and what comes of it."""
         claim = draft.claim
         evidence = Premises(
             draft.indexed, draft.selection, draft.subjects, grounding, request.thresholds
@@ -181,6 +223,13 @@ class Grounder:
         outcome = Outcome(Verdict.NO_CLAIM)
         if claim.prose:
             outcome = combine(claim, evidence, findings, self._weighing)
+        return _Looked(evidence, findings, outcome)
+
+    def _sentence(
+        self, draft: _Draft, grounding: Grounding | None, request: GroundingRequest
+    ) -> Sentence:
+        claim = draft.claim
+        evidence, findings, outcome = self._look(draft, grounding, request)
         carrying = citations_of(claim, evidence, outcome, verbatim=False)
         cited = carrying
         if self._verbatim:

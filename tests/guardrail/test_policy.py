@@ -155,7 +155,7 @@ def test_a_changed_policy_is_checked() -> None:
         ({"thresholds": {"suported_share": 0.5}}, "did you mean 'supported_share'"),
         ({"below": "panic"}, "below: Input should be"),
         ({"below": "filter"}, "below: choose annotate, regenerate or refuse"),
-        ({"contradicted": "pass"}, "contradicted: choose annotate, filter"),
+        ({"contradicted": "pass"}, "contradicted: choose annotate, correct"),
         ({"deadline_s": -1}, "deadline_s: "),
     ],
 )

@@ -50,9 +50,17 @@ def finding(
     span: tuple[int, int],
     because: str,
     statements: tuple[int, ...] = (),
+    *,
+    instead: str | None = None,
 ) -> Finding:
     """A finding on a stretch of a sentence; ``span`` counts characters of the sentence."""
     start, end = claim.span(*span)
     return Finding(
-        check=check, effect=effect, start=start, end=end, because=because, statements=statements
+        check=check,
+        effect=effect,
+        start=start,
+        end=end,
+        because=because,
+        instead=instead,
+        statements=statements,
     )

@@ -23,6 +23,7 @@ from guardrail.types import Effect, Finding
 from guardrail.verdict.checks.aggregates import computed_of
 from guardrail.verdict.checks.alignment import NAMED, named_share
 from guardrail.verdict.checks.base import Context, finding
+from guardrail.verdict.subjects import mentions_of
 
 if TYPE_CHECKING:
     from guardrail.evidence.statements import Statement
@@ -82,14 +83,26 @@ class TypedValues:
                 because = f"{claimed.text} agrees with {texts}"
                 found.append(finding(self.name, Effect.CARRIES, claim, span, because, agreeing))
                 continue
+            if _names_a_subject(claimed, claim, evidence):
+                continue
             told = _agrees(claimed, before) or _agrees(claimed, _all_values(evidence))
             other = told or _reckonable(claimed, claim, before, evidence)
             rival = _rival(claimed, claim, evidence, sure=other)
             if rival is not None:
                 statement = evidence.indexed.statements[rival.number]
                 because = f"{claimed.text} is not {rival.known.text}: {statement.text}"
-                number = (rival.number,)
-                found.append(finding(self.name, Effect.CONTRADICTS, claim, span, because, number))
+                number, instead = (rival.number,), rival.known.text
+                found.append(
+                    finding(
+                        self.name,
+                        Effect.CONTRADICTS,
+                        claim,
+                        span,
+                        because,
+                        number,
+                        instead=instead,
+                    )
+                )
             elif not other and not _idle(claimed):
                 because = f"no evidence tells {claimed.text}"
                 found.append(finding(self.name, Effect.MISSING, claim, span, because))
@@ -100,6 +113,17 @@ def _of_a_name(text: str, claimed: TypedValue) -> bool:
     """Whether a bare number stands right behind a capitalised word: *Fjell 3*, *Terminal 2*."""
     before = re.search(r"(\w+)\s$", text[: claimed.start])
     return claimed.kind == "number" and before is not None and before[1][0].isupper()
+
+
+def _names_a_subject(claimed: TypedValue, claim: Claim, evidence: Premises) -> bool:
+    """Whether a value is a piece of the name of a subject: the *3* of *Fjell 3*."""
+    statements = [statement for _, statement in evidence.chosen]
+    return any(
+        start <= claimed.start
+        and claimed.end <= end
+        and (start, end) != (claimed.start, claimed.end)
+        for start, end in mentions_of(claim, statements)
+    )
 
 
 def _without_carriers(found: Sequence[Finding]) -> list[Finding]:

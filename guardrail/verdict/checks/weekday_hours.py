@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from guardrail.verdict.claims import Claim
     from guardrail.verdict.premises import Premises
 
-__all__ = ["WeekdayHours"]
+__all__ = ["Hours", "WeekdayHours", "closings_in", "hours_in", "hours_of"]
 
 
-class _Hours(NamedTuple):
+class Hours(NamedTuple):
     """Times of some days; none where they are told to be closed."""
 
     days: frozenset[int]
@@ -36,21 +36,21 @@ class WeekdayHours:
 
     def apply(self, claim: Claim, evidence: Premises, context: Context) -> Sequence[Finding]:
         """Find the days whose hours are told rightly, and those whose hours are others."""
-        told = _hours(plain(claim.text))
+        told = hours_in(plain(claim.text))
         if not told:
             return ()
         known = [
             (number, statement, hours)
             for number, statement in evidence.chosen
             if evidence.speaks_of(statement)
-            for hours in _held(statement)
+            for hours in hours_of(statement)
         ]
         return [found for hours in told for found in self._of(hours, known, claim, evidence)]
 
     def _of(
         self,
-        told: _Hours,
-        known: Sequence[tuple[int, Statement, _Hours]],
+        told: Hours,
+        known: Sequence[tuple[int, Statement, Hours]],
         claim: Claim,
         evidence: Premises,
     ) -> Iterator[Finding]:
@@ -65,10 +65,13 @@ class WeekdayHours:
         if len(sure) == 1 and len(evidence.subjects) == 1:
             number, statement, _ = sure[0]
             because = f"{claim.text[slice(*span)]} differs from {statement.text}"
-            yield finding(self.name, Effect.CONTRADICTS, claim, span, because, (number,))
+            instead = statement.value_text
+            yield finding(
+                self.name, Effect.CONTRADICTS, claim, span, because, (number,), instead=instead
+            )
 
 
-def _agree(told: _Hours, known: _Hours) -> bool:
+def _agree(told: Hours, known: Hours) -> bool:
     """Whether each time that is told is one of those held; closed days have none."""
     if not told.times or not known.times:
         return not told.times and not known.times
@@ -86,21 +89,21 @@ def _opening(statement: Statement, claim: Claim) -> bool:
     return (opens and told) or (bool(named) and named <= claim.stems)
 
 
-def _held(statement: Statement) -> list[_Hours]:
+def hours_of(statement: Statement) -> list[Hours]:
     """The hours that a statement tells, the days of which its property may name."""
     fact = statement.fact
     if fact is None:
-        return _hours(plain(statement.text))
+        return hours_in(plain(statement.text))
     named = find_days(fact.property)
     value = plain(fact.value)
     if not named:
-        return _hours(value)
+        return hours_in(value)
     days = frozenset[int]().union(*(item.days for item in named))
     times = tuple(find_times(value))
-    return [_Hours(days, times, 0, len(value))] if times or _closed(value) else []
+    return [Hours(days, times, 0, len(value))] if times or closings_in(value) else []
 
 
-def _hours(text: str) -> list[_Hours]:
+def hours_in(text: str) -> list[Hours]:
     """The hours of a text by the days that they are told of.
 
     Where a text begins with a day, times belong to the day before them, else to the next.
@@ -111,7 +114,7 @@ def _hours(text: str) -> list[_Hours]:
     times: dict[Days, list[ClockTime]] = {day: [] for day in days}
     shut: dict[Days, tuple[int, int]] = {}
     marks = [(time.start, time) for time in find_times(text)]
-    closings = _closed(text)
+    closings = closings_in(text)
     first = min([place for place, _ in marks] + [start for start, _ in closings], default=0)
     ahead = first < days[0].start
     for place, time in marks:
@@ -127,7 +130,7 @@ def _hours(text: str) -> list[_Hours]:
             continue
         start = min(day.start, *(place[0] for place in places))
         end = max(day.end, *(place[1] for place in places))
-        found.append(_Hours(day.days, tuple(times[day]), start, end))
+        found.append(Hours(day.days, tuple(times[day]), start, end))
     return found
 
 
@@ -138,7 +141,7 @@ def _day_of(place: int, days: Sequence[Days], *, ahead: bool) -> Days:
     return next((day for day in reversed(days) if day.start < place), days[0])
 
 
-def _closed(text: str) -> list[tuple[int, int]]:
+def closings_in(text: str) -> list[tuple[int, int]]:
     """Where a text says that something is closed, and does not deny it."""
     tokens = tokenise(text)
     closed = lexicon_set("calendar", "closed")

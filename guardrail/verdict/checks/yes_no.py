@@ -63,7 +63,10 @@ class YesNo:
             yield finding(self.name, Effect.CARRIES, claim, span, because, (number,))
         elif share == 1.0 and evidence.subjects == {statement.subject}:
             because = f"tells the opposite of {statement.text}"
-            yield finding(self.name, Effect.CONTRADICTS, claim, span, because, (number,))
+            instead = statement.fact.value
+            yield finding(
+                self.name, Effect.CONTRADICTS, claim, span, because, (number,), instead=instead
+            )
 
 
 def _best_clause(
@@ -99,4 +102,5 @@ def _clauses(claim: Claim) -> Iterator[list[Token]]:
 
 
 def _negates(token: Token) -> bool:
-    return token.folded in lexicon_set("function_words", "negations")
+    words = ("negations", "negating_prefixes")
+    return any(token.folded in lexicon_set("function_words", name) for name in words)

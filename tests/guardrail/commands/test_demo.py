@@ -25,11 +25,19 @@ def test_the_demo_shows_verdicts_evidence_ranking_filter_and_log() -> None:
     assert QUESTION in shown
     assert "recorded (written down, not sampled)" in shown
     assert "✗ Fjell 3, price: 2,490 euros." in shown  # the wrong price is compared by value
-    order = ["1. Every answer", "2. What a user sees", "3. One row of the score log"]
+    order = [
+        "1. Every answer",
+        "2. What a user sees",
+        "3. The first answer",
+        "4. One row of the score log",
+    ]
     assert [shown.index(part) for part in order] == sorted(shown.index(part) for part in order)
     filtered = shown[shown.index(order[1]) : shown.index(order[2])]
     assert "2,190 euros" not in filtered
-    assert '"contradicted_share"' in shown[shown.index(order[2]) :]
+    corrected = shown[shown.index(order[2]) : shown.index(order[3])]
+    assert "2,190 euros" in corrected  # struck out
+    assert "corrected ✓ Fjell 3, price: 2,490 euros." in corrected
+    assert '"contradicted_share"' in shown[shown.index(order[3]) :]
     places = [int(place) for place in re.findall(r"answer (\d): rank \d", shown)]
     assert sorted(places) == list(range(1, len(recorded_answers()) + 1))
 

@@ -1,0 +1,150 @@
+"""What came of cases: counts by kind, and what they make."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from benchmarks.correction.errors import KINDS, ErrorCase
+from guardrail import STRICT_CORRECT, Guardrail
+from guardrail.intervals import wilson
+from guardrail.requests import CheckRequest
+from guardrail.text.lexicon import lexicon_set
+from guardrail.text.names import label_in
+from guardrail.text.words import tokenise
+from guardrail.types import GuardedAnswer, Sentence, SpanKind, Triple
+
+__all__ = ["Came", "came_of", "table"]
+
+BATCH = 64
+
+
+class Came(NamedTuple):
+    """What came of one case.
+
+    Attributes:
+        case: The case.
+        corrected: The sentences with the error that were released corrected.
+        changed: True sentences that were.
+        sentences: True sentences of the text that claim something.
+        right: Whether the error was undone, and nothing else changed.
+        carried: Whether what was written is a value of the same subject and property.
+    """
+
+    case: ErrorCase
+    corrected: tuple[Sentence, ...]
+    changed: tuple[Sentence, ...]
+    sentences: int
+    right: bool
+    carried: bool
+
+
+def came_of(guard: Guardrail, cases: Sequence[ErrorCase]) -> list[Came]:
+    """Check all cases under ``strict-correct``."""
+    found: list[Came] = []
+    rows = iter(cases)
+    while some := list(islice(rows, BATCH)):
+        requests = [
+            CheckRequest(question=case.question, answer=case.text, evidence=case.evidence)
+            for case in some
+        ]
+        answers = guard.check_batch(requests, policy=STRICT_CORRECT)
+        found += [_came(case, answer) for case, answer in zip(some, answers, strict=True)]
+    return found
+
+
+def _came(case: ErrorCase, answer: GuardedAnswer) -> Came:
+    mended = [item for item in answer.sentences if item.correction is not None]
+    corrected = tuple(item for item in mended if _has_error(case, item))
+    changed = tuple(item for item in mended if item not in corrected)
+    claims = sum(item.category is not None for item in answer.judged) - bool(case.kind)
+    right = bool(corrected) and _is_right(case, corrected)
+    carried = right or not corrected or _is_carried(case, corrected)
+    return Came(case, corrected, changed, max(0, claims), right, carried)
+
+
+def _has_error(case: ErrorCase, sentence: Sentence) -> bool:
+    """Whether a corrected sentence is the one with the error."""
+    if not case.kind or sentence.correction is None:
+        return False
+    if case.broken is None:
+        return True
+    start = case.text.find(sentence.correction.original)
+    return start <= case.start < start + len(sentence.correction.original)
+
+
+def _is_right(case: ErrorCase, corrected: Sequence[Sentence]) -> bool:
+    if len(corrected) != 1 or corrected[0].correction is None:
+        return False
+    sentence = corrected[0]
+    assert sentence.correction is not None
+    text = case.text.replace(sentence.correction.original, sentence.text, 1)
+    if any(_bare(text) == _bare(true) for true in case.true):
+        return True
+    if case.broken is None or label_in(text, tokenise(text), case.wrong):
+        return False
+    rest = case.true[0]
+    words = [span.text for span in sentence.spans if span.kind is SpanKind.CORRECTED]
+    # Its value as the evidence writes it, where the text wrote it otherwise.
+    return (
+        len(words) == 1
+        and bool(label_in(words[0], tokenise(words[0]), case.broken.value))
+        and (len(_bare(text)) - len(_bare(rest)) <= len(tokenise(case.broken.value)))
+    )
+
+
+def _bare(text: str) -> list[str]:
+    """A text's words without articles; numbers by their value."""
+    articles = lexicon_set("function_words", "articles")
+    return [token.stem for token in tokenise(text) if token.folded not in articles]
+
+
+def _is_carried(case: ErrorCase, corrected: Sequence[Sentence]) -> bool:
+    """Whether each correction wrote a value of the property that was broken, of its subject."""
+    if case.broken is None:
+        return False
+    told = [
+        item.value
+        for item in case.evidence
+        if isinstance(item, Triple)
+        and (item.subject, item.property) == (case.broken.subject, case.broken.property)
+    ]
+    return all(
+        any(label_in(span.text, tokenise(span.text), value) for value in told)
+        for sentence in corrected
+        for span in sentence.spans
+        if span.kind is SpanKind.CORRECTED
+    )
+
+
+def table(errors: Sequence[Came], true: Sequence[Came]) -> str:
+    """A table in Markdown: one row for each kind of error, one for all, and true sentences."""
+    lines = [
+        "| errors | texts | attempted | right, of those attempted | not carried |",
+        "|---|--:|--:|--:|--:|",
+    ]
+    for kind in (*KINDS, ""):
+        some = [item for item in errors if kind in ("", item.case.kind)]
+        if not some:
+            continue
+        tried = [item for item in some if item.corrected]
+        right = sum(item.right for item in tried)
+        lost = sum(not item.carried for item in tried)
+        name = kind.replace("_", " or ") or "all"
+        shares = f"{_share(len(tried), len(some))} | {_share(right, len(tried))}"
+        lines.append(f"| {name} | {len(some)} | {shares} | {lost} |")
+    sentences = sum(item.sentences for item in (*errors, *true))
+    changed = sum(len(item.changed) for item in (*errors, *true))
+    lines += [
+        "",
+        f"True sentences changed: {changed} of {sentences}, {_share(changed, sentences)}.",
+    ]
+    return "\n".join(lines)
+
+
+def _share(part: int, whole: int) -> str:
+    if not whole:
+        return "–"
+    low, high = wilson(part / whole, whole)
+    return f"{100 * part / whole:.1f}% ({100 * low:.1f} to {100 * high:.1f})"

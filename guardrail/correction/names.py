@@ -1,0 +1,279 @@
+"""A name exchanged for the one that an aligned statement tells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from guardrail.correction.edits import Edit, replaced
+from guardrail.correction.wording import with_article
+from guardrail.text.lexicon import lexicon
+from guardrail.text.names import part_of_name_in
+from guardrail.text.tagging import parse
+from guardrail.text.words import content_stems, fold, plain, property_words, tokenise
+from guardrail.verdict.checks.exact import NAMED, named_share
+from guardrail.verdict.subjects import mentions_of
+
+if TYPE_CHECKING:
+    from guardrail.evidence.statements import Statement
+    from guardrail.types import Triple
+    from guardrail.verdict.claims import Claim
+    from guardrail.verdict.premises import Premises
+
+__all__ = ["of_name"]
+
+SURE = 0.5
+"""Least probability at which the judge's word on a word or statement counts."""
+
+QUALIFIER = re.compile(r"\s*\([^()]*\)\s*$")
+"""What tells namesakes apart in labels; prose goes without."""
+
+SPELLING = 0.85
+"""Names as alike as this are two spellings of one."""
+
+LONGEST = 60
+"""Most characters of a value that is a name."""
+
+JOINTS = (", ", " of ", " of the ")
+"""What joins two names that nothing carries into one."""
+
+GOES_ON = re.compile(r" of (?:the )?[A-Z]")
+GOES_BEFORE = re.compile(r"\b[A-Z][\w'’-]* of (?:the )?$")
+
+Span = tuple[int, int]
+
+
+class _Held(NamedTuple):
+    """A statement whose value the sentence does not tell, and how well it aligns."""
+
+    score: float
+    number: int
+    value: str
+    named: float
+    conflict: float
+
+
+def of_name(
+    claim: Claim, evidence: Premises, against: int | None, elsewhere: str = ""
+) -> Edit | None:
+    """The exchange of the one name of a contradicted sentence that nothing carries.
+
+    It is exchanged for the value of the statement that the judge puts against the sentence, or
+    whose property the sentence names. Where two are as near, or the property has several values,
+    the sentence may mean another: nothing is exchanged.
+
+    Args:
+        claim: The sentence.
+        evidence: What it is held against.
+        against: Number of the statement that the judge puts against it; None where it names none.
+        elsewhere: The rest of the answer: a value that it tells already is not meant here.
+    """
+    held = sorted(_untold(claim, evidence, against, elsewhere), key=lambda item: -item.score)
+    wrong = _uncarried(claim, evidence)
+    if not wrong and held and held[0].named >= NAMED:
+        # A name that the evidence has of another property alone, while this one is named.
+        wrong = _uncarried(claim, evidence, named=True)
+    if len(wrong) != 1 or not held:
+        return None
+    first, told = held[0], claim.text[slice(*wrong[0])]
+    if any(
+        other.value != first.value
+        and (other.score >= first.score or min(other.named / NAMED, other.conflict / SURE) >= 1.0)
+        for other in held[1:]
+    ):
+        return None
+    if _is_nation(told) is not _is_nation(first.value):
+        return None  # no country stands where a dish does
+    return _exchanged(claim, wrong[0], first)
+
+
+def _uncarried(claim: Claim, evidence: Premises, *, named: bool = False) -> list[Span]:
+    """The names of a sentence that are no subject of the evidence, no value, and no property.
+
+    Names that a comma joins are one: *Glen Ridge, New Jersey*. Of several those count whose words
+    the judge finds contradicted.
+
+    Args:
+        claim: The sentence.
+        evidence: What it is held against.
+        named: Whether only values of properties carry a name that the sentence names.
+    """
+    text = plain(claim.text)
+    carried = _carried(claim, evidence, named=named)
+    properties = frozenset[str]().union(
+        *(
+            content_stems(property_words(item.fact.property))
+            for _, item in evidence.chosen
+            if item.fact
+        )
+    )
+    names = [
+        span
+        for span in claim.names
+        if not any(start < span[1] and span[0] < end for start, end in carried)
+        and content_stems(text[slice(*span)]).isdisjoint(properties)
+        and not any(value.start < span[1] and span[0] < value.end for value in claim.values)
+    ]
+    joined: list[Span] = []
+    for span in names:
+        if joined and text[joined[-1][1] : span[0]] in JOINTS:
+            joined[-1] = (joined[-1][0], span[1])
+        else:
+            joined.append(span)
+    # What is left is a piece where a name goes on: *Bank* of *Bank of Scotland*.
+    joined = [
+        (start, end)
+        for start, end in joined
+        if not GOES_ON.match(text[end:]) and not GOES_BEFORE.search(text[:start])
+    ]
+    if len(joined) < 2 or evidence.grounding is None:
+        return joined
+    words = [word for word in evidence.grounding.words if word.contradicted >= SURE]
+    return [
+        span
+        for span in joined
+        if any(word.start < span[1] and span[0] < word.end for word in words)
+    ]
+
+
+def _carried(claim: Claim, evidence: Premises, *, named: bool) -> list[Span]:
+    """Where the sentence names subjects of the evidence, and values of those it speaks of."""
+    found = mentions_of(claim, evidence.indexed.statements)
+    for label in evidence.subjects:
+        found += part_of_name_in(claim.tokens, label)
+    for _, statement in evidence.chosen:
+        fact = statement.fact
+        of_another = named and fact is not None and named_share(claim, fact.property) < NAMED
+        if evidence.speaks_of(statement) and not of_another:
+            found += _told(claim, statement)
+    return found
+
+
+def _told(claim: Claim, statement: Statement) -> list[Span]:
+    """Where a sentence tells a statement's value, but not by a piece of another name.
+
+    The *Café* of *Café Brazil* tells no *Café Sicilia*.
+    """
+    spans = statement.stands_in(plain(claim.text), claim.tokens, claim.values)
+    value = fold(statement.value_text)
+    return [
+        (start, end)
+        for start, end in spans
+        if not any(
+            first <= start and end <= last and fold(claim.text[first:last]) not in value
+            for first, last in claim.names
+            if (first, last) != (start, end) and fold(claim.text[start:end]) != value
+        )
+    ]
+
+
+def _untold(
+    claim: Claim, evidence: Premises, against: int | None, elsewhere: str
+) -> Iterator[_Held]:
+    """Statements of what the sentence speaks of whose value is a name that nothing tells yet."""
+    text = plain(claim.text)
+    told = fold(f"{text} {plain(elsewhere)}")
+    for number, statement in evidence.chosen:
+        fact = statement.fact
+        if fact is None or not evidence.speaks_of(statement) or not _is_name(statement):
+            continue
+        value = QUALIFIER.sub("", fact.value).strip()
+        if _told(claim, statement) or fold(value) in told:
+            continue
+        if _has_several_values(fact, evidence):
+            continue
+        conflict = evidence.conflicts(number)
+        share = named_share(claim, fact.property)
+        if conflict >= SURE or share >= NAMED or number == against:
+            yield _Held(conflict + share, number, value, share, conflict)
+
+
+def _has_several_values(fact: Triple, evidence: Premises) -> bool:
+    """Whether subjects of the sentence have another value of a fact's property."""
+    return any(
+        other.fact is not None
+        and other.fact.property == fact.property
+        and other.fact.value != fact.value
+        and evidence.speaks_of(other)
+        for other in evidence.indexed.statements
+    )
+
+
+def _is_name(statement: Statement) -> bool:
+    """Whether a statement's value is a name: short, with a capital, and no typed value."""
+    value = statement.value_text.strip()
+    return (
+        len(value) <= LONGEST
+        and value[:1].isupper()
+        and not statement.values
+        and statement.yes is None
+    )
+
+
+def _exchanged(claim: Claim, span: Span, held: _Held) -> Edit | None:
+    text = claim.text
+    start, end = span
+    words = _as_people(text[start:end], held.value)
+    words, end = _without_tail(text, words, end)
+    if text[:start].lower().endswith("the ") and words.lower().startswith("the "):
+        words = words[4:]
+    told = [text[start:end], *(token.text for token in claim.tokens)]
+    if not words or any(_alike(item, words) for item in told):
+        return None
+    if not content_stems(words).isdisjoint(content_stems(f"{text[:start]} {text[end:]}")):
+        return None  # a part of it is told already
+    start, words = with_article(text, start, words)
+    edit = Edit(start, end, words, held.number)
+    kinds = {_kind(text, start, end), _kind(replaced(text, [edit]), start, start + len(words))}
+    return None if kinds == {"PERSON", "NORP"} else edit
+
+
+def _alike(name: str, other: str) -> bool:
+    """Whether two names are two spellings of one."""
+    return SequenceMatcher(a=fold(name), b=fold(other), autojunk=False).ratio() >= SPELLING
+
+
+def _kind(text: str, start: int, end: int) -> str:
+    """What the tagger takes a name for; empty where it finds none."""
+    [doc] = parse([text])
+    return next(
+        (ent.label_ for ent in doc.ents if ent.start_char < end and start < ent.end_char), ""
+    )
+
+
+def _without_tail(text: str, words: str, end: int) -> tuple[str, int]:
+    """A value without its last words where they stand behind the name: *English language*."""
+    own = tokenise(words)
+    behind = tokenise(text[end:])
+    for size in range(min(len(own) - 1, len(behind)), 0, -1):
+        tail = [token.folded for token in own[-size:]]
+        if tail == [token.folded for token in behind[:size]] and text[end : end + 1] == " ":
+            return words[: own[-size].start].rstrip(), end
+    return words, end
+
+
+def _is_nation(name: str) -> bool:
+    """Whether a name is a country's or a people's."""
+    return fold(name) in _peoples() or fold(name) in _people_of()
+
+
+def _as_people(told: str, value: str) -> str:
+    """A country as its people where the sentence tells a people: *Italian*, for Italy."""
+    if fold(told) not in _peoples():
+        return value
+    people = _people_of().get(fold(value))
+    return people[0].upper() + people[1:] if people else value
+
+
+@cache
+def _peoples() -> frozenset[str]:
+    return frozenset(people for row in lexicon("nations")["nations"] for people in row["peoples"])
+
+
+@cache
+def _people_of() -> dict[str, str]:
+    rows: Sequence[dict[str, list[str]]] = lexicon("nations")["nations"]
+    return {name: row["peoples"][0] for row in rows for name in row["names"] if row["peoples"]}

@@ -1,0 +1,166 @@
+"""What a policy that corrects does with what cannot be mended, in streams, and with a model."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from chains.rendition import MarkerStyle, details, render
+from chains.streaming import SentenceGate, guard_stream_sync
+from guardrail import STRICT, STRICT_CORRECT, Action, Guardrail, GuardrailConfig, Triple
+from guardrail.log.entries import from_json, prepare, to_json
+from guardrail.markers.grammar import parse, strip
+from guardrail.markers.grammar import render as rendered
+from tests.guardrail.models.endpoint import Endpoint, serve
+
+QUESTION = "What does the Fjell 3 cost?"
+FACTS = [
+    Triple("Fjell 3", "price", "2,490 euros"),
+    Triple("Fjell 3", "range", "110 km"),
+]
+WRONG = "The Fjell 3 costs 2,190 euros."
+RIGHT = "The Fjell 3 costs 2,490 euros."
+TRUE = "It has a range of 110 km."
+NO_VALUE = "The Fjell 3 costs 1,990 euros and was voted bicycle of the year in Norway."
+"""With the right price it would not be supported either."""
+
+
+def test_each_sentence_is_corrected_and_the_others_keep_their_place(guard):
+    said = f"{WRONG} {TRUE} The Fjell 3 has a range of 90 km."
+    answer = guard.check(QUESTION, said, evidence=FACTS, policy=STRICT_CORRECT)
+    assert answer.text == f"{RIGHT} {TRUE} The Fjell 3 has a range of 110 km."
+    for sentence in answer.sentences:
+        assert answer.text[sentence.start : sentence.end] == sentence.text
+        for span in sentence.spans:
+            assert answer.text[span.start : span.end] == span.text
+
+
+def test_what_cannot_be_mended_goes_to_the_next_action(guard):
+    said = f"{WRONG} {NO_VALUE} {TRUE}"
+    gone = guard.check(QUESTION, said, evidence=FACTS, policy=STRICT_CORRECT)
+    assert gone.action is Action.FILTER
+    assert gone.text == f"{RIGHT} {TRUE}"
+    (removed,) = gone.removed
+    assert said[removed.start : removed.end] == NO_VALUE  # offsets are those of the original
+    kept = STRICT_CORRECT.changed(uncorrected="annotate")
+    shown = guard.check(QUESTION, said, evidence=FACTS, policy=kept)
+    assert (shown.action, shown.text) == (Action.CORRECT, f"{RIGHT} {NO_VALUE} {TRUE}")
+    refusing = STRICT_CORRECT.changed(uncorrected="refuse")
+    refused = guard.check(QUESTION, said, evidence=FACTS, policy=refusing)
+    assert refused.action is Action.REFUSE
+    assert [item.text for item in refused.removed] == [WRONG, NO_VALUE, TRUE]
+
+
+def test_no_other_policy_corrects(guard):
+    for policy in ("annotate", "strict", STRICT.changed(contradicted="refuse")):
+        answer = guard.check(QUESTION, f"{WRONG} {TRUE}", evidence=FACTS, policy=policy)
+        assert "2,490" not in answer.text
+        assert answer.action is not Action.CORRECT
+
+
+def test_a_batch_is_corrected_as_each_answer_alone(guard):
+    from guardrail import CheckRequest
+
+    said = [f"{WRONG} {TRUE}", TRUE, f"{NO_VALUE} {TRUE}"]
+    requests = [CheckRequest(question=QUESTION, answer=one, evidence=FACTS) for one in said]
+    together = guard.check_batch(requests, policy=STRICT_CORRECT)
+    alone = [guard.check(QUESTION, one, evidence=FACTS, policy=STRICT_CORRECT) for one in said]
+    assert [one.marked for one in together] == [one.marked for one in alone]
+
+
+def test_a_stream_releases_the_corrected_sentence(guard):
+    def facts_guard() -> Guardrail:
+        return Guardrail(GuardrailConfig(), retriever=lambda question: FACTS)
+
+    with facts_guard() as own:
+        gate = SentenceGate(own, QUESTION, policy=STRICT_CORRECT)
+        said = f"{WRONG} {NO_VALUE} {TRUE}"
+        releases = list(guard_stream_sync(gate, [said[i : i + 7] for i in range(0, len(said), 7)]))
+    seen = "".join(release.text for release in releases)
+    assert "2,190" not in seen
+    assert "Norway" not in seen
+    assert seen.startswith(
+        "The Fjell 3 costs 2,490 euros [Fjell 3, price: 2,490 euros] [corrected]."
+    )
+    assert strip(seen) == releases[-1].answer.text == f"{RIGHT} {TRUE}"
+
+
+def test_the_mark_is_read_back_and_shown_in_each_style(guard):
+    answer = guard.check(QUESTION, WRONG, evidence=FACTS, policy=STRICT_CORRECT)
+    parsed = parse(answer.marked, FACTS)
+    assert (parsed.clean, rendered(parsed)) == (answer.text, answer.marked)
+    assert [marker.corrected for marker in parsed.markers] == [False, True]
+    shown = {style: render(answer, style).text for style in MarkerStyle}
+    assert shown[MarkerStyle.KALMA] == answer.marked
+    assert shown[MarkerStyle.FOOTNOTES].startswith("The Fjell 3 costs 2,490 euros [1] [corrected].")
+    assert shown[MarkerStyle.NONE] == answer.text
+    (cited,) = render(answer, MarkerStyle.NONE).citations
+    assert answer.text[cited.start : cited.end] == "2,490 euros"
+
+
+def test_the_fields_of_a_reply_tell_it_but_not_what_stood_there_where_reasons_are_off(guard):
+    answer = guard.check(QUESTION, WRONG, evidence=FACTS, policy=STRICT_CORRECT)
+    told = details(answer)
+    assert told["action"] == "correct"
+    assert told["sentences"][0]["correction"]["original"] == WRONG
+    assert "2,190" not in str(told["reasons"])
+    silent = details(answer, reasons=False)
+    assert "2,190" not in str(silent)
+    assert silent["sentences"][0]["spans"][0]["kind"] == "corrected"
+
+
+def test_the_log_keeps_it(guard):
+    answer = guard.check(QUESTION, WRONG, evidence=FACTS, policy=STRICT_CORRECT)
+    record = prepare(answer, None, None, 1.0, whole=True)
+    assert from_json(to_json(record)) == record
+    assert record.answer.sentences[0].correction.against == ("Fjell 3, price: 2,490 euros.",)
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Endpoint]:
+    with serve() as endpoint:
+        yield endpoint
+
+
+@pytest.fixture
+def asking(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> Iterator[Guardrail]:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    model = {"name": "openai:m", "base_url": endpoint.url}
+    with Guardrail(GuardrailConfig(model=model)) as own:
+        yield own
+
+
+BY_MODEL = STRICT_CORRECT.changed(correct_with="model")
+
+
+def test_a_model_is_asked_for_what_no_edit_mends_with_the_fact_against_it(asking, endpoint):
+    endpoint.text = "The price of the Fjell 3 is 2,490 euros."
+    answer = asking.check(QUESTION, f"{WRONG} {NO_VALUE}", evidence=FACTS, policy=BY_MODEL)
+    assert answer.text == f"{RIGHT} {endpoint.text}"
+    assert [item.correction.by for item in answer.sentences] == ["edit", "model"]
+    assert answer.sentences[1].correction.original == NO_VALUE
+    changed = [one for one in answer.sentences[1].spans if one.kind == "corrected"]
+    assert [(one.text, one.instead_of) for one in changed] == [
+        ("price of the", ""),
+        ("is 2,490", "costs 1,990"),
+        ("euros", "and was voted bicycle of the year in Norway"),
+    ]
+    (request,) = endpoint.requests
+    asked = request["messages"][-1]["content"]
+    assert "Fact: Fjell 3, price: 2,490 euros." in asked
+    assert f"Sentence: {NO_VALUE}" in asked
+
+
+@pytest.mark.parametrize(
+    "text", ["The Fjell 3 costs 1,890 euros.", "", "It flies.\nFor real.", "x" * 2_000]
+)
+def test_what_a_model_writes_that_does_not_hold_is_not_released(asking, endpoint, text):
+    endpoint.text = text
+    answer = asking.check(QUESTION, f"{NO_VALUE} {TRUE}", evidence=FACTS, policy=BY_MODEL)
+    assert (answer.text, answer.action) == (TRUE, Action.FILTER)
+
+
+def test_a_model_that_fails_costs_only_its_corrections(asking, endpoint):
+    endpoint.status = 401
+    answer = asking.check(QUESTION, f"{WRONG} {NO_VALUE}", evidence=FACTS, policy=BY_MODEL)
+    assert answer.text == RIGHT
+    assert [error.part for error in answer.errors] == ["correction"]

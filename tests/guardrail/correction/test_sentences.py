@@ -1,0 +1,134 @@
+"""Contradicted sentences with the shipped judge: what is mended, and what is left alone."""
+
+import pytest
+
+from guardrail import STRICT_CORRECT, Action, Passage, SpanKind, Triple
+
+FJELL = (Triple("Fjell 3", "price", "2,490 euros"), Triple("Fjell 3", "gears", "6"))
+ADA = (
+    Triple("Ada Lovelace", "place of birth", "London"),
+    Triple("Ada Lovelace", "date of birth", "1815-12-10"),
+)
+SHOP = (Triple("Shop", "opening days", "Tuesday to Saturday"),)
+LIBRARY = (
+    Triple("Library", "opening hours on Monday", "10:00 to 18:00"),
+    Triple("Library", "opening hours on Sunday", "closed"),
+)
+HOTEL = (
+    Triple("Hotel", "swimming pool", "no"),
+    Triple("Hotel", "sauna", "yes"),
+    Triple("Hotel", "pets allowed", "yes"),
+    Triple("Hotel", "airport shuttle", "no"),
+)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "said", "expected"),
+    [
+        (FJELL, "The Fjell 3 costs 2,190 euros.", "The Fjell 3 costs 2,490 euros."),
+        (FJELL, "The Fjell 3 has 5 gears.", "The Fjell 3 has 6 gears."),
+        (ADA, "Ada Lovelace was born in Paris.", "Ada Lovelace was born in London."),
+        (
+            ADA,
+            "Ada Lovelace was born in London on 12 December 1815.",
+            "Ada Lovelace was born in London on 10 December 1815.",
+        ),
+        (SHOP, "The shop is open on Sundays.", "The shop is open from Tuesday to Saturday."),
+        (
+            LIBRARY,
+            "The library is open on Monday from 9:00 to 18:00.",
+            "The library is open on Monday from 10:00 to 18:00.",
+        ),
+        (
+            LIBRARY,
+            "The library is open on Sundays from 12:00 to 16:00.",
+            "The library is closed on Sundays.",
+        ),
+        (HOTEL, "The hotel has a swimming pool.", "The hotel has no swimming pool."),
+        (HOTEL, "The hotel has no sauna.", "The hotel has a sauna."),
+        (HOTEL, "No, pets are not allowed.", "Yes, pets are allowed."),
+        (
+            HOTEL,
+            "The hotel offers an airport shuttle.",
+            "The hotel does not offer an airport shuttle.",
+        ),
+    ],
+)
+def test_the_words_that_conflict_are_exchanged(guard, evidence, said, expected):
+    answer = guard.check("", said, evidence=evidence, policy=STRICT_CORRECT)
+    assert (answer.text, answer.action) == (expected, Action.CORRECT)
+    (sentence,) = answer.sentences
+    assert sentence.correction.original == said
+    assert sentence.citations
+    assert answer.marked.count("[corrected]") == 1
+
+
+def test_a_correction_is_told_with_its_fact_and_what_stood_there(guard):
+    answer = guard.check(
+        "", "The Fjell 3 costs 2,190 euros.", evidence=FJELL, policy="strict-correct"
+    )
+    (span,) = answer.sentences[0].spans
+    assert (span.kind, span.text, span.instead_of) == (
+        SpanKind.CORRECTED, "2,490 euros", "2,190 euros",
+    )  # fmt: skip
+    assert span.triple == FJELL[0]
+    assert answer.text[span.start : span.end] == span.text
+    assert answer.marked == (
+        "The Fjell 3 costs 2,490 euros [Fjell 3, price: 2,490 euros] [corrected]."
+    )
+    assert answer.original == "The Fjell 3 costs 2,190 euros."
+    assert answer.explain()[0].outcome == "corrected"
+    assert "2,190" in answer.reasons[0]
+
+
+def test_of_a_passage_the_value_of_the_same_thing_is_written(guard):
+    text = "A bicycle can be sent back within 30 days of delivery if it was ridden under 50 km."
+    answer = guard.check(
+        "Can I send it back?",
+        "A bicycle can be sent back within 60 days of delivery.",
+        evidence=[Passage(text)],
+        policy=STRICT_CORRECT,
+    )
+    assert answer.text == "A bicycle can be sent back within 30 days of delivery."
+    assert answer.sentences[0].citations
+
+
+def test_a_value_of_another_thing_in_prose_is_not_written(guard):
+    """Both are told within days, of delivery; only one is what the sentence is about."""
+    evidence = [
+        Passage("Bicycles are delivered within 7 working days."),
+        Passage("A purchase may be returned for 30 days."),
+    ]
+    said = "You can send it back within 60 days of delivery."
+    answer = guard.check("Can I send it back?", said, evidence=evidence, policy=STRICT_CORRECT)
+    assert "7 days" not in answer.text
+    assert not [item for item in answer.judged if item.correction]
+
+
+@pytest.mark.parametrize(
+    ("evidence", "said"),
+    [
+        # Of two children the sentence may mean either.
+        (
+            (Triple("Mary", "child", "Percy"), Triple("Mary", "child", "Clara")),
+            "The child of Mary was William.",
+        ),
+        # Whom a sentence is about is not exchanged, though the number in its name differs.
+        ((Triple("Fjell 3", "gears", "6"),), "The Fjell 3 has 6 gears."),
+        # Another spelling of a name is no contradiction to mend.
+        (
+            (Triple("Belgium", "leader", "Philippe of Belgium"),),
+            "The leader of Belgium is Phillipe of Belgium.",
+        ),
+    ],
+)
+def test_what_is_not_sure_is_not_exchanged(guard, evidence, said):
+    answer = guard.check("", said, evidence=evidence, policy=STRICT_CORRECT)
+    assert not [item for item in answer.judged if item.correction]
+
+
+def test_what_else_lacks_support_keeps_a_sentence_from_being_released(guard):
+    said = "The Fjell 3 costs 2,190 euros and was voted bicycle of the year in Norway."
+    answer = guard.check("", f"{said} It has 6 gears.", evidence=FJELL, policy=STRICT_CORRECT)
+    assert "2,490" not in answer.text
+    assert not [item for item in answer.judged if item.correction]

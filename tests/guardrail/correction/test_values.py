@@ -1,0 +1,59 @@
+"""A value is exchanged in the sentence's own writing, or not at all."""
+
+import pytest
+
+from guardrail.correction.edits import replaced
+from guardrail.correction.values import exchanged
+from guardrail.text.values import find_values
+
+
+def written(sentence: str, held: str) -> str | None:
+    """The sentence with its last value exchanged for the one that is held."""
+    told, known = find_values(sentence)[-1], find_values(held)[0]
+    edit = exchanged(sentence, told, known, 0)
+    return None if edit is None else replaced(sentence, [edit])
+
+
+@pytest.mark.parametrize(
+    ("sentence", "held", "expected"),
+    [
+        ("It costs 2,190 euros.", "2490 EUR", "It costs 2,490 euros."),
+        ("It costs 2190 euros.", "2,490 euros", "It costs 2490 euros."),
+        ("It costs €990.", "2,490 euros", "It costs €2,490."),
+        ("It costs €69.", "64.90 euros", "It costs €64.90."),
+        ("It costs 3 million euros.", "2,500,000 euros", "It costs 2.5 million euros."),
+        ("It has five gears.", "6", "It has six gears."),
+        ("It has twenty rooms.", "42", "It has forty-two rooms."),
+        ("It weighs an 8 kg.", "24 kg", "It weighs a 24 kg."),
+        ("It takes a 5 hour night.", "8 hours", "It takes an 8 hour night."),
+        ("It takes 1 hour.", "4 hours", "It takes 4 hours."),
+        ("It takes 3 hours.", "1 hour", "It takes 1 hour."),
+        ("The cable is 90 cm long.", "0.75 m", "The cable is 75 cm long."),
+        ("A 3-year warranty.", "5 years", "A 5-year warranty."),
+        ("It arrives within 7 days.", "3 to 5 days", "It arrives within 3 to 5 days."),
+        ("It opened in 1989.", "12 March 1998", "It opened in 1998."),
+        ("It opened on 12 March 1989.", "1998-03-14", "It opened on 14 March 1998."),
+        ("It opened on March 12th, 1989.", "1998-03-22", "It opened on March 22nd, 1998."),
+        ("It opened on 12 March 1989.", "1998", "It opened in 1998."),
+        ("It opened on 12 March 1989.", "April 1998", "It opened in April 1998."),
+        ("It was in the 18th century.", "1874", "It was in the 19th century."),
+        ("Tours start at 3:30 pm.", "14:30", "Tours start at 2:30 pm."),
+        ("Tours start at 9 a.m.", "10:00", "Tours start at 10 a.m."),
+        ("Tours start at 08:00.", "9:30", "Tours start at 09:30."),
+        ("It runs version 2.3.0.", "v2.4.1", "It runs version 2.4.1."),
+    ],
+)
+def test_a_value_is_written_as_the_sentence_writes_it(sentence, held, expected):
+    assert written(sentence, held) == expected
+
+
+@pytest.mark.parametrize(
+    ("sentence", "held"),
+    [
+        ("It has six gears.", "1"),  # what is counted would need another form
+        ("The club is called Gubbio 1910.", "2014"),  # a piece of a name
+        ("It took more than 300 minutes.", "250 minutes"),  # 250 is not more than 250
+    ],
+)
+def test_what_cannot_be_written_surely_is_left(sentence, held):
+    assert written(sentence, held) is None
