@@ -177,9 +177,9 @@ class GuardrailConfig(_Section):
 
     Attributes:
         graph: The knowledge graph.
-        judge: Judge by name: ``onnx`` (shipped), ``transformers:MODEL``, ``t5-true:MODEL``,
-            ``chat:MODEL``; ``none`` for exact evidence alone; or one from outside, by the name of
-            an installed one or as ``module:Class``.
+        judge: Judge by name: ``onnx`` (shipped), ``hf:MODEL``, ``transformers:MODEL``,
+            ``t5-true:MODEL``, ``chat:MODEL``; ``none`` for exact evidence alone; or one from
+            outside, by the name of an installed one or as ``module:Class``.
         attribution_judge: Judge of the four categories; None for the same as ``judge``.
         model: The language model.
         scorers: Further scorers by name: ``sck``, ``conner``, ``quality``, an installed one, or

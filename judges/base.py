@@ -24,10 +24,12 @@ __all__ = [
     "GroundingJudge",
     "IntentClassifier",
     "NLIJudge",
+    "NLITraits",
     "Pair",
     "RelevanceModel",
     "SentenceEncoder",
     "TokenLikelihoods",
+    "traits_of",
 ]
 
 
@@ -71,6 +73,18 @@ class GroundingItem(NamedTuple):
     windows: tuple[int, ...] = ()
 
 
+class NLITraits(NamedTuple):
+    """What an NLI judge can do, told by its attribute ``traits``; these where it has none.
+
+    Attributes:
+        premise_chars: Most characters of a premise that it reads well.
+        tells_contradiction: Whether it tells contradiction from lack of support.
+    """
+
+    premise_chars: int = 1_500
+    tells_contradiction: bool = True
+
+
 class TokenLikelihoods(NamedTuple):
     """Natural-log likelihood of each token of a continuation, given its prefix."""
 
@@ -98,6 +112,12 @@ class NLIJudge(Protocol):
             JudgeError: The model cannot be loaded or gave no usable output.
         """
         ...
+
+
+def traits_of(judge: NLIJudge | GroundingJudge) -> NLITraits:
+    """What a judge can do, as far as it tells."""
+    told = getattr(judge, "traits", None)
+    return told if isinstance(told, NLITraits) else NLITraits()
 
 
 @runtime_checkable

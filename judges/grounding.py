@@ -12,17 +12,13 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, cast
 
 from guardrail.types import Grounding, NLIScores, StatementScore, WordScore
-from judges.base import GroundingItem, GroundingJudge, NLIJudge, Pair
+from judges.base import GroundingItem, GroundingJudge, NLIJudge, Pair, traits_of
 from judges.lifting import sub_facts
 
-__all__ = ["NLIGrounding", "as_grounding"]
+__all__ = ["NLIGrounding", "as_grounding", "premise_of"]
 
 ASKED = 8
 """At most this many statements of an item are judged one by one, the most important first."""
-
-PREMISE_CHARS = 1_500
-"""Characters of statements that make the premise of a whole sentence, the most important first: an
-NLI model reads some 512 tokens."""
 
 PARTS = 2
 """At most this many parts of a sentence are held against a sentence of a passage, beside it."""
@@ -68,6 +64,7 @@ class NLIGrounding:
     def __init__(self, nli: NLIJudge, *, words: bool = True) -> None:
         self._nli = nli
         self._words = words
+        self._room = traits_of(nli).premise_chars
 
     @property
     def name(self) -> str:
@@ -85,7 +82,7 @@ class NLIGrounding:
             JudgeError: The model cannot be loaded or gave no usable output.
         """
         pairs: list[Pair] = []
-        plans = [_plan(item, pairs) for item in items]
+        plans = [_plan(item, pairs, self._room) for item in items]
         scores = self._nli.judge(pairs) if pairs else []
         found = [
             NOTHING if plan is None else _grounding(item, plan, scores)
@@ -104,7 +101,7 @@ class NLIGrounding:
                 continue
             for start, end in _stretches(item.sentence):
                 rest = " ".join(f"{item.sentence[:start]} {item.sentence[end:]}".split())
-                pairs.append(Pair(_premise(item), rest))
+                pairs.append(Pair(premise_of(item, self._room), rest))
                 places.append((number, (start, end)))
         results = self._nli.judge(pairs) if pairs else []
         gained: list[dict[tuple[int, int], float]] = [{} for _ in items]
@@ -118,13 +115,16 @@ class NLIGrounding:
         ]
 
 
-def _premise(item: GroundingItem) -> str:
+def premise_of(item: GroundingItem, room: int) -> str:
     """The most important statements as one text, in their order.
 
     Neighbouring triples of one subject share a sentence.
+
+    Args:
+        item: The statements, and which are important.
+        room: Most characters of the text; one statement is there at least.
     """
     chosen: set[int] = set()
-    room = PREMISE_CHARS
     for number in item.priority or range(len(item.statements)):
         if not chosen or len(item.statements[number]) < room:
             chosen.add(number)
@@ -141,11 +141,11 @@ def _premise(item: GroundingItem) -> str:
     return " ".join(parts)
 
 
-def _plan(item: GroundingItem, pairs: list[Pair]) -> _Plan | None:
+def _plan(item: GroundingItem, pairs: list[Pair], room: int) -> _Plan | None:
     if not item.statements or not item.sentence.strip():
         return None
     whole = len(pairs)
-    pairs.append(Pair(_premise(item), item.sentence))
+    pairs.append(Pair(premise_of(item, room), item.sentence))
     order = item.priority or tuple(range(len(item.statements)))
     statements: dict[int, tuple[int, ...]] = {}
     for number in order[:ASKED]:

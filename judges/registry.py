@@ -1,4 +1,4 @@
-"""Judges by name: ``onnx``, ``transformers:…``, ``t5-true:…``, ``chat:…``, and a caller's own."""
+"""Judges by name, such as ``onnx``, ``hf:…`` or ``chat:…``, and those of a caller's own."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ __all__ = ["create_attribution", "create_nli", "hint", "kinds", "register"]
 
 _FACTORIES: dict[str, str | Callable[..., Any]] = {
     "onnx": "judges.reading_judge:open_judge",
+    "hf": "judges.hf:open_hf",
     "transformers": "judges.transformers_nli:TransformersNLI",
     "t5-true": "judges.t5:T5True",
     "chat": "judges.chat:ChatJudge",
 }
 
 _NEEDS_MODEL = {
+    "hf": "hf:lytang/MiniCheck-RoBERTa-Large",
     "transformers": "transformers:facebook/bart-large-mnli",
     "t5-true": "t5-true:google/t5_xxl_true_nli_mixture",
     "chat": "chat:gpt-4o",
@@ -43,7 +45,7 @@ def create_nli(name: str = "onnx", **options: Any) -> NLIJudge:
     """Make the NLI judge that a name stands for; nothing is loaded yet.
 
     Args:
-        name: ``onnx`` (the shipped judge), ``onnx:FOLDER``, ``transformers:MODEL``,
+        name: ``onnx`` (the shipped judge), ``onnx:FOLDER``, ``hf:MODEL``, ``transformers:MODEL``,
             ``t5-true:MODEL``, ``chat:MODEL``; a model is an id or a path. Of another package, the
             name of an entry point of ``kg_guardrail.judges``, or ``module:Class``.
         options: Passed to the judge, e.g. ``threads=4`` or ``base_url="http://…"``.

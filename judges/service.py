@@ -13,7 +13,9 @@ from judges.base import (
     GroundingItem,
     GroundingJudge,
     NLIJudge,
+    NLITraits,
     Pair,
+    traits_of,
 )
 from judges.microbatcher import (
     CACHE_SIZE,
@@ -89,6 +91,11 @@ class JudgeService(_Service[NLIJudge, Pair, NLIScores]):
     @staticmethod
     def _work_of(judge: NLIJudge) -> Callable[[Sequence[Pair]], Sequence[NLIScores]]:
         return judge.judge
+
+    @property
+    def traits(self) -> NLITraits:
+        """What the judge can do."""
+        return traits_of(self._judge)
 
     def judge(self, pairs: Sequence[Pair], *, timeout_s: float | None = None) -> list[NLIScores]:
         """Judge n pairs from any thread; the result has the order of the input.

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from guardrail.errors import JudgeError
 from guardrail.types import NLIScores
-from judges.base import Pair
+from judges.base import NLITraits, Pair
 from judges.torch_judge import TorchJudge
 from judges.torch_runner import Prepared, TorchRunner
 from judges.windows import pair_windows
 
-__all__ = ["T5True"]
+__all__ = ["T5True", "answer_tokens", "first_logits"]
 
 MAX_LENGTH = 2048
 """Tokens; T5 has relative positions and no limit of its own."""
@@ -48,6 +48,7 @@ class T5True(TorchJudge):
     _kind = "t5-true"
     _example = "google/flan-t5-small"
     _auto_class = "AutoModelForSeq2SeqLM"
+    traits = NLITraits(tells_contradiction=False)
 
     def __init__(
         self,
@@ -67,7 +68,7 @@ class T5True(TorchJudge):
         self._answers = (0, 0)
 
     def _runner_of(self, model: Any) -> TorchRunner:
-        self._said, self._answers = self._first_difference(*self._ids("10"))
+        self._said, self._answers = answer_tokens(self._tokenizer, self._id)
         return TorchRunner(
             model,
             pad_id=self._tokenizer.pad_token_id,
@@ -88,30 +89,10 @@ class T5True(TorchJudge):
                 chunk.add([*first, *window.hypothesis, *end], (i, window.part))
         return chunk
 
-    def _first_difference(
-        self, item: list[int], zero: list[int]
-    ) -> tuple[list[int], tuple[int, int]]:
-        """What "1" and "0" have in common at their start, and the two tokens that follow it.
-
-        A vocabulary may spell one of them in several tokens ("▁", "0") and the other in one ("▁1"):
-        the model decides where they part, not at the last token.
-        """
-        place = next((i for i, (a, b) in enumerate(zip(item, zero, strict=False)) if a != b), None)
-        unknown = self._tokenizer.unk_token_id
-        if place is None or unknown in (item[place], zero[place]):
-            raise JudgeError(f"{self._id} cannot say '1' and '0'; is it a TRUE model?")
-        return item[:place], (item[place], zero[place])
-
     def _first_step(self, model: Any, inputs: dict[str, Any]) -> Any:
         """Probability of "1" against "0" where the two part, [n, 1]."""
-        import torch
-
-        device = inputs["input_ids"].device
-        start = torch.tensor([[model.config.decoder_start_token_id, *self._said]], device=device)
-        start = start.expand(len(inputs["input_ids"]), -1)
-        logits = model(**inputs, decoder_input_ids=start, use_cache=False).logits[:, -1]
-        chances = logits[:, list(self._answers)].float().softmax(-1)
-        return chances[:, :1]
+        logits = first_logits(model, inputs, self._said)
+        return logits[:, list(self._answers)].float().softmax(-1)[:, :1]
 
     def _chunk_scores(self, chunk: Prepared, rows: NDArray[np.float32]) -> list[NLIScores]:
         """The most entailing window of the least entailed part of each hypothesis."""
@@ -124,3 +105,39 @@ class T5True(TorchJudge):
         return [
             NLIScores(entailment=score, neutral=1 - score, contradiction=0.0) for score in scores
         ]
+
+
+def answer_tokens(tokenizer: Any, name: str) -> tuple[list[int], tuple[int, int]]:
+    """What "1" and "0" have in common at their start, and the two tokens that follow it.
+
+    A vocabulary may spell one of them in several tokens ("▁", "0") and the other in one ("▁1"):
+    the model decides where they part, not at the last token.
+
+    Args:
+        tokenizer: Of the model.
+        name: Of the model, for the message.
+
+    Raises:
+        JudgeError: The vocabulary cannot tell them apart.
+    """
+    one, zero = tokenizer(["1", "0"], add_special_tokens=False)["input_ids"]
+    place = next((i for i, (a, b) in enumerate(zip(one, zero, strict=False)) if a != b), None)
+    if place is None or tokenizer.unk_token_id in (one[place], zero[place]):
+        raise JudgeError(f"{name} cannot say '1' and '0'; is it a model that was trained to?")
+    return list(one[:place]), (one[place], zero[place])
+
+
+def first_logits(model: Any, inputs: dict[str, Any], said: Sequence[int]) -> Any:
+    """Logits of the token that a T5 model says next, over its vocabulary, [n, v].
+
+    Args:
+        model: The model.
+        inputs: A batch of what it reads.
+        said: Tokens that it has said already.
+    """
+    import torch
+
+    device = inputs["input_ids"].device
+    start = torch.tensor([[model.config.decoder_start_token_id, *said]], device=device)
+    start = start.expand(len(inputs["input_ids"]), -1)
+    return model(**inputs, decoder_input_ids=start, use_cache=False).logits[:, -1]

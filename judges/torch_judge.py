@@ -1,4 +1,4 @@
-"""What NLI judges on PyTorch share: loading on first use, chunks of pairs, token ids."""
+"""What judges on PyTorch share: loading on first use, chunks of pairs, token ids."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from judges.torch_runner import (
     prepared_ahead,
 )
 
-__all__ = ["TorchJudge"]
+__all__ = ["TorchJudge", "TorchModel"]
 
 
-class TorchJudge(ABC):
-    """An NLI judge from a Hugging Face model.
+class TorchModel(ABC):
+    """A Hugging Face model that is loaded when it is first needed.
 
     Args:
         model: Model id or folder.
@@ -67,10 +67,32 @@ class TorchJudge(ABC):
         with self._lock:
             if self._runner is None:
                 device, dtype = chosen_dtype(self._device, self._dtype)
-                model, self._tokenizer = load_pretrained(
-                    self._id, self._auto_class, device=device, dtype=dtype
-                )
+                model, self._tokenizer = self._load(device, dtype)
                 self._runner = self._runner_of(model)
+
+    def _load(self, device: str, dtype: str) -> tuple[Any, Any]:
+        """The model in evaluation mode on its device, and its tokenizer."""
+        return load_pretrained(self._id, self._auto_class, device=device, dtype=dtype)
+
+    def _ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """Token ids of n texts, without special tokens and without truncation."""
+        if not texts:
+            return []
+        cleaned = [readable(text) for text in texts]
+        encoded = self._tokenizer(cleaned, add_special_tokens=False, verbose=False)
+        ids: list[list[int]] = encoded["input_ids"]
+        return ids
+
+    @abstractmethod
+    def _runner_of(self, model: Any) -> TorchRunner:
+        """Settle what depends on the loaded model, and say how it is run."""
+
+
+class TorchJudge(TorchModel):
+    """An NLI judge from a Hugging Face model.
+
+    Args: as of ``TorchModel``.
+    """
 
     def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
         """Judge n pairs; the result has length n and the order of the input.
@@ -86,19 +108,6 @@ class TorchJudge(ABC):
             rows = self._runner.run(chunk.sequences, borders=chunk.borders, name=self.name)
             results.extend(self._chunk_scores(chunk, rows))
         return [results[i] for i in inverse]
-
-    def _ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """Token ids of n texts, without special tokens and without truncation."""
-        if not texts:
-            return []
-        cleaned = [readable(text) for text in texts]
-        encoded = self._tokenizer(cleaned, add_special_tokens=False, verbose=False)
-        ids: list[list[int]] = encoded["input_ids"]
-        return ids
-
-    @abstractmethod
-    def _runner_of(self, model: Any) -> TorchRunner:
-        """Settle what depends on the loaded model, and say how it is run."""
 
     @abstractmethod
     def _prepare(self, pairs: Sequence[Pair]) -> Prepared:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from guardrail.errors import JudgeError
 from guardrail.types import NLIScores
-from judges.base import Pair
+from judges.base import NLITraits, Pair
 from judges.batching import distinct
 from judges.session import softmax
 from judges.torch_judge import TorchJudge
@@ -98,6 +98,11 @@ class TransformersNLI(TorchJudge):
         self._columns: dict[str, int] = {}
         self._max_length = DEFAULT_LENGTH
         self._segments = False
+
+    @property
+    def traits(self) -> NLITraits:
+        """Whether it tells contradiction; known once it is loaded."""
+        return NLITraits(tells_contradiction="neither" not in self._columns)
 
     def _runner_of(self, model: Any) -> TorchRunner:
         config = model.config

@@ -36,7 +36,7 @@ Graph = Annotated[
 Config = Annotated[
     Path | None, typer.Option("--config", metavar="FILE", help="Settings in TOML.", dir_okay=False)
 ]
-JUDGES = "onnx (shipped, default), transformers:MODEL, t5-true:MODEL or chat:MODEL"
+JUDGES = "onnx (shipped, default), hf:MODEL, transformers:MODEL, t5-true:MODEL or chat:MODEL"
 JudgeName = Annotated[
     str | None,
     typer.Option("--judge", metavar="NAME", help=f"{JUDGES}; none for exact evidence alone."),

@@ -14,7 +14,7 @@ from guardrail.text.lexicon import lexicon
 from guardrail.text.names import part_of_name_in
 from guardrail.text.tagging import parse
 from guardrail.text.words import content_stems, fold, plain, property_words, tokenise
-from guardrail.verdict.checks.exact import NAMED, named_share
+from guardrail.verdict.checks.alignment import NAMED, named_share
 from guardrail.verdict.subjects import mentions_of
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 
 from guardrail.errors import JudgeError
 from judges.base import Pair
-from judges.t5 import T5True
+from judges.t5 import T5True, answer_tokens
 from judges.transformers_nli import TransformersNLI, label_columns
 from tests.judges.tiny import WORDS, write_tokenizer
 
@@ -148,14 +148,24 @@ def test_true_compares_the_likelihood_of_one_and_zero(seq2seq: Path) -> None:
         assert score.contradiction == 0
 
 
-def test_true_compares_where_the_spellings_of_one_and_zero_part(seq2seq: Path) -> None:
+class Spells:
+    """A vocabulary, as far as it spells "1" and "0"."""
+
+    unk_token_id = 2
+
+    def __init__(self, one: list[int], zero: list[int]) -> None:
+        self.ids = [one, zero]
+
+    def __call__(self, texts: list[str], **_: object) -> dict[str, list[list[int]]]:
+        return {"input_ids": self.ids}
+
+
+def test_true_compares_where_the_spellings_of_one_and_zero_part() -> None:
     """T5's own vocabulary has "▁1" as one token, other digits may take "▁" and the digit."""
-    judge = T5True(str(seq2seq), device="cpu")
-    judge.warm_up()
-    assert judge._first_difference([209], [3, 632]) == ([], (209, 3))
-    assert judge._first_difference([3, 536], [3, 632]) == ([3], (536, 632))
+    assert answer_tokens(Spells([209], [3, 632]), "x") == ([], (209, 3))
+    assert answer_tokens(Spells([3, 536], [3, 632]), "x") == ([3], (536, 632))
     with pytest.raises(JudgeError, match="cannot say"):
-        judge._first_difference([3], [3, 632])
+        answer_tokens(Spells([3], [3, 632]), "x")
 
 
 @pytest.mark.parametrize(

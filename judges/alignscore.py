@@ -1,0 +1,99 @@
+"""AlignScore (arXiv 2305.16739), read as its mode ``nli_sp``: evidence in chunks, three labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guardrail.types import NLIScores
+from judges.base import NLITraits, Pair
+from judges.checkers import ALL_CHARS
+from judges.chunks import even_chunks
+from judges.pretrained import load_alignscore
+from judges.session import readable, softmax
+from judges.torch_judge import TorchJudge
+from judges.torch_runner import Prepared, TorchRunner
+from judges.windows import pair_windows
+
+__all__ = ["AlignScore"]
+
+CHUNK_WORDS = 350
+"""Words of evidence that are read at once, roughly (section 3.3)."""
+
+LONGEST = 512
+"""Tokens that RoBERTa reads."""
+
+TOKEN_BUDGET = 32_768
+"""Tokens of a batch, padding included; takes under 2 GB for RoBERTa-large."""
+
+
+class AlignScore(TorchJudge):
+    """Tells how far evidence and a claim are aligned; the chunk with the highest score counts.
+
+    It tells no contradiction: its metric uses the first of the three labels alone.
+
+    Args:
+        model: Model id, or a folder that holds the checkpoint.
+        size: ``base`` or ``large``.
+        device: ``cuda``, ``cpu``, …; the GPU where there is one by default.
+        dtype: ``bfloat16``, ``float32``, …; bfloat16 on a GPU by default.
+        temperature: Divides the logits before they become probabilities.
+    """
+
+    _kind = "hf"
+    _example = "yzha/AlignScore"
+    traits = NLITraits(premise_chars=ALL_CHARS, tells_contradiction=False)
+
+    def __init__(
+        self,
+        model: str | None,
+        *,
+        size: str = "large",
+        device: str | None = None,
+        dtype: str | None = None,
+        temperature: float = 1.0,
+    ) -> None:
+        super().__init__(model, device=device, dtype=dtype)
+        self._size = size
+        self._temperature = temperature
+
+    @property
+    def name(self) -> str:
+        """Name of the judge with the size of its model, for the score log."""
+        return f"{super().name}-{self._size}"
+
+    def _load(self, device: str, dtype: str) -> tuple[Any, Any]:
+        return load_alignscore(self._id, self._size, device=device, dtype=dtype)
+
+    def _runner_of(self, model: Any) -> TorchRunner:
+        return TorchRunner(
+            model,
+            pad_id=self._tokenizer.pad_token_id,
+            token_budget=TOKEN_BUDGET,
+            outputs=lambda loaded, inputs: loaded(**inputs),
+        )
+
+    def _prepare(self, pairs: Sequence[Pair]) -> Prepared:
+        chunk = Prepared(count=len(pairs))
+        start, end = self._tokenizer.cls_token_id, self._tokenizer.sep_token_id
+        for number, pair in enumerate(pairs):
+            parts = even_chunks(readable(pair.premise), CHUNK_WORDS)
+            *documents, claim = self._ids([*parts, pair.hypothesis])
+            for document in documents:
+                for window in pair_windows(document, claim, LONGEST - 4):
+                    first = [start, *window.premise, end, end]
+                    chunk.add([*first, *window.hypothesis, end], (number, window.part))
+        return chunk
+
+    def _chunk_scores(self, chunk: Prepared, rows: NDArray[np.float32]) -> list[NLIScores]:
+        """The highest alignment over the chunks, of the least aligned part of each claim."""
+        best: dict[tuple[int, int], float] = {}
+        for owner, row in zip(chunk.owners, softmax(rows, self._temperature), strict=True):
+            best[owner] = max(best.get(owner, 0.0), float(row[0]))
+        aligned = [1.0] * chunk.count
+        for (number, _), chance in best.items():
+            aligned[number] = min(aligned[number], chance)
+        return [NLIScores(entailment=p, neutral=1 - p, contradiction=0.0) for p in aligned]

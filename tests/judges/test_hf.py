@@ -1,0 +1,459 @@
+"""Judges that people know are asked as their own code asks them, tried on tiny random models."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from guardrail.errors import ConfigError, JudgeError
+from guardrail.types import Verdict
+from judges import create_attribution, create_nli
+from judges.base import GroundingItem, GroundingJudge, NLIJudge, Pair
+from judges.chunks import even_chunks, sentence_chunks
+from judges.hf import KNOWN, known_family
+from judges.span_marker import marker_prompt
+from tests.judges.tiny import write_tokenizer
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+PAIRS = [
+    Pair("she was born in rome. she was a painter.", "the painter is of rome."),
+    Pair("florence is in the place of birth", "artemisia was a sculptor"),
+]
+LONG = Pair(" ".join(f"she was born in {word}." for word in ["rome", "paris"] * 150), "in paris.")
+
+
+def tokenizer_of(folder: Path, *, end: str) -> tuple[int, str]:
+    """Write a tokenizer whose mark of an end is that of the model's family; its size."""
+    size = write_tokenizer(folder)
+    made = transformers.PreTrainedTokenizerFast(
+        tokenizer_file=str(folder / "tokenizer.json"),
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        eos_token=end,
+    )
+    made.save_pretrained(folder)
+    return len(made), str(size)
+
+
+def small(**more: object) -> dict[str, object]:
+    return {
+        "hidden_size": 16,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 32,
+        "initializer_range": 0.5,
+        "pad_token_id": 0,
+        **more,
+    }
+
+
+def t5_config(size: int, **more: object) -> object:
+    return transformers.T5Config(
+        vocab_size=size,
+        d_model=16,
+        d_kv=8,
+        d_ff=32,
+        num_layers=2,
+        num_heads=2,
+        decoder_start_token_id=0,
+        pad_token_id=0,
+        eos_token_id=3,
+        initializer_factor=3.0,
+        **more,
+    )
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a tiny model of each family, under the name that it has on the hub."""
+    root = tmp_path_factory.mktemp("hub")
+    torch.manual_seed(0)
+
+    def folder(name: str, end: str = "[SEP]") -> tuple[Path, int]:
+        (root / name).mkdir()
+        return root / name, tokenizer_of(root / name, end=end)[0]
+
+    place, size = folder("MiniCheck-RoBERTa-Large")
+    config = transformers.RobertaConfig(
+        vocab_size=size, max_position_embeddings=514, num_labels=2, **small()
+    )
+    transformers.RobertaForSequenceClassification(config).save_pretrained(place)
+    for name in ("MiniCheck-DeBERTa-v3-Large", "FactCG-DeBERTa-v3-Large"):
+        place, size = folder(name)
+        config = transformers.DebertaV2Config(
+            vocab_size=size,
+            relative_attention=True,
+            position_buckets=32,
+            pos_att_type=["p2c", "c2p"],
+            type_vocab_size=0,
+            position_biased_input=False,
+            num_labels=2,
+            **small(),
+        )
+        transformers.DebertaV2ForSequenceClassification(config).save_pretrained(place)
+    place, size = folder("MiniCheck-Flan-T5-Large")
+    transformers.T5ForConditionalGeneration(t5_config(size)).save_pretrained(place)
+    write_hhem(folder("hallucination_evaluation_model"))
+    write_alignscore(folder("AlignScore"))
+    place, size = folder("lettucedect-base-modernbert-en-v1")
+    config = transformers.ModernBertConfig(
+        vocab_size=size,
+        num_labels=2,
+        max_position_embeddings=4_200,
+        cls_token_id=2,
+        sep_token_id=3,
+        bos_token_id=2,
+        eos_token_id=3,
+        initializer_cutoff_factor=2.0,
+        **small(),
+    )
+    model = transformers.ModernBertForTokenClassification(config)
+    torch.nn.init.normal_(model.classifier.weight, std=3.0)
+    model.save_pretrained(place)
+    return root
+
+
+def write_hhem(made: tuple[Path, int]) -> None:
+    """As it is published: the weights of ``t5.``, the configuration and tokenizer elsewhere."""
+    from safetensors.torch import save_file
+
+    place, size = made
+    foundation = place / "foundation"
+    foundation.mkdir()
+    tokenizer_of(foundation, end="[SEP]")
+    config = t5_config(size, num_labels=2)
+    config.save_pretrained(foundation)
+    model = transformers.T5ForTokenClassification(config)
+    torch.nn.init.normal_(model.classifier.weight, std=3.0)
+    model.save_pretrained(place / "reference")
+    state = {
+        f"t5.{name}": value.contiguous()
+        for name, value in model.state_dict().items()
+        if not name.endswith("embed_tokens.weight")
+    }
+    save_file(state, place / "model.safetensors")
+    told = {
+        "architectures": ["HHEMv2ForSequenceClassification"],
+        "auto_map": {"AutoConfig": "configuration_hhem_v2.HHEMv2Config"},
+        "model_type": "HHEMv2Config",
+        "foundation": str(foundation),
+    }
+    (place / "config.json").write_text(json.dumps(told))
+
+
+def write_alignscore(made: tuple[Path, int]) -> None:
+    """As it is published: a checkpoint of Lightning with the encoder and four heads."""
+    place, size = made
+    config = transformers.RobertaConfig(vocab_size=size, max_position_embeddings=514, **small())
+    config.save_pretrained(place)
+    encoder = transformers.RobertaModel(config)
+    state = {f"base_model.{name}": value for name, value in encoder.state_dict().items()}
+    for head, width in (("tri", 3), ("bin", 2), ("reg", 1)):
+        state[f"{head}_layer.weight"] = torch.randn(width, 16) * 2
+        state[f"{head}_layer.bias"] = torch.randn(width)
+    state["mlm_head.bias"] = torch.zeros(size)
+    for name in ("large", "base"):
+        kept = {"state_dict": state, "hyper_parameters": {"model": "roberta-large"}, "epoch": 3}
+        torch.save(kept, place / f"AlignScore-{name}.ckpt")
+
+
+def judge_of(models: Path, name: str) -> NLIJudge:
+    return create_nli(f"hf:{models / name}", device="cpu")
+
+
+def classified(model: object, ids: list[int]) -> list[float]:
+    with torch.no_grad():
+        [row] = model(input_ids=torch.tensor([ids])).logits.softmax(-1).tolist()
+    return row
+
+
+@pytest.mark.parametrize("name", ["MiniCheck-RoBERTa-Large", "MiniCheck-DeBERTa-v3-Large"])
+def test_minicheck_reads_document_and_claim_with_an_end_between(models: Path, name: str) -> None:
+    """``tokenizer(eos.join([doc, claim]))``, and the second of two labels is support."""
+    scores = judge_of(models, name).judge(PAIRS)
+    model = transformers.AutoModelForSequenceClassification.from_pretrained(models / name).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(models / name)
+    for pair, score in zip(PAIRS, scores, strict=True):
+        ids = tokenizer(tokenizer.eos_token.join(pair), truncation=True, max_length=512)
+        assert score.entailment == pytest.approx(classified(model, ids["input_ids"])[1], abs=1e-4)
+        assert score.contradiction == 0.0
+    assert abs(scores[0].entailment - scores[1].entailment) > 1e-4
+
+
+def test_minicheck_t5_compares_the_first_tokens(models: Path) -> None:
+    """``predict: doc</s>claim``, one step of the decoder, "1" against "0"."""
+    name = "MiniCheck-Flan-T5-Large"
+    scores = judge_of(models, name).judge(PAIRS)
+    model = transformers.T5ForConditionalGeneration.from_pretrained(models / name).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(models / name)
+    zero, one = tokenizer.convert_tokens_to_ids(["0", "1"])
+    for pair, score in zip(PAIRS, scores, strict=True):
+        ids = tokenizer("predict: " + tokenizer.eos_token.join(pair))["input_ids"]
+        with torch.no_grad():
+            said = torch.zeros((1, 1), dtype=torch.long)
+            logits = model(input_ids=torch.tensor([ids]), decoder_input_ids=said).logits[:, 0]
+        expected = logits[:, [zero, one]].softmax(-1)[0, 1].item()
+        assert score.entailment == pytest.approx(expected, abs=1e-4)
+
+
+def test_factcg_classifies_a_prompt(models: Path) -> None:
+    name = "FactCG-DeBERTa-v3-Large"
+    scores = judge_of(models, name).judge(PAIRS)
+    model = transformers.AutoModelForSequenceClassification.from_pretrained(models / name).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(models / name)
+    documents = ["she was born in rome.\nshe was a painter.", PAIRS[1].premise]
+    for document, pair, score in zip(documents, PAIRS, scores, strict=True):
+        text = (
+            f"{document}\n\nChoose your answer: based on the paragraph above can we conclude that "
+            f'"{pair.hypothesis}"?\n\nOPTIONS:\n- Yes\n- No\nI think the answer is '
+        )
+        ids = tokenizer(text)["input_ids"]
+        assert score.entailment == pytest.approx(classified(model, ids)[1], abs=1e-4)
+
+
+def test_hhem_classifies_the_first_token_and_runs_no_code_of_the_model(models: Path) -> None:
+    name = "hallucination_evaluation_model"
+    scores = judge_of(models, name).judge(PAIRS)
+    place = models / name
+    model = transformers.T5ForTokenClassification.from_pretrained(place / "reference").eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(place / "foundation")
+    for pair, score in zip(PAIRS, scores, strict=True):
+        text = (
+            "<pad> Determine if the hypothesis is true given the premise?\n\n"
+            f"Premise: {pair.premise}\n\nHypothesis: {pair.hypothesis}"
+        )
+        with torch.no_grad():
+            logits = model(input_ids=torch.tensor([tokenizer(text)["input_ids"]])).logits
+        assert score.entailment == pytest.approx(logits[0, 0].softmax(-1)[1].item(), abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ["AlignScore", "AlignScore-base"])
+def test_alignscore_takes_the_first_of_three_labels(models: Path, name: str) -> None:
+    judge = judge_of(models, name)
+    scores = judge.judge(PAIRS)
+    place = models / "AlignScore"
+    state = torch.load(place / "AlignScore-large.ckpt", weights_only=True)["state_dict"]
+    encoder = transformers.RobertaModel(transformers.AutoConfig.from_pretrained(place)).eval()
+    encoder.load_state_dict(
+        {k.removeprefix("base_model."): v for k, v in state.items() if k.startswith("base_model.")}
+    )
+    tokenizer = transformers.AutoTokenizer.from_pretrained(place)
+    for pair, score in zip(PAIRS, scores, strict=True):
+        premise, claim = tokenizer(list(pair), add_special_tokens=False)["input_ids"]
+        ids = [2, *premise, 3, 3, *claim, 3]  # RoBERTa's <s> a </s></s> b </s>
+        with torch.no_grad():
+            pooled = encoder(input_ids=torch.tensor([ids])).pooler_output
+        logits = pooled @ state["tri_layer.weight"].T + state["tri_layer.bias"]
+        assert score.entailment == pytest.approx(logits.softmax(-1)[0, 0].item(), abs=1e-4)
+    assert judge.name.endswith("base" if name.endswith("base") else "large")
+
+
+def test_lettucedetect_marks_the_words_behind_its_prompt(models: Path) -> None:
+    name = "lettucedect-base-modernbert-en-v1"
+    judge = judge_of(models, name)
+    assert isinstance(judge, GroundingJudge)
+    item = GroundingItem(("born in rome.", "a painter."), "she was born in paris", "who is she?")
+    bare = GroundingItem(item.statements, item.sentence)
+    found = judge.ground([item, bare, GroundingItem((), "she was born")])
+    model = transformers.AutoModelForTokenClassification.from_pretrained(models / name).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(models / name)
+    for one, grounding in zip((item, bare), found, strict=False):
+        prompt = marker_prompt(one.statements, one.context)
+        ids = tokenizer(prompt, one.sentence)["input_ids"]
+        own = tokenizer(one.sentence, add_special_tokens=False)["input_ids"]
+        start = len(ids) - len(own) - 1
+        with torch.no_grad():
+            rows = model(input_ids=torch.tensor([ids])).logits[0].softmax(-1)[start:-1, 1]
+        assert grounding.supported == pytest.approx(1 - rows.max().item(), abs=1e-4)
+        assert len(grounding.words) == len(one.sentence.split())
+        assert max(word.missing for word in grounding.words) == pytest.approx(
+            rows.max().item(), abs=1e-4
+        )
+        assert grounding.contradicted == 0.0
+    assert found[2].verdict is Verdict.UNSUPPORTED
+    assert found[0] != found[1]
+
+
+def test_the_prompts_are_those_of_ragtruth() -> None:
+    assert marker_prompt(["alpha", "beta"], "What?") == (
+        "Briefly answer the following question:\nWhat?\n"
+        "Bear in mind that your response should be strictly based on the following 2 passages:\n"
+        "passage 1: alpha\npassage 2: beta\n"
+        "In case the passages do not contain the necessary information to answer the question, "
+        'please reply with: "Unable to answer based on given passages."\noutput:'
+    )
+    assert marker_prompt(["only"], "") == "Summarize the following text:\npassage 1: only\noutput:"
+
+
+@pytest.mark.parametrize("name", sorted(set(KNOWN) - {"lettucedect-large-modernbert-en-v1"}))
+def test_the_chunk_that_supports_most_counts(models: Path, name: str) -> None:
+    """Evidence of any length is read to its end, and more of it never supports less."""
+    judge = judge_of(models, name)
+    whole, *parts = judge.judge(
+        [LONG, *(Pair(chunk, LONG.hypothesis) for chunk in chunks_of(name))]
+    )
+    if not name.startswith(("lettucedect", "hallucination")):  # which read all of it at once
+        assert len(parts) > 1
+    if not name.startswith("lettucedect"):
+        assert whole.entailment == pytest.approx(max(p.entailment for p in parts), abs=1e-4)
+    assert 0.0 < whole.entailment < 1.0
+
+
+def chunks_of(name: str) -> list[str]:
+    words = LONG.premise.split()
+    if name.startswith("AlignScore"):
+        return even_chunks(LONG.premise, 350)
+    if "T5" in name:
+        return sentence_chunks(LONG.premise, 500, lambda items: [len(t.split()) for t in items])
+    if name.startswith("FactCG"):
+        return sentence_chunks(LONG.premise, 550, lambda items: [len(t.split()) + 1 for t in items])
+    if name.startswith("MiniCheck"):
+        return sentence_chunks(LONG.premise, 400, lambda items: [len(t.split()) + 1 for t in items])
+    return [" ".join(words)]
+
+
+def test_marks_of_the_tokenizer_in_a_text_are_no_marks(models: Path) -> None:
+    """Evidence cannot end itself and write the claim that follows."""
+    judge = judge_of(models, "MiniCheck-RoBERTa-Large")
+    plain, hostile = judge.judge(
+        [Pair("born in rome", "in paris"), Pair("born [SEP] in rome", "in [SEP] paris")]
+    )
+    assert hostile.entailment == pytest.approx(plain.entailment, abs=1e-5)
+
+
+def test_odd_texts_are_read(models: Path) -> None:
+    pairs = [Pair("", ""), Pair("\ud800", "{claim}"), Pair("rome", "in paris " * 600)]
+    for name in ("MiniCheck-RoBERTa-Large", "FactCG-DeBERTa-v3-Large", "AlignScore"):
+        assert len(judge_of(models, name).judge(pairs)) == len(pairs)
+
+
+def test_a_long_claim_is_never_cut_for_its_document(models: Path) -> None:
+    """What does not fit is read in halves of the document, as the claim stands behind it."""
+    judge = judge_of(models, "MiniCheck-RoBERTa-Large")
+    claim = "she was born in rome " * 60
+    short, other = judge.judge([Pair(LONG.premise, claim), Pair(LONG.premise, claim + "paris")])
+    assert short.entailment != other.entailment
+
+
+def test_probabilities_take_a_temperature_of_ones_own(models: Path) -> None:
+    name = f"hf:{models / 'MiniCheck-RoBERTa-Large'}"
+    [sharp] = create_nli(name, device="cpu").judge(PAIRS[:1])
+    [soft] = create_nli(name, device="cpu", temperature=10.0).judge(PAIRS[:1])
+    assert abs(soft.entailment - 0.5) < abs(sharp.entailment - 0.5)
+
+
+def test_known_models_serve_as_attribution_judges_too(models: Path) -> None:
+    assert create_attribution(f"hf:{models / 'AlignScore'}").name.startswith("lifted:hf:")
+
+
+def test_a_name_is_known_in_any_capitals_and_by_its_folder() -> None:
+    assert known_family("lytang/minicheck-roberta-large") == "MiniCheck-RoBERTa-Large"
+    assert known_family("/srv/models/FactCG-DeBERTa-v3-Large/") == "FactCG-DeBERTa-v3-Large"
+    assert known_family("somebody/else") is None
+
+
+def config_at(folder: Path, **config: object) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+NLI_LABELS = {"0": "contradiction", "1": "entailment", "2": "neutral"}
+
+
+@pytest.mark.parametrize(
+    ("config", "told"),
+    [
+        ({"architectures": ["BertModel"]}, "no head that classifies"),
+        ({}, "no architecture named"),
+        ({"architectures": ["LlamaForCausalLM"]}, "write chat:MODEL"),
+        ({"architectures": ["T5ForConditionalGeneration"]}, "t5-true:MODEL"),
+        ({"architectures": ["BertForTokenClassification"]}, "LettuceDetect"),
+        (
+            {"architectures": ["XForSequenceClassification"], "auto_map": {"AutoModel": "x.X"}},
+            "code of its own",
+        ),
+        (
+            {
+                "architectures": ["BertForSequenceClassification"],
+                "id2label": {"0": "LABEL_0", "1": "LABEL_1", "2": "LABEL_2"},
+            },
+            "does not name its labels",
+        ),
+        (
+            {"architectures": ["BertForSequenceClassification"], "id2label": {"0": "LABEL_0"}},
+            "one number",
+        ),
+    ],
+)
+def test_a_model_that_cannot_be_read_is_refused(
+    tmp_path: Path, config: dict[str, object], told: str
+) -> None:
+    folder = config_at(tmp_path / "some-model", **config)
+    with pytest.raises(JudgeError, match=told):
+        create_nli(f"hf:{folder}", device="cpu").warm_up()
+
+
+def test_a_near_miss_of_a_known_name_is_told(tmp_path: Path) -> None:
+    folder = config_at(tmp_path / "MiniCheck-Roberta-Larg", architectures=["RobertaModel"])
+    with pytest.raises(JudgeError, match="did you mean 'MiniCheck-RoBERTa-Large'"):
+        create_nli(f"hf:{folder}").warm_up()
+
+
+def test_labels_of_another_task_are_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "moods"
+    folder.mkdir()
+    size = tokenizer_of(folder, end="[SEP]")[0]
+    config = transformers.BertConfig(
+        vocab_size=size, id2label={0: "good", 1: "bad"}, max_position_embeddings=64, **small()
+    )
+    transformers.BertForSequenceClassification(config).save_pretrained(folder)
+    with pytest.raises(JudgeError, match="not those of an NLI model"):
+        create_nli(f"hf:{folder}", device="cpu").warm_up()
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        {0: "entailment", 1: "neutral", 2: "contradiction"},  # MoritzLaurer/DeBERTa-v3-*
+        {0: "contradiction", 1: "entailment", 2: "neutral"},  # cross-encoder/nli-deberta-v3-*
+        {0: "CONTRADICTION", 1: "NEUTRAL", 2: "ENTAILMENT"},  # microsoft/deberta-*-mnli
+    ],
+)
+def test_an_nli_model_that_is_not_known_is_read_in_its_own_order(
+    tmp_path: Path, order: dict[int, str]
+) -> None:
+    size = tokenizer_of(tmp_path, end="[SEP]")[0]
+    config = transformers.DebertaV2Config(
+        vocab_size=size, type_vocab_size=0, max_position_embeddings=64, id2label=order, **small()
+    )
+    torch.manual_seed(0)
+    transformers.DebertaV2ForSequenceClassification(config).save_pretrained(tmp_path)
+    [score] = create_nli(f"hf:{tmp_path}", device="cpu").judge(PAIRS[1:])
+    model = transformers.AutoModelForSequenceClassification.from_pretrained(tmp_path).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    row = classified(model, tokenizer(*PAIRS[1])["input_ids"])
+    expected = {order[i].lower(): chance for i, chance in enumerate(row)}
+    found = {name: getattr(score, name) for name in expected}
+    assert found == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_judge_without_a_model_says_how_to_name_one() -> None:
+    with pytest.raises(ConfigError, match="hf:lytang/MiniCheck-RoBERTa-Large"):
+        create_nli("hf")
+
+
+def test_a_damaged_checkpoint_is_told(models: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "AlignScore"
+    folder.mkdir()
+    for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
+        (folder / name).write_bytes((models / "AlignScore" / name).read_bytes())
+    (folder / "AlignScore-large.ckpt").write_bytes(b"PK\x03\x04 not a checkpoint")
+    with pytest.raises(JudgeError, match="download it again"):
+        create_nli(f"hf:{folder}", device="cpu").warm_up()
