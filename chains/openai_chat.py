@@ -23,9 +23,9 @@ from chains.openai_text import (
     is_json_document,
     shown,
     text_of,
-    wants_json,
 )
 from chains.rendition import PlacedCitation, details, render
+from chains.structured import Document, Judged, judge_documents
 from guardrail import GuardedAnswer, Policy
 
 __all__ = ["ChatStream", "Outcome", "completion_events", "guard_completions"]
@@ -42,6 +42,8 @@ MESSAGE_FIELDS = frozenset({
     "role", "content", "refusal", "tool_calls", "function_call",
 })
 # fmt: on
+CALLS = frozenset({"tool_calls", "function_call"})
+"""Fields of a message that call tools, and what its ``finish_reason`` says then."""
 USAGE_COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
 
 
@@ -65,7 +67,7 @@ async def guard_completions(
     """Guard the choices of one request's replies.
 
     Answers are ranked, best first; choices that are no answers (tool calls, JSON that was asked
-    for) come behind them as they are.
+    for) come behind them, as they are or, where the policy says ``structured``, judged.
 
     Args:
         asked: The request.
@@ -77,9 +79,10 @@ async def guard_completions(
         UnreadableReplyError: A reply is not a chat completion.
         GuardrailError: A part cannot be used and the policy says ``raise``.
     """
+    guarding, data = asked.guarding, asked.data
     choices = [choice for body in bodies for choice in _choices(body)]
-    guarding = asked.guarding
-    data = wants_json(asked.body.get("response_format"))
+    if not guarding.rights.tools:
+        choices = [_without_calls(choice) for choice in choices]
     texts = [text_of(choice["message"].get("content")) for choice in choices]
     places = [
         place
@@ -103,11 +106,13 @@ async def guard_completions(
         refusal = choice["message"].get("refusal")
         if isinstance(refusal, str) and refusal.strip():
             choice["message"]["refusal"] = await guard_refusal(guarding, case, refusal)
+    structured = [verdict for choice in done for verdict in await _judge_data(asked, case, choice)]
     body = {key: value for key, value in bodies[0].items() if key in COMPLETION_FIELDS}
     if len(bodies) > 1:
         body["usage"] = _summed([item.get("usage") for item in bodies])
     raw = texts[places[ranked[0][0]]] if ranked else ""
-    return Outcome(body | {"choices": done}, tuple(answer for _, answer in ranked), raw)
+    answers = (*(answer for _, answer in ranked), *(verdict.answer for verdict in structured))
+    return Outcome(body | {"choices": done}, answers, raw)
 
 
 async def _ranked(
@@ -130,6 +135,55 @@ def _choices(body: JSON) -> list[JSON]:
     ):
         raise UnreadableReplyError("the model's server did not answer with a chat completion")
     return choices
+
+
+def _without_calls(choice: JSON) -> JSON:
+    """A choice without calls of tools, which its caller may not have."""
+    message = {key: value for key, value in choice["message"].items() if key not in CALLS}
+    ended = "stop" if choice.get("finish_reason") in CALLS else choice.get("finish_reason")
+    return choice | {"message": message, "finish_reason": ended}
+
+
+async def _judge_data(asked: Asked, case: Case, choice: JSON) -> list[Judged]:
+    """Judge a choice's JSON and calls of tools where the policy asks for it; withhold what fails.
+
+    Returns:
+        The verdicts, which the message's field ``guardrail`` tells as ``structured``.
+    """
+    message = choice["message"]
+    content = message.get("content")
+    calls = {str(call.get("id")): call for call in message.get("tool_calls") or () if call}
+    documents = [_call_document(name, call) for name, call in calls.items()]
+    if isinstance(message.get("function_call"), dict):
+        documents.append(_call_document("function_call", {"function": message["function_call"]}))
+    if asked.data and isinstance(content, str) and is_json_document(content):
+        documents.append(Document.read("content", "answer", content))
+    judged = await judge_documents(asked.guarding, case, documents)
+    withheld = {verdict.of for verdict in judged if verdict.withheld}
+    if judged:
+        said = [verdict.details() for verdict in judged]
+        message["guardrail"] = message.get("guardrail", {}) | {"structured": said}
+    if withheld:
+        kept = [call for name, call in calls.items() if name not in withheld]
+        message["tool_calls"] = kept
+        if not kept:
+            del message["tool_calls"]
+        if "function_call" in withheld:
+            del message["function_call"]
+        if "content" in withheld:
+            message["content"] = choice["logprobs"] = None
+        if not kept:
+            choice["finish_reason"] = "stop"
+            if not message.get("content"):
+                message["refusal"] = asked.guarding.policy.refusal
+    return judged
+
+
+def _call_document(of: str, call: JSON) -> Document:
+    """What a call of a tool hands to it."""
+    told = call.get("function") or call.get("custom")
+    told = told if isinstance(told, dict) else {}
+    return Document.read(of, str(told.get("name")), told.get("arguments", told.get("input")))
 
 
 def _plain_choice(choice: JSON) -> JSON:
@@ -232,7 +286,6 @@ class ChatStream:
 
     def __init__(self, asked: Asked) -> None:
         self._asked = asked
-        self._data = wants_json(asked.body.get("response_format"))
         self._choices: dict[int, _StreamedChoice] = {}
         self._head: JSON = {}
         self.answers: list[GuardedAnswer] = []
@@ -273,13 +326,12 @@ class ChatStream:
         state = self._choices.get(index)
         out: list[JSON] = []
         if state is None:
-            state = _StreamedChoice(self._asked, index, data=self._data)
+            state = _StreamedChoice(self._asked, index, data=self._asked.data)
             self._choices[index] = state
         delta = choice.get("delta")
         delta = delta if isinstance(delta, dict) else {}
-        passed = {
-            key: delta[key] for key in ("role", "tool_calls", "function_call") if delta.get(key)
-        }
+        names = {"role"} | (CALLS if self._asked.guarding.rights.tools else set())
+        passed = {key: delta[key] for key in sorted(names) if delta.get(key)}
         state.calls_tools |= "tool_calls" in passed or "function_call" in passed
         if "role" in passed and delta.get("content") is not None:
             passed["content"] = ""

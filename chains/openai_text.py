@@ -7,11 +7,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from chains.caller import CallerRights
 from chains.evidence.base import Case, EvidenceSettings
 from chains.openai_parts import text_of
 from chains.rendition import MarkerStyle, PlacedCitation
 from chains.streaming import Release, SentenceGate, StreamMode
-from guardrail import STRICT, Action, GuardedAnswer, Guardrail, Policy
+from guardrail import ANNOTATE, STRICT, Action, GuardedAnswer, Guardrail, Policy
 from guardrail.errors import ModelError
 from guardrail.types import Passage
 
@@ -29,8 +30,6 @@ __all__ = [
 JSON = dict[str, Any]
 """An object of the OpenAI protocol, as it stands on the wire."""
 
-JSON_FORMATS = frozenset({"json_object", "json_schema"})
-
 
 class UnreadableReplyError(ModelError):
     """The model's server answered with something that is not of the OpenAI protocol."""
@@ -43,26 +42,34 @@ class Guarding:
     Attributes:
         guard: The guardrail.
         policy: ``candidates`` are sampled and ranked, ``attempts`` bounds the rounds.
+        checks_policy: Of texts that a caller has already, and asks a verdict on.
         style: How markers look in the returned text.
         mode: When streamed text is released.
         evidence: Where evidence is looked for in requests.
         reasons: Whether refused and filtered answers carry their reasons (field ``guardrail``).
-        caller_policy: Whether a request may name a policy of its own.
+        rights: What is taken from a request beside what it asks.
     """
 
     guard: Guardrail
     policy: Policy = STRICT
+    checks_policy: Policy = ANNOTATE
     style: MarkerStyle = MarkerStyle.KALMA
     mode: StreamMode = StreamMode.SENTENCE
     evidence: EvidenceSettings = field(default_factory=EvidenceSettings)
     reasons: bool = True
-    caller_policy: bool = True
+    rights: CallerRights = field(default_factory=CallerRights)
 
     @property
     def whole_only(self) -> bool:
-        """Whether a stream must wait for the whole answer: to be ranked or asked for again."""
+        """Whether a stream must wait for the whole reply.
+
+        It must where answers are ranked or asked for again, and where JSON is judged.
+        """
         return (
-            self.mode is StreamMode.BUFFER or self.policy.candidates > 1 or self.policy.attempts > 1
+            self.mode is StreamMode.BUFFER
+            or self.policy.candidates > 1
+            or self.policy.attempts > 1
+            or self.policy.structured
         )
 
 
@@ -117,11 +124,6 @@ def is_json_document(text: str) -> bool:
         return isinstance(json.loads(text), dict | list)
     except (ValueError, RecursionError):
         return False
-
-
-def wants_json(response_format: Any) -> bool:
-    """Whether a request's format asks for JSON."""
-    return isinstance(response_format, dict) and str(response_format.get("type")) in JSON_FORMATS
 
 
 def shown(text: str, answer: GuardedAnswer | None, *, calls_tools: bool) -> str | None:

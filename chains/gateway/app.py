@@ -170,7 +170,7 @@ class _Gateway:
             mode=settings.stream_mode,
             evidence=settings.evidence,
             reasons=settings.reasons,
-            caller_policy=settings.caller_policy,
+            rights=settings.rights,
         )
         self._upstream = Upstream(settings, client)
         self._ready: str | None = "the guardrail is loading"
@@ -331,7 +331,7 @@ class _Gateway:
         body = await read_model(request, self.settings, CheckBody)
         await self._loaded()
         async with self._in_time():
-            answer = await unless_gone(request.receive, check(self.guard, body))
+            answer = await unless_gone(request.receive, check(self.guarding, body))
         self.metrics.answers([answer], "checks")
         headers = self.dashboard.record_header([answer.id])
         content = await asyncio.to_thread(answer.model_dump_json)
@@ -358,7 +358,7 @@ class _Gateway:
         body = await read_model(request, self.settings, RankBody)
         await self._loaded()
         async with self._in_time():
-            ranking = await unless_gone(request.receive, rank(self.guard, body))
+            ranking = await unless_gone(request.receive, rank(self.guarding, body))
         headers = self.dashboard.record_header([item.id for item in ranking.ranking])
         content = await asyncio.to_thread(ranking.model_dump_json)
         return Response(content, media_type="application/json", headers=headers)

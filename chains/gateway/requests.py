@@ -10,6 +10,7 @@ from fastapi import Request
 from pydantic import BaseModel, ValidationError
 from starlette.responses import JSONResponse
 
+from chains.caller import NotAllowedError
 from chains.gateway.settings import GatewaySettings
 from chains.gateway.streaming import CallerGoneError
 from chains.gateway.upstream import UpstreamUnreachableError
@@ -59,6 +60,8 @@ def error_response(error: GuardrailError) -> JSONResponse:
     match error:
         case RejectedError():
             status, code, headers = error.status, error.code, error.headers
+        case NotAllowedError():
+            status, code = 403, "not_allowed"
         case InputError() | ConfigError():
             status, code = 400, "invalid_request"
         case UpstreamUnreachableError():

@@ -6,12 +6,13 @@ import hmac
 import os
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
-from typing import Self
+from typing import Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 
+from chains.caller import CallerRights
 from chains.evidence.base import EvidenceMode, EvidenceSettings, Marks
 from chains.rendition import MarkerStyle
 from chains.streaming import StreamMode
@@ -65,7 +66,12 @@ class GatewaySettings(Value):
         evidence_marks: Delimiters of a marked stretch in system and user messages, two with a
             space between them: ``<context> </context>``.
         keep_parts: Whether content parts of other gateways are sent on as they are.
+        caller: What callers may do unless a setting below says otherwise: ``free`` for all of it,
+            ``strict`` for none.
         caller_policy: Whether a request may name a policy or a strictness of its own.
+        caller_evidence: Whether evidence in a request counts.
+        caller_tools: Whether a request may bring tools; their results count as evidence then.
+        caller_structured_output: Whether a request may ask for JSON.
         reasons: Whether refused and filtered answers carry their reasons.
         protocols: Protocols of other gateways to serve: ``litellm``, ``portkey``, ``fms``.
         max_body_bytes: Largest request that is read.
@@ -89,7 +95,11 @@ class GatewaySettings(Value):
     tool_results: bool = True
     evidence_marks: Marks | None = None
     keep_parts: bool = False
-    caller_policy: bool = True
+    caller: Literal["free", "strict"] = "free"
+    caller_policy: bool | None = None
+    caller_evidence: bool | None = None
+    caller_tools: bool | None = None
+    caller_structured_output: bool | None = None
     reasons: bool = True
     protocols: tuple[str, ...] = ()
     max_body_bytes: int = Field(default=8 * 1024 * 1024, ge=1)
@@ -98,6 +108,15 @@ class GatewaySettings(Value):
     timeout_s: float = Field(default=600.0, gt=0)
     drain_s: float = Field(default=30.0, ge=0)
     concurrency: int = Field(default=512, ge=1)
+
+    @property
+    def rights(self) -> CallerRights:
+        """What callers may do: each setting where it is given, else the preset."""
+        told = {name: getattr(self, f"caller_{name}") for name in CallerRights.model_fields}
+        free = self.caller == "free"
+        return CallerRights(
+            **{name: free if given is None else given for name, given in told.items()}
+        )
 
     @property
     def open_to_network(self) -> bool:

@@ -85,11 +85,25 @@ def serve(
         bool | None,
         typer.Option(help="Send content parts of other gateways on as they are (default: no)."),
     ] = None,
+    caller: Annotated[
+        str | None,
+        typer.Option(
+            help="free (default) or strict: what callers may do unless one of the four options "
+            "below says otherwise."
+        ),
+    ] = None,
     caller_policy: Annotated[
         bool | None,
-        typer.Option(
-            help="Whether a request may name a policy or a strictness of its own (default: yes)."
-        ),
+        typer.Option(help="Whether a request may name a policy or a strictness of its own."),
+    ] = None,
+    caller_evidence: Annotated[
+        bool | None, typer.Option(help="Whether evidence in a request counts.")
+    ] = None,
+    caller_tools: Annotated[
+        bool | None, typer.Option(help="Whether a request may bring tools.")
+    ] = None,
+    caller_structured_output: Annotated[
+        bool | None, typer.Option(help="Whether a request may ask for JSON.")
     ] = None,
     reasons: Annotated[
         bool | None,
@@ -154,7 +168,11 @@ def serve(
         "tool_results": tool_results,
         "evidence_marks": evidence_marks,
         "keep_parts": keep_parts,
+        "caller": caller,
         "caller_policy": caller_policy,
+        "caller_evidence": caller_evidence,
+        "caller_tools": caller_tools,
+        "caller_structured_output": caller_structured_output,
         "reasons": reasons,
         "protocols": protocol,
         "timeout_s": timeout_s,

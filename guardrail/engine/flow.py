@@ -12,7 +12,7 @@ from uuid import uuid4
 from guardrail.config import GuardrailConfig
 from guardrail.engine.decision import Decision, decide
 from guardrail.engine.parts import Parts
-from guardrail.engine.pipeline import Checked, Pipeline, Row, clean_input
+from guardrail.engine.pipeline import Checked, Pipeline, Row
 from guardrail.engine.recording import Recorder
 from guardrail.engine.scoring import (
     AheadScorer,
@@ -33,6 +33,7 @@ from guardrail.errors import (
     OverloadedError,
 )
 from guardrail.evidence.retrieval import Knowledge, given, retrieve_passages
+from guardrail.incoming import clean_text, without_controls
 from guardrail.log.fingerprints import fingerprints
 from guardrail.log.tracing import stage
 from guardrail.markers.grammar import parse
@@ -119,7 +120,8 @@ class Engine:
     ) -> Row:
         """A caller's answer as a row of the pipeline."""
         known = None if evidence is None else given(evidence, self.config.limits.evidence)
-        return Row(row_id or uuid4().hex, clean_input(question), clean_input(answer), known, place)
+        name = without_controls(row_id or "") or uuid4().hex
+        return Row(name, clean_text(question), clean_text(answer), known, place)
 
     # --- check ---------------------------------------------------------------------------
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -27,10 +26,7 @@ if TYPE_CHECKING:
     from guardrail.engine.parts import Parts
     from guardrail.verdict.grounder import Grounder
 
-__all__ = ["Checked", "Pipeline", "Row", "clean_input"]
-
-UNWANTED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
-"""Control characters and lone surrogates: no text, and no JSON either."""
+__all__ = ["Checked", "Pipeline", "Row"]
 
 PROBES = 3
 """Rows that fail alone, none having come through, before a part is taken to be down: enough to
@@ -71,11 +67,6 @@ class Checked(NamedTuple):
     problems: tuple[Problem, ...]
     timings_ms: dict[str, float]
     docs: Mapping[str, Doc]
-
-
-def clean_input(text: str) -> str:
-    """Remove what is no text, and unify line ends."""
-    return UNWANTED.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 class Pipeline:

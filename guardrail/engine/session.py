@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from guardrail.engine.loop import run_sync
-from guardrail.engine.pipeline import clean_input
 from guardrail.engine.workers import off_loop
 from guardrail.evidence.retrieval import Knowledge, given
+from guardrail.incoming import clean_text
 from guardrail.log.tracing import stage
 from guardrail.markers.brackets import open_bracket
 from guardrail.markers.grammar import parse
@@ -82,7 +82,7 @@ class CheckSession:
             }
         )
         self._id = id or uuid4().hex
-        self._raw = ""
+        self._raw = self._return = ""
         self._cuts = [0]
         self._seen = self._look_at = 0
         self._recall: dict[str, Knowledge] = {}
@@ -105,7 +105,10 @@ class CheckSession:
         Raises:
             GuardrailError: A part cannot be used and the policy says ``raise``.
         """
-        self._raw += text
+        text = self._return + text
+        # The line feed that belongs to it may be in the next piece.
+        self._return = "\r" if text.endswith("\r") else ""
+        self._raw += clean_text(text.removesuffix("\r"))
         if len(self._raw) < self._look_at:
             return None
         end = _complete(self._raw, self._cuts[-1])
@@ -125,6 +128,7 @@ class CheckSession:
         Raises:
             GuardrailError: A part cannot be used and the policy says ``raise``.
         """
+        self._raw, self._return = self._raw + clean_text(self._return), ""
         if not self._raw[self._cuts[-1] :].strip():
             return None
         return await self._judged(len(self._raw))
@@ -183,9 +187,9 @@ class CheckSession:
         return self._grounder
 
     def _clean(self, raw: str) -> str:
-        found = self._knowledge or self._recall.get(clean_input(self._question), Knowledge())
+        found = self._knowledge or self._recall.get(clean_text(self._question), Knowledge())
         known = [item for item in found.evidence if isinstance(item, Triple)]
-        return parse(clean_input(raw), known).clean
+        return parse(raw, known).clean
 
 
 def _since(answer: GuardedAnswer, since: int, raw: str) -> GuardedAnswer:

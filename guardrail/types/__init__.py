@@ -44,6 +44,7 @@ from guardrail.types.knowledge import (
     Subgraph,
     Triple,
     linearise,
+    name_in_words,
     passage_of_document,
 )
 from guardrail.types.strictness import (
@@ -94,5 +95,6 @@ __all__ = [
     "WordScore",
     "as_strictness",
     "linearise",
+    "name_in_words",
     "passage_of_document",
 ]

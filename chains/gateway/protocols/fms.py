@@ -47,8 +47,11 @@ class FMSDetector:
         parameters = body.get("detector_params")
         asked_question = parameters.get("question") if isinstance(parameters, dict) else None
         question = str(asked_question or body.get("prompt") or "")
-        found = Found.of(Source.CALLER, [Passage(text=text) for text in context])
-        case = Case(question, found.evidence, found.sources)
+        documents = Found.of(Source.CALLER, [Passage(text=text) for text in context])
+        found = self._guarding.rights.evidence_of(documents)
+        evidence = found.evidence if found.sources else None
+        sources = found.sources or (Source.GRAPH,)
+        case = Case(question, evidence, sources, problems=found.problems)
         answer = await case.check(self._guarding.guard, content, ANNOTATE)
         return [_detection(sentence) for sentence in answer.sentences if _failed(sentence)], (
             answer,

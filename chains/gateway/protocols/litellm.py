@@ -65,10 +65,10 @@ class LiteLLMGuardrail:
         if kind != "response":
             raise InputError(f"input_type must be 'request' or 'response', not {kind!r}")
         found = await asyncio.to_thread(self._joined, call, *found)
-        guarding = self._guarding
-        if field.changes_policy and guarding.caller_policy:
-            guarding = replace(guarding, policy=field.chosen_policy(guarding.policy))
+        policy, problems = self._guarding.rights.policy_of(field, self._guarding.policy)
+        guarding = replace(self._guarding, policy=policy)
         case = await case_of(guarding.guard, *found, guarding.evidence.mode)
+        case = case._replace(problems=(*case.problems, *problems))
         return await self._judged(body, guarding, case)
 
     async def _judged(
@@ -109,18 +109,20 @@ class LiteLLMGuardrail:
 
     def _read(self, body: JSON, field: RequestField) -> tuple[str, Found]:
         request = {"messages": body.get("structured_messages")}
-        settings = self._guarding.evidence
+        rights = self._guarding.rights
+        settings = rights.places(self._guarding.evidence)
         question = chat_question(request, settings)
         if not question and body.get("input_type") == "request":
             question = next((text for text in reversed(_texts(body)) if text.strip()), "")
-        return question, chat_evidence(request, field, settings)
+        return question, rights.evidence_of(chat_evidence(request, field, settings))
 
     def _joined(self, call: object, question: str, found: Found) -> tuple[str, Found]:
         """What a response is judged against: what it brings itself, and what its request held."""
         kept = self._kept.get(call) if isinstance(call, str) else None
         if kept is not None:
             return question or kept[0], found | kept[1]
-        return question, found if found.sources else found._replace(problems=(NOT_KEPT,))
+        known = found.sources or found.problems
+        return question, found if known else found._replace(problems=(NOT_KEPT,))
 
 
 def _texts(body: JSON) -> list[str]:
