@@ -48,6 +48,8 @@ class Guarding:
         evidence: Where evidence is looked for in requests.
         reasons: Whether refused and filtered answers carry their reasons (field ``guardrail``).
         rights: What is taken from a request beside what it asks.
+        owner: Whose ids a request names, such as those of LiteLLM's calls; no other owner's
+            request reads what they stand for.
     """
 
     guard: Guardrail
@@ -58,6 +60,7 @@ class Guarding:
     evidence: EvidenceSettings = field(default_factory=EvidenceSettings)
     reasons: bool = True
     rights: CallerRights = field(default_factory=CallerRights)
+    owner: str = ""
 
     @property
     def whole_only(self) -> bool:

@@ -9,6 +9,7 @@ import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import replace
 
 import httpx
 from fastapi import FastAPI, Request
@@ -18,15 +19,16 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import JSONResponse, Response
 
 from chains.gateway.checks import CheckBody, RankBody, check, rank
-from chains.gateway.counting import PREFIX, Counted
 from chains.gateway.dashboard import Dashboard
+from chains.gateway.door import PREFIX, Door
 from chains.gateway.metrics import CONTENT_TYPE_LATEST, Metrics
 from chains.gateway.page import docs_response, page_response
 from chains.gateway.paths import misspelled, nearest_path
 from chains.gateway.protocols import PROTOCOLS, Protocol
 from chains.gateway.requests import (
+    JSON_TYPE,
     RejectedError,
-    admit,
+    caller_of,
     error_response,
     read_body,
     read_json,
@@ -42,6 +44,7 @@ from chains.gateway.schemas import (
 )
 from chains.gateway.settings import GatewaySettings, sharing
 from chains.gateway.streaming import BrokenOffError, JudgedStream, unless_gone
+from chains.gateway.tenants import Tenant, rights_of
 from chains.gateway.upstream import Upstream, kept_headers
 from chains.openai_exchange import (
     Endpoint,
@@ -109,6 +112,7 @@ def create_app(
     def post(path: str, serve: Callable[..., object], body: Mapping[str, object]) -> None:
         app.add_api_route(path, serve, methods=["POST"], openapi_extra=dict(body))
 
+    passing: set[str] = set()
     for path, model in JUDGED_BODIES.items():
         post(f"{PREFIX}/{path}", gateway.judged, request_body_of(model))
     for method, path in UNTOUCHED:
@@ -119,6 +123,7 @@ def create_app(
     for name in gateway.settings.protocols:
         path, make = PROTOCOLS[name]
         post(path, gateway.protocol(name, make(gateway.guarding)), JSON_BODY)
+        passing.add(path)
     post(f"{PREFIX}/checks", gateway.checks, request_body_of(CheckBody))
     post(f"{PREFIX}/rank", gateway.rank, request_body_of(RankBody))
     post(f"{PREFIX}/feedback", gateway.dashboard.feedback, request_body_of(Feedback))
@@ -137,7 +142,9 @@ def create_app(
     if gateway.settings.trusted_hosts:
         hosts = list(gateway.settings.trusted_hosts)
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False)
-    app.add_middleware(Counted, metrics=gateway.metrics, concurrency=gateway.settings.concurrency)
+    app.add_middleware(
+        Door, metrics=gateway.metrics, settings=gateway.settings, paths=frozenset(passing)
+    )
     return app
 
 
@@ -172,6 +179,9 @@ class _Gateway:
             reasons=settings.reasons,
             rights=settings.rights,
         )
+        self._of_tenants = {
+            name: _guarding_of(tenant, self.guarding) for name, tenant in settings.tenants.items()
+        }
         self._upstream = Upstream(settings, client)
         self._ready: str | None = "the guardrail is loading"
         self._loading: asyncio.Future[None] | None = None
@@ -208,17 +218,21 @@ class _Gateway:
                 self._on_loaded()
             self._ready = None
 
+    def _guarding(self, request: Request) -> Guarding:
+        """How the caller of a request is guarded."""
+        caller = caller_of(request)
+        return replace(self._of_tenants.get(caller.name, self.guarding), owner=caller.owner)
+
     # --- judged calls --------------------------------------------------------------------
 
     async def judged(self, request: Request) -> Response:
         """A call whose reply is judged before it leaves."""
-        admit(request, self.settings)
         self._need_upstream()
         begin = time.perf_counter()
-        body = await read_json(request, self.settings)
+        body = await read_json(request)
         path = request.url.path.removeprefix(PREFIX)
         endpoint = JUDGED[path.strip("/")]
-        exchange = await asyncio.to_thread(Exchange, self.guarding, endpoint, body)
+        exchange = await asyncio.to_thread(Exchange, self._guarding(request), endpoint, body)
         await self._loaded()
         if exchange.streams_through:
             return await self._stream(request, path, exchange.body, exchange, begin)
@@ -228,7 +242,7 @@ class _Gateway:
 
         async with self._in_time():
             guarded = await unless_gone(request.receive, exchange.whole(send))
-        return self._whole(guarded, exchange)
+        return self._whole(guarded, exchange, caller_of(request).name)
 
     async def _stream(
         self, request: Request, path: str, body: JSON, exchange: Exchange, begin: float
@@ -247,12 +261,13 @@ class _Gateway:
                 if response.status_code >= 300 or not kind.startswith("text/event-stream"):
                     reply = await unless_gone(request.receive, self._upstream.read(response))
                     await stack.aclose()
-                    return self._whole(await exchange.judge(reply), exchange)
+                    judged = await exchange.judge(reply)
+                    return self._whole(judged, exchange, caller_of(request).name)
         except BaseException:
             await stack.aclose()
             raise
         return JudgedStream(
-            self._pieces(response, exchange, begin),
+            self._pieces(response, exchange, begin, caller_of(request).name),
             status=response.status_code,
             headers=kept_headers(response.headers.multi_items()),
             seconds=self.settings.timeout_s,
@@ -260,7 +275,7 @@ class _Gateway:
         )
 
     async def _pieces(
-        self, response: httpx.Response, exchange: Exchange, begin: float
+        self, response: httpx.Response, exchange: Exchange, begin: float, tenant: str
     ) -> AsyncIterator[bytes]:
         guard, waited = exchange.stream(), False
         try:
@@ -277,10 +292,10 @@ class _Gateway:
             error_event = error_body(str(error), kind="server_error", code="guardrail_unavailable")
             yield Event.of(error_event).encode()
         finally:
-            self.metrics.answers(guard.answers, exchange.endpoint.value)
+            self.metrics.answers(guard.answers, exchange.endpoint.value, tenant)
 
-    def _whole(self, guarded: GuardedReply, exchange: Exchange) -> Response:
-        self.metrics.answers(guarded.answers, exchange.endpoint.value)
+    def _whole(self, guarded: GuardedReply, exchange: Exchange, tenant: str) -> Response:
+        self.metrics.answers(guarded.answers, exchange.endpoint.value, tenant)
         reply = guarded.reply
         body, kind = reply.body, None
         if guarded.events is not None:
@@ -296,9 +311,10 @@ class _Gateway:
 
     async def untouched(self, request: Request) -> Response:
         """A call whose reply holds nothing to judge."""
-        admit(request, self.settings)
         self._need_upstream()
-        content = await read_body(request, self.settings)
+        content = b""
+        if request.method != "GET":
+            content = await read_body(request, JSON_TYPE, "multipart/form-data")
         path = request.url.path.removeprefix(PREFIX)
         if not PLAIN_PATH.fullmatch(path):
             raise RejectedError(400, "the path is not one of this gateway's", "invalid_path")
@@ -315,7 +331,6 @@ class _Gateway:
 
     async def refused(self, request: Request) -> Response:
         """A call whose reply could hold unjudged text."""
-        admit(request, self.settings)
         if (meant := misspelled(request)) is not None:
             raise meant
         raise RejectedError(
@@ -327,12 +342,11 @@ class _Gateway:
 
     async def checks(self, request: Request) -> Response:
         """Check an answer; nothing is sent to the upstream."""
-        admit(request, self.settings)
-        body = await read_model(request, self.settings, CheckBody)
+        body = await read_model(request, CheckBody)
         await self._loaded()
         async with self._in_time():
-            answer = await unless_gone(request.receive, check(self.guarding, body))
-        self.metrics.answers([answer], "checks")
+            answer = await unless_gone(request.receive, check(self._guarding(request), body))
+        self.metrics.answers([answer], "checks", caller_of(request).name)
         headers = self.dashboard.record_header([answer.id])
         content = await asyncio.to_thread(answer.model_dump_json)
         return Response(content, media_type="application/json", headers=headers)
@@ -342,23 +356,23 @@ class _Gateway:
 
         async def serve(request: Request) -> Response:
             """A call of another gateway's protocol."""
-            admit(request, self.settings)
-            body = await read_json(request, self.settings)
+            body = await read_json(request)
             await self._loaded()
             async with self._in_time():
-                gone, answers = await unless_gone(request.receive, answer(body))
-            self.metrics.answers(answers, name)
+                gone, answers = await unless_gone(
+                    request.receive, answer(body, self._guarding(request))
+                )
+            self.metrics.answers(answers, name, caller_of(request).name)
             return await asyncio.to_thread(JSONResponse, gone)
 
         return serve
 
     async def rank(self, request: Request) -> Response:
         """Rank answers; nothing is sent to the upstream."""
-        admit(request, self.settings)
-        body = await read_model(request, self.settings, RankBody)
+        body = await read_model(request, RankBody)
         await self._loaded()
         async with self._in_time():
-            ranking = await unless_gone(request.receive, rank(self.guarding, body))
+            ranking = await unless_gone(request.receive, rank(self._guarding(request), body))
         headers = self.dashboard.record_header([item.id for item in ranking.ranking])
         content = await asyncio.to_thread(ranking.model_dump_json)
         return Response(content, media_type="application/json", headers=headers)
@@ -375,7 +389,10 @@ class _Gateway:
 
     async def metrics_page(self, request: Request) -> Response:
         """Numbers for Prometheus."""
-        self.dashboard.admit_person(request)
+        if self.dashboard.admit_person(request).tenant is not None:
+            raise RejectedError(
+                403, "numbers of all callers are shown to the gateway's own keys alone", "closed"
+            )
         return Response(self.metrics.page(), media_type=CONTENT_TYPE_LATEST)
 
     def _need_upstream(self) -> None:
@@ -391,6 +408,19 @@ class _Gateway:
                 yield
         except TimeoutError as error:
             raise RejectedError(504, "the exchange took too long", "timeout") from error
+
+
+def _guarding_of(tenant: Tenant, otherwise: Guarding) -> Guarding:
+    """How a tenant is guarded, where the gateway guards others as told."""
+    checks = otherwise.checks_policy
+    if tenant.strictness:
+        checks = checks.changed(strictness=tenant.strictness)
+    return replace(
+        otherwise,
+        policy=tenant.policy_over(otherwise.policy),
+        checks_policy=checks,
+        rights=rights_of(tenant, otherwise.rights),
+    )
 
 
 def _response(reply: Reply, kind: str | None = None) -> Response:

@@ -107,6 +107,8 @@ def plain_settings(settings: GatewaySettings) -> dict[str, object]:
     """The settings as JSON for the workers, keys included: they go no further than them."""
     fields = settings.model_dump(mode="json")
     fields["keys"] = [key.get_secret_value() for key in settings.keys]
+    for name, tenant in settings.tenants.items():
+        fields["tenants"][name]["keys"] = [key.get_secret_value() for key in tenant.keys]
     if settings.upstream_key is not None:
         fields["upstream_key"] = settings.upstream_key.get_secret_value()
     return fields

@@ -160,7 +160,7 @@ class Upstream:
             for name, value in headers.items()
             if name.lower() in PASSED_ON or name.lower().startswith(PASSED_ON_PREFIXES)
         }
-        if self._settings.keys or self._settings.upstream_key:
+        if self._settings.needs_key or self._settings.upstream_key:
             # The caller's key is this gateway's, not the upstream's.
             kept = {
                 name: value

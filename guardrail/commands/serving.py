@@ -50,6 +50,14 @@ def serve(
             "it out of the list of processes.",
         ),
     ] = None,
+    tenant: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=KEY",
+            help="A caller with a name and a key, repeatable; what it may do stands in the "
+            "settings file. KG_GATEWAY_TENANTS keeps keys out of the list of processes.",
+        ),
+    ] = None,
     trusted_host: Annotated[
         list[str] | None,
         typer.Option(
@@ -130,6 +138,21 @@ def serve(
     max_body_bytes: Annotated[
         int | None, typer.Option(help="Largest request that is read (8 MiB).")
     ] = None,
+    body_timeout_s: Annotated[
+        float | None, typer.Option(help="Seconds in which a request's body must be there (120).")
+    ] = None,
+    body_bytes_per_s: Annotated[
+        float | None, typer.Option(help="Fewest bytes a second of a body (1024).")
+    ] = None,
+    address_bodies: Annotated[
+        int | None, typer.Option(help="Bodies that one address may be sending at once (64).")
+    ] = None,
+    address_concurrency: Annotated[
+        int | None, typer.Option(help="Exchanges of one address in work at once (any number).")
+    ] = None,
+    address_per_minute: Annotated[
+        float | None, typer.Option(help="Requests of one address a minute (any number).")
+    ] = None,
     max_reply_bytes: Annotated[
         int | None, typer.Option(help="Largest reply that is read as a whole (32 MiB).")
     ] = None,
@@ -142,10 +165,10 @@ def serve(
 
     Settings of the gateway, all but --kg, --config, --judge, --policy, --strictness and --log, may
     stand in the section [gateway] of the settings file and in the environment as KG_GATEWAY_… as
-    well, lists (KG_GATEWAY_KEYS, KG_GATEWAY_PROTOCOLS, KG_GATEWAY_TRUSTED_HOSTS) with commas
-    between. The option wins over the environment, and that over the file. On another address than
-    this machine's own and without a key, the gateway warns and keeps /dashboard and /metrics
-    closed.
+    well, lists (KG_GATEWAY_KEYS, KG_GATEWAY_PROTOCOLS, KG_GATEWAY_TENANTS,
+    KG_GATEWAY_TRUSTED_HOSTS) with commas between. The option wins over the environment, and that
+    over the file. On another address than this machine's own and without a key, the gateway warns
+    and keeps /dashboard and /metrics closed.
     """
     settings = gateway_config(config, kg=kg, judge=judge, policy=policy, strictness=strictness)
     try:
@@ -161,6 +184,7 @@ def serve(
         "upstream": upstream,
         "keys": key,
         "upstream_key": upstream_key,
+        "tenants": tenant,
         "trusted_hosts": trusted_host,
         "style": style,
         "stream_mode": stream_mode,
@@ -180,6 +204,11 @@ def serve(
         "drain_s": drain_s,
         "concurrency": concurrency,
         "max_body_bytes": max_body_bytes,
+        "body_timeout_s": body_timeout_s,
+        "body_bytes_per_s": body_bytes_per_s,
+        "address_bodies": address_bodies,
+        "address_concurrency": address_concurrency,
+        "address_per_minute": address_per_minute,
         "max_reply_bytes": max_reply_bytes,
     }
     options = {name: value for name, value in settings_given.items() if value not in (None, [])}
