@@ -66,6 +66,7 @@ ERRORS_OF_PARTS: dict[str, type[GuardrailError]] = {
     "deadline": DeadlineExceededError,
     "overload": OverloadedError,
     "input": InputError,
+    "sentences": InputError,
 }
 
 UNUSABLE = (KnowledgeGraphError, JudgeError, ModelError, MissingExtraError, OverloadedError)
@@ -218,6 +219,7 @@ class Engine:
                 return self.unavailable(row, [faults[place]], policy, spent)
             item, card = next(done, (None, None))
             told = [*(item.problems if item else ()), *problems]
+            told += self.config.limits.passed_by(item.answer.sentences) if item else ()
             if item is None or card is None or any(it.part in ERRORS_OF_PARTS for it in told):
                 return self.unavailable(row, told, policy, spent, item, card)
             decision = decide(policy, item.answer, card)

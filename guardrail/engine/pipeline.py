@@ -48,6 +48,7 @@ class Row(NamedTuple):
         knowledge: Evidence that is known already; None to retrieve it.
         place: Place among the candidates it is ranked with; 0 for an answer alone.
         since: Offset in the clean answer; what ends before it is context, and gets no verdict.
+        most: Most sentences that are judged; None for the configured bound.
     """
 
     id: str
@@ -56,6 +57,7 @@ class Row(NamedTuple):
     knowledge: Knowledge | None = None
     place: int = 0
     since: int = 0
+    most: int | None = None
 
 
 class Checked(NamedTuple):
@@ -170,6 +172,7 @@ class Pipeline:
                         known.wider,
                         row.since,
                         thresholds,
+                        self._config.limits.sentences if row.most is None else row.most,
                     )
                     for row, answer, known in zip(rows, answers, knowledge, strict=True)
                 ]

@@ -85,6 +85,7 @@ class CheckSession:
         self._raw = self._return = ""
         self._cuts = [0]
         self._seen = self._look_at = 0
+        self._left = engine.config.limits.sentences
         self._recall: dict[str, Knowledge] = {}
         self._grounder: Grounder | None = None
 
@@ -109,7 +110,7 @@ class CheckSession:
         # The line feed that belongs to it may be in the next piece.
         self._return = "\r" if text.endswith("\r") else ""
         self._raw += clean_text(text.removesuffix("\r"))
-        if len(self._raw) < self._look_at:
+        if len(self._raw) < self._look_at or not self._left:
             return None
         end = _complete(self._raw, self._cuts[-1])
         self._look_at = len(self._raw) + (len(self._raw) - self._cuts[-1]) // LOOK_SHARE
@@ -156,8 +157,12 @@ class CheckSession:
         with stage("check", rows=1):
             since = len(await off_loop(self._clean, self._raw[begin:last]))
             answer = await self._checked(
-                self._raw[begin:end], self._look, scored=False, since=since
+                self._raw[begin:end], self._look, scored=False, since=since, most=self._left
             )
+        # Behind the bound nothing is looked at before the end: it would be looked at ever again.
+        bounded = any(problem.part == "sentences" for problem in answer.errors)
+        new = sum(sentence.end > since for sentence in answer.sentences)
+        self._left = 0 if bounded else max(0, self._left - new)
         if answer.action is Action.REFUSE:
             return answer
         self._cuts.append(end)
@@ -169,11 +174,11 @@ class CheckSession:
         return await off_loop(_since, answer, since, self._raw[last:end])
 
     async def _checked(
-        self, raw: str, policy: Policy, *, scored: bool, since: int = 0
+        self, raw: str, policy: Policy, *, scored: bool, since: int = 0, most: int | None = None
     ) -> GuardedAnswer:
         row = self._engine.row(self._id, self._question, raw, None)
         [answer] = await self._engine.guard(
-            [row._replace(knowledge=self._knowledge, since=since)],
+            [row._replace(knowledge=self._knowledge, since=since, most=most)],
             policy,
             grounder=self._remembering,
             recall=self._recall,
