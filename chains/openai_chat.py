@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from chains.evidence.base import Case
 from chains.openai_asked import Asked
+from chains.openai_calls import CALLS, judge_data, without_calls
 from chains.openai_sse import DONE, Event, written
 from chains.openai_text import (
     JSON,
@@ -25,7 +26,6 @@ from chains.openai_text import (
     text_of,
 )
 from chains.rendition import PlacedCitation, details, render
-from chains.structured import Document, Judged, judge_documents
 from guardrail import GuardedAnswer, Policy
 
 __all__ = ["ChatStream", "Outcome", "completion_events", "guard_completions"]
@@ -42,8 +42,6 @@ MESSAGE_FIELDS = frozenset({
     "role", "content", "refusal", "tool_calls", "function_call",
 })
 # fmt: on
-CALLS = frozenset({"tool_calls", "function_call"})
-"""Fields of a message that call tools, and what its ``finish_reason`` says then."""
 USAGE_COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
 
 
@@ -82,7 +80,7 @@ async def guard_completions(
     guarding, data = asked.guarding, asked.data
     choices = [choice for body in bodies for choice in _choices(body)]
     if not guarding.rights.tools:
-        choices = [_without_calls(choice) for choice in choices]
+        choices = [without_calls(choice) for choice in choices]
     texts = [text_of(choice["message"].get("content")) for choice in choices]
     places = [
         place
@@ -106,7 +104,7 @@ async def guard_completions(
         refusal = choice["message"].get("refusal")
         if isinstance(refusal, str) and refusal.strip():
             choice["message"]["refusal"] = await guard_refusal(guarding, case, refusal)
-    structured = [verdict for choice in done for verdict in await _judge_data(asked, case, choice)]
+    structured = [verdict for choice in done for verdict in await judge_data(asked, case, choice)]
     body = {key: value for key, value in bodies[0].items() if key in COMPLETION_FIELDS}
     if len(bodies) > 1:
         body["usage"] = _summed([item.get("usage") for item in bodies])
@@ -135,55 +133,6 @@ def _choices(body: JSON) -> list[JSON]:
     ):
         raise UnreadableReplyError("the model's server did not answer with a chat completion")
     return choices
-
-
-def _without_calls(choice: JSON) -> JSON:
-    """A choice without calls of tools, which its caller may not have."""
-    message = {key: value for key, value in choice["message"].items() if key not in CALLS}
-    ended = "stop" if choice.get("finish_reason") in CALLS else choice.get("finish_reason")
-    return choice | {"message": message, "finish_reason": ended}
-
-
-async def _judge_data(asked: Asked, case: Case, choice: JSON) -> list[Judged]:
-    """Judge a choice's JSON and calls of tools where the policy asks for it; withhold what fails.
-
-    Returns:
-        The verdicts, which the message's field ``guardrail`` tells as ``structured``.
-    """
-    message = choice["message"]
-    content = message.get("content")
-    calls = {str(call.get("id")): call for call in message.get("tool_calls") or () if call}
-    documents = [_call_document(name, call) for name, call in calls.items()]
-    if isinstance(message.get("function_call"), dict):
-        documents.append(_call_document("function_call", {"function": message["function_call"]}))
-    if asked.data and isinstance(content, str) and is_json_document(content):
-        documents.append(Document.read("content", "answer", content))
-    judged = await judge_documents(asked.guarding, case, documents)
-    withheld = {verdict.of for verdict in judged if verdict.withheld}
-    if judged:
-        said = [verdict.details() for verdict in judged]
-        message["guardrail"] = message.get("guardrail", {}) | {"structured": said}
-    if withheld:
-        kept = [call for name, call in calls.items() if name not in withheld]
-        message["tool_calls"] = kept
-        if not kept:
-            del message["tool_calls"]
-        if "function_call" in withheld:
-            del message["function_call"]
-        if "content" in withheld:
-            message["content"] = choice["logprobs"] = None
-        if not kept:
-            choice["finish_reason"] = "stop"
-            if not message.get("content"):
-                message["refusal"] = asked.guarding.policy.refusal
-    return judged
-
-
-def _call_document(of: str, call: JSON) -> Document:
-    """What a call of a tool hands to it."""
-    told = call.get("function") or call.get("custom")
-    told = told if isinstance(told, dict) else {}
-    return Document.read(of, str(told.get("name")), told.get("arguments", told.get("input")))
 
 
 def _plain_choice(choice: JSON) -> JSON:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +23,7 @@ __all__ = [
     "StreamedText",
     "UnreadableReplyError",
     "cited",
+    "finite_json",
     "guard_refusal",
     "is_json_document",
     "text_of",
@@ -121,12 +123,33 @@ async def guard_refusal(guarding: Guarding, case: Case, text: str) -> str:
     return answer.text
 
 
+def finite_json(text: str | bytes) -> Any:
+    """Read JSON; what stands for no finite number (``Infinity``, ``1e999``) is null.
+
+    Python writes such numbers again as they are, and no other reader takes them.
+
+    Raises:
+        ValueError: It is no JSON.
+        RecursionError: It nests without end.
+    """
+    return json.loads(text, parse_constant=lambda _: None, parse_float=_finite)
+
+
+def _finite(digits: str) -> float | None:
+    number = float(digits)
+    return number if math.isfinite(number) else None
+
+
 def is_json_document(text: str) -> bool:
-    """Whether a text as a whole is a JSON object or array."""
+    """Whether a text as a whole is a JSON object or array, without what is none (``NaN``)."""
     try:
-        return isinstance(json.loads(text), dict | list)
+        return isinstance(json.loads(text, parse_constant=_no_json), dict | list)
     except (ValueError, RecursionError):
         return False
+
+
+def _no_json(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
 
 
 def shown(text: str, answer: GuardedAnswer | None, *, calls_tools: bool) -> str | None:

@@ -12,11 +12,11 @@ __all__ = ["Address", "Text", "Title", "clean_text", "one_line", "safe_url", "wi
 NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 """Control characters and lone surrogates: no text, and no JSON either."""
 BREAKS = re.compile("[\\s\x85\u2028\u2029]+")
-UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Controls, and what turns the direction in which a line is shown."""
 SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
-OPENED = frozenset({"http", "https", "ftp", "mailto", "urn", "doi", "s3", "gs", "file"})
-"""Schemes of addresses that run nothing when they are opened."""
+RUN = frozenset({"blob", "data", "filesystem", "javascript", "livescript", "mocha", "vbscript"})
+"""Schemes of addresses that a browser runs. Others are many: stores, disks, ids of documents."""
 
 
 def clean_text(text: str) -> str:
@@ -39,9 +39,9 @@ def safe_url(text: str) -> str | None:
 
     A path without a scheme, such as ``rooms.md``, is an address as well.
     """
-    address = "".join(UNSEEN.sub("", text).split())
+    address = UNSEEN.sub("", text).strip()
     scheme = SCHEME.match(address)
-    if scheme is not None and scheme[1].lower() not in OPENED:
+    if scheme is not None and scheme[1].lower() in RUN:
         return None
     return address or None
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -23,14 +22,13 @@ from chains.gateway.dashboard import Dashboard
 from chains.gateway.door import PREFIX, Door
 from chains.gateway.metrics import CONTENT_TYPE_LATEST, Metrics
 from chains.gateway.page import docs_response, page_response
+from chains.gateway.passing import UNTOUCHED, pass_on, response_of
 from chains.gateway.paths import misspelled, nearest_path
 from chains.gateway.protocols import PROTOCOLS, Protocol
 from chains.gateway.requests import (
-    JSON_TYPE,
     RejectedError,
     caller_of,
     error_response,
-    read_body,
     read_json,
     read_model,
 )
@@ -44,7 +42,7 @@ from chains.gateway.schemas import (
 )
 from chains.gateway.settings import GatewaySettings, sharing
 from chains.gateway.streaming import BrokenOffError, JudgedStream, unless_gone
-from chains.gateway.tenants import Tenant, rights_of
+from chains.gateway.tenants import guarding_of
 from chains.gateway.upstream import Upstream, kept_headers
 from chains.openai_exchange import (
     Endpoint,
@@ -63,21 +61,6 @@ __all__ = ["create_app"]
 
 log = logging.getLogger("chains.gateway")
 
-UNTOUCHED = (
-    ("GET", "models"),
-    ("GET", "models/{rest:path}"),
-    ("POST", "embeddings"),
-    ("POST", "moderations"),
-    ("POST", "audio/speech"),
-    ("POST", "audio/transcriptions"),
-    ("POST", "audio/translations"),
-    ("POST", "images/generations"),
-    ("POST", "images/edits"),
-    ("POST", "images/variations"),
-)
-"""Calls whose replies hold no answer of a language model; they are passed on as they are."""
-PLAIN_PATH = re.compile(r"(?:/(?!\.{1,2}(?:/|$))[\w.:@+~ -]+)+/?")
-"""A path without steps upwards, which would lead to calls that are judged or refused."""
 JUDGED = {"chat/completions": Endpoint.CHAT, "responses": Endpoint.RESPONSES}
 JUDGED_BODIES: dict[str, type[BaseModel]] = {
     "chat/completions": ChatBody,
@@ -180,7 +163,7 @@ class _Gateway:
             rights=settings.rights,
         )
         self._of_tenants = {
-            name: _guarding_of(tenant, self.guarding) for name, tenant in settings.tenants.items()
+            name: guarding_of(tenant, self.guarding) for name, tenant in settings.tenants.items()
         }
         self._upstream = Upstream(settings, client)
         self._ready: str | None = "the guardrail is loading"
@@ -301,7 +284,7 @@ class _Gateway:
         if guarded.events is not None:
             body = b"".join(event.encode() for event in guarded.events)
             kind = "text/event-stream; charset=utf-8"
-        response = _response(reply._replace(body=body), kind)
+        response = response_of(reply._replace(body=body), kind)
         response.headers.update(
             self.dashboard.record_header([answer.id for answer in guarded.answers])
         )
@@ -312,22 +295,8 @@ class _Gateway:
     async def untouched(self, request: Request) -> Response:
         """A call whose reply holds nothing to judge."""
         self._need_upstream()
-        content = b""
-        if request.method != "GET":
-            content = await read_body(request, JSON_TYPE, "multipart/form-data")
-        path = request.url.path.removeprefix(PREFIX)
-        if not PLAIN_PATH.fullmatch(path):
-            raise RejectedError(400, "the path is not one of this gateway's", "invalid_path")
-        query = f"?{request.url.query}" if request.url.query else ""
-
-        async def exchange() -> Reply:
-            async with self._upstream.open(
-                request.method, path + query, request.headers, content
-            ) as response:
-                return await self._upstream.read(response)
-
         async with self._in_time():
-            return _response(await unless_gone(request.receive, exchange()))
+            return await pass_on(request, self._upstream)
 
     async def refused(self, request: Request) -> Response:
         """A call whose reply could hold unjudged text."""
@@ -382,10 +351,17 @@ class _Gateway:
         return JSONResponse({"status": "ok"})
 
     async def readyz(self) -> Response:
-        """The guardrail is loaded and the gateway is not about to stop."""
+        """The guardrail is loaded and the gateway is not about to stop; whether the upstream is up.
+
+        One that is down keeps the status as it is: checks need none, and a balancer that took all
+        gateways out would help nobody.
+        """
         if self._ready is not None:
             return JSONResponse({"status": self._ready}, 503)
-        return JSONResponse({"status": "ready", "upstream": self.settings.upstream is not None})
+        upstream = "none"
+        if self.settings.upstream is not None:
+            upstream = "up" if await self._upstream.reachable() else "down"
+        return JSONResponse({"status": "ready", "upstream": upstream})
 
     async def metrics_page(self, request: Request) -> Response:
         """Numbers for Prometheus."""
@@ -408,29 +384,3 @@ class _Gateway:
                 yield
         except TimeoutError as error:
             raise RejectedError(504, "the exchange took too long", "timeout") from error
-
-
-def _guarding_of(tenant: Tenant, otherwise: Guarding) -> Guarding:
-    """How a tenant is guarded, where the gateway guards others as told."""
-    checks = otherwise.checks_policy
-    if tenant.strictness:
-        checks = checks.changed(strictness=tenant.strictness)
-    return replace(
-        otherwise,
-        policy=tenant.policy_over(otherwise.policy),
-        checks_policy=checks,
-        rights=rights_of(tenant, otherwise.rights),
-    )
-
-
-def _response(reply: Reply, kind: str | None = None) -> Response:
-    response = Response(reply.body, reply.status)
-    drop = {"content-type"} if kind else set()
-    response.raw_headers += [
-        (name.lower().encode("latin-1"), value.encode("latin-1"))
-        for name, value in reply.headers
-        if name.lower() not in drop
-    ]
-    if kind:
-        response.headers["content-type"] = kind
-    return response

@@ -6,8 +6,11 @@ import gc
 import json
 import logging
 import os
+import signal
 import tempfile
-from contextlib import ExitStack
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -67,7 +70,7 @@ def run(config: GuardrailConfig, settings: GatewaySettings) -> None:
         "server_header": False,
     }
     if settings.workers == 1:
-        with Guardrail(sharing(config)) as guard:
+        with ended_in_order(), Guardrail(sharing(config)) as guard:
             guard.warm_up()
             uvicorn.run(create_app(guard, settings, on_loaded=freeze_loaded), **served)  # type: ignore[arg-type]
         return
@@ -95,6 +98,26 @@ def run(config: GuardrailConfig, settings: GatewaySettings) -> None:
             timeout_worker_healthcheck=SILENCE_S,
             **served,  # type: ignore[arg-type]
         )
+
+
+@contextmanager
+def ended_in_order() -> Iterator[None]:
+    """Leave what is inside in order where a signal ends the process: its log is closed, above all.
+
+    The server ends the process by the very signal that told it to stop.
+    """
+
+    def end(number: int, frame: object) -> None:
+        raise SystemExit(0)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _without_user(address: str) -> str:

@@ -7,15 +7,17 @@ import binascii
 import hashlib
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field, SecretStr, field_validator
 
 from chains.caller import CallerRights
+from chains.openai_text import Guarding
 from guardrail import Policy, policy_named
 from guardrail.types import OwnStrictness, Value
 
-__all__ = ["NAME", "Caller", "Tenant", "Tenants", "key_or_password", "rights_of"]
+__all__ = ["NAME", "Caller", "Tenant", "Tenants", "guarding_of", "key_or_password", "rights_of"]
 
 NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,63}")
 DIGITS = 16
@@ -97,6 +99,24 @@ class Caller(NamedTuple):
     def without_a_name(cls, key: str | None) -> Caller:
         """Somebody whom any key lets in; the key is the upstream's, and tells owners apart."""
         return cls(owner=hashlib.sha256(key.encode()).hexdigest()[:DIGITS] if key else "")
+
+
+def guarding_of(tenant: Tenant, otherwise: Guarding) -> Guarding:
+    """How a tenant is guarded.
+
+    Args:
+        tenant: The tenant.
+        otherwise: How the gateway guards others.
+    """
+    checks = otherwise.checks_policy
+    if tenant.strictness:
+        checks = checks.changed(strictness=tenant.strictness)
+    return replace(
+        otherwise,
+        policy=tenant.policy_over(otherwise.policy),
+        checks_policy=checks,
+        rights=rights_of(tenant, otherwise.rights),
+    )
 
 
 def rights_of(given: object, otherwise: CallerRights) -> CallerRights:

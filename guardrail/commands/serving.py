@@ -249,14 +249,14 @@ def mcp(
     The client starts this program and talks to it over stdin and stdout.
     """
     try:
-        from chains.mcp_server import mcp_server
+        from chains.mcp_server import mcp_server, serve_stdio
     except ImportError as error:
         raise MissingExtraError(getattr(error, "name", None) or "mcp", "mcp") from error
     from guardrail.guard import Guardrail
 
     settings = build_config(config, kg=kg, judge=judge, policy=policy, strictness=strictness)
     with Guardrail(settings) as guard:
-        mcp_server(guard).run()
+        serve_stdio(mcp_server(guard))
 
 
 def gateway_config(

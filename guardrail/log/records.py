@@ -11,7 +11,7 @@ import re
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Protocol, Self
@@ -114,6 +114,7 @@ class SQLiteLog:
         self._sample = sample
         self._retention = retention
         self._whole = whole
+        self._read_only = read_only
         self._lock = threading.Lock()
         self._writes = 0
         with self._reported("open"):
@@ -296,8 +297,11 @@ class SQLiteLog:
             return self._db.execute("DELETE FROM responses WHERE created < ?", (limit,)).rowcount
 
     def close(self) -> None:
-        """Release the file."""
+        """Release the file, which holds all of the log by itself then, unless others write."""
         with self._lock:
+            if not self._read_only:
+                with suppress(sqlite3.Error):
+                    self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._db.close()
 
     def __enter__(self) -> Self:
