@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 
 from chains.rendition import MarkerStyle, render
 from guardrail import ANNOTATE, GuardedAnswer, Passage, Triple
-from guardrail.errors import JudgeError
 from guardrail.incoming import clean_text, one_line, safe_url, without_controls
-from judges.registry import create_nli
 from tests.chains.conftest import QUESTION, TRUE_START, scripted_guard
 
 HALF = "\ud800"
@@ -104,11 +102,3 @@ def test_a_title_stays_on_its_line_of_the_notes(guard, style):
     assert "\r" not in shown
     assert "\x1b" not in shown
     assert notes.endswith("(https://h.example/x)")
-
-
-def test_a_description_of_a_judge_in_other_bytes_is_told(tmp_path):
-    (tmp_path / "judge.json").write_bytes(b'{"name": "\xff\xfe"}')
-    for name in ("model.onnx", "tokenizer.json"):
-        (tmp_path / name).write_bytes(b"")
-    with pytest.raises(JudgeError, match="judge\\.json"):
-        create_nli(f"onnx:{tmp_path}").warm_up()
