@@ -1,25 +1,31 @@
 """The guardrail as a Model Context Protocol server, for agents that check what they say.
 
->>> from chains.mcp_server import mcp_server  # doctest: +SKIP
->>> mcp_server(Guardrail()).run()             # doctest: +SKIP
+>>> from chains.mcp_server import mcp_server, serve_stdio  # doctest: +SKIP
+>>> serve_stdio(mcp_server(Guardrail()))      # doctest: +SKIP
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import sys
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
-from typing import Any
+from io import TextIOWrapper
+from typing import Any, cast
 
+import anyio
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.stdio import stdio_server
 
 from chains.evidence.items import request_field
 from chains.rendition import MarkerStyle, details, render
 from guardrail import ANNOTATE, Guardrail
 from guardrail.errors import GuardrailError
+from guardrail.incoming import without_controls
 from guardrail.types import Category, Triple
 
-__all__ = ["mcp_server"]
+__all__ = ["mcp_server", "serve_stdio"]
 
 INSTRUCTIONS = (
     "Check an answer with check_answer before you give it, together with the passages or facts it "
@@ -36,6 +42,43 @@ def _told() -> Iterator[None]:
         yield
     except GuardrailError as error:
         raise ToolError(str(error)) from error
+
+
+def serve_stdio(server: MCPServer[Any]) -> None:
+    """Serve one client over stdin and stdout until it goes away.
+
+    Args:
+        server: What serves it.
+    """
+    anyio.run(_serve, server)
+
+
+async def _serve(server: MCPServer[Any]) -> None:
+    lines = cast("anyio.AsyncFile[str]", _Requests())
+    async with stdio_server(stdin=lines) as (received, sent):
+        inner = server._lowlevel_server
+        await inner.run(received, sent, inner.create_initialization_options())
+
+
+class _Requests:
+    """The lines of stdin, without halves of characters: the server gives them no answer."""
+
+    def __init__(self) -> None:
+        self._lines = anyio.wrap_file(TextIOWrapper(sys.stdin.buffer, "utf-8", errors="replace"))
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        async for line in self._lines:
+            yield _whole(line)
+
+
+def _whole(line: str) -> str:
+    """A request without halves of characters, which can only be written as escapes."""
+    if "\\ud" not in line.lower():
+        return line
+    try:
+        return without_controls(json.dumps(json.loads(line), ensure_ascii=False)) + "\n"
+    except (ValueError, RecursionError):
+        return line
 
 
 def mcp_server(guard: Guardrail) -> MCPServer[Any]:

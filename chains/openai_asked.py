@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from chains.caller import wants_json
 from chains.evidence.base import Case, Found, case_of
 from chains.evidence.items import FIELD, request_field
 from chains.evidence.openai import (
@@ -31,21 +32,26 @@ class Asked:
         body: The body without the ``guardrail`` field, and with the content parts of other
             gateways as plain text unless the settings keep them.
         question: What is asked.
+        data: Whether JSON was asked for in place of an answer.
 
     Raises:
         InputError: The ``guardrail`` field holds what is not known, or is no evidence.
+        NotAllowedError: It asks for what callers may not have.
         ConfigError: It names a policy or a strictness that there is not.
     """
 
     def __init__(self, guarding: Guarding, request: JSON, *, responses: bool = False) -> None:
         field = request_field(request.get(FIELD))
         given = {key: value for key, value in request.items() if key != FIELD}
-        settings = guarding.evidence
-        self.guarding = guarding
-        if field.changes_policy and guarding.caller_policy:
-            self.guarding = replace(guarding, policy=field.chosen_policy(guarding.policy))
+        rights = guarding.rights
+        rights.require(given)
+        policy, problems = rights.policy_of(field, guarding.policy)
+        self.guarding = replace(guarding, policy=policy)
+        settings = rights.places(guarding.evidence)
         find = response_evidence if responses else chat_evidence
-        self._found = find(given, field, settings)
+        found = rights.evidence_of(find(given, field, settings))
+        self._found = found._replace(problems=(*problems, *found.problems))
+        self.data = wants_json(given)
         asked = (response_question if responses else chat_question)(given, settings)
         self.question = self._found.question or asked
         self.body = given if settings.keep_parts else plain_body(given)
@@ -53,7 +59,8 @@ class Asked:
 
     def add(self, found: Found) -> None:
         """Take evidence that comes with the reply, such as results of a file search."""
-        if found.sources:
+        rights = self.guarding.rights
+        if found.sources and rights.evidence and rights.tools:
             self._found |= found
             self._case = None
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from chains.evidence.base import Case
 from chains.openai_asked import Asked
+from chains.openai_calls import CALLS, judge_data, without_calls
 from chains.openai_sse import DONE, Event, written
 from chains.openai_text import (
     JSON,
@@ -23,7 +24,6 @@ from chains.openai_text import (
     is_json_document,
     shown,
     text_of,
-    wants_json,
 )
 from chains.rendition import PlacedCitation, details, render
 from guardrail import GuardedAnswer, Policy
@@ -65,7 +65,7 @@ async def guard_completions(
     """Guard the choices of one request's replies.
 
     Answers are ranked, best first; choices that are no answers (tool calls, JSON that was asked
-    for) come behind them as they are.
+    for) come behind them, as they are or, where the policy says ``structured``, judged.
 
     Args:
         asked: The request.
@@ -77,9 +77,10 @@ async def guard_completions(
         UnreadableReplyError: A reply is not a chat completion.
         GuardrailError: A part cannot be used and the policy says ``raise``.
     """
+    guarding, data = asked.guarding, asked.data
     choices = [choice for body in bodies for choice in _choices(body)]
-    guarding = asked.guarding
-    data = wants_json(asked.body.get("response_format"))
+    if not guarding.rights.tools:
+        choices = [without_calls(choice) for choice in choices]
     texts = [text_of(choice["message"].get("content")) for choice in choices]
     places = [
         place
@@ -103,11 +104,13 @@ async def guard_completions(
         refusal = choice["message"].get("refusal")
         if isinstance(refusal, str) and refusal.strip():
             choice["message"]["refusal"] = await guard_refusal(guarding, case, refusal)
+    structured = [verdict for choice in done for verdict in await judge_data(asked, case, choice)]
     body = {key: value for key, value in bodies[0].items() if key in COMPLETION_FIELDS}
     if len(bodies) > 1:
         body["usage"] = _summed([item.get("usage") for item in bodies])
     raw = texts[places[ranked[0][0]]] if ranked else ""
-    return Outcome(body | {"choices": done}, tuple(answer for _, answer in ranked), raw)
+    answers = (*(answer for _, answer in ranked), *(verdict.answer for verdict in structured))
+    return Outcome(body | {"choices": done}, answers, raw)
 
 
 async def _ranked(
@@ -232,7 +235,6 @@ class ChatStream:
 
     def __init__(self, asked: Asked) -> None:
         self._asked = asked
-        self._data = wants_json(asked.body.get("response_format"))
         self._choices: dict[int, _StreamedChoice] = {}
         self._head: JSON = {}
         self.answers: list[GuardedAnswer] = []
@@ -273,13 +275,12 @@ class ChatStream:
         state = self._choices.get(index)
         out: list[JSON] = []
         if state is None:
-            state = _StreamedChoice(self._asked, index, data=self._data)
+            state = _StreamedChoice(self._asked, index, data=self._asked.data)
             self._choices[index] = state
         delta = choice.get("delta")
         delta = delta if isinstance(delta, dict) else {}
-        passed = {
-            key: delta[key] for key in ("role", "tool_calls", "function_call") if delta.get(key)
-        }
+        names = {"role"} | (CALLS if self._asked.guarding.rights.tools else set())
+        passed = {key: delta[key] for key in sorted(names) if delta.get(key)}
         state.calls_tools |= "tool_calls" in passed or "function_call" in passed
         if "role" in passed and delta.get("content") is not None:
             passed["content"] = ""

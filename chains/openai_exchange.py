@@ -23,7 +23,7 @@ from chains.openai_chat import (
 from chains.openai_response_stream import ResponseStream, response_events
 from chains.openai_responses import guard_responses
 from chains.openai_sse import Event, EventDecoder
-from chains.openai_text import JSON, Guarding, UnreadableReplyError
+from chains.openai_text import JSON, Guarding, UnreadableReplyError, finite_json
 from chains.regeneration import retry_message
 from guardrail import Action, GuardedAnswer, Policy
 from guardrail.errors import InputError
@@ -46,6 +46,12 @@ MAX_CHOICES = 128
 
 LONG_BYTES = 64 * 1024
 """JSON from here on is read in a thread, half a millisecond or more; less is read at once."""
+
+ERROR_BEGINS = b'"error"'
+ANSWER_FIELDS = frozenset({"choices", "output"})
+"""Fields that a reply with an answer has."""
+FAILED_UPSTREAM = 502
+"""Status of a reply that tells of an error where it should be an answer."""
 
 UNGUARDED = re.compile(
     r"/(?:chat/completions/.+|responses/compact|responses/[^/]+/input_items.*|completions|"
@@ -114,7 +120,7 @@ def request_body(content: bytes) -> JSON:
         InputError: It is no JSON object, or holds a text that cannot be written in UTF-8.
     """
     try:
-        body = json.loads(content)
+        body = finite_json(content)
         if b"\\ud" in content.lower():  # half a character can only be written so
             json.dumps(body, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
@@ -195,7 +201,7 @@ class Exchange:
         } | ({"stream": False} if self.streams else {})
         for attempt in range(1, policy.attempts + 1):
             replies = await self._sampled(request, max(self._count, policy.candidates), send)
-            failed = next((reply for reply in replies if reply.status >= 300), None)
+            failed = next((failed for reply in replies if (failed := _failed(reply))), None)
             if failed is not None:
                 return GuardedReply(failed)
             last = attempt == policy.attempts
@@ -208,8 +214,8 @@ class Exchange:
 
     async def judge(self, reply: Reply) -> GuardedReply:
         """Judge a reply that is there already, without asking again."""
-        if reply.status >= 300:
-            return GuardedReply(reply)
+        if (failed := await asyncio.to_thread(_failed, reply)) is not None:
+            return GuardedReply(failed)
         outcome = await self._judged([reply], self._guarding.policy.settled())
         return await asyncio.to_thread(self._guarded, reply, outcome)
 
@@ -293,9 +299,26 @@ def _items(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
+def _failed(reply: Reply) -> Reply | None:
+    """A reply that is an error, or tells of one with a status of success; else None.
+
+    The latter gets a status that clients take for an error, and keeps what it says of it.
+    """
+    if reply.status >= 300:
+        return reply
+    if ERROR_BEGINS not in reply.body:
+        return None
+    body = _body(reply)
+    if not body.get("error") or ANSWER_FIELDS & body.keys():
+        return None
+    told = json.dumps({"error": body["error"]}).encode()
+    headers = [pair for pair in reply.headers if pair[0].lower() != "content-type"]
+    return Reply(FAILED_UPSTREAM, (*headers, ("content-type", "application/json")), told)
+
+
 def _body(reply: Reply) -> JSON:
     try:
-        body = json.loads(reply.body)
+        body = finite_json(reply.body)
     except (ValueError, RecursionError) as error:
         raise UnreadableReplyError("the model's server did not answer with JSON") from error
     if not isinstance(body, dict):

@@ -11,8 +11,8 @@ from chains.openai_responses import (
     clean_response,
     flat_annotation,
     guard_response,
+    of_a_tool,
     searched,
-    wants_data,
 )
 from chains.openai_sse import Event, written
 from chains.openai_text import JSON, StreamedText, guard_refusal
@@ -68,7 +68,6 @@ class ResponseStream:
 
     def __init__(self, asked: Asked) -> None:
         self._asked = asked
-        self._data = wants_data(asked.body)
         self._parts: dict[Place, _StreamedPart] = {}
         self._number = 0
         self.answers: list[GuardedAnswer] = []
@@ -102,7 +101,7 @@ class ResponseStream:
         if kind.startswith("response.output_item."):
             return await self._item(kind, data)
         if kind.startswith(TOOL_EVENTS):
-            return [data]
+            return [data] if self._asked.guarding.rights.tools else []
         place = (_index(data, "output_index"), _index(data, "content_index"))
         return await self._text(kind, place, data)
 
@@ -135,7 +134,7 @@ class ResponseStream:
 
     async def _item(self, kind: str, data: JSON) -> list[JSON]:
         item = clean_item(data.get("item"))
-        if item is None:
+        if item is None or (of_a_tool(item) and not self._asked.guarding.rights.tools):
             return []
         self._asked.add(searched(data.get("item"), self._asked.body))
         index = _index(data, "output_index")
@@ -152,6 +151,8 @@ class ResponseStream:
         out = await self._close_all(None)
         streamed = {index for index, _ in self._parts}
         kept = clean_response(response)
+        if not self._asked.guarding.rights.tools:
+            kept["output"] = [item for item in kept["output"] if not of_a_tool(item)]
         for index, item in enumerate(kept["output"]):
             if item.get("type") != "message":
                 continue
@@ -219,7 +220,9 @@ class ResponseStream:
 
     def _part(self, place: Place, data: JSON) -> _StreamedPart:
         if place not in self._parts:
-            self._parts[place] = _StreamedPart(self._asked, data.get("item_id"), data=self._data)
+            self._parts[place] = _StreamedPart(
+                self._asked, data.get("item_id"), data=self._asked.data
+            )
         return self._parts[place]
 
     def _delta(self, place: Place, text: str) -> list[JSON]:

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from chains.evidence.base import Found, Source
+from chains.evidence.base import Case, Found, Source
 from chains.evidence.openai import search_results
 from chains.openai_asked import Asked
 from chains.openai_chat import Outcome
@@ -20,9 +20,9 @@ from chains.openai_text import (
     guard_refusal,
     is_json_document,
     shown,
-    wants_json,
 )
 from chains.rendition import PlacedCitation, details, render
+from chains.structured import Document, Judged, judge_documents
 from guardrail import CheckRequest, GuardedAnswer, Policy
 
 __all__ = [
@@ -31,8 +31,8 @@ __all__ = [
     "flat_annotation",
     "guard_response",
     "guard_responses",
+    "of_a_tool",
     "searched",
-    "wants_data",
 ]
 
 # fmt: off
@@ -58,14 +58,14 @@ TOOL_ITEMS = (
 TOLD_BY_TOOLS = frozenset({"output", "outputs", "results", "error"})
 """Fields in which a server says what its own tools told it: text that is not judged."""
 
+CALL_HEADS = frozenset({
+    "id", "call_id", "type", "status", "name", "server_label", "namespace", "encrypted_content",
+    "approval_request_id", "tools",
+})  # fmt: skip
+"""Fields of a tool's item that name it and hand nothing over."""
+
 REASONS = ("max_output_tokens", "content_filter")
 """Why a response may be incomplete."""
-
-
-def wants_data(request: JSON) -> bool:
-    """Whether a request asks for JSON."""
-    text = request.get("text")
-    return isinstance(text, dict) and wants_json(text.get("format"))
 
 
 async def guard_responses(asked: Asked, bodies: Sequence[JSON], policy: Policy) -> Outcome:
@@ -93,11 +93,13 @@ async def guard_response(
     asked: Asked, body: JSON, policy: Policy
 ) -> tuple[JSON, tuple[GuardedAnswer, ...]]:
     """Guard one response; returns it with the verdicts on its texts, in order."""
-    guarding, data = asked.guarding, wants_data(asked.body)
+    guarding, data = asked.guarding, asked.data
     for item in body.get("output") or ():
         asked.add(searched(item, asked.body))
     case = await asked.case()
     kept = clean_response(body)
+    if not guarding.rights.tools:
+        kept["output"] = [item for item in kept["output"] if not of_a_tool(item)]
     parts = [
         part for item in kept["output"] if item.get("type") == "message" for part in item["content"]
     ]
@@ -123,7 +125,52 @@ async def guard_response(
     for part in parts:
         if part["type"] == "refusal" and part["refusal"].strip():
             part["refusal"] = await guard_refusal(guarding, case, part["refusal"])
-    return kept, tuple(answers)
+    structured = await _judge_data(asked, case, kept)
+    return kept, (*answers, *(verdict.answer for verdict in structured))
+
+
+async def _judge_data(asked: Asked, case: Case, kept: JSON) -> list[Judged]:
+    """Judge JSON and calls of tools where the policy asks for it; withhold what fails.
+
+    Returns:
+        The verdicts, which the response's field ``guardrail`` tells as ``structured``.
+    """
+    held: dict[str, JSON] = {}
+    documents = []
+    for place, item in enumerate(kept["output"]):
+        if of_a_tool(item):
+            of = str(item.get("call_id") or item.get("id") or f"output {place}")
+            held[of] = item
+            documents.append(_call_document(of, item))
+        for number, part in enumerate(item["content"] if item.get("type") == "message" else ()):
+            if asked.data and part.get("type") == "output_text" and is_json_document(part["text"]):
+                of = f"output {place}, content {number}"
+                held[of] = part
+                documents.append(Document.read(of, "answer", part["text"]))
+    judged = await judge_documents(asked.guarding, case, documents)
+    if judged:
+        kept["guardrail"] = {"structured": [verdict.details() for verdict in judged]}
+    for failed in (held[verdict.of] for verdict in judged if verdict.withheld):
+        if failed.get("type") == "output_text":
+            failed.clear()
+            failed |= {"type": "refusal", "refusal": asked.guarding.policy.refusal}
+        else:
+            kept["output"] = [item for item in kept["output"] if item is not failed]
+    return judged
+
+
+def _call_document(of: str, item: JSON) -> Document:
+    """What an item hands to a tool: its arguments, code, commands or queries."""
+    told = {}
+    for key, value in item.items():
+        if key not in CALL_HEADS:
+            told[key] = Document.read(of, key, value).value
+    return Document(of, str(item.get("name") or item.get("type")), told)
+
+
+def of_a_tool(item: JSON) -> bool:
+    """Whether an item of the output is a tool's business."""
+    return str(item.get("type")).endswith(TOOL_ITEMS)
 
 
 def searched(item: Any, request: JSON) -> Found:
@@ -163,7 +210,7 @@ def clean_item(item: Any) -> JSON | None:
     if kind == "reasoning":
         kept = {key: value for key, value in item.items() if key in REASONING_FIELDS}
         return kept | {"summary": []}
-    if not kind.endswith(TOOL_ITEMS):
+    if not of_a_tool(item):
         return None
     return {key: value for key, value in item.items() if key not in TOLD_BY_TOOLS}
 

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from chains.openai_text import JSON, UnreadableReplyError
+from chains.openai_text import JSON, UnreadableReplyError, finite_json
 
 __all__ = ["DONE", "Event", "EventDecoder", "written"]
 
@@ -30,7 +30,7 @@ class Event(NamedTuple):
     def json(self) -> Any:
         """The data as JSON; None where it is none."""
         try:
-            return json.loads(self.data)
+            return finite_json(self.data)
         except (ValueError, RecursionError):
             return None
 

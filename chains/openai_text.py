@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from chains.caller import CallerRights
 from chains.evidence.base import Case, EvidenceSettings
 from chains.openai_parts import text_of
 from chains.rendition import MarkerStyle, PlacedCitation
 from chains.streaming import Release, SentenceGate, StreamMode
-from guardrail import STRICT, Action, GuardedAnswer, Guardrail, Policy
+from guardrail import ANNOTATE, STRICT, Action, GuardedAnswer, Guardrail, Policy
 from guardrail.errors import ModelError
 from guardrail.types import Passage
 
@@ -21,6 +23,7 @@ __all__ = [
     "StreamedText",
     "UnreadableReplyError",
     "cited",
+    "finite_json",
     "guard_refusal",
     "is_json_document",
     "text_of",
@@ -28,8 +31,6 @@ __all__ = [
 
 JSON = dict[str, Any]
 """An object of the OpenAI protocol, as it stands on the wire."""
-
-JSON_FORMATS = frozenset({"json_object", "json_schema"})
 
 
 class UnreadableReplyError(ModelError):
@@ -43,26 +44,37 @@ class Guarding:
     Attributes:
         guard: The guardrail.
         policy: ``candidates`` are sampled and ranked, ``attempts`` bounds the rounds.
+        checks_policy: Of texts that a caller has already, and asks a verdict on.
         style: How markers look in the returned text.
         mode: When streamed text is released.
         evidence: Where evidence is looked for in requests.
         reasons: Whether refused and filtered answers carry their reasons (field ``guardrail``).
-        caller_policy: Whether a request may name a policy of its own.
+        rights: What is taken from a request beside what it asks.
+        owner: Whose ids a request names, such as those of LiteLLM's calls; no other owner's
+            request reads what they stand for.
     """
 
     guard: Guardrail
     policy: Policy = STRICT
+    checks_policy: Policy = ANNOTATE
     style: MarkerStyle = MarkerStyle.KALMA
     mode: StreamMode = StreamMode.SENTENCE
     evidence: EvidenceSettings = field(default_factory=EvidenceSettings)
     reasons: bool = True
-    caller_policy: bool = True
+    rights: CallerRights = field(default_factory=CallerRights)
+    owner: str = ""
 
     @property
     def whole_only(self) -> bool:
-        """Whether a stream must wait for the whole answer: to be ranked or asked for again."""
+        """Whether a stream must wait for the whole reply.
+
+        It must where answers are ranked or asked for again, and where JSON is judged.
+        """
         return (
-            self.mode is StreamMode.BUFFER or self.policy.candidates > 1 or self.policy.attempts > 1
+            self.mode is StreamMode.BUFFER
+            or self.policy.candidates > 1
+            or self.policy.attempts > 1
+            or self.policy.structured
         )
 
 
@@ -111,17 +123,33 @@ async def guard_refusal(guarding: Guarding, case: Case, text: str) -> str:
     return answer.text
 
 
+def finite_json(text: str | bytes) -> Any:
+    """Read JSON; what stands for no finite number (``Infinity``, ``1e999``) is null.
+
+    Python writes such numbers again as they are, and no other reader takes them.
+
+    Raises:
+        ValueError: It is no JSON.
+        RecursionError: It nests without end.
+    """
+    return json.loads(text, parse_constant=lambda _: None, parse_float=_finite)
+
+
+def _finite(digits: str) -> float | None:
+    number = float(digits)
+    return number if math.isfinite(number) else None
+
+
 def is_json_document(text: str) -> bool:
-    """Whether a text as a whole is a JSON object or array."""
+    """Whether a text as a whole is a JSON object or array, without what is none (``NaN``)."""
     try:
-        return isinstance(json.loads(text), dict | list)
+        return isinstance(json.loads(text, parse_constant=_no_json), dict | list)
     except (ValueError, RecursionError):
         return False
 
 
-def wants_json(response_format: Any) -> bool:
-    """Whether a request's format asks for JSON."""
-    return isinstance(response_format, dict) and str(response_format.get("type")) in JSON_FORMATS
+def _no_json(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
 
 
 def shown(text: str, answer: GuardedAnswer | None, *, calls_tools: bool) -> str | None:

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -35,7 +35,7 @@ from guardrail.errors import ConfigError
 from guardrail.fields import did_you_mean, fields_at
 from guardrail.models.settings import GenerationSettings
 from guardrail.policy import ANNOTATE, Policy, policy_named
-from guardrail.types import Probability, Strictness, StrictnessSetting
+from guardrail.types import Probability, Problem, Sentence, Strictness, StrictnessSetting
 from kg.endpoint_settings import EndpointSettings
 
 __all__ = [
@@ -154,6 +154,8 @@ class LimitsConfig(_Section):
     Attributes:
         answer_chars: Longest answer that is checked.
         question_chars: Longest question.
+        sentences: Most sentences of one answer that are judged. Those behind count as unsupported,
+            ``errors`` says how many, and the answer is unverified: ``strict`` refuses it.
         evidence: Most triples and passages for one answer, shared fairly by the entities they
             are about; what is left out is told in ``errors``.
         concurrency: Calls of graph, judge and retriever in work at once; more wait.
@@ -166,10 +168,24 @@ class LimitsConfig(_Section):
 
     answer_chars: int = Field(default=100_000, ge=1)
     question_chars: int = Field(default=20_000, ge=1)
+    sentences: int = Field(default=500, ge=1)
     evidence: int = Field(default=5_000, ge=1)
     concurrency: int = Field(default=8, ge=1)
     stuck: int = Field(default=32, ge=1)
     batch_s: float = Field(default=300.0, gt=0)
+
+    def passed_by(self, sentences: Iterable[Sentence]) -> tuple[Problem, ...]:
+        """What is told of an answer with sentences that were not judged.
+
+        Args:
+            sentences: Of the answer.
+        """
+        left = sum(sentence.behind_the_bound for sentence in sentences)
+        message = (
+            f"the last {left} sentences of the answer were not judged, beyond limits.sentences = "
+            f"{self.sentences}; check it in parts, or raise the limit"
+        )
+        return (Problem(part="sentences", message=message),) if left else ()
 
 
 class GuardrailConfig(_Section):

@@ -114,6 +114,9 @@ class Policy(Value):
         refusal: The text returned in place of a refused answer.
         strictness: How sure the judge must be, in place of the configuration's ``strictness``;
             None for that.
+        structured: Whether JSON that was asked for and the arguments of tool calls are judged:
+            texts and numbers as sentences with their key as label. A document of which something
+            would be taken out is withheld whole.
     """
 
     name: str
@@ -132,6 +135,7 @@ class Policy(Value):
     unavailable: Unavailable = Unavailable.RETURN_UNVERIFIED
     refusal: str = "I could not find an answer that the available evidence supports."
     strictness: OwnStrictness = None
+    structured: bool = False
 
     def changed(self, **fields: Any) -> Self:
         """A copy with other values, each checked; ``model_copy`` checks nothing.

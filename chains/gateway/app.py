@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import replace
 
 import httpx
 from fastapi import FastAPI, Request
@@ -18,17 +18,17 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import JSONResponse, Response
 
 from chains.gateway.checks import CheckBody, RankBody, check, rank
-from chains.gateway.counting import PREFIX, Counted
 from chains.gateway.dashboard import Dashboard
+from chains.gateway.door import PREFIX, Door
 from chains.gateway.metrics import CONTENT_TYPE_LATEST, Metrics
 from chains.gateway.page import docs_response, page_response
+from chains.gateway.passing import UNTOUCHED, pass_on, response_of
 from chains.gateway.paths import misspelled, nearest_path
 from chains.gateway.protocols import PROTOCOLS, Protocol
 from chains.gateway.requests import (
     RejectedError,
-    admit,
+    caller_of,
     error_response,
-    read_body,
     read_json,
     read_model,
 )
@@ -42,6 +42,7 @@ from chains.gateway.schemas import (
 )
 from chains.gateway.settings import GatewaySettings, sharing
 from chains.gateway.streaming import BrokenOffError, JudgedStream, unless_gone
+from chains.gateway.tenants import guarding_of
 from chains.gateway.upstream import Upstream, kept_headers
 from chains.openai_exchange import (
     Endpoint,
@@ -60,21 +61,6 @@ __all__ = ["create_app"]
 
 log = logging.getLogger("chains.gateway")
 
-UNTOUCHED = (
-    ("GET", "models"),
-    ("GET", "models/{rest:path}"),
-    ("POST", "embeddings"),
-    ("POST", "moderations"),
-    ("POST", "audio/speech"),
-    ("POST", "audio/transcriptions"),
-    ("POST", "audio/translations"),
-    ("POST", "images/generations"),
-    ("POST", "images/edits"),
-    ("POST", "images/variations"),
-)
-"""Calls whose replies hold no answer of a language model; they are passed on as they are."""
-PLAIN_PATH = re.compile(r"(?:/(?!\.{1,2}(?:/|$))[\w.:@+~ -]+)+/?")
-"""A path without steps upwards, which would lead to calls that are judged or refused."""
 JUDGED = {"chat/completions": Endpoint.CHAT, "responses": Endpoint.RESPONSES}
 JUDGED_BODIES: dict[str, type[BaseModel]] = {
     "chat/completions": ChatBody,
@@ -109,6 +95,7 @@ def create_app(
     def post(path: str, serve: Callable[..., object], body: Mapping[str, object]) -> None:
         app.add_api_route(path, serve, methods=["POST"], openapi_extra=dict(body))
 
+    passing: set[str] = set()
     for path, model in JUDGED_BODIES.items():
         post(f"{PREFIX}/{path}", gateway.judged, request_body_of(model))
     for method, path in UNTOUCHED:
@@ -119,6 +106,7 @@ def create_app(
     for name in gateway.settings.protocols:
         path, make = PROTOCOLS[name]
         post(path, gateway.protocol(name, make(gateway.guarding)), JSON_BODY)
+        passing.add(path)
     post(f"{PREFIX}/checks", gateway.checks, request_body_of(CheckBody))
     post(f"{PREFIX}/rank", gateway.rank, request_body_of(RankBody))
     post(f"{PREFIX}/feedback", gateway.dashboard.feedback, request_body_of(Feedback))
@@ -137,7 +125,9 @@ def create_app(
     if gateway.settings.trusted_hosts:
         hosts = list(gateway.settings.trusted_hosts)
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False)
-    app.add_middleware(Counted, metrics=gateway.metrics, concurrency=gateway.settings.concurrency)
+    app.add_middleware(
+        Door, metrics=gateway.metrics, settings=gateway.settings, paths=frozenset(passing)
+    )
     return app
 
 
@@ -170,8 +160,11 @@ class _Gateway:
             mode=settings.stream_mode,
             evidence=settings.evidence,
             reasons=settings.reasons,
-            caller_policy=settings.caller_policy,
+            rights=settings.rights,
         )
+        self._of_tenants = {
+            name: guarding_of(tenant, self.guarding) for name, tenant in settings.tenants.items()
+        }
         self._upstream = Upstream(settings, client)
         self._ready: str | None = "the guardrail is loading"
         self._loading: asyncio.Future[None] | None = None
@@ -208,17 +201,21 @@ class _Gateway:
                 self._on_loaded()
             self._ready = None
 
+    def _guarding(self, request: Request) -> Guarding:
+        """How the caller of a request is guarded."""
+        caller = caller_of(request)
+        return replace(self._of_tenants.get(caller.name, self.guarding), owner=caller.owner)
+
     # --- judged calls --------------------------------------------------------------------
 
     async def judged(self, request: Request) -> Response:
         """A call whose reply is judged before it leaves."""
-        admit(request, self.settings)
         self._need_upstream()
         begin = time.perf_counter()
-        body = await read_json(request, self.settings)
+        body = await read_json(request)
         path = request.url.path.removeprefix(PREFIX)
         endpoint = JUDGED[path.strip("/")]
-        exchange = await asyncio.to_thread(Exchange, self.guarding, endpoint, body)
+        exchange = await asyncio.to_thread(Exchange, self._guarding(request), endpoint, body)
         await self._loaded()
         if exchange.streams_through:
             return await self._stream(request, path, exchange.body, exchange, begin)
@@ -228,7 +225,7 @@ class _Gateway:
 
         async with self._in_time():
             guarded = await unless_gone(request.receive, exchange.whole(send))
-        return self._whole(guarded, exchange)
+        return self._whole(guarded, exchange, caller_of(request).name)
 
     async def _stream(
         self, request: Request, path: str, body: JSON, exchange: Exchange, begin: float
@@ -247,12 +244,13 @@ class _Gateway:
                 if response.status_code >= 300 or not kind.startswith("text/event-stream"):
                     reply = await unless_gone(request.receive, self._upstream.read(response))
                     await stack.aclose()
-                    return self._whole(await exchange.judge(reply), exchange)
+                    judged = await exchange.judge(reply)
+                    return self._whole(judged, exchange, caller_of(request).name)
         except BaseException:
             await stack.aclose()
             raise
         return JudgedStream(
-            self._pieces(response, exchange, begin),
+            self._pieces(response, exchange, begin, caller_of(request).name),
             status=response.status_code,
             headers=kept_headers(response.headers.multi_items()),
             seconds=self.settings.timeout_s,
@@ -260,7 +258,7 @@ class _Gateway:
         )
 
     async def _pieces(
-        self, response: httpx.Response, exchange: Exchange, begin: float
+        self, response: httpx.Response, exchange: Exchange, begin: float, tenant: str
     ) -> AsyncIterator[bytes]:
         guard, waited = exchange.stream(), False
         try:
@@ -277,16 +275,16 @@ class _Gateway:
             error_event = error_body(str(error), kind="server_error", code="guardrail_unavailable")
             yield Event.of(error_event).encode()
         finally:
-            self.metrics.answers(guard.answers, exchange.endpoint.value)
+            self.metrics.answers(guard.answers, exchange.endpoint.value, tenant)
 
-    def _whole(self, guarded: GuardedReply, exchange: Exchange) -> Response:
-        self.metrics.answers(guarded.answers, exchange.endpoint.value)
+    def _whole(self, guarded: GuardedReply, exchange: Exchange, tenant: str) -> Response:
+        self.metrics.answers(guarded.answers, exchange.endpoint.value, tenant)
         reply = guarded.reply
         body, kind = reply.body, None
         if guarded.events is not None:
             body = b"".join(event.encode() for event in guarded.events)
             kind = "text/event-stream; charset=utf-8"
-        response = _response(reply._replace(body=body), kind)
+        response = response_of(reply._replace(body=body), kind)
         response.headers.update(
             self.dashboard.record_header([answer.id for answer in guarded.answers])
         )
@@ -296,26 +294,12 @@ class _Gateway:
 
     async def untouched(self, request: Request) -> Response:
         """A call whose reply holds nothing to judge."""
-        admit(request, self.settings)
         self._need_upstream()
-        content = await read_body(request, self.settings)
-        path = request.url.path.removeprefix(PREFIX)
-        if not PLAIN_PATH.fullmatch(path):
-            raise RejectedError(400, "the path is not one of this gateway's", "invalid_path")
-        query = f"?{request.url.query}" if request.url.query else ""
-
-        async def exchange() -> Reply:
-            async with self._upstream.open(
-                request.method, path + query, request.headers, content
-            ) as response:
-                return await self._upstream.read(response)
-
         async with self._in_time():
-            return _response(await unless_gone(request.receive, exchange()))
+            return await pass_on(request, self._upstream)
 
     async def refused(self, request: Request) -> Response:
         """A call whose reply could hold unjudged text."""
-        admit(request, self.settings)
         if (meant := misspelled(request)) is not None:
             raise meant
         raise RejectedError(
@@ -327,12 +311,11 @@ class _Gateway:
 
     async def checks(self, request: Request) -> Response:
         """Check an answer; nothing is sent to the upstream."""
-        admit(request, self.settings)
-        body = await read_model(request, self.settings, CheckBody)
+        body = await read_model(request, CheckBody)
         await self._loaded()
         async with self._in_time():
-            answer = await unless_gone(request.receive, check(self.guard, body))
-        self.metrics.answers([answer], "checks")
+            answer = await unless_gone(request.receive, check(self._guarding(request), body))
+        self.metrics.answers([answer], "checks", caller_of(request).name)
         headers = self.dashboard.record_header([answer.id])
         content = await asyncio.to_thread(answer.model_dump_json)
         return Response(content, media_type="application/json", headers=headers)
@@ -342,23 +325,23 @@ class _Gateway:
 
         async def serve(request: Request) -> Response:
             """A call of another gateway's protocol."""
-            admit(request, self.settings)
-            body = await read_json(request, self.settings)
+            body = await read_json(request)
             await self._loaded()
             async with self._in_time():
-                gone, answers = await unless_gone(request.receive, answer(body))
-            self.metrics.answers(answers, name)
+                gone, answers = await unless_gone(
+                    request.receive, answer(body, self._guarding(request))
+                )
+            self.metrics.answers(answers, name, caller_of(request).name)
             return await asyncio.to_thread(JSONResponse, gone)
 
         return serve
 
     async def rank(self, request: Request) -> Response:
         """Rank answers; nothing is sent to the upstream."""
-        admit(request, self.settings)
-        body = await read_model(request, self.settings, RankBody)
+        body = await read_model(request, RankBody)
         await self._loaded()
         async with self._in_time():
-            ranking = await unless_gone(request.receive, rank(self.guard, body))
+            ranking = await unless_gone(request.receive, rank(self._guarding(request), body))
         headers = self.dashboard.record_header([item.id for item in ranking.ranking])
         content = await asyncio.to_thread(ranking.model_dump_json)
         return Response(content, media_type="application/json", headers=headers)
@@ -368,14 +351,24 @@ class _Gateway:
         return JSONResponse({"status": "ok"})
 
     async def readyz(self) -> Response:
-        """The guardrail is loaded and the gateway is not about to stop."""
+        """The guardrail is loaded and the gateway is not about to stop; whether the upstream is up.
+
+        One that is down keeps the status as it is: checks need none, and a balancer that took all
+        gateways out would help nobody.
+        """
         if self._ready is not None:
             return JSONResponse({"status": self._ready}, 503)
-        return JSONResponse({"status": "ready", "upstream": self.settings.upstream is not None})
+        upstream = "none"
+        if self.settings.upstream is not None:
+            upstream = "up" if await self._upstream.reachable() else "down"
+        return JSONResponse({"status": "ready", "upstream": upstream})
 
     async def metrics_page(self, request: Request) -> Response:
         """Numbers for Prometheus."""
-        self.dashboard.admit_person(request)
+        if self.dashboard.admit_person(request).tenant is not None:
+            raise RejectedError(
+                403, "numbers of all callers are shown to the gateway's own keys alone", "closed"
+            )
         return Response(self.metrics.page(), media_type=CONTENT_TYPE_LATEST)
 
     def _need_upstream(self) -> None:
@@ -391,16 +384,3 @@ class _Gateway:
                 yield
         except TimeoutError as error:
             raise RejectedError(504, "the exchange took too long", "timeout") from error
-
-
-def _response(reply: Reply, kind: str | None = None) -> Response:
-    response = Response(reply.body, reply.status)
-    drop = {"content-type"} if kind else set()
-    response.raw_headers += [
-        (name.lower().encode("latin-1"), value.encode("latin-1"))
-        for name, value in reply.headers
-        if name.lower() not in drop
-    ]
-    if kind:
-        response.headers["content-type"] = kind
-    return response

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from chains.evidence.base import Case, Source
-from chains.evidence.items import HandedOver
+from chains.evidence.base import Case, Found, Source
+from chains.evidence.items import HandedOver, RequestField
+from chains.openai_text import Guarding
 from guardrail import (
-    ANNOTATE,
     GuardedAnswer,
-    Guardrail,
     Passage,
     Policy,
     ScoreCard,
     inline_evidence,
-    policy_named,
 )
 from guardrail.types import OwnStrictness, Value
 
@@ -33,20 +31,23 @@ class _Body(Value):
     policy: str | None = None
     strictness: OwnStrictness = None
 
-    def case(self) -> Case:
-        """The question with the evidence given; without any the graph is asked."""
-        inline = inline_evidence(self.triples, self.passages)
-        if inline is None and self.evidence is None:
-            return Case(self.question)
-        together = dict.fromkeys((*(self.evidence or ()), *(inline or ())))
-        return Case(self.question, tuple(together), (Source.CALLER,))
+    def asked(self, guarding: Guarding) -> tuple[Case, Policy]:
+        """What is judged against what, by which policy.
 
-    def chosen_policy(self) -> Policy:
-        """The policy named, with the strictness told; ``annotate`` unless told otherwise, since
-        the caller keeps control here.
+        Without evidence the graph is asked. The policy is ``annotate`` unless told otherwise,
+        since the caller keeps control here.
         """
-        policy = policy_named(self.policy) if self.policy else ANNOTATE
-        return policy.changed(strictness=self.strictness) if self.strictness else policy
+        inline = inline_evidence(self.triples, self.passages)
+        found = Found()
+        if inline is not None or self.evidence is not None:
+            together = dict.fromkeys((*(self.evidence or ()), *(inline or ())))
+            found = guarding.rights.evidence_of(Found.of(Source.CALLER, together))
+        field = RequestField(policy=self.policy, strictness=self.strictness)
+        policy, problems = guarding.rights.policy_of(field, guarding.checks_policy)
+        evidence = found.evidence if found.sources else None
+        sources = found.sources or (Source.GRAPH,)
+        told = (*found.problems, *problems)
+        return Case(self.question, evidence, sources, problems=told), policy
 
 
 class CheckBody(_Body):
@@ -93,16 +94,16 @@ class Ranking(Value):
     ranking: tuple[RankedAnswer, ...]
 
 
-async def check(guard: Guardrail, body: CheckBody) -> GuardedAnswer:
+async def check(guarding: Guarding, body: CheckBody) -> GuardedAnswer:
     """Check one answer."""
-    return await body.case().check(guard, body.answer, body.chosen_policy(), id=_written(body.id))
+    case, policy = body.asked(guarding)
+    return await case.check(guarding.guard, body.answer, policy, id=_written(body.id))
 
 
-async def rank(guard: Guardrail, body: RankBody) -> Ranking:
+async def rank(guarding: Guarding, body: RankBody) -> Ranking:
     """Rank several answers."""
-    answers = await body.case().rank(
-        guard, body.answers, body.chosen_policy(), id=_written(body.id)
-    )
+    case, policy = body.asked(guarding)
+    answers = await case.rank(guarding.guard, body.answers, policy, id=_written(body.id))
     return Ranking(
         id=body.id,
         ranking=tuple(

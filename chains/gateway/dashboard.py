@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import binascii
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,8 +11,9 @@ from fastapi import Request
 from starlette.responses import HTMLResponse, Response
 
 from chains.gateway.page import content_security
-from chains.gateway.requests import RejectedError, admit, given_key, read_body
+from chains.gateway.requests import JSON_TYPE, RejectedError, caller_of, read_body
 from chains.gateway.settings import GatewaySettings
+from chains.gateway.tenants import Caller, key_or_password
 from guardrail import GuardrailConfig
 from guardrail.errors import InputError, RecordError
 from guardrail.log.records import Feedback, open_log
@@ -79,25 +78,23 @@ class Dashboard:
         return {RECORD_HEADER: ", ".join(ids)}
 
     async def page(self, request: Request) -> Response:
-        """The dashboard, made from the log as it stands."""
-        self.admit_person(request)
+        """The dashboard, made from the log as it stands: of a tenant, its own records alone."""
+        caller = self.admit_person(request)
         if self._path is None:
             return HTMLResponse(NO_LOG, headers=content_security(NO_LOG))
-        html = await asyncio.to_thread(self._html)
+        tenant = caller.name if caller.tenant else None
+        html = await asyncio.to_thread(self._html, tenant)
         return HTMLResponse(html, headers=content_security(html))
 
     async def feedback(self, request: Request) -> Response:
         """Store a thumb or a correction beside its record."""
-        if request.headers.get("authorization", "").lower().startswith("basic"):
-            self.admit_person(request)
-        else:
-            admit(request, self._settings)
-        # A form on another site can post with the reader's cached password, but not as JSON.
-        if not request.headers.get("content-type", "").startswith("application/json"):
-            raise RejectedError(415, "feedback is sent as application/json", "not_json")
-        body = await read_body(request, self._settings)
+        caller = caller_of(request)
+        # Who reads the dashboard with one of the gateway's own keys sees the records of all.
+        reads_all = caller.tenant is None and _is_page(request)
+        body = await read_body(request, JSON_TYPE)
         try:
-            feedback = read_feedback(body)
+            whose = None if reads_all else caller.name or None
+            feedback = read_feedback(body).model_copy(update={"tenant": whose})
             there = await asyncio.to_thread(self._store, feedback)
         except InputError as error:
             raise RejectedError(400, str(error), "invalid_feedback") from error
@@ -105,15 +102,16 @@ class Dashboard:
             raise RejectedError(404, str(error), "no_record") from error
         # Accepted: kept until the record is written.
         status = 200 if there else 202
-        return Response(feedback.model_dump_json(), status, media_type="application/json")
+        content = feedback.model_dump_json(exclude={"tenant"})
+        return Response(content, status, media_type="application/json")
 
-    def _html(self) -> str:
+    def _html(self, tenant: str | None) -> str:
         path = self._log_path()
         if not path.exists():
             raise RejectedError(404, "nothing has been recorded yet", "no_record")
         log = open_log(path, read_only=True)
         try:
-            return dashboard_html(log)
+            return dashboard_html(log, tag=tenant and f"tenant={tenant}")
         finally:
             log.close()
 
@@ -129,8 +127,11 @@ class Dashboard:
             raise RejectedError(404, "no score log is configured; set 'log'", "no_log")
         return self._path
 
-    def admit_person(self, request: Request) -> None:
+    def admit_person(self, request: Request) -> Caller:
         """Let in whom the gateway admits: by a key as password, or as any other call's.
+
+        Returns:
+            Who it is.
 
         Raises:
             RejectedError: With status 401; 403 where the gateway is open to the network.
@@ -142,17 +143,17 @@ class Dashboard:
                 "start it with --key or KG_GATEWAY_KEYS",
                 "closed",
             )
-        scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        key = given_key(request)
-        if scheme.lower() == "basic":
-            try:
-                key = base64.b64decode(token, validate=True).decode("utf-8").partition(":")[2]
-            except (binascii.Error, UnicodeDecodeError):
-                key = None
-        if not self._settings.admits(key):
+        caller = self._settings.caller_with(key_or_password(request.headers))
+        if caller is None:
             raise RejectedError(
                 401,
                 "this page needs one of the gateway's keys as password",
                 "invalid_api_key",
                 {"www-authenticate": 'Basic realm="kg-guardrail", charset="UTF-8"'},
             )
+        return caller
+
+
+def _is_page(request: Request) -> bool:
+    """Whether a page in a browser sent a request: the key comes as its reader's password."""
+    return request.headers.get("authorization", "").lower().startswith("basic")

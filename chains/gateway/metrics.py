@@ -52,6 +52,14 @@ class Metrics:
             ("policy", "category", "host"),
             registry=self._registry,
         )  # fmt: skip
+        self._tenants = Counter(
+            "guardrail_tenant_requests", "Requests by the caller's name and status.",
+            ("tenant", "status"), registry=self._registry,
+        )  # fmt: skip
+        self._tenant_answers = Counter(
+            "guardrail_tenant_answers", "Answers by the caller's name and what the policy did.",
+            ("tenant", "action"), registry=self._registry,
+        )  # fmt: skip
         self.in_work = Gauge(
             "guardrail_requests_in_work", "Requests in work.",
             registry=self._registry, multiprocess_mode="livesum",
@@ -62,20 +70,27 @@ class Metrics:
         self._requests.labels(route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
 
+    def tenant_request(self, tenant: str, status: int) -> None:
+        """Count a finished request of a caller with a name; keys are never told."""
+        self._tenants.labels(tenant, str(status)).inc()
+
     def first_release(self, seconds: float) -> None:
         """Note how long a stream's reader waited for its first judged text."""
         self._first.observe(seconds)
 
-    def answers(self, answers: Iterable[GuardedAnswer], host: str) -> None:
+    def answers(self, answers: Iterable[GuardedAnswer], host: str, tenant: str = "") -> None:
         """Count verdicts.
 
         Args:
             answers: The verdicts.
             host: Whose answers they are: ``chat``, ``responses``, ``checks``, or a protocol.
+            tenant: Name of the caller; empty where it has none.
         """
         for answer in answers:
             policy = answer.versions.get("policy", "unknown")
             self._actions.labels(policy, answer.action.value, host).inc()
+            if tenant:
+                self._tenant_answers.labels(tenant, answer.action.value).inc()
             for sentence in answer.judged:
                 category = sentence.category or "no claim"
                 self._sentences.labels(policy, category, host).inc()

@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 from fastapi import Request
 from fastapi.routing import APIRoute
 
-from chains.gateway.counting import PREFIX
+from chains.gateway.door import PREFIX
 from chains.gateway.requests import RejectedError
 from chains.openai_exchange import is_unguarded
 

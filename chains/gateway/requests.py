@@ -1,4 +1,4 @@
-"""Requests at the gateway's door: size, key, JSON, and errors in the protocol's words."""
+"""Requests behind the gateway's door: who calls, JSON, and errors in the protocol's words."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from fastapi import Request
 from pydantic import BaseModel, ValidationError
 from starlette.responses import JSONResponse
 
-from chains.gateway.settings import GatewaySettings
+from chains.caller import NotAllowedError
 from chains.gateway.streaming import CallerGoneError
+from chains.gateway.tenants import Caller
 from chains.gateway.upstream import UpstreamUnreachableError
 from chains.openai_exchange import LONG_BYTES, error_body, request_body
 from chains.openai_text import JSON, UnreadableReplyError
@@ -19,17 +20,19 @@ from guardrail.errors import ConfigError, GuardrailError, InputError
 from guardrail.fields import field_problems
 
 __all__ = [
+    "JSON_TYPE",
     "RejectedError",
-    "admit",
+    "caller_of",
     "error_response",
-    "given_key",
     "read_body",
     "read_json",
     "read_model",
+    "unknown_key",
 ]
 
 Model = TypeVar("Model", bound=BaseModel)
 
+JSON_TYPE = "application/json"
 CLIENT_CLOSED = 499
 """What servers log for a caller that went away; nobody receives it."""
 
@@ -59,6 +62,8 @@ def error_response(error: GuardrailError) -> JSONResponse:
     match error:
         case RejectedError():
             status, code, headers = error.status, error.code, error.headers
+        case NotAllowedError():
+            status, code = 403, "not_allowed"
         case InputError() | ConfigError():
             status, code = 400, "invalid_request"
         case UpstreamUnreachableError():
@@ -73,56 +78,46 @@ def error_response(error: GuardrailError) -> JSONResponse:
     return JSONResponse(error_body(str(error), kind=kind, code=code), status, headers=headers)
 
 
-def admit(request: Request, settings: GatewaySettings) -> None:
-    """Let a caller in who has one of the gateway's keys, where it has any.
+def unknown_key() -> RejectedError:
+    """What a caller without one of the gateway's keys is told."""
+    return RejectedError(
+        401, "this gateway needs one of its keys", "invalid_api_key",
+        {"www-authenticate": "Bearer"},
+    )  # fmt: skip
+
+
+def caller_of(request: Request) -> Caller:
+    """Who sent a request that came through the door."""
+    caller: Caller = request.state.caller
+    return caller
+
+
+async def read_body(request: Request, *kinds: str) -> bytes:
+    """The body of a request, which was read at the door.
+
+    Args:
+        request: The request.
+        kinds: Media types that it may have. A page of another site can have its reader's browser
+            send the other ones without being asked for leave.
 
     Raises:
-        RejectedError: With status 401.
+        RejectedError: With status 415, where it is of another type.
     """
-    if not settings.admits(given_key(request)):
-        raise RejectedError(
-            401, "this gateway needs one of its keys", "invalid_api_key",
-            {"www-authenticate": "Bearer"},
-        )  # fmt: skip
+    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if given not in kinds:
+        said = f"not as {given!r}" if given else "with that content-type"
+        raise RejectedError(415, f"send the body as {' or '.join(kinds)}, {said}", "not_json")
+    return await request.body()
 
 
-def given_key(request: Request) -> str | None:
-    """The key of a call: a bearer's token, or where Azure's clients and LiteLLM put it."""
-    scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    if scheme.lower() == "bearer":
-        return token.strip()
-    return request.headers.get("api-key") or request.headers.get("x-api-key")
-
-
-async def read_body(request: Request, settings: GatewaySettings) -> bytes:
-    """Read a request's body.
-
-    Raises:
-        RejectedError: With status 413, as soon as it is larger than allowed.
-    """
-    limit = settings.max_body_bytes
-    too_large = RejectedError(
-        413, f"the request is larger than the {limit} bytes allowed", "request_too_large"
-    )
-    declared = request.headers.get("content-length", "")
-    if declared.isdigit() and int(declared) > limit:
-        raise too_large
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > limit:
-            raise too_large
-    return bytes(body)
-
-
-async def read_json(request: Request, settings: GatewaySettings) -> JSON:
+async def read_json(request: Request) -> JSON:
     """Read a request's body as a JSON object.
 
     Raises:
-        RejectedError: It is too large or no JSON object.
+        RejectedError: It is no JSON object.
     """
     try:
-        body = await read_body(request, settings)
+        body = await read_body(request, JSON_TYPE)
         if len(body) < LONG_BYTES:
             return request_body(body)
         return await asyncio.to_thread(request_body, body)
@@ -130,14 +125,14 @@ async def read_json(request: Request, settings: GatewaySettings) -> JSON:
         raise RejectedError(400, str(error), "invalid_json") from error
 
 
-async def read_model(request: Request, settings: GatewaySettings, model: type[Model]) -> Model:
+async def read_model(request: Request, model: type[Model]) -> Model:
     """Read a request's body as a model.
 
     Raises:
-        RejectedError: It is too large or of another shape.
+        RejectedError: It is of another shape.
     """
     try:
-        body = await read_body(request, settings)
+        body = await read_body(request, JSON_TYPE)
         return await asyncio.to_thread(model.model_validate_json, body)
     except ValidationError as error:
         raise RejectedError(400, field_problems(model, error), "invalid_request") from error

@@ -6,8 +6,11 @@ import gc
 import json
 import logging
 import os
+import signal
 import tempfile
-from contextlib import ExitStack
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -67,7 +70,7 @@ def run(config: GuardrailConfig, settings: GatewaySettings) -> None:
         "server_header": False,
     }
     if settings.workers == 1:
-        with Guardrail(sharing(config)) as guard:
+        with ended_in_order(), Guardrail(sharing(config)) as guard:
             guard.warm_up()
             uvicorn.run(create_app(guard, settings, on_loaded=freeze_loaded), **served)  # type: ignore[arg-type]
         return
@@ -97,6 +100,26 @@ def run(config: GuardrailConfig, settings: GatewaySettings) -> None:
         )
 
 
+@contextmanager
+def ended_in_order() -> Iterator[None]:
+    """Leave what is inside in order where a signal ends the process: its log is closed, above all.
+
+    The server ends the process by the very signal that told it to stop.
+    """
+
+    def end(number: int, frame: object) -> None:
+        raise SystemExit(0)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def _without_user(address: str) -> str:
     """An address without name and password."""
     parts = urlsplit(address)
@@ -107,6 +130,8 @@ def plain_settings(settings: GatewaySettings) -> dict[str, object]:
     """The settings as JSON for the workers, keys included: they go no further than them."""
     fields = settings.model_dump(mode="json")
     fields["keys"] = [key.get_secret_value() for key in settings.keys]
+    for name, tenant in settings.tenants.items():
+        fields["tenants"][name]["keys"] = [key.get_secret_value() for key in tenant.keys]
     if settings.upstream_key is not None:
         fields["upstream_key"] = settings.upstream_key.get_secret_value()
     return fields

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import hmac
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
-from typing import Self
+from typing import Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
 
+from chains.caller import CallerRights
 from chains.evidence.base import EvidenceMode, EvidenceSettings, Marks
+from chains.gateway.tenants import NAME, Caller, Tenant, Tenants, rights_of
 from chains.rendition import MarkerStyle
 from chains.streaming import StreamMode
-from guardrail import GuardrailConfig
+from guardrail import STRICT, GuardrailConfig
 from guardrail.errors import ConfigError
 from guardrail.types import Value
 
@@ -27,7 +29,12 @@ ENV_PREFIX = "KG_GATEWAY_"
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
-REPEATED = {"keys": "key", "protocols": "protocol", "trusted_hosts": "trusted-host"}
+REPEATED = {
+    "keys": "key",
+    "protocols": "protocol",
+    "tenants": "tenant",
+    "trusted_hosts": "trusted-host",
+}
 """Lists, each with the option that may be given several times."""
 
 PROTOCOL_NAMES = ("litellm", "portkey", "fms")
@@ -55,6 +62,9 @@ class GatewaySettings(Value):
         upstream_key: Sent to the upstream in place of the caller's key.
         keys: Keys of this gateway; where there are any, callers need one of them, and it is not
             passed on. Without, the caller's key is passed through to the upstream.
+        tenants: Callers with a name: a table ``[gateway.tenants.NAME]`` each, with ``keys`` and, of
+            its own, ``policy``, ``strictness``, ``caller`` and ``caller_…``, ``per_minute`` and
+            ``concurrency``; or ``NAME=KEY``. A tenant sees its own records alone.
         trusted_hosts: Names under which callers may reach the gateway, as the ``Host`` of their
             requests says it: ``api.example.com``, ``*.example.com``; empty for any.
         style: How markers look in the text.
@@ -65,10 +75,21 @@ class GatewaySettings(Value):
         evidence_marks: Delimiters of a marked stretch in system and user messages, two with a
             space between them: ``<context> </context>``.
         keep_parts: Whether content parts of other gateways are sent on as they are.
+        caller: What callers may do unless a setting below says otherwise: ``free`` for all of it,
+            ``strict`` for none.
         caller_policy: Whether a request may name a policy or a strictness of its own.
+        caller_evidence: Whether evidence in a request counts.
+        caller_tools: Whether a request may bring tools; their results count as evidence then.
+        caller_structured_output: Whether a request may ask for JSON.
         reasons: Whether refused and filtered answers carry their reasons.
         protocols: Protocols of other gateways to serve: ``litellm``, ``portkey``, ``fms``.
         max_body_bytes: Largest request that is read.
+        body_timeout_s: Seconds in which a request's body must be there.
+        body_bytes_per_s: Fewest bytes a second of a body, after five seconds.
+        address_bodies: Bodies that one address may be sending at once; more get status 429.
+        address_concurrency: Exchanges of one address in work at once in one worker; any number
+            unless told.
+        address_per_minute: Requests of one address a minute in one worker; any number unless told.
         max_reply_bytes: Largest reply that is read from the upstream as a whole.
         connect_timeout_s: Seconds to reach the upstream.
         timeout_s: Seconds for one exchange, streams included.
@@ -82,6 +103,7 @@ class GatewaySettings(Value):
     upstream: str | None = None
     upstream_key: SecretStr | None = None
     keys: tuple[SecretStr, ...] = ()
+    tenants: Tenants = Field(default_factory=dict)
     trusted_hosts: tuple[str, ...] = ()
     style: MarkerStyle = MarkerStyle.KALMA
     stream_mode: StreamMode = StreamMode.SENTENCE
@@ -89,10 +111,19 @@ class GatewaySettings(Value):
     tool_results: bool = True
     evidence_marks: Marks | None = None
     keep_parts: bool = False
-    caller_policy: bool = True
+    caller: Literal["free", "strict"] = "free"
+    caller_policy: bool | None = None
+    caller_evidence: bool | None = None
+    caller_tools: bool | None = None
+    caller_structured_output: bool | None = None
     reasons: bool = True
     protocols: tuple[str, ...] = ()
     max_body_bytes: int = Field(default=8 * 1024 * 1024, ge=1)
+    body_timeout_s: float = Field(default=120.0, gt=0)
+    body_bytes_per_s: float = Field(default=1024.0, gt=0)
+    address_bodies: int = Field(default=64, ge=1)
+    address_concurrency: int | None = Field(default=None, ge=1)
+    address_per_minute: float | None = Field(default=None, gt=0)
     max_reply_bytes: int = Field(default=32 * 1024 * 1024, ge=1)
     connect_timeout_s: float = Field(default=10.0, gt=0)
     timeout_s: float = Field(default=600.0, gt=0)
@@ -100,9 +131,19 @@ class GatewaySettings(Value):
     concurrency: int = Field(default=512, ge=1)
 
     @property
+    def rights(self) -> CallerRights:
+        """What callers may do: each setting where it is given, else the preset."""
+        return rights_of(self, CallerRights())
+
+    @property
     def open_to_network(self) -> bool:
         """Whether other machines can call and no key keeps any of them out."""
-        return not self.keys and self.host not in LOOPBACK
+        return not self.needs_key and self.host not in LOOPBACK
+
+    @property
+    def needs_key(self) -> bool:
+        """Whether callers need a key of this gateway."""
+        return bool(self.keys or self.tenants)
 
     @field_validator("upstream")
     @classmethod
@@ -131,7 +172,7 @@ class GatewaySettings(Value):
             keep_parts=self.keep_parts,
         )
 
-    @field_validator(*REPEATED, mode="before")
+    @field_validator("keys", "protocols", "trusted_hosts", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         return [item.strip() for item in value.split(",")] if isinstance(value, str) else value
@@ -140,6 +181,25 @@ class GatewaySettings(Value):
     @classmethod
     def _no_empty_key(cls, keys: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
         return tuple(key for key in keys if key.get_secret_value())
+
+    @field_validator("tenants")
+    @classmethod
+    def _named(cls, tenants: Mapping[str, Tenant]) -> Mapping[str, Tenant]:
+        for name, tenant in tenants.items():
+            if not NAME.fullmatch(name) or name.startswith("key-"):
+                raise ValueError(
+                    f"{name!r} is no name of a tenant; use letters, digits, '.', '_' and '-', and "
+                    "another beginning than 'key-'"
+                )
+            tenant.policy_over(STRICT)  # tells a policy that there is not
+        return tenants
+
+    @model_validator(mode="after")
+    def _one_caller_a_key(self) -> Self:
+        known = [key.get_secret_value() for key, _ in self._callers()]
+        if len(set(known)) < len(known):
+            raise ValueError("two callers have the same key; give each its own")
+        return self
 
     @field_validator("trusted_hosts")
     @classmethod
@@ -193,7 +253,7 @@ class GatewaySettings(Value):
         except ValidationError as error:
             problems = []
             for item in error.errors(include_input=False):
-                name = str(item["loc"][0])
+                name = str(item["loc"][0]) if item["loc"] else "keys"
                 if name in options:
                     spelled = option_of
                 else:
@@ -201,15 +261,27 @@ class GatewaySettings(Value):
                 problems.append(f"{spelled(name)}: {_problem(cls, item, spelled)}")
             raise ConfigError("; ".join(problems)) from None
 
-    def admits(self, key: str | None) -> bool:
-        """Whether a caller with this key may use the gateway; takes the same time for any key."""
-        if not self.keys:
-            return True
+    def caller_with(self, key: str | None) -> Caller | None:
+        """Who calls with a key; takes the same time for any key.
+
+        Returns:
+            None for a key that is not known, where one is needed.
+        """
+        if not self.needs_key:
+            return Caller.without_a_name(key)
         given = (key or "").encode()
-        matches = [
-            hmac.compare_digest(given, item.get_secret_value().encode()) for item in self.keys
-        ]
-        return any(matches)
+        found = None
+        for known, caller in self._callers():
+            if hmac.compare_digest(given, known.get_secret_value().encode()):
+                found = caller
+        return found
+
+    def _callers(self) -> Iterator[tuple[SecretStr, Caller]]:
+        for place, key in enumerate(self.keys, start=1):
+            yield key, Caller(f"key-{place}", f"key-{place}")
+        for name, tenant in self.tenants.items():
+            for key in tenant.keys:
+                yield key, Caller(name, name, tenant)
 
 
 def option_of(name: str) -> str:

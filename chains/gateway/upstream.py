@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
+import time
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 
@@ -33,23 +35,32 @@ PASSED_ON = frozenset(
 """Headers of a request that the upstream sees, beside those of the prefixes below."""
 PASSED_ON_PREFIXES = ("openai-", "x-stainless-")
 
-KEPT_BACK = frozenset(
+LET_THROUGH = frozenset(
     {
-        "connection",
-        "content-encoding",
-        "content-length",
-        "date",
-        "keep-alive",
-        "proxy-authenticate",
-        "server",
-        "set-cookie",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-        "x-guardrail-record",
+        "cache-control",
+        "content-disposition",
+        "content-type",
+        "request-id",
+        "retry-after",
+        "retry-after-ms",
+        "traceparent",
+        "tracestate",
+        "x-request-id",
+        "x-should-retry",
     }
 )
-"""Headers of a reply that concern the upstream's own connection, or another gateway's log."""
+"""Headers of a reply that the caller sees, beside those of the prefixes below: ids, limits, type.
+
+All others stay here. They concern the upstream's own connection, lead a client elsewhere, tell a
+browser who may read the reply, or are text that nobody judged.
+"""
+LET_THROUGH_PREFIXES = ("openai-", "x-ratelimit-", "x-ms-", "apim-", "azureml-", "anthropic-")
+
+
+PROBE_S = 2.0
+"""Seconds that the server has to answer a probe, whatever it answers."""
+PROBE_EVERY_S = 5.0
+"""Seconds for which the answer to a probe counts."""
 
 
 class UpstreamUnreachableError(ModelError):
@@ -80,10 +91,32 @@ class Upstream:
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=100),
             follow_redirects=False,
         )
+        self._probing = asyncio.Lock()
+        self._probed = -math.inf
+        self._answers = False
 
     async def close(self) -> None:
         """Close all connections."""
         await self._client.aclose()
+
+    async def reachable(self) -> bool:
+        """Whether the server answers at all, as seen within the last seconds."""
+        async with self._probing:
+            if time.monotonic() - self._probed > PROBE_EVERY_S:
+                self._answers = await self._probe()
+                self._probed = time.monotonic()
+        return self._answers
+
+    async def _probe(self) -> bool:
+        request = self._client.build_request(
+            "GET", f"{self._settings.upstream}/models", timeout=PROBE_S
+        )
+        try:
+            response = await self._client.send(request, stream=True)
+        except httpx.HTTPError:
+            return False
+        await response.aclose()
+        return True
 
     async def send(self, path: str, headers: Mapping[str, str], body: JSON) -> Reply:
         """Send a JSON request and read the whole reply.
@@ -160,7 +193,7 @@ class Upstream:
             for name, value in headers.items()
             if name.lower() in PASSED_ON or name.lower().startswith(PASSED_ON_PREFIXES)
         }
-        if self._settings.keys or self._settings.upstream_key:
+        if self._settings.needs_key or self._settings.upstream_key:
             # The caller's key is this gateway's, not the upstream's.
             kept = {
                 name: value
@@ -174,4 +207,8 @@ class Upstream:
 
 def kept_headers(headers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     """The headers of a reply that the caller sees."""
-    return tuple(pair for pair in headers if pair[0].lower() not in KEPT_BACK)
+    return tuple(
+        pair
+        for pair in headers
+        if pair[0].lower() in LET_THROUGH or pair[0].lower().startswith(LET_THROUGH_PREFIXES)
+    )

@@ -7,17 +7,19 @@ import time
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from guardrail.commands.options import AsJson
-from guardrail.errors import InputError, RecordError
+from guardrail.commands.options import AsJson, Config
+from guardrail.commands.setup import build_config
+from guardrail.errors import ConfigError, InputError, RecordError
 from guardrail.log.entries import Record, RecordFilter, ScoreBound, to_json
 from guardrail.log.records import JSONLinesLog, SQLiteLog, open_log
 from guardrail.types import Action, Category
 
-__all__ = ["log", "opened", "report"]
+__all__ = ["app", "log", "opened", "report"]
 
 POLL_S = 1.0
 AGE = re.compile(r"(\d+)([smhdw])")
@@ -158,6 +160,49 @@ def opened(path: Path) -> SQLiteLog | JSONLinesLog:
     if isinstance(score_log, JSONLinesLog) and path.stat().st_size and not any(score_log.records()):
         raise RecordError(f"{path} holds no record of a response; it is no score log")
     return score_log
+
+
+def backup(
+    log_file: Annotated[
+        Path, typer.Argument(metavar="LOG", help="The log; left out, that of the settings.")
+    ],
+    target: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="The copy; replaced where it is there.")
+    ] = None,
+    config: Config = None,
+) -> None:
+    """Copy a score log into one file while it is written to.
+
+    With FILE alone the log is the one that the settings name (--config, GUARDRAIL_LOG).
+    """
+    from guardrail.log.backup import back_up
+
+    source = log_file
+    if target is None:
+        target, settings = log_file, build_config(config).log
+        if settings is None:
+            raise ConfigError("no score log is configured; write guardrail log backup LOG FILE")
+        source = settings.path
+    typer.echo(f"{back_up(source, target):,} records in {target}", err=True)
+
+
+class _ShowsUnlessTold(TyperGroup):
+    """``guardrail log LOG`` shows a log, whatever options stand before its name."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args and args[0] not in self.commands:
+            args = ["show", *args]
+        return super().resolve_command(ctx, args)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands:
+            args = ["show", *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(cls=_ShowsUnlessTold, no_args_is_help=True)
+app.command("show")(log)
+app.command("backup")(backup)
 
 
 def _none_found(score_log: SQLiteLog | JSONLinesLog, where: RecordFilter) -> str:

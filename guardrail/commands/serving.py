@@ -50,6 +50,14 @@ def serve(
             "it out of the list of processes.",
         ),
     ] = None,
+    tenant: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=KEY",
+            help="A caller with a name and a key, repeatable; what it may do stands in the "
+            "settings file. KG_GATEWAY_TENANTS keeps keys out of the list of processes.",
+        ),
+    ] = None,
     trusted_host: Annotated[
         list[str] | None,
         typer.Option(
@@ -85,11 +93,25 @@ def serve(
         bool | None,
         typer.Option(help="Send content parts of other gateways on as they are (default: no)."),
     ] = None,
+    caller: Annotated[
+        str | None,
+        typer.Option(
+            help="free (default) or strict: what callers may do unless one of the four options "
+            "below says otherwise."
+        ),
+    ] = None,
     caller_policy: Annotated[
         bool | None,
-        typer.Option(
-            help="Whether a request may name a policy or a strictness of its own (default: yes)."
-        ),
+        typer.Option(help="Whether a request may name a policy or a strictness of its own."),
+    ] = None,
+    caller_evidence: Annotated[
+        bool | None, typer.Option(help="Whether evidence in a request counts.")
+    ] = None,
+    caller_tools: Annotated[
+        bool | None, typer.Option(help="Whether a request may bring tools.")
+    ] = None,
+    caller_structured_output: Annotated[
+        bool | None, typer.Option(help="Whether a request may ask for JSON.")
     ] = None,
     reasons: Annotated[
         bool | None,
@@ -116,6 +138,21 @@ def serve(
     max_body_bytes: Annotated[
         int | None, typer.Option(help="Largest request that is read (8 MiB).")
     ] = None,
+    body_timeout_s: Annotated[
+        float | None, typer.Option(help="Seconds in which a request's body must be there (120).")
+    ] = None,
+    body_bytes_per_s: Annotated[
+        float | None, typer.Option(help="Fewest bytes a second of a body (1024).")
+    ] = None,
+    address_bodies: Annotated[
+        int | None, typer.Option(help="Bodies that one address may be sending at once (64).")
+    ] = None,
+    address_concurrency: Annotated[
+        int | None, typer.Option(help="Exchanges of one address in work at once (any number).")
+    ] = None,
+    address_per_minute: Annotated[
+        float | None, typer.Option(help="Requests of one address a minute (any number).")
+    ] = None,
     max_reply_bytes: Annotated[
         int | None, typer.Option(help="Largest reply that is read as a whole (32 MiB).")
     ] = None,
@@ -128,10 +165,10 @@ def serve(
 
     Settings of the gateway, all but --kg, --config, --judge, --policy, --strictness and --log, may
     stand in the section [gateway] of the settings file and in the environment as KG_GATEWAY_… as
-    well, lists (KG_GATEWAY_KEYS, KG_GATEWAY_PROTOCOLS, KG_GATEWAY_TRUSTED_HOSTS) with commas
-    between. The option wins over the environment, and that over the file. On another address than
-    this machine's own and without a key, the gateway warns and keeps /dashboard and /metrics
-    closed.
+    well, lists (KG_GATEWAY_KEYS, KG_GATEWAY_PROTOCOLS, KG_GATEWAY_TENANTS,
+    KG_GATEWAY_TRUSTED_HOSTS) with commas between. The option wins over the environment, and that
+    over the file. On another address than this machine's own and without a key, the gateway warns
+    and keeps /dashboard and /metrics closed.
     """
     settings = gateway_config(config, kg=kg, judge=judge, policy=policy, strictness=strictness)
     try:
@@ -147,6 +184,7 @@ def serve(
         "upstream": upstream,
         "keys": key,
         "upstream_key": upstream_key,
+        "tenants": tenant,
         "trusted_hosts": trusted_host,
         "style": style,
         "stream_mode": stream_mode,
@@ -154,7 +192,11 @@ def serve(
         "tool_results": tool_results,
         "evidence_marks": evidence_marks,
         "keep_parts": keep_parts,
+        "caller": caller,
         "caller_policy": caller_policy,
+        "caller_evidence": caller_evidence,
+        "caller_tools": caller_tools,
+        "caller_structured_output": caller_structured_output,
         "reasons": reasons,
         "protocols": protocol,
         "timeout_s": timeout_s,
@@ -162,6 +204,11 @@ def serve(
         "drain_s": drain_s,
         "concurrency": concurrency,
         "max_body_bytes": max_body_bytes,
+        "body_timeout_s": body_timeout_s,
+        "body_bytes_per_s": body_bytes_per_s,
+        "address_bodies": address_bodies,
+        "address_concurrency": address_concurrency,
+        "address_per_minute": address_per_minute,
         "max_reply_bytes": max_reply_bytes,
     }
     options = {name: value for name, value in settings_given.items() if value not in (None, [])}
@@ -202,14 +249,14 @@ def mcp(
     The client starts this program and talks to it over stdin and stdout.
     """
     try:
-        from chains.mcp_server import mcp_server
+        from chains.mcp_server import mcp_server, serve_stdio
     except ImportError as error:
         raise MissingExtraError(getattr(error, "name", None) or "mcp", "mcp") from error
     from guardrail.guard import Guardrail
 
     settings = build_config(config, kg=kg, judge=judge, policy=policy, strictness=strictness)
     with Guardrail(settings) as guard:
-        mcp_server(guard).run()
+        serve_stdio(mcp_server(guard))
 
 
 def gateway_config(

@@ -13,7 +13,7 @@ from guardrail.config import GuardrailConfig
 from guardrail.correction.judged_again import Correcting
 from guardrail.engine.decision import Decision, as_it_came, decide
 from guardrail.engine.parts import Parts
-from guardrail.engine.pipeline import Checked, Pipeline, Row, clean_input
+from guardrail.engine.pipeline import Checked, Pipeline, Row
 from guardrail.engine.recording import Recorder
 from guardrail.engine.scoring import (
     AheadScorer,
@@ -34,6 +34,7 @@ from guardrail.errors import (
     OverloadedError,
 )
 from guardrail.evidence.retrieval import Knowledge, given, retrieve_passages
+from guardrail.incoming import clean_text, without_controls
 from guardrail.log.fingerprints import fingerprints
 from guardrail.log.tracing import stage
 from guardrail.markers.grammar import parse
@@ -66,6 +67,7 @@ ERRORS_OF_PARTS: dict[str, type[GuardrailError]] = {
     "deadline": DeadlineExceededError,
     "overload": OverloadedError,
     "input": InputError,
+    "sentences": InputError,
 }
 
 UNUSABLE = (KnowledgeGraphError, JudgeError, ModelError, MissingExtraError, OverloadedError)
@@ -120,7 +122,8 @@ class Engine:
     ) -> Row:
         """A caller's answer as a row of the pipeline."""
         known = None if evidence is None else given(evidence, self.config.limits.evidence)
-        return Row(row_id or uuid4().hex, clean_input(question), clean_input(answer), known, place)
+        name = without_controls(row_id or "") or uuid4().hex
+        return Row(name, clean_text(question), clean_text(answer), known, place)
 
     # --- check ---------------------------------------------------------------------------
 
@@ -228,6 +231,7 @@ class Engine:
                 return self.unavailable(row, [faults[place]], policy, spent)
             item, card = next(done, (None, None))
             told = [*(item.problems if item else ()), *problems]
+            told += self.config.limits.passed_by(item.answer.sentences) if item else ()
             if item is None or card is None or any(it.part in ERRORS_OF_PARTS for it in told):
                 return self.unavailable(row, told, policy, spent, item, card)
             decision = decide(policy, item.answer, card)

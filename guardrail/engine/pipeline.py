@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -36,10 +35,7 @@ if TYPE_CHECKING:
     from guardrail.verdict.claims import GroundingRequest
     from guardrail.verdict.grounder import Grounder
 
-__all__ = ["Checked", "Pipeline", "Row", "clean_input"]
-
-UNWANTED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
-"""Control characters and lone surrogates: no text, and no JSON either."""
+__all__ = ["Checked", "Pipeline", "Row"]
 
 PROBES = 3
 """Rows that fail alone, none having come through, before a part is taken to be down: enough to
@@ -61,6 +57,7 @@ class Row(NamedTuple):
         knowledge: Evidence that is known already; None to retrieve it.
         place: Place among the candidates it is ranked with; 0 for an answer alone.
         since: Offset in the clean answer; what ends before it is context, and gets no verdict.
+        most: Most sentences that are judged; None for the configured bound.
     """
 
     id: str
@@ -69,6 +66,7 @@ class Row(NamedTuple):
     knowledge: Knowledge | None = None
     place: int = 0
     since: int = 0
+    most: int | None = None
 
 
 class Checked(NamedTuple):
@@ -91,11 +89,6 @@ class Checked(NamedTuple):
     timings_ms: dict[str, float]
     docs: Mapping[str, Doc]
     first: AttributedAnswer | None = None
-
-
-def clean_input(text: str) -> str:
-    """Remove what is no text, and unify line ends."""
-    return UNWANTED.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 class Pipeline:
@@ -168,7 +161,12 @@ class Pipeline:
         thresholds = (strictness or self._config.strictness).thresholds
         chosen = grounder() if grounder else self._parts.grounder
         return chosen.propose(
-            [_request(item.row, _parse(item.row), item.knowledge, thresholds) for item in checked],
+            [
+                _request(
+                    item.row, _parse(item.row), item.knowledge, thresholds, self._most(item.row)
+                )
+                for item in checked
+            ],
             [
                 {
                     sentence.start
@@ -178,6 +176,9 @@ class Pipeline:
                 for item in checked
             ],
         )
+
+    def _most(self, row: Row) -> int:
+        return self._config.limits.sentences if row.most is None else row.most
 
     def _pass(
         self,
@@ -216,7 +217,7 @@ class Pipeline:
         with stage("attribute"):
             attributed, failed = grounder.ground(
                 [
-                    _request(row, answer, known, thresholds)
+                    _request(row, answer, known, thresholds, self._most(row))
                     for row, answer, known in zip(rows, answers, knowledge, strict=True)
                 ]
             )
@@ -270,7 +271,7 @@ def _unchecked(pair: tuple[str, str], known: Knowledge) -> ScoringRequest:
 
 
 def _request(
-    row: Row, answer: ParsedText, known: Knowledge, thresholds: VerdictThresholds
+    row: Row, answer: ParsedText, known: Knowledge, thresholds: VerdictThresholds, most: int
 ) -> GroundingRequest:
     from guardrail.verdict.claims import GroundingRequest
 
@@ -283,6 +284,7 @@ def _request(
         known.wider,
         row.since,
         thresholds,
+        most,
     )
 
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from guardrail.engine.loop import run_sync
-from guardrail.engine.pipeline import clean_input
 from guardrail.engine.workers import off_loop
 from guardrail.evidence.retrieval import Knowledge, given
+from guardrail.incoming import clean_text
 from guardrail.log.tracing import stage
 from guardrail.markers.brackets import open_bracket
 from guardrail.markers.grammar import parse
@@ -87,9 +87,10 @@ class CheckSession:
             corrects = {"contradicted": Action.CORRECT, "uncorrected": Action.ANNOTATE}
             self._look = self._look.model_copy(update=corrects)
         self._id = id or uuid4().hex
-        self._raw = ""
+        self._raw = self._return = ""
         self._cuts = [0]
         self._seen = self._look_at = 0
+        self._left = engine.config.limits.sentences
         self._recall: dict[str, Knowledge] = {}
         self._grounder: Grounder | None = None
 
@@ -110,8 +111,11 @@ class CheckSession:
         Raises:
             GuardrailError: A part cannot be used and the policy says ``raise``.
         """
-        self._raw += text
-        if len(self._raw) < self._look_at:
+        text = self._return + text
+        # The line feed that belongs to it may be in the next piece.
+        self._return = "\r" if text.endswith("\r") else ""
+        self._raw += clean_text(text.removesuffix("\r"))
+        if len(self._raw) < self._look_at or not self._left:
             return None
         end = _complete(self._raw, self._cuts[-1])
         self._look_at = len(self._raw) + (len(self._raw) - self._cuts[-1]) // LOOK_SHARE
@@ -130,6 +134,7 @@ class CheckSession:
         Raises:
             GuardrailError: A part cannot be used and the policy says ``raise``.
         """
+        self._raw, self._return = self._raw + clean_text(self._return), ""
         if not self._raw[self._cuts[-1] :].strip():
             return None
         return await self._judged(len(self._raw))
@@ -157,8 +162,12 @@ class CheckSession:
         with stage("check", rows=1):
             since = len(await off_loop(self._clean, self._raw[begin:last]))
             answer = await self._checked(
-                self._raw[begin:end], self._look, scored=False, since=since
+                self._raw[begin:end], self._look, scored=False, since=since, most=self._left
             )
+        # Behind the bound nothing is looked at before the end: it would be looked at ever again.
+        bounded = any(problem.part == "sentences" for problem in answer.errors)
+        new = sum(sentence.end > since for sentence in answer.sentences)
+        self._left = 0 if bounded else max(0, self._left - new)
         if answer.action is Action.REFUSE:
             return answer
         self._cuts.append(end)
@@ -170,11 +179,11 @@ class CheckSession:
         return await off_loop(_since, answer, since, self._raw[last:end])
 
     async def _checked(
-        self, raw: str, policy: Policy, *, scored: bool, since: int = 0
+        self, raw: str, policy: Policy, *, scored: bool, since: int = 0, most: int | None = None
     ) -> GuardedAnswer:
         row = self._engine.row(self._id, self._question, raw, None)
         [answer] = await self._engine.guard(
-            [row._replace(knowledge=self._knowledge, since=since)],
+            [row._replace(knowledge=self._knowledge, since=since, most=most)],
             policy,
             grounder=self._remembering,
             recall=self._recall,
@@ -188,9 +197,9 @@ class CheckSession:
         return self._grounder
 
     def _clean(self, raw: str) -> str:
-        found = self._knowledge or self._recall.get(clean_input(self._question), Knowledge())
+        found = self._knowledge or self._recall.get(clean_text(self._question), Knowledge())
         known = [item for item in found.evidence if isinstance(item, Triple)]
-        return parse(clean_input(raw), known).clean
+        return parse(raw, known).clean
 
 
 def _since(answer: GuardedAnswer, since: int, raw: str) -> GuardedAnswer:

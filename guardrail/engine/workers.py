@@ -17,6 +17,7 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
+from guardrail.cancellation import watch
 from guardrail.errors import GuardrailError, OverloadedError
 
 __all__ = ["Workers", "off_loop"]
@@ -78,7 +79,8 @@ class Workers:
     async def run(self, work: Callable[..., T], *args: Any) -> T:
         """Run a blocking call in a thread, in the caller's context variables.
 
-        Cancelling gives the call up: one that waits is dropped, one in work goes on unheard.
+        Cancelling gives the call up: one that waits is dropped, one in work goes on unheard until
+        it looks whether it was (``guardrail.cancellation``).
 
         Raises:
             OverloadedError: Too many calls that were given up still run.
@@ -88,6 +90,7 @@ class Workers:
             self._reset()  # a fork leaves the threads behind
         context = contextvars.copy_context()
         job = _Job(lambda: context.run(work, *args))
+        context.run(watch, lambda: job.given_up)
         with self._lock:
             if self._closed:
                 raise GuardrailError("the guardrail is closed; make another")

@@ -89,6 +89,8 @@ class Feedback(Value):
         thumb: 1 or ``up``, -1 or ``down``; 0 for a correction without verdict.
         correction: What the text should have said.
         created: UTC.
+        tenant: Whose record it may speak of, by the record's tag of that name; None for anybody's.
+            The gateway fills it in.
     """
 
     record_id: str = Field(max_length=256)
@@ -96,6 +98,7 @@ class Feedback(Value):
     thumb: Thumb = 0
     correction: str | None = Field(default=None, max_length=10_000)
     created: datetime = Field(default_factory=lambda: datetime.now(UTC))
+    tenant: str | None = None
 
 
 Redact = Callable[[Record], Record | None]

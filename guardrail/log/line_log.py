@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import NamedTuple
 
 from guardrail.errors import RecordError
 from guardrail.log.entries import (
@@ -26,6 +27,14 @@ __all__ = ["JSONLinesLog"]
 
 ROTATE_BYTES = 256 * 1024 * 1024
 """A JSON lines file is rotated when it has grown to this size."""
+
+
+class _Told(NamedTuple):
+    """What feedback needs of a record."""
+
+    created: datetime
+    record_id: str
+    tenant: str | None
 
 
 class JSONLinesLog:
@@ -110,7 +119,7 @@ class JSONLinesLog:
 
     def feedback(self) -> Iterator[Feedback]:
         """Stream all feedback, oldest first, each with the id of its record."""
-        by_answer: dict[str, list[tuple[datetime, str]]] | None = None
+        by_answer: dict[str, list[_Told]] | None = None
         for line in _lines(self._feedback_path):
             try:
                 one = Feedback.model_validate(json.loads(line))
@@ -119,18 +128,23 @@ class JSONLinesLog:
             if by_answer is None:
                 by_answer = self._by_answer()
             recorded = by_answer.get(one.record_id, [])
-            before = [record_id for created, record_id in recorded if created <= one.created]
-            found = before[-1] if before else next((name for _, name in recorded), one.record_id)
+            own = [told for told in recorded if one.tenant in (None, told.tenant)]
+            if recorded and not own:
+                continue  # another tenant's record
+            before = [told.record_id for told in own if told.created <= one.created]
+            found = before[-1] if before else own[0].record_id if own else one.record_id
             yield one.model_copy(update={"record_id": found})
 
     def close(self) -> None:
         """Nothing is held open between records."""
 
-    def _by_answer(self) -> dict[str, list[tuple[datetime, str]]]:
-        """When the records of each answer's id were made, and their own ids, oldest first."""
-        by_answer: dict[str, list[tuple[datetime, str]]] = {}
+    def _by_answer(self) -> dict[str, list[_Told]]:
+        """The records by the id of their answer and by their own, oldest first."""
+        by_answer: dict[str, list[_Told]] = {}
         for record in self.records():
-            by_answer.setdefault(record.answer.id, []).append((record.created, record.id))
+            told = _Told(record.created, record.id, record.tags.get("tenant"))
+            for name in {record.answer.id, record.id}:
+                by_answer.setdefault(name, []).append(told)
         return by_answer
 
     @property

@@ -11,7 +11,7 @@ import re
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Protocol, Self
@@ -114,6 +114,7 @@ class SQLiteLog:
         self._sample = sample
         self._retention = retention
         self._whole = whole
+        self._read_only = read_only
         self._lock = threading.Lock()
         self._writes = 0
         with self._reported("open"):
@@ -151,20 +152,22 @@ class SQLiteLog:
                 record.answer.scorecard.overall.value,
                 to_json(record),
                 record.answer.id,
+                record.tags.get("tenant"),
             )
             for record in records
         ]
         with self._lock, self._reported("write"), self._db:
             self._db.execute("BEGIN IMMEDIATE")
             self._db.executemany(
-                "INSERT OR IGNORE INTO responses (id, created, action, overall, payload, answer_id)"
-                " VALUES (?, ?, ?, ?, ?, ?)",
+                "INSERT OR IGNORE INTO responses (id, created, action, overall, payload, answer_id,"
+                " tenant) VALUES (?, ?, ?, ?, ?, ?, ?)",
                 rows,
             )
             # Feedback that came before its record waits under the id of the answer.
             self._db.executemany(
-                "UPDATE feedback SET record_id = ? WHERE record_id = ?",
-                [(row[0], row[-1]) for row in rows if row[0] != row[-1]],
+                "UPDATE feedback SET record_id = ? WHERE record_id = ?"
+                " AND (tenant IS NULL OR tenant = ?)",
+                [(row[0], *row[-2:]) for row in rows if row[0] != row[-2]],
             )
             before = self._writes
             self._writes += len(rows)
@@ -188,32 +191,40 @@ class SQLiteLog:
         with self._lock, self._reported("write feedback to"), self._db:
             self._db.execute("BEGIN IMMEDIATE")
             known = self._db.execute(
-                "SELECT id FROM responses WHERE id = ?1 OR answer_id = ?1"
+                "SELECT id FROM responses WHERE (id = ?1 OR answer_id = ?1)"
+                " AND (?2 IS NULL OR tenant = ?2)"
                 " ORDER BY id = ?1 DESC, created DESC LIMIT 1",
-                (feedback.record_id,),
+                (feedback.record_id, feedback.tenant),
             ).fetchone()
             whole = MADE_ID.fullmatch(feedback.record_id) is not None
             if known is None and not whole and len(feedback.record_id) >= SHORTEST_ID:
                 begun = self._db.execute(
-                    "SELECT id FROM responses WHERE substr(id, 1, ?1) = ?2"
-                    " OR substr(answer_id, 1, ?1) = ?2 LIMIT 2",
-                    (len(feedback.record_id), feedback.record_id),
+                    "SELECT id FROM responses WHERE (substr(id, 1, ?1) = ?2"
+                    " OR substr(answer_id, 1, ?1) = ?2) AND (?3 IS NULL OR tenant = ?3) LIMIT 2",
+                    (len(feedback.record_id), feedback.record_id, feedback.tenant),
                 ).fetchall()
                 known = begun[0] if len(begun) == 1 else None
-            if known is None and not whole:
+            taken = known is None and self._there(feedback.record_id)
+            if taken or (known is None and not whole):
                 raise RecordError(f"there is no record {feedback.record_id} in {self.path}")
             self._db.execute(
-                "INSERT INTO feedback (record_id, sentence, thumb, correction, created)"
-                " VALUES (?, ?, ?, ?, ?)",
+                "INSERT INTO feedback (record_id, sentence, thumb, correction, created, tenant)"
+                " VALUES (?, ?, ?, ?, ?, ?)",
                 (
                     feedback.record_id if known is None else known[0],
                     feedback.sentence,
                     feedback.thumb,
                     feedback.correction,
                     feedback.created.isoformat(),
+                    feedback.tenant,
                 ),
             )
         return known is not None
+
+    def _there(self, name: str) -> bool:
+        """Whether a record has an id, whoever it belongs to."""
+        query = "SELECT 1 FROM responses WHERE id = ?1 OR answer_id = ?1"
+        return self._db.execute(query, (name,)).fetchone() is not None
 
     def records(self, where: RecordFilter | None = None) -> Iterator[Record]:
         """Stream the records that meet the conditions, oldest first.
@@ -254,7 +265,7 @@ class SQLiteLog:
         """Stream all feedback, oldest first."""
         with self._reported("read"), closing(self._reader()) as db:
             for row in db.execute(
-                "SELECT record_id, sentence, thumb, correction, created FROM feedback"
+                "SELECT record_id, sentence, thumb, correction, created, tenant FROM feedback"
                 " ORDER BY rowid"
             ):
                 yield Feedback(
@@ -263,6 +274,7 @@ class SQLiteLog:
                     thumb=row[2],
                     correction=row[3],
                     created=datetime.fromisoformat(row[4]),
+                    tenant=row[5],
                 )
 
     def count(self) -> int:
@@ -285,8 +297,11 @@ class SQLiteLog:
             return self._db.execute("DELETE FROM responses WHERE created < ?", (limit,)).rowcount
 
     def close(self) -> None:
-        """Release the file."""
+        """Release the file, which holds all of the log by itself then, unless others write."""
         with self._lock:
+            if not self._read_only:
+                with suppress(sqlite3.Error):
+                    self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._db.close()
 
     def __enter__(self) -> Self:

@@ -27,6 +27,11 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE responses ADD COLUMN answer_id TEXT",
         "CREATE INDEX responses_answer ON responses (answer_id, created)",
     ),
+    (
+        # Null in records and feedback that belong to nobody.
+        "ALTER TABLE responses ADD COLUMN tenant TEXT",
+        "ALTER TABLE feedback ADD COLUMN tenant TEXT",
+    ),
 )
 """Statement lists; applying the first n makes version n."""
 

@@ -57,6 +57,7 @@ def dashboard_html(
     feedback_url: str = "/v1/feedback",
     latest: int = LIVE_RECORDS,
     title: str = "Guardrail dashboard",
+    tag: str | None = None,
 ) -> str:
     """The page on the newest answers, which reloads itself and takes readers' feedback.
 
@@ -66,11 +67,13 @@ def dashboard_html(
             ``{record_id, sentence, thumb, correction}``, for ``log.write_feedback``.
         latest: Number of answers looked at.
         title: The page's heading.
+        tag: ``name=value`` among the tags of the records that are shown; None for all.
 
     Raises:
         RecordError: The log cannot be read.
     """
-    summary = summarise(log.latest(latest), log.feedback(), worst=40, recent=60)
+    records = log.latest(latest, RecordFilter(tag=tag))
+    summary = summarise(records, log.feedback(), worst=40, recent=60)
     return page(summary, title, feedback_url)
 
 

@@ -46,6 +46,7 @@ from guardrail.types.knowledge import (
     TableRow,
     Triple,
     linearise,
+    name_in_words,
     passage_of_document,
 )
 from guardrail.types.strictness import (
@@ -98,5 +99,6 @@ __all__ = [
     "WordScore",
     "as_strictness",
     "linearise",
+    "name_in_words",
     "passage_of_document",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Self
 
 from pydantic import Field, FiniteFloat
 
@@ -28,6 +28,10 @@ __all__ = [
     "Span",
     "SpanKind",
 ]
+
+
+NOT_JUDGED = "not judged: the answer has more sentences than are judged of one"
+"""The note of a sentence behind the bound."""
 
 
 class SpanKind(StrEnum):
@@ -147,6 +151,17 @@ class Sentence(Value):
     weights: tuple[Weight, ...] = ()
     thresholds: VerdictThresholds | None = None
     correction: Correction | None = None
+
+    @classmethod
+    def not_judged(cls, text: str, start: int, end: int) -> Self:
+        """A sentence behind the bound on those that are judged: it counts as unsupported."""
+        lacking = Category.IRRELEVANT
+        return cls(text=text, start=start, end=end, category=lacking, na=True, note=NOT_JUDGED)
+
+    @property
+    def behind_the_bound(self) -> bool:
+        """Whether it was not judged, since the answer has too many sentences."""
+        return self.note == NOT_JUDGED
 
     def explain(self, *, removed: bool = False) -> Explanation:
         """Why its verdict is what it is, and what would have to change for another.

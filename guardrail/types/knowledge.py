@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field, FiniteFloat
 
+from guardrail.incoming import Address, Text, Title
 from guardrail.types.value import Value
 
 if TYPE_CHECKING:
@@ -28,8 +29,10 @@ __all__ = [
     "TableRow",
     "Triple",
     "linearise",
+    "name_in_words",
     "passage_of_document",
 ]
+
 
 _IDENTIFIER_BREAK = re.compile(r"_+|(?<=[a-z0-9])(?=[A-Z])")
 """Where an identifier's words meet: ``battery_life``, ``releaseDate``."""
@@ -99,12 +102,12 @@ class Triple(Positional):
 
     _places: ClassVar[tuple[str, ...]] = ("subject", "property", "value")
 
-    subject: str
-    property: str
-    value: str
-    subject_id: str | None = None
-    property_id: str | None = None
-    value_id: str | None = None
+    subject: Text
+    property: Text
+    value: Text
+    subject_id: Text | None = None
+    property_id: Text | None = None
+    value_id: Text | None = None
     row: TableRow | None = None
 
     if TYPE_CHECKING:
@@ -129,8 +132,7 @@ class Triple(Positional):
     @builtins.property
     def statement(self) -> str:
         """The fact as judges read it, the property in words: *hasParking* is *has parking*."""
-        words = _IDENTIFIER_BREAK.sub(" ", self.property)
-        return f"{self.subject}, {words}: {self.value}."
+        return f"{self.subject}, {name_in_words(self.property)}: {self.value}."
 
     @builtins.property
     def citation(self) -> Citation:
@@ -141,14 +143,18 @@ class Triple(Positional):
 
 
 class Passage(Positional):
-    """A piece of text that serves as evidence where there is no graph."""
+    """A piece of text that serves as evidence where there is no graph.
+
+    Whoever wrote it may have written its title and address as well: a title is one line, and an
+    address that would run something when it is opened is left out.
+    """
 
     _places: ClassVar[tuple[str, ...]] = ("text",)
 
-    text: str
-    id: str | None = None
-    title: str | None = None
-    url: str | None = None
+    text: Text
+    id: Text | None = None
+    title: Title | None = None
+    url: Address = None
 
     if TYPE_CHECKING:
 
@@ -203,6 +209,11 @@ class Passage(Positional):
 
 
 Evidence = Triple | Passage
+
+
+def name_in_words(name: str) -> str:
+    """The name of a property or a key in words: *battery_life* is *battery life*."""
+    return _IDENTIFIER_BREAK.sub(" ", name)
 
 
 def passage_of_document(document: object) -> Passage | None:

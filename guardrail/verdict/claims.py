@@ -42,6 +42,7 @@ class GroundingRequest(NamedTuple):
         wider: Names of the places that hold a triple's value, by its id.
         since: Offset in the clean answer; sentences that end before it are read as context alone.
         thresholds: How sure the judge must be.
+        most: Most sentences that are judged; None for all.
     """
 
     question: str
@@ -52,6 +53,7 @@ class GroundingRequest(NamedTuple):
     wider: Mapping[str, tuple[str, ...]] = NO_NAMES
     since: int = 0
     thresholds: VerdictThresholds = Strictness.BALANCED.thresholds
+    most: int | None = None
 
 
 class Claim:

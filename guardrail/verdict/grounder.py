@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+from guardrail.cancellation import stop_if_given_up
 from guardrail.correction.proposals import Proposal, proposed
 from guardrail.errors import JudgeError
 from guardrail.evidence.index import BUDGET, Selection, StatementIndex
-from guardrail.evidence.statements import Statement, statements_of
+from guardrail.evidence.statements import statements_of
 from guardrail.markers.rendering import marked_text
 from guardrail.text.words import content_stems, plain
 from guardrail.types import (
@@ -37,14 +38,17 @@ from judges.base import GroundingItem, GroundingJudge
 
 __all__ = ["Grounder", "GroundingRequest"]
 
+AT_ONCE = 64
+"""Sentences that go to the judge together: between two lots it is seen whether somebody waits."""
+
 
 class _Draft(NamedTuple):
-    """A sentence before the judge has spoken."""
+    """A sentence before the judge has spoken; without a selection it is behind the bound."""
 
     request: int
     claim: Claim
     indexed: IndexedEvidence
-    selection: Selection
+    selection: Selection | None
     subjects: frozenset[str]
     context: Context
 
@@ -102,6 +106,7 @@ class Grounder:
         ]
         sentences: list[list[Sentence]] = [[] for _ in requests]
         for draft, grounding in zip(drafts, self._ask(drafts, problems), strict=True):
+            stop_if_given_up()
             sentence = self._sentence(draft, grounding, requests[draft.request])
             sentences[draft.request].append(sentence)
         return [
@@ -125,6 +130,7 @@ class Grounder:
         drafts = [draft for i, request in enumerate(requests) for draft in self._drafts(i, request)]
         found: list[list[tuple[Grounding | None, list[Finding]]]] = [[] for _ in requests]
         for draft, grounding in zip(drafts, self._ask(drafts, problems), strict=True):
+            assert draft.selection is not None  # nobody bounds these
             evidence = Premises(draft.indexed, draft.selection, draft.subjects, grounding)
             said = self._findings(draft.claim, evidence, draft.context)
             found[draft.request].append((grounding, said))
@@ -175,47 +181,43 @@ class Grounder:
         index = StatementIndex(statements, self._budget)
         claims = claims_of(request)
         spoken = subjects_of(claims, indexed.labels, request.names, request.asked)
-        return [
-            _Draft(
-                number,
-                claim,
-                indexed,
-                index.select(plain(claim.text), f"{claim.context} {' '.join(subjects)}"),
-                subjects,
-                Context(claim.context, content_stems(plain(claim.context))),
-            )
-            for claim, subjects in zip(claims, spoken, strict=True)
-            if claim.stretch.end > request.since
-        ]
+        drafts: list[_Draft] = []
+        for claim, subjects in zip(claims, spoken, strict=True):
+            if claim.stretch.end <= request.since:
+                continue
+            stop_if_given_up()
+            selection = None
+            if request.most is None or len(drafts) < request.most:
+                words = f"{claim.context} {' '.join(subjects)}"
+                selection = index.select(plain(claim.text), words)
+            context = Context(claim.context, content_stems(plain(claim.context)))
+            drafts.append(_Draft(number, claim, indexed, selection, subjects, context))
+        return drafts
 
     def _ask(self, drafts: Sequence[_Draft], problems: list[Problem]) -> list[Grounding | None]:
         """The judge's word on every sentence; None without a judge, or where it fails."""
         if self._judge is None:
             return [None] * len(drafts)
-        asked = [draft for draft in drafts if draft.claim.prose]
-        items = [
-            GroundingItem(
-                statements=tuple(item.text for item in _chosen(draft)),
-                sentence=draft.claim.written,
-                context=draft.claim.context,
-                priority=draft.selection.priority,
-                windows=draft.selection.windows,
-                structured=all(item.triple is not None for item in _chosen(draft)),
-            )
-            for draft in asked
-        ]
+        items = [_item(draft) for draft in drafts]
+        asked = [item for item in items if item is not None]
+        found: list[Grounding] = []
         try:
-            groundings = iter(self._judge.ground(items) if items else ())
+            for first in range(0, len(asked), AT_ONCE):
+                stop_if_given_up()
+                found += self._judge.ground(asked[first : first + AT_ONCE])
         except JudgeError as error:
             problems.append(Problem(part="judge", message=str(error)))
             return [None] * len(drafts)
-        return [next(groundings) if draft.claim.prose else None for draft in drafts]
+        groundings = iter(found)
+        return [None if item is None else next(groundings) for item in items]
 
     def _look(
         self, draft: _Draft, grounding: Grounding | None, request: GroundingRequest
     ) -> _Looked:
         """What a sentence is held against, what was found, and what comes of it."""
         claim = draft.claim
+        if draft.selection is None:
+            return Sentence.not_judged(*claim.stretch)
         evidence = Premises(
             draft.indexed, draft.selection, draft.subjects, grounding, request.thresholds
         )
@@ -265,5 +267,17 @@ class Grounder:
         return found
 
 
-def _chosen(draft: _Draft) -> list[Statement]:
-    return [draft.indexed.statements[place] for place in draft.selection.places]
+def _item(draft: _Draft) -> GroundingItem | None:
+    """What the judge is asked of a sentence; None where it is not asked."""
+    selection = draft.selection
+    if selection is None or not draft.claim.prose:
+        return None
+    chosen = [draft.indexed.statements[place] for place in selection.places]
+    return GroundingItem(
+        statements=tuple(item.text for item in chosen),
+        sentence=draft.claim.written,
+        context=draft.claim.context,
+        priority=selection.priority,
+        windows=selection.windows,
+        structured=all(item.triple is not None for item in chosen),
+    )

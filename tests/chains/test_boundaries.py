@@ -14,6 +14,7 @@ PUBLIC_MODULES = {
     for name in (
         "errors",
         "fields",
+        "incoming",
         "log.records",
         "markers.grammar",
         "markers.rendering",

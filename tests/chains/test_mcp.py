@@ -1,6 +1,7 @@
 """An agent's view of the MCP server, through the official client."""
 
 import json
+import subprocess
 import sys
 
 import pytest
@@ -63,3 +64,25 @@ async def test_the_command_serves_over_stdin_and_stdout():
         }
         facts = content_of(await client.call_tool("find_facts", {"question": "Ada Lovelace"}))
         assert facts["entities"][0]["label"] == "Ada Lovelace"
+
+
+@pytest.mark.timeout(180)
+def test_half_a_character_gets_an_answer():
+    """The official client cannot send one; others can."""
+    half = {"question": "Who\ud800?", "answer": RIGHT, "evidence": [{"text": "a\udfff", "id": "1"}]}
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}}
+    hello["clientInfo"] = {"name": "test", "version": "1"}
+    calls = [
+        {"id": 1, "method": "initialize", "params": hello},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": {"name": "check_answer", "arguments": half}},
+    ]
+    command = [sys.executable, "-m", "guardrail", "mcp", "--judge", "none", "--kg", "none"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        for call in calls:
+            server.stdin.write(json.dumps({"jsonrpc": "2.0"} | call).encode() + b"\n")
+            server.stdin.flush()
+        replies = [json.loads(server.stdout.readline()) for _ in range(2)]
+        server.kill()
+    assert replies[1]["id"] == 2
+    assert "result" in replies[1]

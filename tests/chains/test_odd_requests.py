@@ -227,6 +227,8 @@ async def test_a_body_that_is_no_object_is_refused(guard, content):
             create_app(guard, GatewaySettings(upstream="http://model/v1"))
         )
     )
-    refused = await gateway.post("http://gateway/v1/chat/completions", content=content)
+    headers = {"content-type": "application/json"}
+    address = "http://gateway/v1/chat/completions"
+    refused = await gateway.post(address, content=content, headers=headers)
     assert refused.status_code == 400
     assert refused.json()["error"]["message"] == reply.json()["error"]["message"]

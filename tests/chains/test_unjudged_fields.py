@@ -4,11 +4,12 @@ import json
 
 import pytest
 
+from chains.caller import wants_json
 from chains.openai_asked import Asked
 from chains.openai_exchange import Endpoint, Exchange, Reply
 from chains.openai_response_stream import ResponseStream
 from chains.openai_sse import Event
-from chains.openai_text import Guarding, wants_json
+from chains.openai_text import Guarding
 from guardrail import STRICT, GuardrailConfig
 from tests.chains.conftest import CANARY, QUESTION, scripted_guard
 
@@ -134,4 +135,5 @@ async def test_places_of_another_type_are_no_fault(guarding, index):
 
 @pytest.mark.parametrize("kind", [[], {}, None, 3])
 def test_a_format_of_another_type_asks_for_no_json(kind):
-    assert not wants_json({"type": kind})
+    assert not wants_json({"response_format": {"type": kind}})
+    assert not wants_json({"text": {"format": {"type": kind}}})

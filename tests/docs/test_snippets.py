@@ -26,7 +26,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.scale import write_people
+from chains.gateway import GatewaySettings
 from guardrail import Guardrail, GuardrailConfig, Triple
+from guardrail.config import gateway_section
 from guardrail.plugins import Kind
 from kg import load_profile, open_graphs
 from tests.chains.fake_openai import FakeOpenAI, served
@@ -234,6 +236,7 @@ def read_settings(block: Block) -> None:
         path = Path(block.title or "page.toml")
         path.write_text(block.text, "utf-8")
         settings = GuardrailConfig.from_toml(path, environ={})
+        GatewaySettings.from_env(section=gateway_section(path), environ={})
         if settings.graph.location and "http" in settings.graph.location:
             open_graphs(settings.graph.location).close()
 

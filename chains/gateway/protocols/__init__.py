@@ -19,7 +19,8 @@ __all__ = ["PROTOCOLS", "Protocol", "ProtocolReply"]
 ProtocolReply = tuple[object, tuple[GuardedAnswer, ...]]
 """What is returned as JSON, and the verdicts behind it."""
 
-Protocol = Callable[[JSON], Awaitable[ProtocolReply]]
+Protocol = Callable[[JSON, Guarding | None], Awaitable[ProtocolReply]]
+"""Takes a call's body, and how its caller is guarded where that differs."""
 
 PROTOCOLS: dict[str, tuple[str, Callable[[Guarding], Protocol]]] = {
     "litellm": ("/beta/litellm_basic_guardrail_api", LiteLLMGuardrail),

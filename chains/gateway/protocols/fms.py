@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from chains.evidence.base import Case, Found, Source
 from chains.openai_text import JSON, Guarding
-from guardrail import ANNOTATE
 from guardrail.errors import InputError
 from guardrail.types import Category, GuardedAnswer, Passage, Sentence
 
@@ -29,7 +28,9 @@ class FMSDetector:
     def __init__(self, guarding: Guarding) -> None:
         self._guarding = guarding
 
-    async def __call__(self, body: JSON) -> tuple[object, tuple[GuardedAnswer, ...]]:
+    async def __call__(
+        self, body: JSON, guarding: Guarding | None = None
+    ) -> tuple[object, tuple[GuardedAnswer, ...]]:
         """Take a text with its context.
 
         Raises:
@@ -47,9 +48,13 @@ class FMSDetector:
         parameters = body.get("detector_params")
         asked_question = parameters.get("question") if isinstance(parameters, dict) else None
         question = str(asked_question or body.get("prompt") or "")
-        found = Found.of(Source.CALLER, [Passage(text=text) for text in context])
-        case = Case(question, found.evidence, found.sources)
-        answer = await case.check(self._guarding.guard, content, ANNOTATE)
+        documents = Found.of(Source.CALLER, [Passage(text=text) for text in context])
+        guarding = guarding or self._guarding
+        found = guarding.rights.evidence_of(documents)
+        evidence = found.evidence if found.sources else None
+        sources = found.sources or (Source.GRAPH,)
+        case = Case(question, evidence, sources, problems=found.problems)
+        answer = await case.check(guarding.guard, content, guarding.checks_policy)
         return [_detection(sentence) for sentence in answer.sentences if _failed(sentence)], (
             answer,
         )

@@ -47,28 +47,33 @@ class LiteLLMGuardrail:
         self._guarding = guarding
         self._kept = kept or KeptRequests(os.environ.get(KEPT_VARIABLE))
 
-    async def __call__(self, body: JSON) -> tuple[object, tuple[GuardedAnswer, ...]]:
+    async def __call__(
+        self, body: JSON, guarding: Guarding | None = None
+    ) -> tuple[object, tuple[GuardedAnswer, ...]]:
         """Take a request or a response of the proxy.
 
         Raises:
             InputError: It is neither, or hands over what is no evidence.
             GuardrailError: A part cannot be used, or the request cannot be kept.
         """
-        call = body.get("litellm_call_id")
+        guarding = guarding or self._guarding
+        named = body.get("litellm_call_id")
+        # Another owner's call of the same id is another call.
+        call = f"{guarding.owner} {named}".strip() if isinstance(named, str) else None
         field = self._field(body)
-        found = await asyncio.to_thread(self._read, body, field)
+        found = await asyncio.to_thread(_read, body, field, guarding)
         kind = body.get("input_type")
         if kind == "request":
-            if isinstance(call, str):
+            if call is not None:
                 await asyncio.to_thread(self._kept.add, call, *found)
             return {"action": "NONE"}, ()
         if kind != "response":
             raise InputError(f"input_type must be 'request' or 'response', not {kind!r}")
         found = await asyncio.to_thread(self._joined, call, *found)
-        guarding = self._guarding
-        if field.changes_policy and guarding.caller_policy:
-            guarding = replace(guarding, policy=field.chosen_policy(guarding.policy))
+        policy, problems = guarding.rights.policy_of(field, guarding.policy)
+        guarding = replace(guarding, policy=policy)
         case = await case_of(guarding.guard, *found, guarding.evidence.mode)
+        case = case._replace(problems=(*case.problems, *problems))
         return await self._judged(body, guarding, case)
 
     async def _judged(
@@ -107,20 +112,23 @@ class LiteLLMGuardrail:
         known = parameters if isinstance(parameters, dict) else {}
         return request_field({key: known[key] for key in PARAMETERS if key in known})
 
-    def _read(self, body: JSON, field: RequestField) -> tuple[str, Found]:
-        request = {"messages": body.get("structured_messages")}
-        settings = self._guarding.evidence
-        question = chat_question(request, settings)
-        if not question and body.get("input_type") == "request":
-            question = next((text for text in reversed(_texts(body)) if text.strip()), "")
-        return question, chat_evidence(request, field, settings)
-
-    def _joined(self, call: object, question: str, found: Found) -> tuple[str, Found]:
+    def _joined(self, call: str | None, question: str, found: Found) -> tuple[str, Found]:
         """What a response is judged against: what it brings itself, and what its request held."""
-        kept = self._kept.get(call) if isinstance(call, str) else None
+        kept = None if call is None else self._kept.get(call)
         if kept is not None:
             return question or kept[0], found | kept[1]
-        return question, found if found.sources else found._replace(problems=(NOT_KEPT,))
+        known = found.sources or found.problems
+        return question, found if known else found._replace(problems=(NOT_KEPT,))
+
+
+def _read(body: JSON, field: RequestField, guarding: Guarding) -> tuple[str, Found]:
+    """The question and the evidence that a call brings."""
+    request = {"messages": body.get("structured_messages")}
+    settings = guarding.rights.places(guarding.evidence)
+    question = chat_question(request, settings)
+    if not question and body.get("input_type") == "request":
+        question = next((text for text in reversed(_texts(body)) if text.strip()), "")
+    return question, guarding.rights.evidence_of(chat_evidence(request, field, settings))
 
 
 def _texts(body: JSON) -> list[str]:

@@ -29,7 +29,9 @@ class PortkeyWebhook:
     def __init__(self, guarding: Guarding) -> None:
         self._guarding = guarding
 
-    async def __call__(self, body: JSON) -> tuple[object, tuple[GuardedAnswer, ...]]:
+    async def __call__(
+        self, body: JSON, guarding: Guarding | None = None
+    ) -> tuple[object, tuple[GuardedAnswer, ...]]:
         """Take an event.
 
         Raises:
@@ -44,11 +46,12 @@ class PortkeyWebhook:
         asked, reply = _json(body, "request"), _json(body, "response")
         responses = "output" in reply and "choices" not in reply
         endpoint = Endpoint.RESPONSES if responses else Endpoint.CHAT
-        exchange = Exchange(self._guarding, endpoint, {**asked, "stream": False})
+        guarding = guarding or self._guarding
+        exchange = Exchange(guarding, endpoint, {**asked, "stream": False})
         guarded = await exchange.judge(Reply(200, (), json.dumps(reply).encode()))
         answers = guarded.answers
         verdict = all(answer.action is not Action.REFUSE for answer in answers)
-        verdicts = [details(answer, reasons=self._guarding.reasons) for answer in answers]
+        verdicts = [details(answer, reasons=guarding.reasons) for answer in answers]
         return {
             "verdict": verdict,
             "data": {"answers": verdicts},

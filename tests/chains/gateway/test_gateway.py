@@ -21,6 +21,7 @@ from guardrail import STRICT, GuardrailConfig
 from tests.chains.conftest import ANSWER, CANARY, QUESTION, TRUE_START, scripted_guard
 from tests.chains.fake_openai import FakeOpenAI, served
 
+JSON = {"content-type": "application/json"}
 BODY = {"model": "plain", "messages": [{"role": "user", "content": QUESTION}]}
 
 
@@ -116,14 +117,14 @@ async def test_large_requests_are_refused_as_soon_as_they_are_large(gateway):
 
     client = gateway(max_body_bytes=5000)
     for content in (b" " * 6000, endless()):
-        reply = await client.post("/v1/chat/completions", content=content)
+        reply = await client.post("/v1/chat/completions", content=content, headers=JSON)
         assert reply.status_code == 413
         assert reply.json()["error"]["code"] == "request_too_large"
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[1]", b'{"a":' * 100_000])
 async def test_what_is_no_json_object_is_refused(gateway, content):
-    reply = await gateway().post("/v1/chat/completions", content=content)
+    reply = await gateway().post("/v1/chat/completions", content=content, headers=JSON)
     assert reply.status_code == 400
 
 

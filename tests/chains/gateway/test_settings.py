@@ -36,7 +36,11 @@ evidence_mode = "both"
 tool_results = false
 evidence_marks = ["<a>", "</a>"]
 keep_parts = true
+caller = "strict"
 caller_policy = false
+caller_evidence = true
+caller_tools = true
+caller_structured_output = false
 reasons = false
 protocols = ["litellm", "fms"]
 max_body_bytes = 1000
@@ -45,6 +49,15 @@ connect_timeout_s = 3
 timeout_s = 4.5
 drain_s = 5
 concurrency = 6
+body_timeout_s = 7
+body_bytes_per_s = 8
+address_bodies = 9
+address_concurrency = 10
+address_per_minute = 11
+
+[gateway.tenants.shop]
+keys = ["shop-key"]
+policy = "annotate"
 """
 ALONE = typer.Typer(add_completion=False)
 ALONE.command()(serving_command.serve)
@@ -122,7 +135,7 @@ def test_keys_of_the_file_stay_out_of_the_guardrails_settings(file):
     """Those are handed to workers, written to logs and serialised with a chain."""
     config = GuardrailConfig.from_toml(file, environ={})
     assert config.judge == "none"
-    for key in ("one", "up-file"):
+    for key in ("one", "shop-key", "up-file"):
         assert f'"{key}"' not in config.model_dump_json()
 
 

@@ -1,0 +1,101 @@
+"""What a caller may do beside asking: choose a policy, hand evidence over, use tools, want JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from chains.evidence.base import EvidenceSettings, Found
+from chains.evidence.items import RequestField
+from guardrail import Policy
+from guardrail.errors import GuardrailError
+from guardrail.types import Problem, Value
+
+__all__ = ["CallerRights", "NotAllowedError", "wants_json"]
+
+NO_POLICY = Problem(
+    part="caller",
+    message="the request names a policy or a strictness, which callers may not choose here; the "
+    "configured one decided",
+)
+NO_EVIDENCE = Problem(
+    part="caller",
+    message="the request brings evidence, which callers may not hand over here; it was not read",
+)
+TOOL_FIELDS = ("tools", "functions", "web_search_options")
+"""Fields of a request that give the model tools."""
+JSON_FORMATS = frozenset({"json_object", "json_schema"})
+
+
+class NotAllowedError(GuardrailError):
+    """A request asks for what its caller may not have."""
+
+
+class CallerRights(Value):
+    """What the guardrail takes from a caller, each on its own.
+
+    Attributes:
+        policy: A policy or a strictness named in the request. Where not, the configured one
+            decides and ``errors`` says so.
+        evidence: Evidence in the request: handed over, in content parts, in results of tools, in
+            marked text. Where not, the graph alone judges and ``errors`` says so.
+        tools: Tools, their calls and their results. Where not, requests that bring tools are
+            refused, and calls in a reply are left out.
+        structured_output: JSON in place of an answer. Where not, requests for it are refused, and
+            JSON is judged as any text.
+    """
+
+    policy: bool = True
+    evidence: bool = True
+    tools: bool = True
+    structured_output: bool = True
+
+    def policy_of(
+        self, field: RequestField, configured: Policy
+    ) -> tuple[Policy, tuple[Problem, ...]]:
+        """The policy of one request, and what is told of one that it may not choose.
+
+        Args:
+            field: What the request says of its own guarding.
+            configured: The policy without it.
+        """
+        if not field.changes_policy:
+            return configured, ()
+        if not self.policy:
+            return configured, (NO_POLICY,)
+        return field.chosen_policy(configured), ()
+
+    def evidence_of(self, found: Found) -> Found:
+        """What counts of the evidence in a request."""
+        if self.evidence or not found.sources:
+            return found
+        return Found(question=found.question, problems=(NO_EVIDENCE,))
+
+    def places(self, settings: EvidenceSettings) -> EvidenceSettings:
+        """The places of evidence that are looked at: no results of tools without the right."""
+        return settings if self.tools else settings.model_copy(update={"tools": False})
+
+    def require(self, request: Mapping[str, Any]) -> None:
+        """Refuse a request of the OpenAI protocol that asks for tools or JSON without the right.
+
+        Raises:
+            NotAllowedError: It does; the message names the field.
+        """
+        if not self.tools:
+            for name in TOOL_FIELDS:
+                if request.get(name):
+                    raise NotAllowedError(f"callers may not use tools here; leave {name!r} out")
+        if not self.structured_output and wants_json(request):
+            raise NotAllowedError("callers may not ask for JSON here; ask for text")
+
+
+def wants_json(request: Mapping[str, Any]) -> bool:
+    """Whether a request of either endpoint asks for JSON in place of an answer."""
+    text = request.get("text")
+    formats = (
+        request.get("response_format"),
+        text.get("format") if isinstance(text, Mapping) else None,
+    )
+    return any(
+        isinstance(found, Mapping) and str(found.get("type")) in JSON_FORMATS for found in formats
+    )

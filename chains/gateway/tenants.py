@@ -1,0 +1,163 @@
+"""Tenants: callers with a name, each with keys, a policy, rights and bounds of its own."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import BeforeValidator, Field, SecretStr, field_validator
+
+from chains.caller import CallerRights
+from chains.openai_text import Guarding
+from guardrail import Policy, policy_named
+from guardrail.types import OwnStrictness, Value
+
+__all__ = ["NAME", "Caller", "Tenant", "Tenants", "guarding_of", "key_or_password", "rights_of"]
+
+NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,63}")
+DIGITS = 16
+"""Hexadecimal digits of a key's hash, which tells whose ids are whose."""
+
+
+class Tenant(Value):
+    """One tenant of a gateway; what is None is as the gateway has it.
+
+    Attributes:
+        keys: Its keys; several while one takes another's place.
+        policy: A policy's name, or a table of what differs from the gateway's.
+        strictness: How sure the judge must be.
+        caller: ``free`` or ``strict``, unless one of the four below says otherwise.
+        caller_policy: Whether its requests may name a policy or a strictness.
+        caller_evidence: Whether evidence in its requests counts.
+        caller_tools: Whether its requests may bring tools.
+        caller_structured_output: Whether its requests may ask for JSON.
+        per_minute: Most requests a minute, in one worker.
+        concurrency: Most requests in work at once, in one worker.
+    """
+
+    keys: tuple[SecretStr, ...] = Field(min_length=1)
+    policy: str | Mapping[str, Any] | None = None
+    strictness: OwnStrictness = None
+    caller: Literal["free", "strict"] | None = None
+    caller_policy: bool | None = None
+    caller_evidence: bool | None = None
+    caller_tools: bool | None = None
+    caller_structured_output: bool | None = None
+    per_minute: float | None = Field(default=None, gt=0)
+    concurrency: int | None = Field(default=None, ge=1)
+
+    @field_validator("keys", mode="before")
+    @classmethod
+    def _one(cls, keys: object) -> object:
+        return (keys,) if isinstance(keys, str) else keys
+
+    @field_validator("keys")
+    @classmethod
+    def _not_empty(cls, keys: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
+        if not all(key.get_secret_value() for key in keys):
+            raise ValueError("a key is empty")
+        return keys
+
+    def policy_over(self, configured: Policy) -> Policy:
+        """The tenant's policy.
+
+        Args:
+            configured: The gateway's.
+
+        Raises:
+            ConfigError: It names a policy, a field or a value that there is not.
+        """
+        policy = configured
+        if isinstance(self.policy, str):
+            policy = policy_named(self.policy)
+        elif self.policy is not None:
+            changes = dict(self.policy)
+            base = changes.pop("base", None)
+            policy = (policy_named(str(base)) if base else configured).changed(**changes)
+        return policy.changed(strictness=self.strictness) if self.strictness else policy
+
+
+class Caller(NamedTuple):
+    """Who calls.
+
+    Attributes:
+        name: The tenant's; ``key-1`` and so on for the gateway's own keys; empty where it has none.
+        owner: Whose ids its requests name: no other caller's request reads what they stand for.
+        tenant: The tenant; None for the gateway's own keys.
+    """
+
+    name: str = ""
+    owner: str = ""
+    tenant: Tenant | None = None
+
+    @classmethod
+    def without_a_name(cls, key: str | None) -> Caller:
+        """Somebody whom any key lets in; the key is the upstream's, and tells owners apart."""
+        return cls(owner=hashlib.sha256(key.encode()).hexdigest()[:DIGITS] if key else "")
+
+
+def guarding_of(tenant: Tenant, otherwise: Guarding) -> Guarding:
+    """How a tenant is guarded.
+
+    Args:
+        tenant: The tenant.
+        otherwise: How the gateway guards others.
+    """
+    checks = otherwise.checks_policy
+    if tenant.strictness:
+        checks = checks.changed(strictness=tenant.strictness)
+    return replace(
+        otherwise,
+        policy=tenant.policy_over(otherwise.policy),
+        checks_policy=checks,
+        rights=rights_of(tenant, otherwise.rights),
+    )
+
+
+def rights_of(given: object, otherwise: CallerRights) -> CallerRights:
+    """What callers may do by settings: each where it is given, else the preset, else as before.
+
+    Args:
+        given: Has ``caller`` and a ``caller_…`` for each right.
+        otherwise: What holds where it says nothing.
+    """
+    preset = getattr(given, "caller", None)
+    found = {}
+    for name, before in otherwise:
+        told = getattr(given, f"caller_{name}")
+        found[name] = told if told is not None else preset == "free" if preset else before
+    return CallerRights(**found)
+
+
+def key_or_password(headers: Mapping[str, str]) -> str | None:
+    """The key of a call: a bearer's token, a page's password, or where others put it."""
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer":
+        return token.strip()
+    if scheme.lower() == "basic":
+        try:
+            return base64.b64decode(token, validate=True).decode("utf-8").partition(":")[2]
+        except (binascii.Error, UnicodeDecodeError):
+            return None
+    return headers.get("api-key") or headers.get("x-api-key")
+
+
+def _by_name(value: object) -> object:
+    """Tenants as a table, or as ``NAME=KEY`` in a list or with commas between."""
+    items = value.split(",") if isinstance(value, str) else value
+    if not isinstance(items, list | tuple):
+        return value
+    found: dict[str, dict[str, list[str]]] = {}
+    for item in filter(None, map(str.strip, map(str, items))):
+        name, _, key = item.partition("=")
+        found.setdefault(name.strip(), {"keys": []})["keys"].append(key)
+    return found
+
+
+Tenants = Annotated[Mapping[str, Tenant], BeforeValidator(_by_name)]
+"""The type of the setting that names tenants."""

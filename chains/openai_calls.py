@@ -1,0 +1,62 @@
+"""Calls of tools and JSON in the choices of a chat completion."""
+
+from __future__ import annotations
+
+from chains.evidence.base import Case
+from chains.openai_asked import Asked
+from chains.openai_text import JSON, is_json_document
+from chains.structured import Document, Judged, judge_documents
+
+__all__ = ["CALLS", "judge_data", "without_calls"]
+
+CALLS = frozenset({"tool_calls", "function_call"})
+"""Fields of a message that call tools, and what its ``finish_reason`` says then."""
+
+
+def without_calls(choice: JSON) -> JSON:
+    """A choice without calls of tools, which its caller may not have."""
+    message = {key: value for key, value in choice["message"].items() if key not in CALLS}
+    ended = "stop" if choice.get("finish_reason") in CALLS else choice.get("finish_reason")
+    return choice | {"message": message, "finish_reason": ended}
+
+
+async def judge_data(asked: Asked, case: Case, choice: JSON) -> list[Judged]:
+    """Judge a choice's JSON and calls of tools where the policy asks for it; withhold what fails.
+
+    Returns:
+        The verdicts, which the message's field ``guardrail`` tells as ``structured``.
+    """
+    message = choice["message"]
+    content = message.get("content")
+    calls = {str(call.get("id")): call for call in message.get("tool_calls") or () if call}
+    documents = [_call_document(name, call) for name, call in calls.items()]
+    if isinstance(message.get("function_call"), dict):
+        documents.append(_call_document("function_call", {"function": message["function_call"]}))
+    if asked.data and isinstance(content, str) and is_json_document(content):
+        documents.append(Document.read("content", "answer", content))
+    judged = await judge_documents(asked.guarding, case, documents)
+    withheld = {verdict.of for verdict in judged if verdict.withheld}
+    if judged:
+        said = [verdict.details() for verdict in judged]
+        message["guardrail"] = message.get("guardrail", {}) | {"structured": said}
+    if withheld:
+        kept = [call for name, call in calls.items() if name not in withheld]
+        message["tool_calls"] = kept
+        if not kept:
+            del message["tool_calls"]
+        if "function_call" in withheld:
+            del message["function_call"]
+        if "content" in withheld:
+            message["content"] = choice["logprobs"] = None
+        if not kept:
+            choice["finish_reason"] = "stop"
+            if not message.get("content"):
+                message["refusal"] = asked.guarding.policy.refusal
+    return judged
+
+
+def _call_document(of: str, call: JSON) -> Document:
+    """What a call of a tool hands to it."""
+    told = call.get("function") or call.get("custom")
+    told = told if isinstance(told, dict) else {}
+    return Document.read(of, str(told.get("name")), told.get("arguments", told.get("input")))

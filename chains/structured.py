@@ -1,0 +1,151 @@
+"""JSON answers and arguments of tool calls under the guardrail, where the policy asks for it.
+
+Every text and number in a document is judged as a sentence with its key as its label. The document
+leaves as it is or not at all; the verdicts stand beside it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from chains.evidence.base import Case
+from chains.openai_text import JSON, Guarding
+from guardrail.incoming import clean_text
+from guardrail.types import Action, GuardedAnswer, name_in_words
+
+__all__ = ["Document", "Judged", "judge_documents"]
+
+PLAIN = str.maketrans("[]\n\r\t", "()   ")
+"""Brackets would pass for markers, which are no part of a text, and a line may be a leaf's own."""
+
+
+class Document(NamedTuple):
+    """JSON to judge.
+
+    Attributes:
+        of: What it is, for the side field: ``content``, or the id of a tool's call.
+        label: Stands before what has no key.
+        value: The document, read; or the text itself where it is no JSON.
+    """
+
+    of: str
+    label: str
+    value: object
+
+    @classmethod
+    def read(cls, of: str, label: str, text: object) -> Document:
+        """The document that a text writes."""
+        try:
+            return cls(of, label, json.loads(text) if isinstance(text, str) else text)
+        except (ValueError, RecursionError):
+            return cls(of, label, text)
+
+
+class _Leaf(NamedTuple):
+    """A text of a document: where it stands there, and in the text that is judged."""
+
+    path: str
+    start: int
+    end: int
+
+
+class Judged(NamedTuple):
+    """The verdict on one document.
+
+    Attributes:
+        of: Which document.
+        answer: The verdict on all of its leaves, one after another.
+        leaves: Where each stands in the text of the verdict.
+    """
+
+    of: str
+    answer: GuardedAnswer
+    leaves: tuple[_Leaf, ...]
+
+    @property
+    def withheld(self) -> bool:
+        """Whether the policy takes out some of it, so that none of it may leave."""
+        return self.answer.action in (Action.REFUSE, Action.FILTER, Action.REGENERATE)
+
+    def details(self) -> JSON:
+        """The entry of the side field: each leaf by its JSON pointer, never its text."""
+        leaves = []
+        for path, start, end in self.leaves:
+            said = [one for one in self.answer.judged if one.start < end and start < one.end]
+            leaves.append(
+                {
+                    "path": path,
+                    "categories": [one.category.value for one in said if one.category],
+                    "na": any(one.na for one in said),
+                }
+            )
+        errors = [problem.model_dump() for problem in self.answer.errors]
+        return {
+            "of": self.of,
+            "id": self.answer.id,
+            "action": self.answer.action.value,
+            "withheld": self.withheld,
+            "leaves": leaves,
+            "errors": errors,
+        }
+
+
+async def judge_documents(
+    guarding: Guarding, case: Case, documents: Iterable[Document]
+) -> list[Judged]:
+    """Judge documents, where the policy asks for it; else none is.
+
+    Args:
+        guarding: How replies are guarded.
+        case: What they are judged against.
+        documents: Those of one reply; one without a text or a number has no verdict.
+    """
+    if not guarding.policy.structured:
+        return []
+    policy = guarding.policy.settled()
+    found = []
+    for document in documents:
+        text, leaves = _written(document)
+        if leaves:
+            answer = await case.check(guarding.guard, text, policy)
+            found.append(Judged(document.of, answer, leaves))
+    return found
+
+
+def _written(document: Document) -> tuple[str, tuple[_Leaf, ...]]:
+    """The text that is judged, a paragraph for each leaf."""
+    pieces: list[str] = []
+    leaves: list[_Leaf] = []
+    at = 0
+    for path, label, value in _leaves(document.value, "", document.label):
+        line = clean_text(f"{label}: {value}").translate(PLAIN).strip()
+        pieces.append(line)
+        leaves.append(_Leaf(path, at, at + len(line)))
+        at += len(line) + 2
+    return "\n\n".join(pieces), tuple(leaves)
+
+
+def _leaves(value: object, path: str, label: str) -> Iterator[tuple[str, str, str]]:
+    """Texts and numbers with their JSON pointer and label, in order; depth is that of the JSON."""
+    waiting: list[tuple[object, str, str]] = [(value, path, label)]
+    while waiting:
+        value, path, label = waiting.pop()
+        if isinstance(value, Mapping):
+            inner: list[tuple[object, str, str]] = [
+                (held, f"{path}/{_pointer(key)}", name_in_words(str(key)))
+                for key, held in value.items()
+            ]
+            waiting += reversed(inner)
+        elif isinstance(value, list):
+            inner = [(held, f"{path}/{place}", label) for place, held in enumerate(value)]
+            waiting += reversed(inner)
+        elif isinstance(value, str) and value.strip():
+            yield path, label, value
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            yield path, label, str(value)
+
+
+def _pointer(key: Any) -> str:
+    return str(key).replace("~", "~0").replace("/", "~1")

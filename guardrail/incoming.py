@@ -1,0 +1,66 @@
+"""The guard for text that comes in: what is no text is taken out, wherever it came from."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from pydantic import BeforeValidator
+
+__all__ = ["Address", "Text", "Title", "clean_text", "one_line", "safe_url", "without_controls"]
+
+NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+"""Control characters and lone surrogates: no text, and no JSON either."""
+BREAKS = re.compile("[\\s\x85\u2028\u2029]+")
+UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Controls, and what turns the direction in which a line is shown."""
+SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+RUN = frozenset({"blob", "data", "filesystem", "javascript", "livescript", "mocha", "vbscript"})
+"""Schemes of addresses that a browser runs. Others are many: stores, disks, ids of documents."""
+
+
+def clean_text(text: str) -> str:
+    """Remove what is no text, and unify line ends."""
+    return without_controls(text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def without_controls(text: str) -> str:
+    """Remove what is no text, and leave line ends as they are."""
+    return NO_TEXT.sub("", text)
+
+
+def one_line(text: str) -> str:
+    """A title or an id as it may stand in a line of notes: no breaks, nothing unseen."""
+    return UNSEEN.sub("", BREAKS.sub(" ", text)).strip()
+
+
+def safe_url(text: str) -> str | None:
+    """An address that a reader may open, on one line; None for what runs or hides something.
+
+    A path without a scheme, such as ``rooms.md``, is an address as well.
+    """
+    address = UNSEEN.sub("", text).strip()
+    scheme = SCHEME.match(address)
+    if scheme is not None and scheme[1].lower() in RUN:
+        return None
+    return address or None
+
+
+def _as_text(value: object) -> object:
+    return without_controls(value) if isinstance(value, str) else value
+
+
+def _as_title(value: object) -> object:
+    return one_line(value) if isinstance(value, str) else value
+
+
+def _as_address(value: object) -> object:
+    return safe_url(value) if isinstance(value, str) else value
+
+
+Text = Annotated[str, BeforeValidator(_as_text)]
+"""The type of a field that takes text from outside; see ``without_controls``."""
+Title = Annotated[str, BeforeValidator(_as_title)]
+"""The type of a title from outside; see ``one_line``."""
+Address = Annotated[str | None, BeforeValidator(_as_address)]
+"""The type of an address from outside; see ``safe_url``."""

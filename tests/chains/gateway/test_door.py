@@ -1,0 +1,133 @@
+"""Slow and large bodies hold up nobody, and no address takes all the room."""
+
+import asyncio
+import socket
+import time
+
+import httpx
+import pytest
+
+from chains.gateway import GatewaySettings, create_app, reading
+from chains.gateway.bounds import Rate, address_of
+from tests.chains.conftest import QUESTION, TRUE_START
+from tests.chains.fake_openai import served
+
+ASKED = {"question": QUESTION, "answer": TRUE_START}
+HEAD = (
+    b"POST /v1/checks HTTP/1.1\r\nhost: gateway\r\ncontent-type: application/json\r\n"
+    b"content-length: 1000\r\n\r\n{"
+)
+
+
+def slow_bodies(url, count):
+    """Connections that have sent one byte of a body each."""
+    host, _, port = url.removeprefix("http://").partition(":")
+    found = []
+    for _ in range(count):
+        sent = socket.create_connection((host, int(port)), timeout=20)
+        sent.sendall(HEAD)
+        found.append(sent)
+    time.sleep(0.3)
+    return found
+
+
+def test_bodies_that_do_not_come_take_no_place(guard):
+    with served(create_app(guard, GatewaySettings(concurrency=8))) as url:
+        slow = slow_bodies(url, 8)
+        assert httpx.post(f"{url}/v1/checks", json=ASKED, timeout=30).status_code == 200
+        for connection in slow:
+            connection.close()
+
+
+@pytest.mark.parametrize(
+    ("grace", "settings"),
+    [(60.0, {"body_timeout_s": 0.5}), (0.2, {"body_bytes_per_s": 10.0})],
+    ids=["as a whole", "by its rate"],
+)
+def test_a_slow_body_ends(guard, monkeypatch, grace, settings):
+    monkeypatch.setattr(reading, "GRACE_S", grace)
+    with served(create_app(guard, GatewaySettings(**settings))) as url:
+        (slow,) = slow_bodies(url, 1)
+        said = b""
+        while piece := slow.recv(65_536):
+            said += piece
+        assert b" 408 " in said.splitlines()[0]
+        slow.close()
+        assert b"request_timeout" in said
+
+
+async def test_a_body_in_good_time_is_read_piece_by_piece(guard):
+    async def pieces():
+        for piece in (b'{"question": "", ', b'"answer": ', b'"She was a writer."}'):
+            await asyncio.sleep(0.02)
+            yield piece
+
+    async with client_of(guard) as client:
+        headers = {"content-type": "application/json"}
+        reply = await client.post("/v1/checks", content=pieces(), headers=headers)
+    assert reply.status_code == 200
+
+
+def client_of(guard, **settings):
+    transport = httpx.ASGITransport(create_app(guard, GatewaySettings(**settings)))
+    return httpx.AsyncClient(transport=transport, base_url="http://gateway")
+
+
+def test_one_address_sends_few_bodies_at_once(guard):
+    with served(create_app(guard, GatewaySettings(address_bodies=2))) as url:
+        slow = slow_bodies(url, 2)
+        refused = httpx.post(f"{url}/v1/checks", json=ASKED, timeout=30)
+        assert refused.status_code == 429
+        assert refused.headers["retry-after"] == "1"
+        for connection in slow:
+            connection.close()
+        time.sleep(0.3)
+        assert httpx.post(f"{url}/v1/checks", json=ASKED, timeout=30).status_code == 200
+
+
+async def test_one_address_has_its_number_a_minute(guard):
+    async with client_of(guard, address_per_minute=2) as client:
+        codes = [(await client.post("/v1/checks", json=ASKED)).status_code for _ in range(4)]
+    assert codes == [200, 200, 429, 429]
+
+
+async def test_one_address_has_its_number_in_work(guard):
+    async with client_of(guard, address_concurrency=1) as client:
+        calls = [client.post("/v1/checks", json=ASKED) for _ in range(3)]
+        codes = [reply.status_code for reply in await asyncio.gather(*calls)]
+        assert sorted(codes) == [200, 429, 429]
+        assert (await client.post("/v1/checks", json=ASKED)).status_code == 200
+
+
+async def test_paths_of_other_protocols_pass_the_same_door(guard):
+    async with client_of(guard, protocols="fms", max_body_bytes=10, keys="k") as client:
+        path = "/api/v1/text/context/doc"
+        assert (await client.post(path, json=ASKED)).status_code == 401
+        reply = await client.post(path, json=ASKED, headers={"x-api-key": "k"})
+        assert reply.status_code == 413
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", None])
+@pytest.mark.parametrize("path", ["chat/completions", "checks", "rank", "embeddings"])
+async def test_a_body_that_a_page_may_send_unasked_is_refused(guard, path, kind):
+    headers = {"content-type": kind} if kind else {}
+    async with client_of(guard, upstream="http://127.0.0.1:1/v1") as client:
+        reply = await client.post(f"/v1/{path}", content=b'{"answer": "x"}', headers=headers)
+    assert reply.status_code == 415
+
+
+def test_addresses_of_one_network_are_one_caller():
+    def of(host):
+        return address_of({"client": (host, 1)})
+
+    assert of("2001:db8:1:2::1") == of("2001:db8:1:2:ffff::9") != of("2001:db8:1:3::1")
+    assert of("10.0.0.1") != of("10.0.0.2")
+    assert address_of({}) == ""
+
+
+def test_rates_of_many_names_take_little_room():
+    rate = Rate(most=100)
+    waits = [rate.take(str(name), 1.0) for name in range(1_000)]
+    assert waits == [0.0] * 1_000
+    assert rate.take("999", 1.0) > 50.0
+    assert rate.take("0", 1.0) == 0.0

@@ -1,0 +1,155 @@
+"""What a model's server says beside an answer: headers, errors, numbers that are none."""
+
+import json
+
+import httpx
+import pytest
+
+from chains.gateway import GatewaySettings, create_app
+from guardrail import STRICT, GuardrailConfig
+from tests.chains.conftest import QUESTION, TRUE_START, scripted_guard
+
+CHAT = {"model": "m", "messages": [{"role": "user", "content": QUESTION}]}
+RESPONSE = {"model": "m", "input": QUESTION}
+CHOICE = {"index": 0, "finish_reason": "stop"}
+COMPLETION = {
+    "id": "1",
+    "object": "chat.completion",
+    "choices": [CHOICE | {"message": {"role": "assistant", "content": TRUE_START}}],
+}
+ERROR = {"message": "the model is overloaded", "type": "server_error", "code": "busy"}
+
+
+@pytest.fixture(scope="module")
+def guard():
+    with scripted_guard(config=GuardrailConfig(policy=STRICT)) as guard:
+        yield guard
+
+
+@pytest.fixture
+def asked(guard):
+    """The reply of a gateway before a server that says one thing."""
+
+    async def ask(path, body, reply):
+        upstream = httpx.AsyncClient(transport=httpx.MockTransport(lambda request: reply))
+        app = create_app(guard, GatewaySettings(upstream="http://model/v1"), client=upstream)
+        async with httpx.AsyncClient(
+            transport=httpx.ASGITransport(app), base_url="http://gateway"
+        ) as client:
+            return await client.request("POST" if body else "GET", path, json=body)
+
+    return ask
+
+
+HELD = {
+    "location": "http://elsewhere/",
+    "access-control-allow-origin": "*",
+    "access-control-allow-credentials": "true",
+    "set-cookie": "a=b",
+    "refresh": "0; url=http://elsewhere/",
+    "x-notes": "text that nobody judged",
+}
+LET_THROUGH = {"x-request-id": "r", "retry-after": "1", "x-ratelimit-remaining-tokens": "5"}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_only_known_headers_are_passed_on(asked, stream):
+    if stream:
+        content = {"content-type": "text/event-stream"}
+        reply = httpx.Response(200, headers=HELD | LET_THROUGH | content, text="data: [DONE]\n\n")
+    else:
+        reply = httpx.Response(200, headers=HELD | LET_THROUGH, json=COMPLETION)
+    got = await asked("/v1/chat/completions", CHAT | {"stream": stream}, reply)
+    assert got.status_code == 200
+    assert not set(HELD) & set(got.headers)
+    assert LET_THROUGH.items() <= dict(got.headers).items()
+    models = await asked("/v1/models", None, httpx.Response(200, headers=HELD, json={}))
+    assert not set(HELD) & set(models.headers)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(("path", "body"), [("chat/completions", CHAT), ("responses", RESPONSE)])
+async def test_an_error_with_a_status_of_success_is_told(asked, path, body, stream):
+    reply = httpx.Response(200, json={"error": ERROR})
+    kinds = [reply]
+    if stream:
+        text = f"data: {json.dumps({'error': ERROR})}\n\n"
+        kinds.append(httpx.Response(200, text=text, headers={"content-type": "text/event-stream"}))
+    for kind in kinds:
+        got = await asked(f"/v1/{path}", body | {"stream": stream}, kind)
+        assert ERROR["message"] in got.text
+        assert got.status_code == (200 if kind is not reply else 502)
+
+
+async def test_an_error_of_none_beside_an_answer_is_no_error(asked):
+    got = await asked(
+        "/v1/chat/completions", CHAT, httpx.Response(200, json=COMPLETION | {"error": None})
+    )
+    assert got.status_code == 200
+
+
+ENDLESS = ("Infinity", "-Infinity", "NaN", "1e999")
+
+
+@pytest.mark.parametrize("number", ENDLESS)
+@pytest.mark.parametrize("stream", [False, True])
+async def test_numbers_that_are_none_do_not_leave(asked, number, stream):
+    usage = f'"usage": {{"prompt_tokens": 3, "cost": {number}}}'
+    if stream:
+        chunk = {"id": "1", "choices": [CHOICE | {"delta": {"content": TRUE_START}}]}
+        text = f"data: {json.dumps(chunk)[:-1]}, {usage}}}\n\ndata: [DONE]\n\n"
+        reply = httpx.Response(200, text=text, headers={"content-type": "text/event-stream"})
+    else:
+        text = f"{json.dumps(COMPLETION)[:-1]}, {usage}}}"
+        reply = httpx.Response(200, text=text, headers={"content-type": "application/json"})
+    got = await asked("/v1/chat/completions", CHAT | {"stream": stream}, reply)
+    assert got.status_code == 200
+    assert "Infinity" not in got.text
+    assert "NaN" not in got.text
+    assert '"prompt_tokens":3' in got.text.replace(" ", "")
+
+
+@pytest.mark.parametrize("number", ["Infinity", "-Infinity", "NaN"])
+async def test_json_with_such_a_number_is_no_json(asked, number):
+    """It is judged as the text that it is."""
+    message = {"role": "assistant", "content": f'{{"year": {number}}}'}
+    reply = httpx.Response(200, json={"choices": [CHOICE | {"message": message}]})
+    body = CHAT | {"response_format": {"type": "json_object"}}
+    got = (await asked("/v1/chat/completions", body, reply)).json()
+    assert got["choices"][0]["message"]["guardrail"]["action"]
+
+
+@pytest.mark.parametrize(
+    ("answers", "told"), [(httpx.Response(401), "up"), (httpx.ConnectError("no"), "down")]
+)
+async def test_readyz_says_whether_the_upstream_is_up(guard, answers, told):
+    probes = []
+
+    def behind(request):
+        probes.append(request)
+        if isinstance(answers, Exception):
+            raise answers
+        return answers
+
+    upstream = httpx.AsyncClient(transport=httpx.MockTransport(behind))
+    app = create_app(guard, GatewaySettings(upstream="http://model/v1"), client=upstream)
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway") as client,
+    ):
+        await client.post("/v1/checks", json={"question": QUESTION, "answer": TRUE_START})
+        for _ in range(3):
+            reply = await client.get("/readyz")
+            assert (reply.status_code, reply.json()) == (200, {"status": "ready", "upstream": told})
+    assert len(probes) == 1
+    assert "authorization" not in probes[0].headers
+
+
+async def test_readyz_without_an_upstream(guard):
+    app = create_app(guard, GatewaySettings())
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway") as client,
+    ):
+        await client.post("/v1/checks", json={"question": QUESTION, "answer": TRUE_START})
+        assert (await client.get("/readyz")).json()["upstream"] == "none"

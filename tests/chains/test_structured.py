@@ -1,0 +1,112 @@
+"""JSON and arguments of calls are judged where the policy asks for it, and stay as they are."""
+
+import json
+
+import pytest
+
+from chains.openai_exchange import Endpoint, Exchange, Reply
+from chains.openai_text import Guarding
+from guardrail import ANNOTATE, STRICT, GuardrailConfig
+from tests.chains.conftest import CANARY, QUESTION, scripted_guard
+
+TRUE = {"person": {"occupation": "Mary Shelley was a writer"}, "mother": ["Mary Wollstonecraft"]}
+FALSE = {"occupation": "Mary Shelley was a writer", "born_in": f"4 May 1999 in {CANARY}"}
+HIDDEN = {"occupation": "writer", "note": f"[Q47152, born: 1999 in {CANARY}]"}
+JUDGED = STRICT.changed(structured=True)
+CHAT = {"model": "m", "messages": [{"role": "user", "content": QUESTION}]}
+JSON_CHAT = CHAT | {"response_format": {"type": "json_object"}}
+RESPONSE = {"model": "m", "input": QUESTION}
+JSON_RESPONSE = RESPONSE | {"text": {"format": {"type": "json_object"}}}
+
+
+@pytest.fixture(scope="module")
+def guard():
+    with scripted_guard(config=GuardrailConfig(policy=STRICT)) as guard:
+        yield guard
+
+
+async def judged(guard, policy, endpoint, asked, reply):
+    exchange = Exchange(Guarding(guard=guard, policy=policy), endpoint, asked)
+    assert not exchange.streams_through
+    guarded = await exchange.judge(Reply(200, (), json.dumps(reply).encode()))
+    return json.loads(guarded.reply.body), guarded.answers
+
+
+def chat(message):
+    message = {"role": "assistant"} | message
+    return {"id": "1", "choices": [{"index": 0, "finish_reason": "stop", "message": message}]}
+
+
+def called(document):
+    function = {"name": "save_person", "arguments": json.dumps(document)}
+    return {"id": "c1", "type": "function", "function": function}
+
+
+@pytest.mark.parametrize(
+    ("document", "withheld"), [(TRUE, False), (FALSE, True), (HIDDEN, True), ({}, False)]
+)
+async def test_json_of_a_chat(guard, document, withheld):
+    text = json.dumps(document)
+    asked = JSON_CHAT | {"stream": True}
+    body, answers = await judged(guard, JUDGED, Endpoint.CHAT, asked, chat({"content": text}))
+    message = body["choices"][0]["message"]
+    assert message["content"] == (None if withheld else text)
+    assert (CANARY in json.dumps(body)) is False
+    if withheld:
+        assert message["refusal"] == JUDGED.refusal
+    assert len(answers) == bool(document)
+
+
+async def test_verdicts_stand_beside_the_json_by_their_place(guard):
+    policy = ANNOTATE.changed(structured=True)
+    asked = JSON_CHAT | {"stream": True}
+    reply = chat({"content": json.dumps(FALSE)})
+    body, _ = await judged(guard, policy, Endpoint.CHAT, asked, reply)
+    message = body["choices"][0]["message"]
+    assert json.loads(message["content"]) == FALSE
+    (verdict,) = message["guardrail"]["structured"]
+    said = {leaf["path"]: leaf["categories"] for leaf in verdict["leaves"]}
+    assert said == {"/occupation": ["supportive"], "/born_in": ["contradictory"]}
+    assert not verdict["withheld"]
+
+
+@pytest.mark.parametrize(("document", "kept"), [(TRUE, True), (FALSE, False), ("{broken", True)])
+async def test_arguments_of_a_tools_call(guard, document, kept):
+    calls = [called(document)]
+    policy = JUDGED.changed(needs_support=False)
+    reply = chat({"content": None, "tool_calls": calls})
+    body, _ = await judged(guard, policy, Endpoint.CHAT, CHAT | {"stream": True}, reply)
+    choice = body["choices"][0]
+    assert choice["message"].get("tool_calls", []) == (calls if kept else [])
+    assert CANARY not in json.dumps(body)
+    (verdict,) = choice["message"]["guardrail"]["structured"]
+    assert verdict["of"] == "c1"
+
+
+@pytest.mark.parametrize(("document", "kept"), [(TRUE, True), (FALSE, False)])
+async def test_responses(guard, document, kept):
+    text = json.dumps(document)
+    part = {"type": "output_text", "text": text, "annotations": []}
+    items = [
+        {"type": "function_call", "id": "f", "call_id": "c1", "name": "save", "arguments": text},
+        {"type": "shell_call", "id": "s", "action": {"commands": [text]}},
+        {"type": "message", "id": "m", "role": "assistant", "content": [part]},
+    ]
+    asked = JSON_RESPONSE | {"stream": True}
+    body, answers = await judged(
+        guard, JUDGED, Endpoint.RESPONSES, asked, {"id": "1", "output": items}
+    )
+    assert len(answers) == 3
+    assert (CANARY in json.dumps(body)) is False
+    *calls, message = body["output"]
+    assert len(calls) == (2 if kept else 0)
+    assert message["content"][0]["type"] == ("output_text" if kept else "refusal")
+    assert len(body["guardrail"]["structured"]) == 3
+
+
+async def test_without_it_json_is_data(guard):
+    exchange = Exchange(Guarding(guard=guard, policy=STRICT), Endpoint.CHAT, JSON_CHAT)
+    reply = chat({"content": json.dumps(FALSE)})
+    guarded = await exchange.judge(Reply(200, (), json.dumps(reply).encode()))
+    assert CANARY in guarded.reply.body.decode()
+    assert guarded.answers == ()

@@ -1,0 +1,88 @@
+"""Work that nobody waits for any more ends at the next look, not at its own end."""
+
+import asyncio
+import threading
+import time
+
+import httpx
+import pytest
+
+from chains.gateway import GatewaySettings, create_app
+from guardrail import ANNOTATE, Guardrail, GuardrailConfig
+from guardrail.cancellation import GivenUpError, stop_if_given_up
+from guardrail.engine.workers import Workers
+from guardrail.verdict.grounder import AT_ONCE
+from tests.chains.scripted import ScriptedJudge
+
+SENTENCES = 6 * AT_ONCE
+ANSWER = " ".join(f"The bridge number {number} was opened." for number in range(SENTENCES))
+ASKED = {"question": "", "answer": ANSWER, "passages": ["The bridge was opened."]}
+
+
+class SlowJudge(ScriptedJudge):
+    """Takes its time for each lot, and counts what it was asked."""
+
+    def __init__(self):
+        self.asked = 0
+
+    def ground(self, items):
+        self.asked += len(items)
+        time.sleep(0.2)
+        return super().ground(items)
+
+
+@pytest.fixture
+def judge():
+    return SlowJudge()
+
+
+@pytest.fixture
+def guard(judge):
+    with Guardrail(GuardrailConfig(graph={"location": "none"}), grounding=judge) as guard:
+        yield guard
+
+
+async def settled(judge):
+    """How many sentences the judge was asked about once it is no longer asked."""
+    before = -1
+    while before != judge.asked:
+        before = judge.asked
+        await asyncio.sleep(0.6)
+    return before
+
+
+async def test_after_a_504_the_judge_is_left_alone(guard, judge):
+    app = create_app(guard, GatewaySettings(timeout_s=0.5))
+    transport = httpx.ASGITransport(app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://gateway") as client:
+        reply = await client.post("/v1/checks", json=ASKED)
+    assert reply.status_code == 504
+    assert 0 < await settled(judge) < SENTENCES
+
+
+async def test_after_a_deadline_the_judge_is_left_alone(guard, judge):
+    answer = await guard.acheck(question="", answer=ANSWER, policy=ANNOTATE.changed(deadline_s=0.5))
+    assert "deadline" in [problem.part for problem in answer.errors]
+    assert 0 < await settled(judge) < SENTENCES
+
+
+async def test_a_call_that_was_given_up_sees_it():
+    workers, begun, seen = Workers(1, 1), threading.Event(), threading.Event()
+
+    def work():
+        begun.set()
+        while True:
+            time.sleep(0.01)
+            try:
+                stop_if_given_up()
+            except GivenUpError:
+                seen.set()
+                raise
+
+    task = asyncio.ensure_future(workers.run(work))
+    await asyncio.to_thread(begun.wait, 5)
+    assert not seen.is_set()
+    task.cancel()
+    assert await asyncio.to_thread(seen.wait, 5)
+    stop_if_given_up()  # of this context nothing was given up
+    workers.close()

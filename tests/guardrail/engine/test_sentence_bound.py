@@ -1,0 +1,76 @@
+"""Of one answer so many sentences are judged; what is left is told and never looks like fine."""
+
+import pytest
+
+from chains.streaming import SentenceGate, guard_stream_sync
+from guardrail import ANNOTATE, STRICT, Action, GuardrailConfig, InputError, Unavailable
+from guardrail.config import LimitsConfig
+from tests.chains.conftest import CANARY, QUESTION, TRUE_END, TRUE_START, scripted_guard
+
+MOST = 3
+LATE = f"Her name was {CANARY}."
+ANSWER = " ".join([TRUE_START, TRUE_END, TRUE_START, LATE, TRUE_END])
+ENOUGH = " ".join([TRUE_START, TRUE_END, TRUE_START])
+
+
+@pytest.fixture(scope="module")
+def guard():
+    config = GuardrailConfig(limits=LimitsConfig(sentences=MOST))
+    with scripted_guard(config=config) as guard:
+        yield guard
+
+
+def bounds(answer):
+    return [problem.message for problem in answer.errors if problem.part == "sentences"]
+
+
+def test_what_was_not_judged_is_said_and_counts_as_unsupported(guard):
+    answer = guard.check(question=QUESTION, answer=ANSWER, policy=ANNOTATE)
+    assert answer.action is Action.UNVERIFIED
+    assert [one.na for one in answer.sentences] == [False] * MOST + [True] * 2
+    assert all("not judged" in one.note for one in answer.sentences[MOST:])
+    assert [one.behind_the_bound for one in answer.sentences] == [False] * MOST + [True] * 2
+    (said,) = bounds(answer)
+    assert said.startswith("the last 2 sentences")
+    assert "limits.sentences = 3" in said
+
+
+def test_what_was_not_judged_does_not_leave_where_that_is_asked_for(guard):
+    answer = guard.check(question=QUESTION, answer=ANSWER, policy=STRICT)
+    assert answer.action is Action.REFUSE
+    assert CANARY not in answer.text
+    raising = STRICT.changed(unavailable=Unavailable.RAISE)
+    with pytest.raises(InputError, match="last 2 sentences"):
+        guard.check(question=QUESTION, answer=ANSWER, policy=raising)
+
+
+def test_an_answer_within_the_bound_is_as_before(guard):
+    answer = guard.check(question=QUESTION, answer=ENOUGH, policy=STRICT)
+    assert answer.action is Action.PASS
+    assert bounds(answer) == []
+
+
+def test_one_of_many_answers_keeps_its_fault_to_itself(guard):
+    ranked = guard.rank(question=QUESTION, answers=[ANSWER, ENOUGH], policy=STRICT)
+    assert [(item.index, item.action) for item in ranked] == [
+        (1, Action.PASS),
+        (0, Action.REFUSE),
+    ]
+
+
+@pytest.mark.parametrize("size", [1, 7, 1_000])
+def test_a_stream_stops_where_judging_does(guard, size):
+    gate = SentenceGate(guard, QUESTION, policy=STRICT)
+    pieces = [ANSWER[start : start + size] for start in range(0, len(ANSWER), size)]
+    *released, last = guard_stream_sync(gate, pieces)
+    shown = "".join(release.text for release in (*released, last))
+    assert CANARY not in shown
+    assert last.answer.action is Action.REFUSE
+    assert bounds(last.answer)
+
+
+def test_a_stream_within_the_bound_is_whole(guard):
+    gate = SentenceGate(guard, QUESTION, policy=STRICT)
+    releases = list(guard_stream_sync(gate, ENOUGH))
+    assert releases[-1].answer.action is Action.PASS
+    assert "".join(item.text for item in releases).count("Mary Shelley was a writer") == 2

@@ -1,0 +1,117 @@
+"""A log is whole in one file: once its service has stopped, and in a copy made meanwhile."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import httpx
+import pytest
+from typer.testing import CliRunner
+
+from guardrail import GuardrailConfig, InputError, RecordError, open_log
+from guardrail.cli import app
+from guardrail.log.backup import back_up
+from tests.chains.conftest import QUESTION, TRUE_START, scripted_guard
+
+
+@pytest.fixture
+def written(tmp_path):
+    """A log with two records, open for writing."""
+    path = tmp_path / "scores.sqlite"
+    with scripted_guard(config=GuardrailConfig(log=path)) as guard:
+        for _ in range(2):
+            guard.check(question=QUESTION, answer=TRUE_START)
+        yield path
+
+
+def count(path):
+    log = open_log(path, read_only=True)
+    try:
+        return log.count()
+    finally:
+        log.close()
+
+
+def test_a_closed_log_is_whole_in_its_file_though_somebody_reads_it(tmp_path):
+    path = tmp_path / "scores.sqlite"
+    with scripted_guard(config=GuardrailConfig(log=path)) as guard:
+        guard.check(question=QUESTION, answer=TRUE_START)
+        reader = open_log(path, read_only=True)  # keeps SQLite from tidying up by itself
+    copied = shutil.copy(path, tmp_path / "copied.sqlite")
+    reader.close()
+    assert count(copied) == 1
+
+
+def test_a_copy_of_a_log_in_use(written, tmp_path):
+    target = tmp_path / "copy.sqlite"
+    target.write_text("an older one")
+    assert back_up(written, target) == 2
+    assert count(target) == 2
+    assert sorted(path.name for path in tmp_path.glob("copy*")) == ["copy.sqlite"]
+
+
+def test_what_cannot_be_copied_is_told(written, tmp_path):
+    with pytest.raises(InputError, match="the log itself"):
+        back_up(written, written)
+    with pytest.raises(RecordError, match="there is no score log"):
+        back_up(tmp_path / "none.sqlite", tmp_path / "copy")
+    lines = tmp_path / "log.jsonl"
+    lines.write_text("")
+    with pytest.raises(InputError, match="JSON lines"):
+        back_up(lines, tmp_path / "copy")
+    with pytest.raises(RecordError, match="cannot back up"):
+        back_up(written, tmp_path / "no folder" / "copy")
+
+
+def test_the_command(written, tmp_path, monkeypatch):
+    target = tmp_path / "copy.sqlite"
+    run = CliRunner().invoke
+    assert run(app, ["log", "backup", str(written), str(target)]).exit_code == 0
+    assert count(target) == 2
+    monkeypatch.setenv("GUARDRAIL_LOG", str(written))
+    assert run(app, ["log", "backup", str(tmp_path / "other.sqlite")]).exit_code == 0
+    assert count(tmp_path / "other.sqlite") == 2
+    shown = run(app, ["log", "--json", "-n", "1", str(target)])
+    assert shown.exit_code == 0
+    assert shown.stdout.count('"action"') == 1
+    assert run(app, ["log", str(target)]).exit_code == 0
+
+
+@pytest.mark.timeout(180)
+def test_a_service_that_is_told_to_stop_closes_its_log(tmp_path):
+    path = tmp_path / "scores.sqlite"
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [
+        sys.executable, "-m", "guardrail", "serve", "--port", str(port), "--judge", "none",
+        "--kg", "none", "--log", str(path),
+    ]  # fmt: skip
+    url = f"http://127.0.0.1:{port}"
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL, env=dict(os.environ)) as gateway:
+        try:
+            _until_ready(url)
+            asked = {"question": QUESTION, "answer": TRUE_START}
+            assert httpx.post(f"{url}/v1/checks", json=asked, timeout=60).status_code == 200
+            gateway.send_signal(signal.SIGTERM)
+            assert gateway.wait(60) == 0
+        finally:
+            gateway.kill()
+    assert not path.with_name("scores.sqlite-wal").exists()
+    assert count(path) == 1
+
+
+def _until_ready(url):
+    end = time.monotonic() + 120
+    while time.monotonic() < end:
+        try:
+            if httpx.get(f"{url}/readyz").status_code == 200:
+                return
+        except httpx.TransportError:
+            pass
+        time.sleep(0.2)
+    raise AssertionError("the gateway did not become ready")
