@@ -190,8 +190,9 @@ class Trainer:
 
 
 def _multiplies_bfloat16(device: str) -> bool:
-    """Whether a device has units for bfloat16: on a CPU with AMX they train at twice the speed."""
-    return device != "cpu" or bool(torch.cpu.get_capabilities().get("amx_bf16"))
+    """Whether a device has units for bfloat16: on a CPU with them training is twice as fast."""
+    units = torch.cpu.get_capabilities()
+    return device != "cpu" or any(units.get(name) for name in ("amx_bf16", "avx512_bf16"))
 
 
 def _replica(model: EvidenceReader, number: int) -> EvidenceReader:
