@@ -13,17 +13,26 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from guardrail.evaluation.assertion import assert_grounded
+    from guardrail.evaluation.assertion import ajudge_answer, assert_grounded, judge_answer
     from guardrail.evaluation.assessment import Assessment, Requirement, assess
 
-__all__ = ["Assessment", "Requirement", "assert_grounded", "assess"]
+__all__ = [
+    "Assessment",
+    "Requirement",
+    "ajudge_answer",
+    "assert_grounded",
+    "assess",
+    "judge_answer",
+]
 
 # Loaded on first use: pytest imports this package at every start, with the plugin in it.
 _HOME = {
     "Assessment": "guardrail.evaluation.assessment",
     "Requirement": "guardrail.evaluation.assessment",
+    "ajudge_answer": "guardrail.evaluation.assertion",
     "assert_grounded": "guardrail.evaluation.assertion",
     "assess": "guardrail.evaluation.assessment",
+    "judge_answer": "guardrail.evaluation.assertion",
 }
 
 

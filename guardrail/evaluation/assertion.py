@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
+from guardrail.engine.loop import run_sync
 from guardrail.errors import JudgeError
 from guardrail.evaluation.assessment import Assessment, Requirement, assess
 from guardrail.policy import ANNOTATE, Policy
@@ -15,7 +16,13 @@ if TYPE_CHECKING:
     from guardrail.config import GuardrailConfig
     from guardrail.guard import Guardrail
 
-__all__ = ["assert_grounded", "judge_answer", "require", "whole_answer_policy"]
+__all__ = [
+    "ajudge_answer",
+    "assert_grounded",
+    "judge_answer",
+    "require",
+    "whole_answer_policy",
+]
 
 
 def assert_grounded(
@@ -46,23 +53,45 @@ def assert_grounded(
         JudgeError: Nothing could be checked.
         InputError: The evidence is not evidence.
     """
-    judged = judge_answer(guard or _own_guard(), answer, evidence, question)
+    judged = judge_answer(answer, evidence, question=question, guard=guard)
     return require(judged, Requirement(supported=supported, contradicted=contradicted))
 
 
 def judge_answer(
-    guard: Guardrail, answer: str, evidence: Sequence[Evidence | str], question: str
+    answer: str,
+    evidence: Sequence[Evidence | str],
+    *,
+    question: str = "",
+    guard: Guardrail | None = None,
 ) -> GuardedAnswer:
     """Judge an answer whole, whatever the guardrail's policy would remove.
+
+    Args:
+        answer: What the chatbot said.
+        evidence: What it may rest on.
+        question: What it was asked.
+        guard: Judges; one of the settings in the environment where None, made once.
 
     Raises:
         InputError: The evidence is not evidence.
     """
-    return guard.check(
+    return run_sync(ajudge_answer(answer, evidence, question=question, guard=guard))
+
+
+async def ajudge_answer(
+    answer: str,
+    evidence: Sequence[Evidence | str],
+    *,
+    question: str = "",
+    guard: Guardrail | None = None,
+) -> GuardedAnswer:
+    """``judge_answer`` as a coroutine."""
+    judge = guard or _own_guard()
+    return await judge.acheck(
         question,
         answer,
         evidence=evidence,  # type: ignore[arg-type]  # texts are read as passages
-        policy=whole_answer_policy(guard.config),
+        policy=whole_answer_policy(judge.config),
     )
 
 

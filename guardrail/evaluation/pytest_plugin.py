@@ -6,10 +6,10 @@ when a test first asks for a fixture.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, TypedDict
 
 import pytest
 
@@ -23,12 +23,23 @@ __all__ = ["GroundedAssertion", "assert_grounded", "guardrail"]
 MARKER = "grounded"
 CONFIG = "guardrail_config"
 HTML = "guardrail_html"
-SHARES = ("supported", "contradicted")
+SHARES: Final = ("supported", "contradicted")
 ANSWERS_SHOWN = 200
 """Most answers that the HTML page shows whole."""
 
-_JUDGED = pytest.StashKey[list[dict[str, object]]]()
-"""What a test had judged, for its reports."""
+
+class _Judged(TypedDict):
+    """An answer that a test had judged, as pytest-xdist can carry it."""
+
+    verdict: str
+    claims: int
+    supported: float | None
+    contradicted: float | None
+    passed: bool
+    answer: dict[str, object]
+
+
+_JUDGED = pytest.StashKey[list[_Judged]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -126,23 +137,24 @@ class GroundedAssertion:
         wanted = Requirement.model_validate(
             self._marked | {name: value for name, value in called.items() if value is not None}
         )
-        judged = judge_answer(self._guard, answer, evidence, question)
+        judged = judge_answer(answer, evidence, question=question, guard=self._guard)
         self._note(judged, assess(judged, wanted))
         return require(judged, wanted)
 
     def _note(self, answer: GuardedAnswer, found: Assessment) -> None:
         """Keep it for the reports: properties for JUnit, the whole for the HTML page."""
-        told = {
-            "verdict": "not checked" if found.verdict is None else found.verdict.value,
-            "claims": found.claims,
-            "supported": found.supported,
-            "contradicted": found.contradicted,
-        }
-        self._item.user_properties += [
-            (f"guardrail.{name}", value) for name, value in told.items() if value is not None
-        ]
-        kept = self._item.stash.setdefault(_JUDGED, [])
-        kept.append(told | {"passed": found.passed, "answer": answer.model_dump(mode="json")})
+        row = _Judged(
+            verdict="not checked" if found.verdict is None else found.verdict.value,
+            claims=found.claims,
+            supported=found.supported,
+            contradicted=found.contradicted,
+            passed=found.passed,
+            answer=answer.model_dump(mode="json"),
+        )
+        told: dict[str, object] = {"verdict": row["verdict"], "claims": row["claims"]}
+        told |= {name: row[name] for name in SHARES if row[name] is not None}
+        self._item.user_properties += [(f"guardrail.{name}", value) for name, value in told.items()]
+        self._item.stash.setdefault(_JUDGED, []).append(row)
 
 
 @pytest.fixture
@@ -154,11 +166,11 @@ def assert_grounded(guardrail: Guardrail, request: pytest.FixtureRequest) -> Gro
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item,
-) -> Iterator[None]:
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Put what was judged on the report, which pytest-xdist carries to the first process."""
     report = yield
     if report.when == "call" and (judged := item.stash.get(_JUDGED, None)):
-        report.guardrail_judged = judged
+        vars(report)["guardrail_judged"] = judged
     return report
 
 
@@ -171,11 +183,8 @@ def pytest_terminal_summary(
     if not judged and path is None:
         return
     terminalreporter.section("guardrail")
-    claims = sum(int(row["claims"]) for _, row in judged)
-    shares = {
-        name: sum(float(row[name] or 0) * int(row["claims"]) for _, row in judged)
-        for name in SHARES
-    }
+    claims = sum(row["claims"] for _, row in judged)
+    shares = {name: sum((row[name] or 0.0) * row["claims"] for _, row in judged) for name in SHARES}
     unchecked = sum(row["verdict"] == "not checked" for _, row in judged)
     told = ", ".join(f"{round(number)} {name}" for name, number in shares.items())
     rest = f", {unchecked} not checked" if unchecked else ""
@@ -188,7 +197,7 @@ def pytest_terminal_summary(
         terminalreporter.write_line(f"every answer: {path}")
 
 
-def _judged_of(reporter: pytest.TerminalReporter) -> list[tuple[str, dict[str, object]]]:
+def _judged_of(reporter: pytest.TerminalReporter) -> list[tuple[str, _Judged]]:
     return [
         (report.nodeid, row)
         for reports in reporter.stats.values()
@@ -197,7 +206,7 @@ def _judged_of(reporter: pytest.TerminalReporter) -> list[tuple[str, dict[str, o
     ]
 
 
-def _write_page(path: Path, judged: Sequence[tuple[str, dict[str, object]]]) -> None:
+def _write_page(path: Path, judged: Sequence[tuple[str, _Judged]]) -> None:
     from guardrail.log.entries import Record
     from guardrail.report.page import page
     from guardrail.report.summary import summarise
