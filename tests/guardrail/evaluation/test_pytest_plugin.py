@@ -9,10 +9,11 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests.guardrail.evaluation.plugin import LOADING, PLUGIN
+
 pytest_plugins = ["pytester"]
 
 ROOT = Path(__file__).parents[3]
-PLUGIN = "guardrail.evaluation.pytest_plugin"
 TESTS = """
     import pytest
     from guardrail import Triple
@@ -51,7 +52,7 @@ def project(pytester: pytest.Pytester) -> pytest.Pytester:
 
 
 def run(project: pytest.Pytester, *arguments: str) -> pytest.RunResult:
-    done = project.runpytest_subprocess("-p", PLUGIN, "-p", "no:cacheprovider", *arguments)
+    done = project.runpytest_subprocess(*LOADING, "-p", "no:cacheprovider", *arguments)
     assert "Traceback" not in done.stderr.str()
     return done
 
