@@ -1,7 +1,7 @@
 # Commands for a fresh clone, with only Python, pip and make installed:
 #   make demo   install the base, then answers about an invented company judged
 #   make test   install, then lint, types and tests
-#   make hosts  install LiteLLM into an environment of its own, then its tests
+#   make hosts  install LiteLLM, DeepEval and Ragas into environments of their own, then their tests
 #   make docs   install, then the documentation as a site in build/site
 #   make links  install, then ask every page that the documentation links to; needs the internet
 #   make bench  install, then speed and memory by size, written to docs/performance.md;
@@ -32,10 +32,21 @@ types: $(VENV)/.dev
 unit: $(VENV)/.dev browser
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
-# LiteLLM pins versions of its own, so it cannot live beside the others. Its tests also run in
+# These pin versions of their own, so they cannot live beside the others. LiteLLM's tests also run in
 # "make unit" once it is there.
-hosts: $(VENV)/.dev build/litellm/bin/litellm
+hosts: $(VENV)/.dev build/litellm/bin/litellm build/deepeval/.done build/ragas/.done
 	$(BIN)/python -m pytest tests/chains/gateway/protocols/test_litellm_proxy.py
+	build/deepeval/bin/python -m pytest tests/chains/evaluation/test_deepeval.py
+	build/ragas/bin/python -m pytest tests/chains/evaluation/test_ragas.py
+
+# Ragas 0.4 imports a module that later releases of langchain-community lack.
+build/ragas/.done: HOST = ragas "langchain-community<0.4"
+build/deepeval/.done: HOST = deepeval
+build/deepeval/.done build/ragas/.done: pyproject.toml
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check $(HOST) \
+		--editable . pytest pytest-asyncio pytest-timeout
+	touch $@
 
 build/litellm/bin/litellm:
 	$(PYTHON) -m venv build/litellm

@@ -31,6 +31,9 @@ class _Commands(LazyGroup):
         "ask": LazyCommand(
             f"{COMMANDS}.answers:ask", "Answer questions with a model, grounded in the graph."
         ),
+        "eval": LazyCommand(
+            f"{COMMANDS}.evaluation:evaluate", "Judge a chatbot's answers, for CI."
+        ),
         "serve": LazyCommand(
             f"{COMMANDS}.serving:serve", "Serve an OpenAI-compatible gateway that guards answers."
         ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import sqrt
 from typing import Final
 
-__all__ = ["Z_95", "GroupedShare", "wilson"]
+__all__ = ["Z_95", "GroupedShare", "paired_difference", "wilson"]
 
 Z_95: Final = 1.959963984540054
 """Normal quantile of a two-sided interval of 95 %."""
@@ -26,6 +26,28 @@ def wilson(share: float, size: float) -> tuple[float, float]:
     spread = share * (1 - share) / size + square / (4 * size * size)
     half = Z_95 * sqrt(spread) / (1 + square / size)
     return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def paired_difference(gained: int, lost: int, rows: int) -> tuple[float, float, float]:
+    """The difference of two shares on the same rows, with its 95 % interval.
+
+    The interval is Wald's with one row added to either change (Bonett and Price, Adjusted Wald
+    intervals for a difference of binomial proportions based on paired data, 2012).
+
+    Args:
+        gained: Rows that count now and did not before.
+        lost: Rows that counted before and do not now.
+        rows: Rows in all.
+
+    Returns:
+        Now minus before, and the two ends of its interval.
+    """
+    if rows <= 0:
+        return 0.0, -1.0, 1.0
+    more, less = (gained + 1) / (rows + 2), (lost + 1) / (rows + 2)
+    middle = more - less
+    half = Z_95 * sqrt(max(0.0, more + less - middle * middle) / (rows + 2))
+    return (gained - lost) / rows, max(-1.0, middle - half), min(1.0, middle + half)
 
 
 class GroupedShare:

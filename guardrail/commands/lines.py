@@ -25,7 +25,7 @@ from guardrail.commands.progress import bars, visible
 from guardrail.errors import GuardrailError, InputError
 from guardrail.types import Action
 
-__all__ = ["LineJob", "Row", "put_line", "run_lines"]
+__all__ = ["LineJob", "Row", "put_line", "results_of", "run_lines"]
 
 logger = logging.getLogger(__name__)
 
@@ -195,17 +195,29 @@ def run_lines(
         except KeyboardInterrupt:
             print(f"guardrail: stopped; lines written: {lines}", file=sys.stderr)
             raise
-    if job.unread:
-        keys = ", ".join(map(repr, list(job.unread)[:KEYS_NAMED]))
-        more = " and more" if len(job.unread) > KEYS_NAMED else ""
-        print(f"guardrail: not read: {keys}{more}; no field of {job.title}", file=sys.stderr)
+    _tell_unread(job)
     if not lines:
-        raise InputError(f"no rows in {'the input' if source == '-' else source}: it is empty")
+        raise _empty(source)
     if failures == lines:
         raise InputError(f"all {lines} lines failed" if lines > 1 else "the only line failed")
     if failures:
         print(f"guardrail: {failures} of {lines} lines failed", file=sys.stderr)
     return failures
+
+
+def results_of(job: LineJob[Any], source: str) -> list[dict[str, Any]]:
+    """The results of a whole file; ``-`` is stdin. What could not be used is a row with ``error``.
+
+    Raises:
+        InputError: The file cannot be opened, or is empty.
+    """
+    with ExitStack() as stack:
+        reader, total = _open_source(source, stack)
+        found = list(_with_progress(job, _bounded(reader), total, "-", stack))
+    _tell_unread(job)
+    if not found:
+        raise _empty(source)
+    return found
 
 
 def put_line(result: dict[str, Any], target: str) -> None:
@@ -217,6 +229,17 @@ def put_line(result: dict[str, Any], target: str) -> None:
     with ExitStack() as stack:
         writer = sys.stdout if target == "-" else stack.enter_context(_open_target(target))
         writer.write(json_line(result) + "\n")
+
+
+def _tell_unread(job: LineJob[Any]) -> None:
+    if job.unread:
+        keys = ", ".join(map(repr, list(job.unread)[:KEYS_NAMED]))
+        more = " and more" if len(job.unread) > KEYS_NAMED else ""
+        print(f"guardrail: not read: {keys}{more}; no field of {job.title}", file=sys.stderr)
+
+
+def _empty(source: str) -> InputError:
+    return InputError(f"no rows in {'the input' if source == '-' else source}: it is empty")
 
 
 def _open_source(source: str, stack: ExitStack) -> tuple[IO[str], int | None]:

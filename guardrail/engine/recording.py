@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from guardrail.config import LogConfig
 from guardrail.engine.workers import Workers
 from guardrail.errors import GuardrailError
-from guardrail.log.tracing import log_failed, record_answer, stage
+from guardrail.log.evaluations import record_answer
+from guardrail.log.tracing import log_failed, stage
 from guardrail.types import GuardedAnswer, Problem
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class Recorder:
                 except GuardrailError as error:
                     finished = [_unrecorded(item, error) for item in answers]
         for answer in finished:
-            record_answer(answer)
+            record_answer(answer, alone=len(finished) == 1)
         return finished
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
 """OpenTelemetry: a span per stage, and metrics for scores and latency.
 
-Only the API is needed; without an SDK all of it does nothing. Names and attributes follow the
-semantic conventions for generative AI where they have one; the rest starts with ``guardrail.``.
+Only the API is needed; without an SDK all of it does nothing. Names are those of
+``guardrail.log.conventions``.
 The tree of a check::
 
     guardrail.check
@@ -18,7 +18,6 @@ Spans hold no text of questions and answers; those belong in the score log, whic
 from __future__ import annotations
 
 import time
-from collections import Counter as Counts
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -28,19 +27,13 @@ from opentelemetry import metrics, trace
 from opentelemetry.metrics import Counter, Histogram
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 
-from guardrail.types import GuardedAnswer
+from guardrail.log import conventions
+from guardrail.log.conventions import NAME, own
 
 if TYPE_CHECKING:
     from guardrail.models.base import LanguageModel
 
-__all__ = ["log_failed", "model_call", "record_answer", "stage"]
-
-NAME = "guardrail"
-
-CONVENTIONS = {
-    # Stages for which the conventions have an operation of their own.
-    "retrieve": ("retrieval", {"gen_ai.operation.name": "retrieval"}),
-}
+__all__ = ["Instruments", "instruments", "log_failed", "model_call", "stage"]
 
 DURATION_BUCKETS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60)
 SCORE_BUCKETS = tuple(n / 20 for n in range(1, 21))
@@ -55,8 +48,9 @@ def stage(name: str, **attributes: str | int | float | bool) -> Iterator[Span]:
             the conventions have a name.
         attributes: Set on the span as ``guardrail.<key>``.
     """
-    title, known = CONVENTIONS.get(name, (f"{NAME}.{name}", {}))
-    extra = {f"{NAME}.{key}": value for key, value in attributes.items()}
+    title, known = conventions.STAGE_NAMES.get(name, (own(name), {}))
+    known = {**known, **conventions.STAGE_READERS.get(name, {})}
+    extra = {own(key): value for key, value in attributes.items()}
     begin = time.perf_counter()
     failed: str | None = None
     try:
@@ -66,8 +60,8 @@ def stage(name: str, **attributes: str | int | float | bool) -> Iterator[Span]:
         failed = type(error).__name__
         raise
     finally:
-        labels = {f"{NAME}.stage": name} | ({"error.type": failed} if failed else {})
-        _instruments().stages.record(time.perf_counter() - begin, labels)
+        labels = {own("stage"): name} | ({"error.type": failed} if failed else {})
+        instruments().stages.record(time.perf_counter() - begin, labels)
 
 
 @contextmanager
@@ -95,54 +89,7 @@ def model_call(model: LanguageModel, choices: int) -> Iterator[Span]:
     finally:
         if failed:
             labels["error.type"] = failed
-        _instruments().model_calls.record(time.perf_counter() - begin, labels)
-
-
-def record_answer(answer: GuardedAnswer) -> None:
-    """Count an answer that is about to be returned, and put its scores on the current span.
-
-    The verdict, and each score that has a value, is an event ``gen_ai.evaluation.result``; a
-    score is a point of ``guardrail.score`` as well. Sentences are counted by category, problems
-    by part.
-    """
-    instruments = _instruments()
-    span = trace.get_current_span()
-    action = answer.action.value
-    instruments.answers.add(1, {f"{NAME}.action": action})
-    for sentence in answer.sentences:
-        category = sentence.category.value if sentence.category else "no claim"
-        instruments.sentences.add(1, {f"{NAME}.category": category})
-    for problem in answer.errors:
-        instruments.problems.add(1, {f"{NAME}.part": problem.part})
-    if span.is_recording():
-        counts = Counts(
-            item.category.value if item.category else "no claim" for item in answer.sentences
-        )
-        verdict = {
-            "gen_ai.evaluation.name": "verdict",
-            "gen_ai.evaluation.score.label": action,
-            # Counts only, as below.
-            "gen_ai.evaluation.explanation": "; ".join(f"{n} {kind}" for kind, n in counts.items()),
-            "gen_ai.response.id": answer.id,
-            f"{NAME}.policy": answer.versions.get("policy", "unknown"),
-        }
-        span.add_event("gen_ai.evaluation.result", verdict)
-    for name, score in (("overall", answer.scorecard.overall), *answer.scorecard.scores.items()):
-        if score.value is None:
-            continue
-        instruments.scores.record(score.value, {"gen_ai.evaluation.name": name})
-        if span.is_recording():
-            event: dict[str, str | float] = {
-                "gen_ai.evaluation.name": name,
-                "gen_ai.evaluation.score.value": score.value,
-                "gen_ai.response.id": answer.id,
-                f"{NAME}.answer.id": answer.id,
-            }
-            if name == "overall":
-                event["gen_ai.evaluation.score.label"] = action
-                # Counts only: the reasons quote the answer, which no trace should hold.
-                event["gen_ai.evaluation.explanation"] = "; ".join(score.evidence)
-            span.add_event("gen_ai.evaluation.result", event)
+        instruments().model_calls.record(time.perf_counter() - begin, labels)
 
 
 def log_failed(kind: str) -> None:
@@ -151,7 +98,7 @@ def log_failed(kind: str) -> None:
     Args:
         kind: Type of the error.
     """
-    _instruments().failures.add(1, {"error.type": kind})
+    instruments().failures.add(1, {"error.type": kind})
 
 
 @contextmanager
@@ -170,7 +117,9 @@ def _span(name: str, kind: SpanKind, attributes: dict[str, Any]) -> Iterator[Spa
             raise
 
 
-class _Instruments(NamedTuple):
+class Instruments(NamedTuple):
+    """The metrics of this process."""
+
     stages: Histogram
     model_calls: Histogram
     scores: Histogram
@@ -181,7 +130,8 @@ class _Instruments(NamedTuple):
 
 
 @cache
-def _instruments() -> _Instruments:
+def instruments() -> Instruments:
+    """The metrics, made when they are first asked for."""
     meter = metrics.get_meter(NAME)
 
     def seconds(name: str, description: str) -> Histogram:
@@ -189,9 +139,9 @@ def _instruments() -> _Instruments:
             name, "s", description, explicit_bucket_boundaries_advisory=DURATION_BUCKETS_S
         )
 
-    return _Instruments(
+    return Instruments(
         stages=seconds("guardrail.stage.duration", "Time spent in a stage, one batch a point."),
-        model_calls=seconds("gen_ai.client.operation.duration", "Time of a model call."),
+        model_calls=seconds(conventions.MODEL_CALL_DURATION, "Time of a model call."),
         scores=meter.create_histogram(
             "guardrail.score",
             "1",

@@ -14,7 +14,7 @@ from guardrail.errors import InputError
 from guardrail.evidence.retrieval import inline_evidence
 from guardrail.types import Evidence, Passage, Triple, Verdict
 
-__all__ = ["LabelledRow", "read_labelled"]
+__all__ = ["LABELS", "LabelledRow", "evidence_items", "read_labelled"]
 
 LONGEST_CELL = 10_000_000
 """Characters of one cell; evidence may be a whole document."""
@@ -143,10 +143,19 @@ def _evidence(where: str, cell: str) -> tuple[Evidence, ...]:
         items = json.loads(cell)
     except (ValueError, RecursionError):
         return (Passage(text=cell),)  # a text that begins with a bracket
-    return tuple(_items(where, items))
+    return tuple(evidence_items(where, items))
 
 
-def _items(where: str, items: Iterable[object]) -> Iterable[Evidence]:
+def evidence_items(where: str, items: Iterable[object]) -> Iterable[Evidence]:
+    """Read evidence as rows hold it: texts, passages as objects, and triples as lists of three.
+
+    Args:
+        where: Where it stands, for messages.
+        items: The items of the row.
+
+    Raises:
+        InputError: An item is none of these.
+    """
     for item in items:
         if isinstance(item, list) and len(item) == 3:
             yield Triple(*map(str, item))

@@ -13,6 +13,7 @@ PUBLIC_MODULES = {
     f"guardrail.{name}"
     for name in (
         "errors",
+        "evaluation",
         "fields",
         "incoming",
         "log.records",

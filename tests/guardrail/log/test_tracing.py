@@ -1,16 +1,7 @@
 """Spans and metrics of the guardrail, seen by the OpenTelemetry SDK's in-memory exporters."""
 
-from collections.abc import Iterator
 from itertools import count
-from typing import NamedTuple
 
-import pytest
-from opentelemetry import metrics, trace
-from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import InMemoryMetricReader
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
 from guardrail import Action, Guardrail, GuardrailConfig, Triple
@@ -20,60 +11,6 @@ from guardrail.policy import BEST_OF_N
 from tests.guardrail.models.endpoint import serve
 
 QUESTION = "Who was Wolfgang Amadeus Mozart?"
-
-
-class Telemetry(NamedTuple):
-    exporter: InMemorySpanExporter
-    reader: InMemoryMetricReader
-
-    def tree(self) -> list[str]:
-        """The spans by start, each indented below its parent."""
-        spans = sorted(self.spans(), key=lambda span: span.start_time or 0)
-        depth: dict[int, int] = {}
-        lines = []
-        for span in spans:
-            above = depth[span.parent.span_id] + 1 if span.parent else 0
-            depth[span.context.span_id] = above
-            lines.append("  " * above + span.name)
-        return lines
-
-    def spans(self) -> tuple[ReadableSpan, ...]:
-        return self.exporter.get_finished_spans()
-
-    def named(self, name: str) -> list[ReadableSpan]:
-        return [span for span in self.spans() if span.name == name]
-
-    def points(self, name: str) -> dict[str, float]:
-        """Count or value of a metric by its one label."""
-        data = self.reader.get_metrics_data()
-        return {
-            "".join(str(value) for value in point.attributes.values()): getattr(
-                point, "value", getattr(point, "count", None)
-            )
-            for resource in (data.resource_metrics if data else ())
-            for scope in resource.scope_metrics
-            for metric in scope.metrics
-            if metric.name == name
-            for point in metric.data.data_points
-        }
-
-
-@pytest.fixture(scope="module")
-def provided() -> Telemetry:
-    """Providers can be set once in a process."""
-    exporter, reader = InMemorySpanExporter(), InMemoryMetricReader()
-    provider = TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
-    trace.set_tracer_provider(provider)
-    metrics.set_meter_provider(MeterProvider([reader]))
-    return Telemetry(exporter, reader)
-
-
-@pytest.fixture
-def telemetry(provided: Telemetry) -> Iterator[Telemetry]:
-    provided.exporter.clear()
-    yield provided
-    provided.exporter.clear()
 
 
 def test_a_check(telemetry, tmp_path):

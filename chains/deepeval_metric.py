@@ -1,0 +1,98 @@
+"""Groundedness as a metric of DeepEval: its test cases, this judge, no call of a language model.
+
+>>> from deepeval import assert_test  # doctest: +SKIP
+>>> from chains.deepeval_metric import GroundednessMetric  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from deepeval.metrics import BaseMetric
+from deepeval.test_case import SingleTurnParams
+
+from guardrail import Evidence, GuardedAnswer, Guardrail, JudgeError
+from guardrail.evaluation import Requirement, ajudge_answer, assess, judge_answer
+
+if TYPE_CHECKING:
+    from deepeval.test_case import LLMTestCase
+
+__all__ = ["GroundednessMetric"]
+
+
+class GroundednessMetric(BaseMetric):  # type: ignore[misc]  # DeepEval has no types here
+    """Share of the output's claims that its context supports.
+
+    A test case is judged by its ``retrieval_context``, else its ``context``, with what is given
+    here. An output that claims nothing scores 1.
+
+    Args:
+        threshold: Least share of claims that must be supported, in [0, 1].
+        contradicted: Most of them that may be contradicted, as a share in [0, 1]; above it the
+            metric fails whatever the share that is supported.
+        evidence: Triples and passages that every test case may rest on.
+        guard: Judges; one of the settings in the environment where None.
+    """
+
+    _required_params = (SingleTurnParams.INPUT, SingleTurnParams.ACTUAL_OUTPUT)
+
+    def __init__(
+        self,
+        threshold: float = 1.0,
+        *,
+        contradicted: float = 0.0,
+        evidence: Sequence[Evidence] = (),
+        guard: Guardrail | None = None,
+    ) -> None:
+        self.threshold = threshold
+        self._requirement = Requirement(supported=threshold, contradicted=contradicted)
+        self._evidence = tuple(evidence)
+        self._guard = guard
+
+    def measure(self, test_case: LLMTestCase, *args: object, **kwargs: object) -> float:
+        """Judge one test case.
+
+        Raises:
+            JudgeError: Nothing could be checked.
+        """
+        return self._told(
+            judge_answer(
+                test_case.actual_output or "",
+                self._context(test_case),
+                question=test_case.input,
+                guard=self._guard,
+            )
+        )
+
+    async def a_measure(self, test_case: LLMTestCase, *args: object, **kwargs: object) -> float:
+        """``measure`` as a coroutine."""
+        return self._told(
+            await ajudge_answer(
+                test_case.actual_output or "",
+                self._context(test_case),
+                question=test_case.input,
+                guard=self._guard,
+            )
+        )
+
+    def is_successful(self) -> bool:
+        """Whether the last test case met both thresholds."""
+        return bool(self.success)
+
+    @property
+    def __name__(self) -> str:
+        return "Groundedness"
+
+    def _context(self, test_case: LLMTestCase) -> list[Evidence | str]:
+        return [*self._evidence, *(test_case.retrieval_context or test_case.context or ())]
+
+    def _told(self, answer: GuardedAnswer) -> float:
+        found = assess(answer, self._requirement)
+        if found.verdict is None:
+            raise JudgeError(found.failures[0])
+        self.score = 1.0 if found.supported is None else found.supported
+        self.score_breakdown = {"contradicted": found.contradicted or 0.0, "claims": found.claims}
+        self.success = found.passed
+        self.reason = "; ".join(found.failures) or f"{found.claims} claims, all as required"
+        return self.score

@@ -1,0 +1,225 @@
+"""The pytest plugin: fixtures ``guardrail`` and ``assert_grounded``, a marker, and reports.
+
+pytest loads it at every start, by its entry point. So it imports pytest alone; the engine loads
+when a test first asks for a fixture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypedDict
+
+import pytest
+
+if TYPE_CHECKING:
+    from guardrail.evaluation.assessment import Assessment
+    from guardrail.guard import Guardrail
+    from guardrail.types import Evidence, GuardedAnswer
+
+__all__ = ["GroundedAssertion", "assert_grounded", "guardrail"]
+
+MARKER = "grounded"
+CONFIG = "guardrail_config"
+HTML = "guardrail_html"
+SHARES: Final = ("supported", "contradicted")
+ANSWERS_SHOWN = 200
+"""Most answers that the HTML page shows whole."""
+
+
+class _Judged(TypedDict):
+    """An answer that a test had judged, as pytest-xdist can carry it."""
+
+    verdict: str
+    claims: int
+    supported: float | None
+    contradicted: float | None
+    passed: bool
+    answer: dict[str, object]
+
+
+_JUDGED = pytest.StashKey[list[_Judged]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options and the setting of the same name."""
+    group = parser.getgroup("guardrail")
+    group.addoption(
+        "--guardrail-config",
+        dest=CONFIG,
+        metavar="FILE",
+        help="settings of the fixture guardrail (TOML); those of the environment where not given",
+    )
+    group.addoption(
+        "--guardrail-html",
+        dest=HTML,
+        metavar="FILE",
+        help="write every answer that was judged, sentence by sentence, as one HTML page",
+    )
+    parser.addini(CONFIG, "settings of the fixture guardrail (TOML), from the root folder")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the marker known."""
+    config.addinivalue_line(
+        "markers",
+        f"{MARKER}(supported=1.0, contradicted=0.0): least share of an answer's claims that must "
+        "be supported, and most that may be contradicted, for assert_grounded",
+    )
+
+
+@pytest.fixture(scope="session")
+def guardrail(pytestconfig: pytest.Config) -> Iterator[Guardrail]:
+    """One guardrail for all tests, by ``--guardrail-config`` or the environment's settings.
+
+    Override it in a ``conftest.py`` to hand in a graph, a judge or a retriever of your own.
+    """
+    from guardrail.config import GuardrailConfig
+    from guardrail.guard import Guardrail
+
+    path = pytestconfig.getoption(CONFIG)
+    if path is None and (told := pytestconfig.getini(CONFIG)):
+        path = pytestconfig.rootpath / told
+    settings = GuardrailConfig.from_env() if path is None else GuardrailConfig.from_toml(path)
+    with Guardrail(settings) as guard:
+        yield guard
+
+
+class GroundedAssertion:
+    """``assert_grounded`` of one test: its guardrail, its marker, its report.
+
+    Args:
+        guard: Judges.
+        request: The test that asks.
+    """
+
+    def __init__(self, guard: Guardrail, request: pytest.FixtureRequest) -> None:
+        self._guard = guard
+        self._item: pytest.Item = request.node
+        marker = self._item.get_closest_marker(MARKER)
+        if marker is not None and marker.args:
+            raise pytest.UsageError(f"write {MARKER}(supported=…, contradicted=…), by name")
+        self._marked: dict[str, float] = dict(marker.kwargs) if marker else {}
+        for name in self._marked.keys() - set(SHARES):
+            near = get_close_matches(name, SHARES, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(SHARES)}"
+            raise pytest.UsageError(f"{MARKER}: there is no {name!r}; {hint}")
+
+    def __call__(
+        self,
+        answer: str,
+        evidence: Sequence[Evidence | str],
+        *,
+        question: str = "",
+        supported: float | None = None,
+        contradicted: float | None = None,
+    ) -> Assessment:
+        """Assert that the evidence carries an answer.
+
+        Args:
+            answer: What the chatbot said.
+            evidence: What it may rest on: triples, passages, texts, LangChain documents.
+            question: What it was asked.
+            supported: Least share of claims that must be supported; the marker's, else all.
+            contradicted: Most of them that may be contradicted; the marker's, else none.
+
+        Raises:
+            AssertionError: The answer falls short.
+            JudgeError: Nothing could be checked.
+            InputError: The evidence is not evidence.
+        """
+        __tracebackhide__ = True
+        from guardrail.evaluation.assertion import judge_answer, require
+        from guardrail.evaluation.assessment import Requirement, assess
+
+        called = {"supported": supported, "contradicted": contradicted}
+        wanted = Requirement.model_validate(
+            self._marked | {name: value for name, value in called.items() if value is not None}
+        )
+        judged = judge_answer(answer, evidence, question=question, guard=self._guard)
+        self._note(judged, assess(judged, wanted))
+        return require(judged, wanted)
+
+    def _note(self, answer: GuardedAnswer, found: Assessment) -> None:
+        """Keep it for the reports: properties for JUnit, the whole for the HTML page."""
+        row = _Judged(
+            verdict="not checked" if found.verdict is None else found.verdict.value,
+            claims=found.claims,
+            supported=found.supported,
+            contradicted=found.contradicted,
+            passed=found.passed,
+            answer=answer.model_dump(mode="json"),
+        )
+        told: dict[str, object] = {"verdict": row["verdict"], "claims": row["claims"]}
+        told |= {name: row[name] for name in SHARES if row[name] is not None}
+        self._item.user_properties += [(f"guardrail.{name}", value) for name, value in told.items()]
+        self._item.stash.setdefault(_JUDGED, []).append(row)
+
+
+@pytest.fixture
+def assert_grounded(guardrail: Guardrail, request: pytest.FixtureRequest) -> GroundedAssertion:
+    """``assert_grounded(answer, evidence, question=…)``, by the test's marker."""
+    return GroundedAssertion(guardrail, request)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Put what was judged on the report, which pytest-xdist carries to the first process."""
+    report = yield
+    if report.when == "call" and (judged := item.stash.get(_JUDGED, None)):
+        vars(report)["guardrail_judged"] = judged
+    return report
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Tell how many answers were judged, and how their claims came out."""
+    judged = _judged_of(terminalreporter)
+    path = config.getoption(HTML)
+    if not judged and path is None:
+        return
+    terminalreporter.section("guardrail")
+    claims = sum(row["claims"] for _, row in judged)
+    shares = {name: sum((row[name] or 0.0) * row["claims"] for _, row in judged) for name in SHARES}
+    unchecked = sum(row["verdict"] == "not checked" for _, row in judged)
+    told = ", ".join(f"{round(number)} {name}" for name, number in shares.items())
+    rest = f", {unchecked} not checked" if unchecked else ""
+    terminalreporter.write_line(f"{len(judged)} answers{rest}, {claims} claims: {told}")
+    for test, row in judged:
+        if not row["passed"]:
+            terminalreporter.write_line(f"  {test}: {row['verdict']}")
+    if path is not None:
+        _write_page(Path(path), judged)
+        terminalreporter.write_line(f"every answer: {path}")
+
+
+def _judged_of(reporter: pytest.TerminalReporter) -> list[tuple[str, _Judged]]:
+    return [
+        (report.nodeid, row)
+        for reports in reporter.stats.values()
+        for report in reports
+        for row in getattr(report, "guardrail_judged", ())
+    ]
+
+
+def _write_page(path: Path, judged: Sequence[tuple[str, _Judged]]) -> None:
+    from guardrail.log.entries import Record
+    from guardrail.report.page import page
+    from guardrail.report.summary import summarise
+    from guardrail.types import GuardedAnswer
+
+    records = [
+        Record(
+            id=f"{test}#{place}",
+            answer=GuardedAnswer.model_validate(row["answer"]),
+            tags={"test": test},
+        )
+        for place, (test, row) in enumerate(judged)
+    ]
+    worst = 3 * ANSWERS_SHOWN // 4
+    summary = summarise(records, [], worst=worst, recent=ANSWERS_SHOWN - worst)
+    path.write_text(page(summary, "Tests of answers"), "utf-8")

@@ -1,0 +1,185 @@
+"""Rows of an evaluation: what a chatbot said, by what it is judged, and what was expected."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from pydantic import Field, JsonValue, field_validator
+
+from guardrail.commands.lines import LineJob, Row
+from guardrail.evaluation.assertion import whole_answer_policy
+from guardrail.evaluation.assessment import Requirement, assess, verdict_of
+from guardrail.requests import CheckRequest
+from guardrail.tuning.rows import LABELS, evidence_items
+from guardrail.types import Evidence, GuardedAnswer, Passage, Probability, Value, Verdict
+
+if TYPE_CHECKING:
+    from guardrail.guard import Guardrail
+
+__all__ = ["EvalResult", "EvalRow", "JudgedSentence", "evaluation_job"]
+
+ROWS_PER_CALL = 32
+EXPECTED: Mapping[str, Verdict] = {**LABELS, "no_claim": Verdict.NO_CLAIM}
+"""How what is expected may be written."""
+_DIGITS = 16
+
+
+class EvalRow(Row):
+    """An answer of a chatbot, its evidence, and what a person expects of it.
+
+    Attributes:
+        question: What was asked.
+        answer: What the chatbot said.
+        evidence: A text, or a list of texts, ``{text, id?, title?, url?}`` and ``[subject,
+            property, value]``; None for the graph.
+        expected: ``supported``, ``unsupported``, ``contradicted`` or ``no_claim``; None where
+            every claim is to be supported.
+    """
+
+    other_names: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("context", "contexts", "documents", "passages", "triples"), "evidence"),
+        **dict.fromkeys(("label", "verdict", "gold"), "expected"),
+        **dict.fromkeys(("input", "user_input", "query"), "question"),
+        **dict.fromkeys(("output", "actual_output", "response"), "answer"),
+    }
+    question: str = ""
+    answer: str
+    evidence: str | list[JsonValue] | None = None
+    expected: Verdict | None = None
+
+    @field_validator("expected", mode="before")
+    @classmethod
+    def _known(cls, value: object) -> object:
+        if not isinstance(value, str | bool | int):
+            return value
+        found = EXPECTED.get(str(value).strip().lower())
+        if found is None:
+            raise ValueError(f"there is no {value!r}; known: {', '.join(EXPECTED)}")
+        return found
+
+    @field_validator("evidence")
+    @classmethod
+    def _evidence(cls, value: str | list[JsonValue] | None) -> str | list[JsonValue] | None:
+        _items(value)
+        return value
+
+    @property
+    def items(self) -> tuple[Evidence, ...] | None:
+        """The evidence as the engine takes it; None for the graph."""
+        return _items(self.evidence)
+
+
+class JudgedSentence(Value):
+    """A sentence with its verdict."""
+
+    text: str
+    verdict: Verdict
+    support: Probability | None = None
+    contradiction: Probability | None = None
+    against: tuple[str, ...] = ()
+
+
+class EvalResult(Value):
+    """What became of a row, as a run keeps it for the next.
+
+    Attributes:
+        id: The row's.
+        question: The row's.
+        answer: The row's.
+        evidence_hash: Tells its evidence from other evidence.
+        expected: The row's.
+        verdict: On the answer as a whole; None where nothing could be checked.
+        passed: Whether it is as expected.
+        claims: Sentences that claim something.
+        supported: Share of them that the evidence supports.
+        contradicted: Share of them that it contradicts.
+        failures: What is not as expected, a line each.
+        sentences: Every sentence with its verdict.
+        versions: What judged it.
+        error: Why nothing could be checked.
+    """
+
+    id: str | int | None = None
+    question: str = ""
+    answer: str = ""
+    evidence_hash: str = ""
+    expected: Verdict | None = None
+    verdict: Verdict | None = None
+    passed: bool = False
+    claims: int = 0
+    supported: Probability | None = None
+    contradicted: Probability | None = None
+    failures: tuple[str, ...] = ()
+    sentences: tuple[JudgedSentence, ...] = ()
+    versions: Mapping[str, str] = Field(default_factory=dict)
+    error: str | None = None
+
+
+def evaluation_job(guard: Guardrail, requirement: Requirement) -> LineJob[EvalRow]:
+    """Judge the answers of rows.
+
+    Args:
+        guard: The guardrail.
+        requirement: What an answer must reach of which nothing else is expected.
+    """
+    policy = whole_answer_policy(guard.config)
+
+    def process(rows: Sequence[EvalRow]) -> list[EvalResult]:
+        requests = [
+            CheckRequest(question=row.question, answer=row.answer, evidence=row.items)
+            for row in rows
+        ]
+        judged = guard.check_batch(requests, policy=policy)
+        return [_result(row, answer, requirement) for row, answer in zip(rows, judged, strict=True)]
+
+    return LineJob(EvalRow, process, batch_size=ROWS_PER_CALL, title="eval")
+
+
+def _result(row: EvalRow, answer: GuardedAnswer, requirement: Requirement) -> EvalResult:
+    found = assess(answer, requirement)
+    failures = found.failures
+    if row.expected is not None and found.verdict is not None:
+        wrong = f"{found.verdict.value}, where {row.expected.value} was expected"
+        failures = () if found.verdict is row.expected else (wrong, *failures)
+    return EvalResult(
+        id=row.id,
+        question=row.question,
+        answer=row.answer,
+        evidence_hash=_hash(row.evidence),
+        expected=row.expected,
+        verdict=found.verdict,
+        passed=not failures,
+        claims=found.claims,
+        supported=found.supported,
+        contradicted=found.contradicted,
+        failures=failures,
+        sentences=tuple(
+            JudgedSentence(
+                text=item.text,
+                verdict=verdict_of(item),
+                support=item.support,
+                contradiction=item.contradiction,
+                against=item.against,
+            )
+            for item in answer.judged
+        ),
+        versions=answer.versions,
+        error=failures[0] if found.verdict is None else None,
+    )
+
+
+def _items(evidence: str | list[JsonValue] | None) -> tuple[Evidence, ...] | None:
+    """Raises InputError where an item is no evidence."""
+    if evidence is None:
+        return None
+    if isinstance(evidence, str):
+        return (Passage(text=evidence),) if evidence.strip() else ()
+    return tuple(evidence_items("evidence", evidence))
+
+
+def _hash(evidence: JsonValue) -> str:
+    text = json.dumps(evidence, sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]

@@ -1,0 +1,149 @@
+"""What was found of an answer, as evaluations: events of OpenTelemetry, and scores for trackers."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+
+from opentelemetry import trace
+from opentelemetry._logs import LogRecord, SeverityNumber, get_logger
+from pydantic import Field, FiniteFloat
+
+from guardrail.log import conventions
+from guardrail.log.conventions import NAME, own
+from guardrail.log.tracing import instruments
+from guardrail.types import GuardedAnswer, Sentence, Value, Verdict
+from guardrail.types.explanation import VERDICTS
+
+__all__ = ["Evaluation", "evaluations_of", "record_answer"]
+
+Attribute = str | int | float
+
+
+class Evaluation(Value):
+    """One score or verdict, of an answer or of one of its sentences.
+
+    Attributes:
+        name: ``groundedness`` of a sentence; ``verdict``, ``overall`` or a score of an answer.
+        value: The number, where there is one.
+        label: The word for it, where there is one.
+        explanation: Counts and names of checks; never words of the answer or of its evidence.
+        sentence: Which sentence, counted from 0: those shown first, then those removed. None for
+            the answer.
+        start: Offset of the sentence's first character in the answer.
+        end: Offset past its last.
+    """
+
+    name: str
+    value: FiniteFloat | None = None
+    label: str | None = None
+    explanation: str | None = None
+    sentence: int | None = Field(default=None, ge=0)
+    start: int | None = None
+    end: int | None = None
+
+    def attributes(self, answer: GuardedAnswer) -> dict[str, Attribute]:
+        """The attributes of its event, by the names of the conventions."""
+        found: dict[str, Attribute | None] = {
+            conventions.EVALUATION_NAME: self.name,
+            conventions.EVALUATION_VALUE: self.value,
+            conventions.EVALUATION_LABEL: self.label,
+            conventions.EVALUATION_EXPLANATION: self.explanation or None,
+            conventions.RESPONSE_ID: answer.id,
+            own("answer.id"): answer.id,
+            own("policy"): answer.versions.get("policy", "unknown"),
+            own("sentence.index"): self.sentence,
+            own("sentence.start"): self.start,
+            own("sentence.end"): self.end,
+        }
+        return {name: value for name, value in found.items() if value is not None}
+
+
+def evaluations_of(answer: GuardedAnswer) -> tuple[Evaluation, ...]:
+    """Every sentence's verdict, the answer's verdict, and every score that has a value.
+
+    Args:
+        answer: As the guardrail returned it.
+    """
+    action = answer.action.value
+    counts = Counter(_verdict(item).value for item in answer.judged)
+    whole = Evaluation(
+        name=conventions.VERDICT,
+        label=action,
+        explanation="; ".join(f"{number} {kind}" for kind, number in counts.items()),
+    )
+    overall = answer.scorecard.overall
+    # Counts only: reasons quote the answer, which no trace should hold.
+    scores = [
+        Evaluation(
+            name=name,
+            value=score.value,
+            label=action if score is overall else None,
+            explanation="; ".join(score.evidence) if score is overall else None,
+        )
+        for name, score in (("overall", overall), *answer.scorecard.scores.items())
+        if score.value is not None
+    ]
+    sentences = [_of_sentence(place, item) for place, item in enumerate(answer.judged)]
+    return (*sentences, whole, *scores)
+
+
+def record_answer(answer: GuardedAnswer, *, alone: bool = True) -> None:
+    """Count an answer that is about to be returned, and put what was found on the current span.
+
+    Each judged sentence, the verdict, and each score that has a value is an event
+    ``gen_ai.evaluation.result``: on the span, and as a record of the logs where they are exported;
+    a score is a point of ``guardrail.score`` as well. Sentences are counted by category, problems
+    by part.
+
+    Args:
+        answer: The answer.
+        alone: Whether the span is this answer's alone, which then has its action and scores as
+            attributes too: not every reader of traces shows events.
+    """
+    metrics = instruments()
+    metrics.answers.add(1, {own("action"): answer.action.value})
+    for sentence in answer.sentences:
+        category = sentence.category.value if sentence.category else "no claim"
+        metrics.sentences.add(1, {own("category"): category})
+    for problem in answer.errors:
+        metrics.problems.add(1, {own("part"): problem.part})
+    span = trace.get_current_span()
+    logger = get_logger(NAME)
+    for evaluation in evaluations_of(answer):
+        if evaluation.sentence is None and evaluation.value is not None:
+            metrics.scores.record(evaluation.value, {conventions.EVALUATION_NAME: evaluation.name})
+        attributes = evaluation.attributes(answer)
+        if span.is_recording():
+            span.add_event(conventions.EVALUATION, attributes)
+            if alone and evaluation.sentence is None and evaluation.value is not None:
+                span.set_attribute(own(f"score.{evaluation.name}"), evaluation.value)
+        # It takes trace and span from the context, by which readers put the two together.
+        logger.emit(
+            LogRecord(
+                event_name=conventions.EVALUATION,
+                timestamp=time.time_ns(),
+                severity_number=SeverityNumber.INFO,
+                attributes=attributes,
+            )
+        )
+    if alone and span.is_recording():
+        span.set_attribute(own("action"), answer.action.value)
+        span.set_attribute(own("answer.id"), answer.id)
+
+
+def _of_sentence(place: int, sentence: Sentence) -> Evaluation:
+    found = [f"{item.check}: {item.effect.value}" for item in sentence.findings]
+    return Evaluation(
+        name=conventions.GROUNDEDNESS,
+        value=sentence.support,
+        label=_verdict(sentence).value,
+        explanation="; ".join(found),
+        sentence=place,
+        start=sentence.start,
+        end=sentence.end,
+    )
+
+
+def _verdict(sentence: Sentence) -> Verdict:
+    return VERDICTS[sentence.category]

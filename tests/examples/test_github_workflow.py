@@ -1,0 +1,57 @@
+"""The workflow to copy: its commands run, in a repository laid out as it says."""
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.docs.pages import ROOT, blocks
+from tests.guardrail.evaluation.plugin import LOADING
+
+WORKFLOW = ROOT / "examples" / "github_workflow.yaml"
+PROGRAMS = {"guardrail": ("guardrail",), "pytest": ("pytest", *LOADING)}
+
+
+def steps() -> list[dict[str, object]]:
+    workflow = yaml.safe_load(WORKFLOW.read_text("utf-8"))
+    assert workflow[True] == {"pull_request": None, "push": {"branches": ["main"]}}  # YAML's "on"
+    (job,) = workflow["jobs"].values()
+    return list(job["steps"])
+
+
+@pytest.mark.timeout(200)
+def test_its_commands_run(tmp_path: Path) -> None:
+    for block in blocks(ROOT / "docs" / "testing.md"):
+        if block.title == "answers.jsonl":
+            (tmp_path / block.title).write_text(block.text, "utf-8")
+        elif block.title == "test_bot.py":
+            (tmp_path / "tests").mkdir()
+            (tmp_path / "tests" / block.title).write_text(block.text, "utf-8")
+    commands = [shlex.split(str(step["run"])) for step in steps() if "run" in step]
+    assert [words[0] for words in commands] == ["pip", "guardrail", "pytest", "cp"]
+    for words in commands[1:]:
+        program = PROGRAMS.get(words[0])
+        start = [sys.executable, "-m", *program] if program else words[:1]
+        done = subprocess.run(
+            [*start, *words[1:]], cwd=tmp_path, capture_output=True, text=True, check=False,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_it_uploads_and_keeps_what_its_commands_write() -> None:
+    told = {str(step.get("name")): step for step in steps()}
+    written = " ".join(str(step.get("run", "")) for step in steps())
+    upload = told["Show what was judged"]["with"]
+    assert isinstance(upload, dict)
+    for file in upload["path"].split():
+        assert file in written
+    fetched, kept = told["Fetch the last run of main"]["with"], told["Keep it for the next"]["with"]
+    assert isinstance(fetched, dict)
+    assert isinstance(kept, dict)
+    assert fetched["path"] == kept["path"]  # the path is a part of what a cache goes by
+    assert kept["key"].startswith(fetched["restore-keys"])

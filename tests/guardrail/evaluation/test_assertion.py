@@ -1,0 +1,62 @@
+"""``assert_grounded``: what passes, what falls short and how it is told."""
+
+import pytest
+
+from guardrail import Guardrail, GuardrailConfig, InputError, JudgeError, Triple
+from guardrail.evaluation import Requirement, assert_grounded, assess
+from guardrail.policy import STRICT
+
+PRICE = Triple("Fjell 3", "price", "2,490 euros")
+RANGE = "The range of the Fjell 3 is 110 km."
+
+
+def test_a_carried_answer_passes_and_tells_its_claims(guard: Guardrail) -> None:
+    found = assert_grounded(f"The Fjell 3 costs 2,490 euros. {RANGE}", [PRICE, RANGE], guard=guard)
+    assert (found.verdict, found.claims, found.supported) == ("supported", 2, 1.0)
+
+
+def test_a_contradiction_is_told_with_the_fact_against_it(guard: Guardrail) -> None:
+    with pytest.raises(AssertionError) as told:
+        assert_grounded("The Fjell 3 costs 2,190 euros.", [PRICE], guard=guard)
+    assert "100% of the claims are contradicted, at most 0% may be" in str(told.value)
+    assert 'contradicted: "The Fjell 3 costs 2,190 euros.", but: ' in str(told.value)
+    assert "2,490 euros" in str(told.value)
+
+
+def test_a_lower_bar_lets_part_of_an_answer_go_without_support(guard: Guardrail) -> None:
+    answer = f"{RANGE} It won the Golden Spoke award in Lisbon."
+    with pytest.raises(AssertionError, match="50% of the claims are supported"):
+        assert_grounded(answer, [RANGE], guard=guard)
+    assert assert_grounded(answer, [RANGE], supported=0.5, guard=guard).supported == 0.5
+
+
+def test_without_evidence_nothing_is_supported(guard: Guardrail) -> None:
+    with pytest.raises(AssertionError, match="0% of the claims are supported"):
+        assert_grounded(RANGE, [], guard=guard)
+
+
+def test_an_answer_that_claims_nothing_passes_and_an_empty_one_does_not(guard: Guardrail) -> None:
+    assert assert_grounded("Hello!", [RANGE], guard=guard).verdict == "no_claim"
+    with pytest.raises(AssertionError, match="the answer is empty"):
+        assert_grounded(" ", [RANGE], guard=guard)
+
+
+def test_what_could_not_be_checked_neither_passes_nor_fails() -> None:
+
+    config = GuardrailConfig.model_validate({"judge": "transformers:/no/such/judge"})
+    with Guardrail(config) as guard, pytest.raises(JudgeError, match="not checked"):
+        assert_grounded(RANGE, [RANGE], guard=guard)
+
+
+def test_what_a_policy_removes_counts(guard: Guardrail) -> None:
+    answer = guard.check(
+        "", f"The Fjell 3 costs 2,190 euros. {RANGE}", evidence=[PRICE, RANGE], policy=STRICT
+    )
+    assert len(answer.removed) == 1
+    found = assess(answer, Requirement(supported=0.5, contradicted=0.5))
+    assert (found.verdict, found.claims, found.passed) == ("contradicted", 2, True)
+
+
+def test_evidence_that_is_none_is_told(guard: Guardrail) -> None:
+    with pytest.raises(InputError, match="must be a list"):
+        assert_grounded(RANGE, RANGE, guard=guard)

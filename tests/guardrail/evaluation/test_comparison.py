@@ -1,0 +1,89 @@
+"""What a run found, and what turned since the last one."""
+
+import pytest
+
+from guardrail import InputError
+from guardrail.evaluation.comparison import compare, read_run, summarise
+from guardrail.evaluation.rows import EvalResult
+from guardrail.intervals import paired_difference
+
+
+def result(row_id: str | None, verdict: str, *, passed: bool, **fields: object) -> EvalResult:
+    return EvalResult.model_validate({"id": row_id, "verdict": verdict, "passed": passed} | fields)
+
+
+def sentence(text: str, verdict: str) -> dict[str, str]:
+    return {"text": text, "verdict": verdict}
+
+
+def test_the_interval_of_a_paired_difference_is_the_published_one() -> None:
+    """Fagerland, Lydersen and Laake (Statistics in Medicine, 2014), airway responsiveness."""
+    value, low, high = paired_difference(gained=1, lost=7, rows=21)
+    assert (value, low, high) == pytest.approx((-0.286, -0.508, -0.013), abs=5e-4)
+    assert paired_difference(0, 0, 0) == (0.0, -1.0, 1.0)
+
+
+def test_rows_that_turned_are_told_with_their_sentences_and_what_changed() -> None:
+    old = result(
+        "a", "supported", passed=True, answer="One. Two.", versions={"judge_hash": "1"},
+        sentences=[sentence("One.", "supported"), sentence("Two.", "supported")],
+    )  # fmt: skip
+    new = result(
+        "a", "contradicted", passed=False, answer="One. Three.", versions={"judge_hash": "2"},
+        sentences=[sentence("One.", "contradicted"), sentence("Three.", "supported")],
+    )  # fmt: skip
+    found = compare([old, result("gone", "supported", passed=True)], [new])
+    assert (found.rows, found.added, found.gone, found.better, found.worse) == (1, 0, 1, 0, 1)
+    (turn,) = found.turned
+    assert (turn.before, turn.after, turn.changed) == (
+        "supported", "contradicted", ("answer", "judge"),
+    )  # fmt: skip
+    assert [(item.text, item.before) for item in turn.sentences] == [("One.", "supported")]
+    assert found.difference.value == -1.0
+    assert found.difference.low < found.difference.high < 1.0
+
+
+def test_rows_without_ids_go_together_by_question_and_place() -> None:
+    last = [
+        result(None, "supported", passed=True, question="Q"),
+        result(None, "unsupported", passed=False, question="Q"),
+    ]
+    found = compare(last, [*last, result(None, "supported", passed=True, question="New")])
+    assert (found.rows, found.added, found.turned) == (2, 1, ())
+    assert found.before.value == 0.5
+
+
+def test_rows_that_share_their_evidence_tell_less() -> None:
+    rows = [
+        result(str(n), "supported", passed=n < 20, evidence_hash="odd" if n % 2 else "even")
+        for n in range(40)
+    ]
+    apart = [row.model_copy(update={"evidence_hash": str(row.id)}) for row in rows]
+    one = [
+        row.model_copy(update={"evidence_hash": "first" if row.passed else "rest"}) for row in rows
+    ]
+    grouped, alone = summarise(one, None).passed, summarise(apart, None).passed
+    assert grouped.value == alone.value == 0.5
+    assert grouped.high - grouped.low > alone.high - alone.low
+
+
+def test_a_summary_counts_what_was_expected_and_what_was_not_checked() -> None:
+    summary = summarise(
+        [
+            result("a", "supported", passed=True, expected="supported"),
+            result("b", "unsupported", passed=False, expected="contradicted"),
+            EvalResult(id="c", error="line 3: not JSON"),
+        ],
+        None,
+    )
+    assert summary.verdicts == {"supported": 1, "unsupported": 1, "not checked": 1}
+    assert summary.expected == {"supported: supported": 1, "contradicted: unsupported": 1}
+    assert (summary.rows, summary.errors) == (3, 1)
+    assert summary.passed.value == pytest.approx(1 / 3)
+
+
+def test_a_file_that_is_no_run_is_told(tmp_path) -> None:
+    path = tmp_path / "run.jsonl"
+    path.write_text('{"id": "a", "action": "pass"}\n', "utf-8")
+    with pytest.raises(InputError, match="write one with --output"):
+        read_run(path)

@@ -1,0 +1,119 @@
+"""``guardrail eval`` as CI runs it: table, files, comparison, exit status."""
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from guardrail.cli import app
+
+PRICE = ["Fjell 3", "price", "2,490 euros"]
+RANGE = "The range of the Fjell 3 is 110 km."
+GOOD = {"id": "price", "answer": "The Fjell 3 costs 2,490 euros.", "evidence": [PRICE]}
+WRONG = {"id": "price", "answer": "The Fjell 3 costs 2,190 euros.", "evidence": [PRICE]}
+AWARD = {
+    "id": "award",
+    "question": "Did it win?",
+    "answer": "It won the Golden Spoke award in Lisbon.",
+    "evidence": RANGE,
+    "expected": "unsupported",
+}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def evaluate(rows: list[object], *arguments: str) -> Result:
+    lines = [row if isinstance(row, str) else json.dumps(row) for row in rows]
+    Path("rows.jsonl").write_text("\n".join(lines), "utf-8")
+    return CliRunner().invoke(app, ["eval", "rows.jsonl", *arguments])
+
+
+def test_rows_as_expected_pass() -> None:
+    done = evaluate([GOOD, AWARD], "--fail-under", "1", "--json")
+    assert done.exit_code == 0, done.output
+    summary = json.loads(done.stdout)
+    assert summary["verdicts"] == {"supported": 1, "unsupported": 1}
+    assert summary["expected"] == {"unsupported: unsupported": 1}
+    assert summary["passed"]["value"] == 1.0
+    assert summary["passed"]["low"] < 1.0
+
+
+def test_a_row_that_falls_short_fails_the_run_and_says_why() -> None:
+    done = evaluate([WRONG, AWARD], "--fail-under", "0.6", "--junit", "eval.xml")
+    assert done.exit_code == 3
+    assert "price: 100% of the claims are contradicted, at most 0% may be" in done.stdout
+    assert 'contradicted: "The Fjell 3 costs 2,190 euros.", but: ' in done.stdout
+    assert "passed: 50.0% [" in done.stdout
+    assert "guardrail: 50.0% of the rows pass, below 60.0%" in done.stderr
+    (suite,) = ElementTree.parse("eval.xml").getroot()
+    assert {name: suite.get(name) for name in ("tests", "failures", "errors")} == {
+        "tests": "2", "failures": "1", "errors": "0",
+    }  # fmt: skip
+    (fault,) = suite.iter("failure")
+    assert fault.text is not None
+    assert fault.text.endswith("answer: The Fjell 3 costs 2,190 euros.")
+    assert evaluate([WRONG, AWARD], "--fail-under", "0.5").exit_code == 0
+
+
+def test_what_turned_since_the_last_run_is_told() -> None:
+    files = ("--output", "run.jsonl", "--against", "run.jsonl", "--fail-on-worse")
+    first = evaluate([GOOD, AWARD], *files)
+    assert first.exit_code == 0
+    assert "no run at run.jsonl yet" in first.stdout
+    same = evaluate([GOOD, AWARD], *files)
+    assert same.exit_code == 0
+    assert "since then: +0.0 points [" in same.stdout
+    worse = evaluate([WRONG, AWARD], *files)
+    assert worse.exit_code == 3
+    assert "since then: -50.0 points [" in worse.stdout
+    assert "price: supported -> contradicted (changed: answer)" in worse.stdout
+    assert "1 rows passed in the last run and do not now" in worse.stderr
+    assert evaluate([GOOD, AWARD], *files).exit_code == 0
+
+
+def test_what_cannot_be_read_is_not_checked_and_does_not_pass() -> None:
+    rows = [GOOD, {"id": "odd", "answer": "x", "evidence": [3]}, "{", {"answer": "x", "label": "?"}]
+    done = evaluate(rows, "--junit", "eval.xml", "--fail-under", "0.5")
+    assert done.exit_code == 3
+    assert "3 is no evidence; write a text or a triple" in done.stdout
+    assert "line 3: not JSON" in done.stdout
+    assert "there is no field 'label'; did you mean 'expected'?" in done.stdout
+    assert "4 rows: 3 not checked, 1 supported" in done.stdout
+    assert len(list(ElementTree.parse("eval.xml").iter("error"))) == 3
+
+
+def test_a_run_that_checked_nothing_fails_whatever_is_asked_for() -> None:
+    done = evaluate(["{"])
+    assert done.exit_code == 3
+    assert "no row could be checked" in done.stderr
+
+
+def test_a_lower_bar_for_claims() -> None:
+    row = GOOD | {"answer": f"{RANGE} {AWARD['answer']}", "evidence": [RANGE]}
+    assert evaluate([row], "--fail-under", "1").exit_code == 3
+    assert evaluate([row], "--fail-under", "1", "--supported", "0.5").exit_code == 0
+
+
+def test_an_expectation_in_other_words_or_unknown() -> None:
+    assert evaluate([WRONG | {"expected": "contradicted"}], "--fail-under", "1").exit_code == 0
+    assert evaluate([GOOD | {"expected": True}], "--fail-under", "1").exit_code == 0
+    told = evaluate([GOOD | {"expected": "rihgt"}])
+    assert "there is no 'rihgt'; known: supported" in told.stdout
+
+
+def test_an_empty_file_and_a_run_that_is_none_cannot_be_used() -> None:
+    assert evaluate([]).exit_code == 1
+    Path("run.jsonl").write_text("[]", "utf-8")
+    assert evaluate([GOOD], "--against", "run.jsonl").exit_code == 1
+
+
+def test_control_characters_leave_the_xml_readable() -> None:
+    evaluate([WRONG | {"id": "bell \u0007"}], "--junit", "eval.xml")
+    (case,) = ElementTree.parse("eval.xml").iter("testcase")
+    assert case.get("name") == "bell \ufffd"

@@ -1,0 +1,152 @@
+"""The pytest plugin, seen by a project that tests its chatbot with it."""
+
+import subprocess
+import sys
+import tomllib
+from importlib import import_module
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.guardrail.evaluation.plugin import LOADING, PLUGIN
+
+pytest_plugins = ["pytester"]
+
+ROOT = Path(__file__).parents[3]
+TESTS = """
+    import pytest
+    from guardrail import Triple
+
+    FACTS = [Triple("Fjell 3", "price", "2,490 euros"), "The range of the Fjell 3 is 110 km."]
+    RANGE = "The range of the Fjell 3 is 110 km."
+    AWARD = "It won the Golden Spoke award in Lisbon."
+
+    def test_right(assert_grounded):
+        assert assert_grounded(RANGE, FACTS, question="How far does it go?").claims == 1
+
+    def test_wrong(assert_grounded):
+        assert_grounded("The Fjell 3 costs 2,190 euros.", FACTS)
+
+    @pytest.mark.grounded(supported=0.5)
+    class TestLenient:
+        def test_by_marker(self, assert_grounded):
+            assert_grounded(f"{RANGE} {AWARD}", FACTS)
+
+        def test_by_call(self, assert_grounded):
+            assert_grounded(f"{RANGE} {AWARD}", FACTS, supported=0.9)
+
+    def test_by_hand(guardrail):
+        answer = guardrail.check("", RANGE, evidence=[RANGE])
+        assert not answer.sentences[0].na
+
+    def test_of_something_else():
+        pass
+"""
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester) -> pytest.Pytester:
+    pytester.makepyfile(test_bot=TESTS)
+    return pytester
+
+
+def run(project: pytest.Pytester, *arguments: str) -> pytest.RunResult:
+    done = project.runpytest_subprocess(*LOADING, "-p", "no:cacheprovider", *arguments)
+    assert "Traceback" not in done.stderr.str()
+    return done
+
+
+def test_the_entry_point_leads_to_the_plugin() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    (place,) = project["entry-points"]["pytest11"].values()
+    assert place == PLUGIN
+    assert import_module(place).assert_grounded
+
+
+def test_loading_it_loads_no_engine() -> None:
+    code = (
+        f"import sys, time, pytest; begin = time.process_time(); import {PLUGIN};"
+        "print(time.process_time() - begin);"
+        "print([n for n in ('pydantic', 'numpy', 'spacy', 'onnxruntime') if n in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    seconds, loaded = done.stdout.splitlines()
+    assert float(seconds) < 0.2
+    assert loaded == "[]"
+
+
+def test_a_run_with_all_its_reports(project: pytest.Pytester) -> None:
+    done = run(project, "--strict-markers", "--junitxml=tests.xml", "--guardrail-html=answers.html")
+    done.assert_outcomes(passed=4, failed=2)
+    done.stdout.fnmatch_lines(
+        [
+            "*AssertionError: not grounded: 100% of the claims are contradicted*",
+            '*contradicted: "The Fjell 3 costs 2,190 euros.", but: *2,490 euros*',
+            "*= guardrail =*",
+            "4 answers, 6 claims: 3 supported, 1 contradicted",
+            "  test_bot.py::test_wrong: contradicted",
+            "  test_bot.py::TestLenient::test_by_call: unsupported",
+            "every answer: answers.html",
+        ],
+        consecutive=False,
+    )
+    cases = {case.get("name"): case for case in ElementTree.parse("tests.xml").iter("testcase")}
+    told = {item.get("name"): item.get("value") for item in cases["test_wrong"].iter("property")}
+    assert told == {
+        "guardrail.verdict": "contradicted",
+        "guardrail.claims": "1",
+        "guardrail.supported": "0.0",
+        "guardrail.contradicted": "1.0",
+    }
+    assert not list(cases["test_of_something_else"].iter("property"))
+    page = Path("answers.html").read_text("utf-8")
+    assert "2,190 euros" in page
+    assert "test_bot.py::test_wrong" in page
+
+
+def test_over_several_processes_the_reports_are_whole(project: pytest.Pytester) -> None:
+    done = run(project, "-n", "2", "--guardrail-html=answers.html")
+    done.assert_outcomes(passed=4, failed=2)
+    done.stdout.fnmatch_lines(["4 answers, 6 claims: 3 supported, 1 contradicted"])
+    assert "test_bot.py::test_wrong" in Path("answers.html").read_text("utf-8")
+
+
+def test_settings_come_from_the_file_that_the_project_names(project: pytest.Pytester) -> None:
+    project.makeini("[pytest]\nguardrail_config = guardrail.toml\n")
+    project.makefile(".toml", guardrail='judge = "none"\n')
+    project.makepyfile(
+        test_settings="""
+        def test_the_judge(guardrail):
+            assert guardrail.config.judge == "none"
+        """
+    )
+    run(project, "test_settings.py").assert_outcomes(passed=1)
+
+
+def test_a_wrong_marker_is_told(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        test_marker="""
+        import pytest
+
+        @pytest.mark.grounded(0.5)
+        def test_by_place(assert_grounded):
+            assert_grounded("It is green.", ["It is green."])
+
+        @pytest.mark.grounded(suported=0.5)
+        def test_misspelled(assert_grounded):
+            assert_grounded("It is green.", ["It is green."])
+        """
+    )
+    done = run(project, "test_marker.py")
+    done.stdout.fnmatch_lines(["*write grounded(supported=…, contradicted=…), by name*"])
+    done.stdout.fnmatch_lines(["*there is no 'suported'; did you mean 'supported'?*"])
+
+
+def test_a_run_without_judged_answers_says_nothing(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("def test_of_something_else(): pass")
+    done = run(pytester)
+    done.assert_outcomes(passed=1)
+    done.stdout.no_fnmatch_line("*= guardrail =*")
