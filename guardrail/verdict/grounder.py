@@ -162,7 +162,8 @@ class Grounder:
         if problems:
             return found
         for draft, grounding in zip(drafts, groundings, strict=True):
-            looked = self._look(draft, grounding, requests[draft.request])
+            assert draft.selection is not None  # none behind the bound is contradicted
+            looked = self._look(draft, draft.selection, grounding, requests[draft.request])
             if looked.outcome.verdict is Verdict.CONTRADICTED:
                 stretch, clean = draft.claim.stretch, requests[draft.request].answer.clean
                 elsewhere = f"{clean[: stretch.start]} {clean[stretch.end :]}"
@@ -212,15 +213,15 @@ class Grounder:
         return [None if item is None else next(groundings) for item in items]
 
     def _look(
-        self, draft: _Draft, grounding: Grounding | None, request: GroundingRequest
+        self,
+        draft: _Draft,
+        selection: Selection,
+        grounding: Grounding | None,
+        request: GroundingRequest,
     ) -> _Looked:
         """What a sentence is held against, what was found, and what comes of it."""
         claim = draft.claim
-        if draft.selection is None:
-            return Sentence.not_judged(*claim.stretch)
-        evidence = Premises(
-            draft.indexed, draft.selection, draft.subjects, grounding, request.thresholds
-        )
+        evidence = Premises(draft.indexed, selection, draft.subjects, grounding, request.thresholds)
         findings = self._findings(claim, evidence, draft.context)
         outcome = Outcome(Verdict.NO_CLAIM)
         if claim.prose:
@@ -231,7 +232,9 @@ class Grounder:
         self, draft: _Draft, grounding: Grounding | None, request: GroundingRequest
     ) -> Sentence:
         claim = draft.claim
-        evidence, findings, outcome = self._look(draft, grounding, request)
+        if draft.selection is None:
+            return Sentence.not_judged(*claim.stretch)
+        evidence, findings, outcome = self._look(draft, draft.selection, grounding, request)
         carrying = citations_of(claim, evidence, outcome, verbatim=False)
         cited = carrying
         if self._verbatim:
