@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.data import held_out
 from guardrail.benchmarks.caqa.sources import assemble
 from training.caqa_rows import caqa_rows
 from training.claim_pairs import claim_rows
@@ -24,7 +23,7 @@ from training.grounding_rows import (
 from training.relation_pairs import relation_rows
 from training.rows import Row
 from training.sentence_pairs import load_dart, load_tekgen
-from training.statements import Statement, own_statements, shared_statements
+from training.statements import Statement, is_held_out, own_statements, shared_statements
 from training.table_statements import table_statements
 
 __all__ = ["SEED", "load_rows", "load_statements", "load_validation"]
@@ -36,8 +35,6 @@ CLAIM_ROWS = 9_000
 RELATION_ROWS = 2_000
 TEST_ROWS = 2_000
 """Rows of each constructed validation set."""
-OWN_SHARE = 0.1
-"""Share of the project's own evidence sets held out."""
 
 
 def load_statements(data: Path) -> tuple[list[Statement], list[Statement]]:
@@ -48,12 +45,11 @@ def load_statements(data: Path) -> tuple[list[Statement], list[Statement]]:
     train = list(shared_statements(data, "train"))
     validation = list(shared_statements(data, "valid"))
     for own_statement in own_statements():
-        unseen = held_out(own_statement.group, OWN_SHARE, salt="own statements")
-        (validation if unseen else train).append(own_statement)
+        (validation if is_held_out(own_statement.group) else train).append(own_statement)
     return train, validation
 
 
-HARD = ("n", "q", "r")
+HARD = ("n", "q", "r", "s", "t")
 """First letters of the sets that were written for what judges find hard."""
 
 

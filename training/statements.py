@@ -12,12 +12,20 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks.data import held_out
 from guardrail.evidence.index import Selection, StatementIndex
 from guardrail.text.words import content_stems
 from guardrail.types import Triple, Verdict
 from judges.selection import split_sentences
 
-__all__ = ["Statement", "own_statements", "read_statement_rows", "shared_statements"]
+__all__ = [
+    "Statement",
+    "is_held_out",
+    "own_statements",
+    "read_own_rows",
+    "read_statement_rows",
+    "shared_statements",
+]
 
 OWN = Path(__file__).parent / "statements"
 
@@ -101,12 +109,27 @@ def read_statement_rows(data: Path, part: str) -> Iterator[dict[str, Any]]:
 
 def own_statements() -> Iterator[Statement]:
     """The statements that the project wrote itself."""
+    for row in read_own_rows():
+        yield _statement(row["set"], row["evidence"], row)
+
+
+def read_own_rows() -> Iterator[dict[str, Any]]:
+    """The same with the fields of the data folder's rows."""
     for path in sorted(OWN.glob("*.jsonl")):
         with path.open(encoding="utf-8") as lines:
             for line in lines:
                 one = json.loads(line)
                 for row in one["rows"]:
-                    yield _statement(one["set"], one["evidence"], row)
+                    yield row | {"set": one["set"], "evidence": one["evidence"]}
+
+
+def is_held_out(group: str) -> bool:
+    """Whether a set of the project's own statements measures, and so never trains."""
+    return held_out(group, OWN_SHARE, salt="own statements")
+
+
+OWN_SHARE = 0.1
+"""Share of the project's own sets that are held out."""
 
 
 def _statement(group: str, evidence: Evidence, row: Mapping[str, Any]) -> Statement:

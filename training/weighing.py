@@ -1,9 +1,9 @@
 """Fits how much a judge's probabilities and the findings of checks weigh in a verdict.
 
 ``python -m training.weighing --data DATA [--judge FOLDER] [--write]`` runs the engine over the
-held-out statements, fits two logistic regressions for each kind of evidence, prints what they and
-the thresholds are worth on evidence sets that they were not fitted on, and with ``--write`` puts
-the weights into ``judge.json``.
+held-out statements, the project's own among them, fits two logistic regressions for each kind of
+evidence, prints what they and the thresholds are worth on evidence sets that they were not fitted
+on, and with ``--write`` puts the weights into ``judge.json``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from guardrail.verdict.grounder import Grounder
 from judges.onnx import SHIPPED
 from judges.reading_judge import open_judge
 from judges.sums import write_sums
-from training.statements import read_statement_rows
+from training.statements import is_held_out, read_own_rows, read_statement_rows
 
 __all__ = ["Seen", "fitted", "main", "seen"]
 
@@ -144,6 +144,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     raw = [
         row for part in ("valid", "valid_hard") for row in read_statement_rows(options.data, part)
     ]
+    raw += [row for row in read_own_rows() if is_held_out(row["set"])]
     rows = list(seen(grounder, raw))
     weighed = crossed(rows)
     alone = Weights(support={"support": 1.0}, contradiction={"contradiction": 1.0})
