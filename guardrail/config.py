@@ -342,6 +342,8 @@ def _overlay(settings: dict[str, Any], environ: Mapping[str, str]) -> None:
         if not variable.startswith(ENV_PREFIX):
             continue
         *parents, last = variable.removeprefix(ENV_PREFIX).lower().split(ENV_NESTING)
+        if parents[:1] == [GATEWAY]:
+            continue  # of the gateway's own settings
         table = settings
         for parent in parents:
             section = table.get(parent)

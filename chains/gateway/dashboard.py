@@ -140,7 +140,7 @@ class Dashboard:
             raise RejectedError(
                 403,
                 "this gateway listens on all addresses and has no key, so this page is closed; "
-                "start it with --key or KG_GATEWAY_KEYS",
+                "start it with --key or GUARDRAIL_GATEWAY__KEYS",
                 "closed",
             )
         caller = self._settings.caller_with(key_or_password(request.headers))

@@ -53,7 +53,7 @@ def run(config: GuardrailConfig, settings: GatewaySettings) -> None:
     if settings.open_to_network:
         log.warning(
             "anybody who reaches %s can use this gateway, since it has no key; /dashboard and "
-            "/metrics stay closed: give it one with --key or KG_GATEWAY_KEYS",
+            "/metrics stay closed: give it one with --key or GUARDRAIL_GATEWAY__KEYS",
             settings.host,
         )
     if settings.upstream and not urlsplit(settings.upstream).path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
@@ -21,11 +22,15 @@ from guardrail import STRICT, GuardrailConfig
 from guardrail.errors import ConfigError
 from guardrail.types import Value
 
-__all__ = ["ENV_PREFIX", "GatewaySettings", "option_of", "sharing", "variable_of"]
+__all__ = ["ENV_PREFIX", "OLD_ENV_PREFIX", "GatewaySettings", "option_of", "sharing", "variable_of"]
 
-ENV_PREFIX = "KG_GATEWAY_"
-"""``KG_GATEWAY_KEYS=a,b``, ``KG_GATEWAY_MAX_BODY_BYTES=…`` and so on, one for each field."""
+ENV_PREFIX = "GUARDRAIL_GATEWAY__"
+"""``GUARDRAIL_GATEWAY__KEYS=a,b`` and so on, one variable for each field."""
 
+OLD_ENV_PREFIX = "KG_GATEWAY_"
+"""That of version 0.1."""
+
+_logger = logging.getLogger("guardrail")
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -241,12 +246,7 @@ class GatewaySettings(Value):
             ConfigError: A setting is unknown or malformed; the message names where it stands, and
                 of an unknown one the nearest.
         """
-        variables = os.environ if environ is None else environ
-        given = {
-            name.removeprefix(ENV_PREFIX).lower(): text
-            for name, text in variables.items()
-            if name.startswith(ENV_PREFIX)
-        }
+        given = _given(os.environ if environ is None else environ)
         options, section = options or {}, section or {}
         try:
             return cls.model_validate({**section, **given, **options})
@@ -287,6 +287,24 @@ class GatewaySettings(Value):
 def option_of(name: str) -> str:
     """A setting as an option of the command."""
     return "--" + REPEATED.get(name, name).replace("_", "-")
+
+
+def _given(variables: Mapping[str, str]) -> dict[str, str]:
+    """Settings by name, as the environment has them; what the new prefix says wins."""
+    old = {name for name in variables if name.startswith(OLD_ENV_PREFIX)}
+    if old:
+        _logger.warning(
+            "%s: the prefix %s is now %s, and is read until version 0.3",
+            ", ".join(sorted(old)),
+            OLD_ENV_PREFIX,
+            ENV_PREFIX,
+        )
+    return {
+        name.removeprefix(prefix).lower(): text
+        for prefix in (OLD_ENV_PREFIX, ENV_PREFIX)
+        for name, text in variables.items()
+        if name.startswith(prefix)
+    }
 
 
 def variable_of(name: str) -> str:

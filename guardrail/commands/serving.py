@@ -38,7 +38,7 @@ def serve(
         list[str] | None,
         typer.Option(
             metavar="KEY",
-            help="Key that callers need, repeatable. KG_GATEWAY_KEYS keeps it out of the "
+            help="Key that callers need, repeatable. GUARDRAIL_GATEWAY__KEYS keeps it out of the "
             "list of processes.",
         ),
     ] = None,
@@ -46,7 +46,8 @@ def serve(
         str | None,
         typer.Option(
             metavar="KEY",
-            help="Sent to the upstream in place of the caller's key. KG_GATEWAY_UPSTREAM_KEY keeps "
+            help="Sent to the upstream in place of the caller's key. "
+            "GUARDRAIL_GATEWAY__UPSTREAM_KEY keeps "
             "it out of the list of processes.",
         ),
     ] = None,
@@ -55,7 +56,7 @@ def serve(
         typer.Option(
             metavar="NAME=KEY",
             help="A caller with a name and a key, repeatable; what it may do stands in the "
-            "settings file. KG_GATEWAY_TENANTS keeps keys out of the list of processes.",
+            "settings file. GUARDRAIL_GATEWAY__TENANTS keeps keys out of the list of processes.",
         ),
     ] = None,
     trusted_host: Annotated[
@@ -164,9 +165,9 @@ def serve(
     /v1/rank, a page to try (/), the score log (/dashboard), /metrics, /healthz and /readyz.
 
     Settings of the gateway, all but --kg, --config, --judge, --policy, --strictness and --log, may
-    stand in the section [gateway] of the settings file and in the environment as KG_GATEWAY_… as
-    well, lists (KG_GATEWAY_KEYS, KG_GATEWAY_PROTOCOLS, KG_GATEWAY_TENANTS,
-    KG_GATEWAY_TRUSTED_HOSTS) with commas between. The option wins over the environment, and that
+    stand in the section [gateway] of the settings file and in the environment as
+    GUARDRAIL_GATEWAY__… as well, lists (…KEYS, …PROTOCOLS, …TENANTS, …TRUSTED_HOSTS) with commas
+    between. The option wins over the environment, and that
     over the file. On another address than this machine's own and without a key, the gateway warns
     and keeps /dashboard and /metrics closed.
     """

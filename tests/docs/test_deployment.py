@@ -118,7 +118,7 @@ def test_the_compose_file_builds_mounts_and_starts_what_there_is() -> None:
     (port,) = map(str, service["ports"])  # type: ignore[call-overload]
     assert port.split(":")[-1] == str(parsed["port"])
     for name in service["environment"]:  # type: ignore[attr-defined]
-        assert name.removeprefix("KG_GATEWAY_").lower() in GatewaySettings.model_fields
+        assert name.removeprefix("GUARDRAIL_GATEWAY__").lower() in GatewaySettings.model_fields
 
 
 def test_the_unit_starts_what_there_is_and_may_write_its_log(tmp_path: Path) -> None:

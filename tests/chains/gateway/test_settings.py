@@ -118,9 +118,9 @@ def test_every_setting_may_stand_in_the_file(file, served):
 
 
 def test_the_option_beats_the_environment_and_that_the_file(file, served, monkeypatch):
-    monkeypatch.setenv("KG_GATEWAY_UPSTREAM", "http://environment/v1")
-    monkeypatch.setenv("KG_GATEWAY_STYLE", "footnotes")
-    monkeypatch.setenv("KG_GATEWAY_KEYS", "three, four,")
+    monkeypatch.setenv("GUARDRAIL_GATEWAY__UPSTREAM", "http://environment/v1")
+    monkeypatch.setenv("GUARDRAIL_GATEWAY__STYLE", "footnotes")
+    monkeypatch.setenv("GUARDRAIL_GATEWAY__KEYS", "three, four,")
     serve("--config", str(file), "--upstream", "http://option/v1/", "--no-keep-parts")
     _, settings = served[0]
     assert settings.upstream == "http://option/v1"
@@ -129,6 +129,25 @@ def test_the_option_beats_the_environment_and_that_the_file(file, served, monkey
     assert settings.keep_parts is False
     assert settings.timeout_s == 4.5
     assert "three" not in repr(settings)
+
+
+def test_the_old_prefix_counts_under_the_new_one_and_is_warned_of(caplog):
+    settings = GatewaySettings.from_env(
+        environ={
+            "KG_GATEWAY_KEYS": "old",
+            "KG_GATEWAY_CONCURRENCY": "3",
+            "GUARDRAIL_GATEWAY__KEYS": "new",
+        }
+    )
+    assert settings.caller_with("new") is not None
+    assert settings.caller_with("old") is None
+    assert settings.concurrency == 3
+    assert "KG_GATEWAY_CONCURRENCY, KG_GATEWAY_KEYS: the prefix KG_GATEWAY_ is now" in caplog.text
+
+
+def test_the_guardrails_own_settings_pass_over_the_gateways():
+    settings = GuardrailConfig.from_env({"GUARDRAIL_GATEWAY__KEYS": "a", "GUARDRAIL_JUDGE": "none"})
+    assert settings.judge == "none"
 
 
 def test_keys_of_the_file_stay_out_of_the_guardrails_settings(file):
@@ -143,14 +162,29 @@ def test_keys_of_the_file_stay_out_of_the_guardrails_settings(file):
     ("section", "environ", "options", "message"),
     [
         ({"upstraem": "x"}, {}, {}, r"\[gateway\] upstraem: .*did you mean '\[gateway\] upstream'"),
-        ({}, {"KG_GATEWAY_KEY": "x"}, {}, "KG_GATEWAY_KEY: .* 'KG_GATEWAY_KEYS'"),
-        ({}, {"KG_GATEWAY_PROT": "1"}, {}, "'KG_GATEWAY_PORT'"),
+        (
+            {},
+            {"GUARDRAIL_GATEWAY__KEY": "x"},
+            {},
+            "GUARDRAIL_GATEWAY__KEY: .* 'GUARDRAIL_GATEWAY__KEYS'",
+        ),
+        ({}, {"GUARDRAIL_GATEWAY__PROT": "1"}, {}, "'GUARDRAIL_GATEWAY__PORT'"),
         ({"evidence_marks": ["<c>", "<c>"]}, {}, {}, "evidence_marks: .*two delimiters"),
         ({}, {}, {"evidence_marks": "<c>"}, "evidence-marks: .*two delimiters that differ"),
         ({"zzz": 1}, {}, {}, r"\[gateway\] zzz: there is no such setting; see guardrail serve"),
         ({"port": 70_000}, {}, {}, r"\[gateway\] port: .*less than or equal to 65535"),
-        ({"port": 1}, {"KG_GATEWAY_PORT": "x"}, {}, "^KG_GATEWAY_PORT: .*valid integer"),
-        ({}, {"KG_GATEWAY_UPSTREAM": "file:///etc/passwd"}, {}, "KG_GATEWAY_UPSTREAM: "),
+        (
+            {"port": 1},
+            {"GUARDRAIL_GATEWAY__PORT": "x"},
+            {},
+            "^GUARDRAIL_GATEWAY__PORT: .*valid integer",
+        ),
+        (
+            {},
+            {"GUARDRAIL_GATEWAY__UPSTREAM": "file:///etc/passwd"},
+            {},
+            "GUARDRAIL_GATEWAY__UPSTREAM: ",
+        ),
         ({}, {}, {"protocols": ["litelm"]}, "--protocol: .*did you mean 'litellm'"),
         ({"trusted_hosts": ["http://a"]}, {}, {}, "trusted_hosts: 'http://a' is no name"),
         ({"trusted_hosts": ["a.*.b"]}, {}, {}, "trusted_hosts: 'a"),
@@ -181,7 +215,7 @@ def test_help_and_reference_name_every_setting():
     reference = (Path(__file__).parents[3] / "docs" / "configuration.md").read_text("utf-8")
     for name in GatewaySettings.model_fields:
         assert f"| `{option_of(name)}` | `{name}` |" in reference
-        assert variable_of(name) == f"KG_GATEWAY_{name.upper()}"
+        assert variable_of(name) == f"GUARDRAIL_GATEWAY__{name.upper()}"
 
 
 @pytest.mark.parametrize(

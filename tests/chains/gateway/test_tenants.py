@@ -164,7 +164,9 @@ def test_workers_get_the_tenants():
 
 
 def test_tenants_in_one_variable():
-    settings = GatewaySettings.from_env(environ={"KG_GATEWAY_TENANTS": "a=one, b=two, a=three"})
+    settings = GatewaySettings.from_env(
+        environ={"GUARDRAIL_GATEWAY__TENANTS": "a=one, b=two, a=three"}
+    )
     names = [settings.caller_with(key).name for key in ("one", "two", "three")]
     assert names == ["a", "b", "a"]
     assert "three" not in repr(settings)

@@ -164,4 +164,4 @@ async def test_a_protocol_that_is_not_switched_on_is_not_served(guard):
     client = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway")
     assert (await client.post(LITELLM, json={})).status_code == 404
     with pytest.raises(ConfigError, match="did you mean 'litellm'"):
-        GatewaySettings.from_env(environ={"KG_GATEWAY_PROTOCOLS": "litelm"})
+        GatewaySettings.from_env(environ={"GUARDRAIL_GATEWAY__PROTOCOLS": "litelm"})
