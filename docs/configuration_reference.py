@@ -28,9 +28,9 @@ between a section and its setting. An unknown setting is an error that names the
 """
 
 GATEWAY = """Read by `guardrail serve` alone. Each setting is an option as well, and a variable of
-the environment: `GUARDRAIL_GATEWAY__` and its name in capitals, lists with commas between. The option
-wins over the environment, and that over the file. A file that holds keys is for its service's eyes
-alone (`chmod 600`).
+the environment: `GUARDRAIL_GATEWAY__` and its name in capitals, lists with commas between. The
+option wins over the environment, and that over the file. A file that holds keys is for its
+service's eyes alone (`chmod 600`).
 """
 
 
