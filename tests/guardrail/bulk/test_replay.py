@@ -27,7 +27,7 @@ from guardrail.log.entries import Record
 from guardrail.log.fingerprints import HASHES
 from guardrail.log.records import open_log
 from guardrail.requests import CheckRequest
-from kg import Table, load_graph
+from kg import TableColumns, load_graph
 
 pytest.importorskip("pyarrow")
 PEOPLE = 40
@@ -41,7 +41,7 @@ def graph(folder: Path, name: str, moved: int | None = None) -> Path:
         rows.append(f"{n},Ana{n} Smith{n},{'Lyon' if n == moved else 'Turin'}")
     (folder / name).mkdir()
     (folder / name / "people.csv").write_text("\n".join(rows) + "\n")
-    table = Table(subject="id", label="name")
+    table = TableColumns(subject="id", label="name")
     load_graph(folder / name / "people.csv", folder / name / "graph", table=table)
     return folder / name / "graph"
 

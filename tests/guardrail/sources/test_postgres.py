@@ -6,6 +6,7 @@ import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -23,11 +24,15 @@ def program(name: str) -> str | None:
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def address() -> Iterator[str]:
     initdb, pg_ctl = program("initdb"), program("pg_ctl")
     if initdb is None or pg_ctl is None:
         pytest.skip("no PostgreSQL server is installed (Debian: apt-get install postgresql)")
-    folder = tmp_path_factory.mktemp("postgres")
+    with TemporaryDirectory() as folder:
+        yield from _serving(initdb, pg_ctl, Path(folder))
+
+
+def _serving(initdb: str, pg_ctl: str, folder: Path) -> Iterator[str]:
     account = None
     if os.geteuid() == 0:
         account = ACCOUNT
@@ -35,8 +40,6 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             shutil.chown(folder, ACCOUNT)
         except LookupError:
             pytest.skip(f"a server does not run as root, and there is no account {ACCOUNT}")
-        for parent in (folder, *folder.parents[:2]):
-            parent.chmod(parent.stat().st_mode | 0o711)
 
     def run(*arguments: str) -> None:
         done = subprocess.run(
