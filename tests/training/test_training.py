@@ -105,6 +105,7 @@ def _train(
     trainer.run(mixture(by_source, tokenizer, plan, trainer.place))
 
 
+@pytest.mark.timeout(480)
 def test_a_tiny_judge_learns_resumes_and_exports(tokenizer: Path, tmp_path: Path) -> None:
     torch.manual_seed(0)
     rows = _rows(300, 0)
@@ -167,6 +168,7 @@ def _statement_rows(count: int, seed: int) -> list[Row]:
     return rows
 
 
+@pytest.mark.timeout(480)
 def test_words_statements_and_claims_are_learnt_and_read_in_one_pass(
     tokenizer: Path, tmp_path: Path
 ) -> None:
