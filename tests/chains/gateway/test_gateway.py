@@ -20,6 +20,7 @@ from chains.gateway import GatewaySettings, create_app, serving
 from guardrail import STRICT, GuardrailConfig
 from tests.chains.conftest import ANSWER, CANARY, QUESTION, TRUE_START, scripted_guard
 from tests.chains.fake_openai import FakeOpenAI, served
+from tests.chains.gateway.process import until_ready
 
 JSON = {"content-type": "application/json"}
 BODY = {"model": "plain", "messages": [{"role": "user", "content": QUESTION}]}
@@ -279,7 +280,7 @@ def test_workers_finish_what_they_have_begun(upstream):
     )
     url = f"http://127.0.0.1:{port}"
     try:
-        _until_ready(url)
+        until_ready(url)
         body = BODY | {"model": "late"}
         replies = []
         call = threading.Thread(
@@ -300,15 +301,3 @@ def test_workers_finish_what_they_have_begun(upstream):
         with suppress(ProcessLookupError):
             os.killpg(gateway.pid, signal.SIGKILL)
         gateway.wait()
-
-
-def _until_ready(url):
-    end = time.monotonic() + 200
-    while time.monotonic() < end:
-        try:
-            if httpx.get(f"{url}/readyz").status_code == 200:
-                return
-        except httpx.TransportError:
-            pass
-        time.sleep(0.2)
-    raise AssertionError("the gateway did not become ready")

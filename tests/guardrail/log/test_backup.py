@@ -6,7 +6,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 
 import httpx
 import pytest
@@ -16,6 +15,7 @@ from guardrail import GuardrailConfig, InputError, RecordError, open_log
 from guardrail.cli import app
 from guardrail.log.backup import back_up
 from tests.chains.conftest import QUESTION, TRUE_START, scripted_guard
+from tests.chains.gateway.process import until_ready
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_a_service_that_is_told_to_stop_closes_its_log(tmp_path):
     url = f"http://127.0.0.1:{port}"
     with subprocess.Popen(command, stderr=subprocess.DEVNULL, env=dict(os.environ)) as gateway:
         try:
-            _until_ready(url)
+            until_ready(url)
             asked = {"question": QUESTION, "answer": TRUE_START}
             assert httpx.post(f"{url}/v1/checks", json=asked, timeout=60).status_code == 200
             gateway.send_signal(signal.SIGTERM)
@@ -103,15 +103,3 @@ def test_a_service_that_is_told_to_stop_closes_its_log(tmp_path):
             gateway.kill()
     assert not path.with_name("scores.sqlite-wal").exists()
     assert count(path) == 1
-
-
-def _until_ready(url):
-    end = time.monotonic() + 120
-    while time.monotonic() < end:
-        try:
-            if httpx.get(f"{url}/readyz").status_code == 200:
-                return
-        except httpx.TransportError:
-            pass
-        time.sleep(0.2)
-    raise AssertionError("the gateway did not become ready")
