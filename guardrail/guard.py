@@ -22,6 +22,7 @@ from guardrail.evidence.retrieval import Knowledge, as_evidence
 from guardrail.log.tracing import stage
 from guardrail.policy import Policy, chosen_policy
 from guardrail.requests import AskRequest, CheckRequest, RankRequest, all_of, several
+from guardrail.selftest import try_judge
 from guardrail.types import (
     Evidence,
     GuardedAnswer,
@@ -124,6 +125,16 @@ class Guardrail:
             GuardrailError: A part cannot be loaded.
         """
         self._engine.warm_up()
+
+    def self_test(self) -> None:
+        """Have the judge tell three sentences apart, as ``guardrail doctor`` and the gateway do.
+
+        Raises:
+            JudgeError: It gets one of them wrong, or cannot be asked.
+        """
+        judge = self._engine.parts.grounding
+        if judge is not None:
+            try_judge(judge)
 
     def close(self) -> None:
         """Release all parts that this guardrail made; it cannot be used afterwards."""

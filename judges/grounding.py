@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, cast
 
 from guardrail.types import Grounding, NLIScores, StatementScore, WordScore
-from judges.base import GroundingItem, GroundingJudge, NLIJudge, Pair, traits_of
+from judges.base import GroundingItem, GroundingJudge, NLIJudge, NLITraits, Pair, traits_of
 from judges.lifting import sub_facts
 
 __all__ = ["NLIGrounding", "as_grounding", "premise_of"]
@@ -70,6 +70,11 @@ class NLIGrounding:
     def name(self) -> str:
         """Name and version of the judge, for the score log."""
         return self._nli.name
+
+    @property
+    def traits(self) -> NLITraits:
+        """What the judge can do."""
+        return traits_of(self._nli)
 
     def warm_up(self) -> None:
         """Load the model; later calls do nothing."""

@@ -157,6 +157,11 @@ class GroundingService(_Service[GroundingJudge, GroundingItem, Grounding]):
     def _work_of(judge: GroundingJudge) -> Callable[[Sequence[GroundingItem]], list[Grounding]]:
         return judge.ground
 
+    @property
+    def traits(self) -> NLITraits:
+        """What the judge can do."""
+        return traits_of(self._judge)
+
     def ground(
         self, items: Sequence[GroundingItem], *, timeout_s: float | None = None
     ) -> list[Grounding]:

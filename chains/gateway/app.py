@@ -193,6 +193,8 @@ class _Gateway:
     async def _load(self) -> None:
         try:
             await asyncio.to_thread(self.guard.warm_up)
+            if self._owns_guard:
+                await asyncio.to_thread(self.guard.self_test)
         except GuardrailError as error:
             self._ready = f"the guardrail cannot be loaded: {error}"
             log.error("%s", self._ready)

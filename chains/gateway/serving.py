@@ -41,14 +41,15 @@ CONFIG_VARIABLE = "KG_WORKER_CONFIG"
 def run(config: GuardrailConfig, settings: GatewaySettings) -> None:
     """Serve until told to stop; requests in work are then finished first.
 
-    The guardrail is loaded before anything is served: one that cannot be used serves nobody.
+    The guardrail is loaded before anything is served, and its judge tells three sentences apart:
+    one that cannot be used serves nobody.
 
     Args:
         config: Of the guardrail; its policy decides on answers.
         settings: Of the gateway.
 
     Raises:
-        GuardrailError: A part of the guardrail cannot be loaded.
+        GuardrailError: A part of the guardrail cannot be loaded, or its judge is wrong.
     """
     if settings.open_to_network:
         log.warning(
@@ -72,10 +73,12 @@ def run(config: GuardrailConfig, settings: GatewaySettings) -> None:
     if settings.workers == 1:
         with ended_in_order(), Guardrail(sharing(config)) as guard:
             guard.warm_up()
+            guard.self_test()
             uvicorn.run(create_app(guard, settings, on_loaded=freeze_loaded), **served)  # type: ignore[arg-type]
         return
     with Guardrail(config) as tried:
         tried.warm_up()  # The workers load their own; one that fails would be started for ever.
+        tried.self_test()
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kg-gateway-"))
         kept = str(Path(folder, "requests.sqlite"))

@@ -194,29 +194,14 @@ def _digest(folder: Path) -> str:
     return whole.hexdigest()
 
 
-TOLD = "The door is green and made of wood."
-TRIED = {
-    "The door is green.": "entailment",
-    "The door is not green.": "contradiction",
-    "The garden is large.": "neutral",
-}
-"""Sentences that any judge must tell apart, and what they are beside ``TOLD``."""
-
-
 def _judge(settings: GuardrailConfig) -> Diagnosis:
     if settings.judge == "none":
         return Diagnosis(part="judge", state="ok", said="none: exact evidence alone")
-    from judges.base import Pair
-    from judges.registry import create_nli
+    from guardrail.guard import Guardrail
 
-    verdicts = create_nli(settings.judge).judge([Pair(TOLD, told) for told in TRIED])
-    if (found := tuple(verdict.label for verdict in verdicts)) != tuple(TRIED.values()):
-        return Diagnosis(
-            part="judge",
-            state="wrong",
-            said=f"{settings.judge} finds {TOLD!r} to be {found} for {tuple(TRIED)}",
-            remedy=REMEDIES["judge"],
-        )
+    alone = {"graph": {"location": "none"}, "log": None, "scorers": ()}
+    with Guardrail(settings.changed(**alone)) as guard:
+        guard.self_test()
     return Diagnosis(part="judge", state="ok", said=f"{settings.judge} loads and judges")
 
 

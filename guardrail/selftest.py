@@ -1,0 +1,49 @@
+"""Three verdicts that any judge must get right: a damaged or mistaken one is told before it serves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from guardrail.errors import JudgeError
+from guardrail.types import Verdict
+
+if TYPE_CHECKING:
+    from judges.base import GroundingJudge
+
+__all__ = ["TOLD", "TRIED", "try_judge"]
+
+TOLD = "The door is green and made of wood."
+"""The evidence."""
+TRIED = {
+    "The door is green.": Verdict.SUPPORTED,
+    "The door is not green.": Verdict.CONTRADICTED,
+    "The garden is large.": Verdict.UNSUPPORTED,
+}
+"""Sentences, and what each of them is beside ``TOLD``."""
+
+
+def try_judge(judge: GroundingJudge) -> None:
+    """Have a judge tell three sentences apart.
+
+    Of a judge that tells no contradictions it is enough that it supports neither of the false two.
+
+    Args:
+        judge: The judge, loaded or not.
+
+    Raises:
+        JudgeError: It finds one of them something else, or cannot be asked.
+    """
+    from judges.base import GroundingItem, traits_of
+
+    items = [GroundingItem(statements=(TOLD,), sentence=sentence) for sentence in TRIED]
+    found = [grounding.verdict for grounding in judge.ground(items)]
+    wanted = list(TRIED.values())
+    if not traits_of(judge).tells_contradiction:
+        found, wanted = ([item is Verdict.SUPPORTED for item in seen] for seen in (found, wanted))
+    if found != wanted:
+        verdicts = ", ".join(map(str, found))
+        raise JudgeError(
+            f"the judge {judge.name} fails its self-test: beside {TOLD!r} it finds "
+            f"{', '.join(map(repr, TRIED))} to be {verdicts}; install it again, or choose another "
+            "with the setting 'judge'"
+        )

@@ -1,0 +1,96 @@
+"""A judge is tried before it serves: the shipped one passes, a mistaken one serves nobody."""
+
+import asyncio
+import socket
+
+import httpx
+import pytest
+from typer.testing import CliRunner
+
+from chains.gateway import create_app
+from guardrail import Guardrail, GuardrailConfig, JudgeError
+from guardrail.cli import app
+from guardrail.selftest import TRIED, try_judge
+from guardrail.types import NLIScores, Verdict
+from judges.base import NLITraits
+from judges.grounding import NLIGrounding
+
+AGREES = f"{__name__}:AgreesWithAll"
+
+
+class AgreesWithAll:
+    """A judge as another package could bring it, and no good one."""
+
+    name = "agrees-1"
+
+    def warm_up(self) -> None:
+        """Nothing to load."""
+
+    def judge(self, pairs):
+        return [NLIScores(entailment=0.98, neutral=0.01, contradiction=0.01) for _ in pairs]
+
+
+class TellsSupportAlone:
+    """A judge of support, which tells no contradiction, as most checkers are."""
+
+    name = "support-1"
+    traits = NLITraits(tells_contradiction=False)
+
+    def warm_up(self) -> None:
+        """Nothing to load."""
+
+    def judge(self, pairs):
+        right = next(told for told, verdict in TRIED.items() if verdict is Verdict.SUPPORTED)
+        scores = [0.9 if pair.hypothesis == right else 0.1 for pair in pairs]
+        return [NLIScores(entailment=it, neutral=1.0 - it, contradiction=0.0) for it in scores]
+
+
+def test_the_shipped_judge_passes(guard):
+    guard.self_test()
+
+
+def test_without_a_judge_there_is_nothing_to_try(exact_guard):
+    exact_guard.self_test()
+
+
+def test_a_judge_of_support_alone_need_tell_no_contradiction():
+    try_judge(NLIGrounding(TellsSupportAlone()))
+
+
+def test_a_judge_that_supports_all_is_told():
+    config = GuardrailConfig(judge=AGREES, graph={"location": "none"})
+    with Guardrail(config) as guard, pytest.raises(JudgeError, match="agrees-1 fails its self"):
+        guard.self_test()
+
+
+def test_the_doctor_tells_it(monkeypatch):
+    monkeypatch.setenv("GUARDRAIL_JUDGE", AGREES)
+    done = CliRunner().invoke(app, ["doctor"])
+    assert done.exit_code == 1
+    assert "self-test" in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_it_serves_nobody(workers):
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port = str(one.getsockname()[1])
+    options = ["--judge", AGREES, "--kg", "none", "--port", port, "--workers", workers]
+    done = CliRunner().invoke(app, ["serve", *options])
+    assert isinstance(done.exception, JudgeError)
+
+
+async def test_a_worker_of_its_own_is_not_ready():
+    served = create_app(GuardrailConfig(judge=AGREES, graph={"location": "none"}))
+    transport = httpx.ASGITransport(served)
+    async with (
+        served.router.lifespan_context(served),
+        httpx.AsyncClient(transport=transport, base_url="http://gateway") as client,
+    ):
+        for _ in range(500):
+            reply = await client.get("/readyz")
+            if "self-test" in reply.text:
+                break
+            await asyncio.sleep(0.02)
+        assert reply.status_code == 503
+        assert "self-test" in reply.text
