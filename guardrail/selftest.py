@@ -1,4 +1,4 @@
-"""Three verdicts that any judge must get right: a damaged or mistaken one is told before it serves."""
+"""Three verdicts that any judge gets right: a damaged or mistaken one is told before it serves."""
 
 from __future__ import annotations
 
