@@ -22,7 +22,7 @@ from chains.rendition import (
     render_sentences,
 )
 from guardrail import CheckSession, Guardrail, Policy, run_sync
-from guardrail.types import Action, Category, GuardedAnswer, Sentence
+from guardrail.types import Action, GuardedAnswer, Sentence
 
 __all__ = ["Release", "SentenceGate", "StreamMode", "guard_stream", "guard_stream_sync"]
 
@@ -183,7 +183,7 @@ class SentenceGate:
         pieces, citations = [], []
         position = 0
         for sentence in judged.sentences:
-            if not _removed(sentence, self._policy):
+            if self._policy.asks_for(sentence) not in REMOVING:
                 rendition = self._render(judged, sentence, position)
                 citations += [
                     citation._replace(
@@ -216,9 +216,3 @@ class SentenceGate:
             }
         )
         return render_sentences(text, [moved], answer, self._style, notes=self._notes)
-
-
-def _removed(sentence: Sentence, policy: Policy) -> bool:
-    if sentence.category is Category.CONTRADICTORY:
-        return policy.on_contradiction in REMOVING
-    return sentence.na and policy.unsupported in REMOVING

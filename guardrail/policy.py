@@ -15,7 +15,8 @@ from pydantic import AfterValidator, Field, FiniteFloat, ValidationError
 from pydantic_core import PydanticCustomError
 
 from guardrail.errors import ConfigError
-from guardrail.types.answers import Action
+from guardrail.types.answers import Action, Sentence
+from guardrail.types.judging import Category
 from guardrail.types.strictness import OwnStrictness
 from guardrail.types.value import Value
 
@@ -164,10 +165,20 @@ class Policy(Value):
                 raise ConfigError(f"there is no score {score!r}; did you mean {near[0]!r}?")
         return policy
 
-    @property
-    def on_contradiction(self) -> Action:
-        """Done with a sure contradiction that stands, correcting it having been tried in vain."""
-        return self.uncorrected if self.contradicted is Action.CORRECT else self.contradicted
+    def asks_for(self, sentence: Sentence) -> Action | None:
+        """What the policy asks for, for the sake of one judged sentence; None where it passes.
+
+        A contradiction that is not sure enough to act on is marked. ``decide`` takes it for whole
+        answers, a stream for each sentence before it leaves.
+        """
+        if sentence.correction is not None:
+            return Action.CORRECT
+        if sentence.category is Category.CONTRADICTORY:
+            if not sentence.sure:
+                return Action.ANNOTATE
+            # What could be corrected was, before: this one stands.
+            return self.uncorrected if self.contradicted is Action.CORRECT else self.contradicted
+        return self.unsupported if sentence.na else None
 
     def settled(self) -> Self:
         """The policy for an answer that cannot be asked for again.

@@ -48,10 +48,10 @@ def decide(policy: Policy, answer: AttributedAnswer, card: ScoreCard) -> Decisio
     wanted: list[Action] = []
     remove: list[Sentence] = []
     for sentence in answer.sentences:
-        action, reason = _on_sentence(policy, sentence)
+        action = policy.asks_for(sentence)
         if action is None:
             continue
-        reasons.append(reason)
+        reasons.append(_reason(sentence))
         wanted.append(action)
         if action is Action.FILTER:
             remove.append(sentence)
@@ -109,21 +109,19 @@ def feedback(sentences: Sequence[Sentence]) -> list[FailedSentence]:
     return failed
 
 
-def _on_sentence(policy: Policy, sentence: Sentence) -> tuple[Action | None, str]:
+def _reason(sentence: Sentence) -> str:
+    """Why a policy asks for something on a sentence."""
     shown = sentence.text if len(sentence.text) <= 80 else sentence.text[:79] + "…"
     if sentence.correction is not None:
         known = " ".join(sentence.correction.against)
-        return Action.CORRECT, f'corrected: "{sentence.correction.original}" against {known}'
+        return f'corrected: "{sentence.correction.original}" against {known}'
     if sentence.category is Category.CONTRADICTORY:
         known = " ".join(sentence.against) or "the evidence as a whole"
-        if not sentence.sure:
-            return Action.ANNOTATE, f'likely contradicted: "{shown}" against {known}'
-        return policy.on_contradiction, f'contradicted: "{shown}" against {known}'
-    if sentence.na:
-        phrases = ", ".join(f'"{span.text}"' for span in sentence.spans if span.kind is SpanKind.NA)
-        place = f'{phrases} in "{shown}"' if phrases else f'"{shown}"'
-        return policy.unsupported, f"lacks support: {place}"
-    return None, ""
+        likely = "" if sentence.sure else "likely "
+        return f'{likely}contradicted: "{shown}" against {known}'
+    phrases = ", ".join(f'"{span.text}"' for span in sentence.spans if span.kind is SpanKind.NA)
+    place = f'{phrases} in "{shown}"' if phrases else f'"{shown}"'
+    return f"lacks support: {place}"
 
 
 def _below(policy: Policy, card: ScoreCard) -> list[str]:

@@ -92,6 +92,24 @@ def test_a_stream_with_nothing_to_show_ends_in_the_refusal(guard):
     assert release.text == STRICT.refusal
 
 
+@pytest.mark.parametrize("removal", [0.0, 1.0])
+def test_a_stream_lets_through_what_a_whole_answer_does(guard, removal):
+    strictness = {"support": 0.5, "contradiction": 0.5, "removal": removal}
+    policy = STRICT.changed(strictness=strictness)
+    whole = guard.check(QUESTION, ANSWER, policy=policy)
+    streamed = {
+        mode: "".join(
+            release.text
+            for release in guard_stream_sync(
+                SentenceGate(guard, QUESTION, policy=policy, mode=mode, style=MarkerStyle.NONE),
+                [ANSWER],
+            )
+        )
+        for mode in StreamMode
+    }
+    assert streamed == dict.fromkeys(StreamMode, whole.text)
+
+
 def test_an_empty_stream_has_no_verdict(guard):
     (release,) = guard_stream_sync(SentenceGate(guard, QUESTION, policy=STRICT), [])
     assert release.text == ""
