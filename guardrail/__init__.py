@@ -57,9 +57,12 @@ if TYPE_CHECKING:
         Citation,
         Complexity,
         Correction,
+        Effect,
         Entity,
         Evidence,
         Explanation,
+        Finding,
+        Grounding,
         GuardedAnswer,
         Judgement,
         LinkedEntity,
@@ -72,13 +75,18 @@ if TYPE_CHECKING:
         Sentence,
         Span,
         SpanKind,
+        StatementScore,
         Strictness,
         Subgraph,
         TableRow,
         Triple,
+        Verdict,
         VerdictThresholds,
+        WordScore,
         linearise,
     )
+    from guardrail.verdict.checks.base import Check
+    from judges.base import GroundingItem, GroundingJudge, NLIJudge, Pair
 
 __all__ = [
     "ANNOTATE",
@@ -90,6 +98,7 @@ __all__ = [
     "AttributedAnswer",
     "Candidate",
     "Category",
+    "Check",
     "CheckRequest",
     "CheckSession",
     "Citation",
@@ -97,9 +106,14 @@ __all__ = [
     "ConfigError",
     "Correction",
     "DeadlineExceededError",
+    "Effect",
     "Entity",
     "Evidence",
     "Explanation",
+    "Finding",
+    "Grounding",
+    "GroundingItem",
+    "GroundingJudge",
     "GuardedAnswer",
     "Guardrail",
     "GuardrailConfig",
@@ -113,8 +127,10 @@ __all__ = [
     "Mention",
     "MissingExtraError",
     "ModelError",
+    "NLIJudge",
     "NLIScores",
     "OverloadedError",
+    "Pair",
     "Passage",
     "Policy",
     "Problem",
@@ -128,13 +144,16 @@ __all__ = [
     "Sentence",
     "Span",
     "SpanKind",
+    "StatementScore",
     "Strictness",
     "Subgraph",
     "Table",
     "TableRow",
     "Triple",
     "Unavailable",
+    "Verdict",
     "VerdictThresholds",
+    "WordScore",
     "evidence_from_sql",
     "feedback",
     "inline_evidence",
@@ -164,8 +183,9 @@ _HOMES = {
     "guardrail.types": "Action AttributedAnswer Candidate Category Citation Complexity Correction "
     "Entity Evidence Explanation GuardedAnswer Judgement LinkedEntity Mention NLIScores Passage "
     "Problem Score ScoreCard Sentence Span SpanKind Strictness Subgraph TableRow Triple "
-    "VerdictThresholds "
-    "linearise",
+    "Effect Finding Grounding StatementScore Verdict VerdictThresholds WordScore linearise",
+    "guardrail.verdict.checks.base": "Check",
+    "judges.base": "GroundingItem GroundingJudge NLIJudge Pair",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 

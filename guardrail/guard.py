@@ -170,6 +170,7 @@ class Guardrail:
         evidence: Iterable[Evidence | Table] | None = None,
         policy: Policy | str | None = None,
         id: str | None = None,
+        record: bool = True,
     ) -> GuardedAnswer:
         """Check an answer that was written elsewhere.
 
@@ -179,6 +180,8 @@ class Guardrail:
             evidence: Triples, passages and tables that replace the graph; None to use the graph.
             policy: A policy or its name; None for the configured one.
             id: Echoed in the result; made when None.
+            record: Whether the score log gets a row; False for a look at an answer that is still
+                growing, as the log holds one row per response.
 
         Returns:
             The answer as the policy leaves it. What went wrong in a part stands in ``errors``.
@@ -187,9 +190,10 @@ class Guardrail:
             InputError: The evidence is not evidence.
             GuardrailError: A part cannot be used and the policy says ``raise``.
         """
-        return run_sync(
-            self.acheck(question=question, answer=answer, evidence=evidence, policy=policy, id=id)
+        request = CheckRequest(
+            question=question, answer=answer, evidence=_evidence(evidence), id=id
         )
+        return self.check_batch([request], policy=policy, record=record)[0]
 
     async def acheck(
         self,
@@ -201,21 +205,21 @@ class Guardrail:
         id: str | None = None,
         record: bool = True,
     ) -> GuardedAnswer:
-        """``check`` as a coroutine.
-
-        ``record`` is False for a look at an answer that is still growing: the score log holds
-        one row per response.
-        """
+        """``check`` as a coroutine."""
         request = CheckRequest(
             question=question, answer=answer, evidence=_evidence(evidence), id=id
         )
         return (await self.acheck_batch([request], policy=policy, record=record))[0]
 
     def check_batch(
-        self, requests: Sequence[CheckRequest], *, policy: Policy | str | None = None
+        self,
+        requests: Sequence[CheckRequest],
+        *,
+        policy: Policy | str | None = None,
+        record: bool = True,
     ) -> list[GuardedAnswer]:
         """Check n answers, in order, with one call to the judge for many of them."""
-        return run_sync(self.acheck_batch(requests, policy=policy))
+        return run_sync(self.acheck_batch(requests, policy=policy, record=record))
 
     async def acheck_batch(
         self,
@@ -224,7 +228,7 @@ class Guardrail:
         policy: Policy | str | None = None,
         record: bool = True,
     ) -> list[GuardedAnswer]:
-        """``check_batch`` as a coroutine; see ``acheck`` for ``record``."""
+        """``check_batch`` as a coroutine; see ``check`` for ``record``."""
         rows = [
             self._engine.row(item.id, item.question, item.answer, item.evidence)
             for item in all_of(CheckRequest, requests)

@@ -38,9 +38,14 @@ def try_judge(judge: GroundingJudge) -> None:
     items = [GroundingItem(statements=(TOLD,), sentence=sentence) for sentence in TRIED]
     found = [grounding.verdict for grounding in judge.ground(items)]
     wanted = list(TRIED.values())
-    if not traits_of(judge).tells_contradiction:
-        found, wanted = ([item is Verdict.SUPPORTED for item in seen] for seen in (found, wanted))
-    if found != wanted:
+    if traits_of(judge).tells_contradiction:
+        right = found == wanted
+    else:
+        right = all(
+            (one is Verdict.SUPPORTED) == (other is Verdict.SUPPORTED)
+            for one, other in zip(found, wanted, strict=True)
+        )
+    if not right:
         verdicts = ", ".join(map(str, found))
         raise JudgeError(
             f"the judge {judge.name} fails its self-test: beside {TOLD!r} it finds "
