@@ -14,11 +14,11 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, FiniteFloat, ValidationError
 from pydantic_core import PydanticCustomError
 
-from guardrail.errors import ConfigError
-from guardrail.types.answers import Action, Sentence
-from guardrail.types.judging import Category
-from guardrail.types.strictness import OwnStrictness
-from guardrail.types.value import Value
+from guardrail.core.errors import ConfigError
+from guardrail.core.types.answers import Action, Sentence
+from guardrail.core.types.judging import Category
+from guardrail.core.types.strictness import OwnStrictness
+from guardrail.core.types.value import Value
 
 __all__ = [
     "ANNOTATE",

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from guardrail.errors import JudgeError
+from guardrail.core.errors import JudgeError
 from judges.session import GROUP_TOKENS, OnnxTextModel
 
 __all__ = ["CACHE_BYTES", "Answers", "Asked", "EvidenceCache", "ReadingModel", "Window"]

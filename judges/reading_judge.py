@@ -10,8 +10,8 @@ from typing import cast
 
 import numpy as np
 
-from guardrail.errors import JudgeError
-from guardrail.text.canonical import canonical
+from guardrail.core.errors import JudgeError
+from guardrail.core.text.canonical import canonical
 from judges.base import Pair
 from judges.batching import distinct
 from judges.onnx import CHUNK, OnnxJudge, Row

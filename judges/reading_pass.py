@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from guardrail.errors import JudgeError
-from guardrail.text.canonical import canonical
-from guardrail.types import Grounding, StatementScore, WordScore
+from guardrail.core.errors import JudgeError
+from guardrail.core.text.canonical import canonical
+from guardrail.core.types import Grounding, StatementScore, WordScore
 from judges.base import GroundingItem
 from judges.heads import HEADS, STATEMENT_MARK, Calibration, JudgeCard
 from judges.reading import Answers, Asked, ReadingModel, Window

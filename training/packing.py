@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 from torch import Tensor
 
-from guardrail.text.canonical import canonical
+from guardrail.core.text.canonical import canonical
 from judges.heads import HEADS, STATEMENT_MARK
 from training.reader import Packed
 from training.rows import Row, nli_targets

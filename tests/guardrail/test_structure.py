@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-ENGINE = ("engine", "text", "evidence", "verdict")
+ENGINE = ("engine", "core/text", "evidence", "verdict")
 MOST_LINES = 8_150
 DEEPEST = 10
 

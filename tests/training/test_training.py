@@ -15,7 +15,7 @@ import pytest
 import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from guardrail.types import Verdict
+from guardrail.core.types import Verdict
 from judges.base import GroundingItem, Pair
 from judges.heads import HEADS, STATEMENT_MARK
 from judges.reading_judge import ReadingJudge
