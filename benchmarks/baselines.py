@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Final, cast
 
-from guardrail.errors import KnowledgeGraphError
+from guardrail.core.errors import KnowledgeGraphError
 
 __all__ = ["pair_by_pair", "rdflib_look_ups", "sparql_look_ups"]
 

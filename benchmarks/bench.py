@@ -27,7 +27,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from benchmarks.scale import Measured, Part
-from guardrail.types import Value
+from guardrail.core.types import Value
 
 __all__ = ["Report", "Row", "bench", "page_with", "table_of"]
 

@@ -29,8 +29,8 @@ from typing import Final, Literal, get_args
 from guardrail.bulk.run import SHARD_ROWS, run_bulk
 from guardrail.bulk.scorer import BulkScorer
 from guardrail.config import GuardrailConfig
-from guardrail.errors import GuardrailError
-from guardrail.types import Triple, Value
+from guardrail.core.errors import GuardrailError
+from guardrail.core.types import Triple, Value
 
 __all__ = ["Run", "compare", "write_rows"]
 

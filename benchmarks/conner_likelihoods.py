@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from guardrail.benchmarks.kept import kept_lines
-from guardrail.errors import ConfigError
+from guardrail.core.errors import ConfigError
 from judges.base import CausalLM, TokenLikelihoods
 
 __all__ = ["KeptLikelihoods"]

@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from benchmarks.conner_trials import Text, pieces
-from guardrail.errors import ConfigError
+from guardrail.core.errors import ConfigError
+from guardrail.core.text.sentences import split_sentences
+from guardrail.core.types import Value
 from guardrail.models import LanguageModel, Message, Prompt, SampleRequest
-from guardrail.text.sentences import split_sentences
-from guardrail.types import Value
 from judges.base import SentenceEncoder
 from judges.conner import (
     ConnerInput,

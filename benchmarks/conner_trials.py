@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from guardrail.text.sentences import split_sentences
+from guardrail.core.text.sentences import split_sentences
 from judges.conner import Aggregation, ConnerInput, ConnerReport, Perspective
 from judges.conner.factuality import aggregate
 

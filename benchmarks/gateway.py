@@ -34,8 +34,8 @@ from pathlib import Path
 
 import httpx
 
-from guardrail.errors import GuardrailError, InputError
-from guardrail.types import Value
+from guardrail.core.errors import GuardrailError, InputError
+from guardrail.core.types import Value
 
 __all__ = ["AddedStep", "LoadReport", "LoadStep", "compared", "measure"]
 

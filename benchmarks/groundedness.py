@@ -18,9 +18,9 @@ import numpy as np
 
 from benchmarks.classification import area, balanced_accuracy, best_balanced_accuracy
 from benchmarks.groundedness_sets import SETS, ClaimRow, read_own, read_set
+from guardrail.core.types import Grounding, Passage
 from guardrail.evidence.index import StatementIndex
 from guardrail.evidence.statements import statements_of
-from guardrail.types import Grounding, Passage
 from judges.base import GroundingItem, GroundingJudge
 from judges.grounding import as_grounding
 from judges.registry import create_nli

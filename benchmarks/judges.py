@@ -19,8 +19,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from guardrail.errors import InputError
-from guardrail.types import Value
+from guardrail.core.errors import InputError
+from guardrail.core.types import Value
 from judges.base import Pair
 from judges.onnx import SHIPPED, OnnxJudge
 from judges.service import JudgeService

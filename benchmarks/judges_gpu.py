@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from guardrail.types import Value
+from guardrail.core.types import Value
 from judges.torch_runner import TorchRunner
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from statistics import quantiles
 
 from benchmarks.verdicts.people import biographies
 from guardrail import Guardrail, GuardrailConfig
-from guardrail.types import Value
+from guardrail.core.types import Value
 
 __all__ = ["LatencyReport", "measure_latency"]
 

@@ -22,8 +22,8 @@ from pathlib import Path
 
 from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad, Store
 
-from guardrail.errors import InputError
-from guardrail.types import Candidate, Entity, LinkedEntity, Subgraph, Value
+from guardrail.core.errors import InputError
+from guardrail.core.types import Candidate, Entity, LinkedEntity, Subgraph, Value
 from kg import OxigraphGraph, open_graph
 from kg.linking import EntityLinker
 from kg.mentions import fold

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from guardrail import Guardrail
+from guardrail.core.types import Action, Category, GuardedAnswer, Sentence
 from guardrail.markers.rendering import UNCARRIED
 from guardrail.requests import CheckRequest
-from guardrail.types import Action, Category, GuardedAnswer, Sentence
 
 __all__ = ["Outcome", "checked", "outcome", "untouched"]
 

@@ -33,13 +33,13 @@ from urllib.parse import quote
 from pyoxigraph import Literal, NamedNode, Quad, Store
 
 from guardrail import Guardrail, GuardrailConfig
-from guardrail.errors import InputError
+from guardrail.core.errors import InputError
+from guardrail.core.text.lexicon import lexicon_set
+from guardrail.core.text.words import fold, property_words, tokenise
+from guardrail.core.types import Action, GuardedAnswer, Score, ScoreCard, SpanKind, Triple, Value
 from guardrail.guard import CheckRequest
 from guardrail.log.records import SQLiteLog, open_log
 from guardrail.report.gaps import GapFinder
-from guardrail.text.lexicon import lexicon_set
-from guardrail.text.words import fold, property_words, tokenise
-from guardrail.types import Action, GuardedAnswer, Score, ScoreCard, SpanKind, Triple, Value
 from kg import OxigraphGraph
 
 __all__ = ["GapReport", "Stated", "measure_gaps", "read_texts"]

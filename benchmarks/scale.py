@@ -21,7 +21,7 @@ from typing import IO, TYPE_CHECKING, Final, Literal, cast, get_args
 from pyoxigraph import RdfFormat, Store
 
 from benchmarks import baselines
-from guardrail.types import Value
+from guardrail.core.types import Value
 from kg import OxigraphGraph, load_graph
 from kg.memory import peak_mb
 

@@ -16,7 +16,7 @@ from benchmarks.latency import UNKNOWN
 from benchmarks.sck_rates import Pair
 from benchmarks.verdicts.people import biographies
 from guardrail import ANNOTATE, CheckRequest, Guardrail, GuardrailConfig
-from guardrail.types import Passage
+from guardrail.core.types import Passage
 
 __all__ = ["cost", "graph_answers", "passage_answers"]
 

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 from benchmarks.telling import teller
 from guardrail.benchmarks.kept import kept_lines
-from guardrail.text.sentences import split_sentences
-from guardrail.types import Mention, Passage, Value
+from guardrail.core.text.sentences import split_sentences
+from guardrail.core.types import Mention, Passage, Value
 from judges.sck import Intent, SCKInput, SCKReport, SCKScorer
 from judges.sck.language import Tagger
 from judges.sck.layout import Format

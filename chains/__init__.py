@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from guardrail.errors import MissingExtraError
+from guardrail.core.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from chains.chat_model import GuardedChatModel

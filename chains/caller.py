@@ -8,8 +8,8 @@ from typing import Any
 from chains.evidence.base import EvidenceSettings, Found
 from chains.evidence.items import RequestField
 from guardrail import Policy
-from guardrail.errors import GuardrailError
-from guardrail.types import Problem, Value
+from guardrail.core.errors import GuardrailError
+from guardrail.core.types import Problem, Value
 
 __all__ = ["CallerRights", "NotAllowedError", "wants_json"]
 

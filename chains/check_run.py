@@ -14,7 +14,7 @@ from langchain_core.callbacks import (
 )
 from langchain_core.runnables import RunnableConfig
 
-from guardrail.types import Evidence, GuardedAnswer
+from guardrail.core.types import Evidence, GuardedAnswer
 
 __all__ = ["CHECK", "Asked", "traced", "traced_stream"]
 

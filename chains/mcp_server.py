@@ -21,9 +21,9 @@ from mcp.server.stdio import stdio_server
 from chains.evidence.items import request_field
 from chains.rendition import MarkerStyle, details, render
 from guardrail import ANNOTATE, Guardrail
-from guardrail.errors import GuardrailError
-from guardrail.incoming import without_controls
-from guardrail.types import Category, Triple
+from guardrail.core.errors import GuardrailError
+from guardrail.core.incoming import without_controls
+from guardrail.core.types import Category, Triple
 
 __all__ = ["mcp_server", "serve_stdio"]
 

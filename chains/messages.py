@@ -15,8 +15,8 @@ from chains.evidence.marks import without_marked
 from chains.evidence.parts import visible_parts
 from chains.openai_parts import text_of
 from chains.rendition import MarkerStyle, PlacedCitation, Rendition, details, render
-from guardrail.errors import InputError
-from guardrail.types import Action, GuardedAnswer, Passage
+from guardrail.core.errors import InputError
+from guardrail.core.types import Action, GuardedAnswer, Passage
 
 __all__ = [
     "ANSWER_KEYS",

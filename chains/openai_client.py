@@ -28,7 +28,7 @@ from chains.openai_text import JSON, Guarding, UnreadableReplyError
 from chains.rendition import MarkerStyle
 from chains.streaming import StreamMode
 from guardrail import STRICT, Guardrail, Policy, policy_named, run_sync
-from guardrail.errors import ConfigError, GuardrailError, InputError
+from guardrail.core.errors import ConfigError, GuardrailError, InputError
 
 __all__ = ["guard_openai"]
 

@@ -26,7 +26,7 @@ from chains.openai_sse import Event, EventDecoder
 from chains.openai_text import JSON, Guarding, UnreadableReplyError, finite_json
 from chains.regeneration import retry_message
 from guardrail import Action, GuardedAnswer, Policy
-from guardrail.errors import InputError
+from guardrail.core.errors import InputError
 
 __all__ = [
     "LONG_BYTES",

@@ -14,8 +14,8 @@ from chains.openai_parts import text_of
 from chains.rendition import MarkerStyle, PlacedCitation
 from chains.streaming import Release, SentenceGate, StreamMode
 from guardrail import ANNOTATE, STRICT, Action, GuardedAnswer, Guardrail, Policy
-from guardrail.errors import ModelError
-from guardrail.types import Passage
+from guardrail.core.errors import ModelError
+from guardrail.core.types import Passage
 
 __all__ = [
     "JSON",

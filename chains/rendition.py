@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from guardrail.markers.grammar import Marker, insert, render_marker
-from guardrail.markers.rendering import markers_of
-from guardrail.types import (
+from guardrail.core.types import (
     Action,
     Citation,
     Evidence,
@@ -19,6 +17,8 @@ from guardrail.types import (
     SpanKind,
     Triple,
 )
+from guardrail.markers.grammar import Marker, insert, render_marker
+from guardrail.markers.rendering import markers_of
 
 __all__ = [
     "MarkerStyle",

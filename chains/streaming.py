@@ -22,7 +22,7 @@ from chains.rendition import (
     render_sentences,
 )
 from guardrail import CheckSession, Guardrail, Policy, run_sync
-from guardrail.types import Action, Category, GuardedAnswer, Sentence
+from guardrail.core.types import Action, Category, GuardedAnswer, Sentence
 
 __all__ = ["Release", "SentenceGate", "StreamMode", "guard_stream", "guard_stream_sync"]
 

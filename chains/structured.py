@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from chains.evidence.base import Case
 from chains.openai_text import JSON, Guarding
-from guardrail.incoming import clean_text
-from guardrail.types import Action, GuardedAnswer, name_in_words
+from guardrail.core.incoming import clean_text
+from guardrail.core.types import Action, GuardedAnswer, name_in_words
 
 __all__ = ["Document", "Judged", "judge_documents"]
 

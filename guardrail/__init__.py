@@ -17,11 +17,7 @@ from guardrail.siblings import check_siblings
 
 if TYPE_CHECKING:
     from guardrail.config import GuardrailConfig
-    from guardrail.engine.decision import feedback
-    from guardrail.engine.loop import run_sync
-    from guardrail.engine.scoring import Scorer, ScoringRequest
-    from guardrail.engine.session import CheckSession
-    from guardrail.errors import (
+    from guardrail.core.errors import (
         ConfigError,
         DeadlineExceededError,
         GuardrailError,
@@ -33,23 +29,7 @@ if TYPE_CHECKING:
         OverloadedError,
         RecordError,
     )
-    from guardrail.evidence.retrieval import Knowledge, inline_evidence
-    from guardrail.guard import Guardrail
-    from guardrail.log.records import ScoreLog, open_log
-    from guardrail.markers.rendering import marked_text
-    from guardrail.policy import (
-        ANNOTATE,
-        BEST_OF_N,
-        STRICT,
-        STRICT_CORRECT,
-        Policy,
-        Unavailable,
-        policy_named,
-    )
-    from guardrail.requests import AskRequest, CheckRequest, RankRequest
-    from guardrail.sources.sql import evidence_from_sql
-    from guardrail.sources.tables import Table
-    from guardrail.types import (
+    from guardrail.core.types import (
         Action,
         AttributedAnswer,
         Candidate,
@@ -79,6 +59,26 @@ if TYPE_CHECKING:
         VerdictThresholds,
         linearise,
     )
+    from guardrail.engine.decision import feedback
+    from guardrail.engine.loop import run_sync
+    from guardrail.engine.scoring import Scorer, ScoringRequest
+    from guardrail.engine.session import CheckSession
+    from guardrail.evidence.retrieval import Knowledge, inline_evidence
+    from guardrail.guard import Guardrail
+    from guardrail.log.records import ScoreLog, open_log
+    from guardrail.markers.rendering import marked_text
+    from guardrail.policy import (
+        ANNOTATE,
+        BEST_OF_N,
+        STRICT,
+        STRICT_CORRECT,
+        Policy,
+        Unavailable,
+        policy_named,
+    )
+    from guardrail.requests import AskRequest, CheckRequest, RankRequest
+    from guardrail.sources.sql import evidence_from_sql
+    from guardrail.sources.tables import Table
 
 __all__ = [
     "ANNOTATE",
@@ -147,7 +147,7 @@ __all__ = [
 
 _HOMES = {
     "guardrail.config": "GuardrailConfig",
-    "guardrail.errors": "ConfigError DeadlineExceededError GuardrailError InputError JudgeError "
+    "guardrail.core.errors": "ConfigError DeadlineExceededError GuardrailError InputError JudgeError "
     "KnowledgeGraphError MissingExtraError ModelError OverloadedError RecordError",
     "guardrail.guard": "Guardrail",
     "guardrail.engine.decision": "feedback",
@@ -161,7 +161,7 @@ _HOMES = {
     "guardrail.evidence.retrieval": "Knowledge inline_evidence",
     "guardrail.engine.scoring": "Scorer ScoringRequest",
     "guardrail.engine.session": "CheckSession",
-    "guardrail.types": "Action AttributedAnswer Candidate Category Citation Complexity Correction "
+    "guardrail.core.types": "Action AttributedAnswer Candidate Category Citation Complexity Correction "
     "Entity Evidence Explanation GuardedAnswer Judgement LinkedEntity Mention NLIScores Passage "
     "Problem Score ScoreCard Sentence Span SpanKind Strictness Subgraph TableRow Triple "
     "VerdictThresholds "

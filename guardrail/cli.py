@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from guardrail.commands.lazily import LazyCommand, LazyGroup
-from guardrail.errors import GuardrailError
+from guardrail.core.errors import GuardrailError
 
 __all__ = ["app", "main"]
 
@@ -96,7 +96,7 @@ def _program(
 
 def main() -> None:
     """Run the program; errors a user can act on are one line on stderr and exit status 1."""
-    # Before numpy is loaded: one thread serves the parser best (guardrail.text.tagging).
+    # Before numpy is loaded: one thread serves the parser best (guardrail.core.text.tagging).
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         app()

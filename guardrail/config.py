@@ -31,11 +31,11 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from guardrail.errors import ConfigError
-from guardrail.fields import did_you_mean, fields_at
+from guardrail.core.errors import ConfigError
+from guardrail.core.fields import did_you_mean, fields_at
+from guardrail.core.types import Probability, Problem, Sentence, Strictness, StrictnessSetting
 from guardrail.models.settings import GenerationSettings
 from guardrail.policy import ANNOTATE, Policy, policy_named
-from guardrail.types import Probability, Problem, Sentence, Strictness, StrictnessSetting
 from kg.endpoint_settings import EndpointSettings
 
 __all__ = [

@@ -9,6 +9,14 @@ from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
 from guardrail.config import GuardrailConfig
+from guardrail.core.errors import ConfigError
+from guardrail.core.types import (
+    Evidence,
+    GuardedAnswer,
+    Strictness,
+    VerdictThresholds,
+    as_strictness,
+)
 from guardrail.engine.asking import ask
 from guardrail.engine.flow import Engine
 from guardrail.engine.loop import run_sync
@@ -17,19 +25,11 @@ from guardrail.engine.pipeline import Row
 from guardrail.engine.ranking import ranked
 from guardrail.engine.scoring import Scorer
 from guardrail.engine.session import CheckSession
-from guardrail.errors import ConfigError
 from guardrail.evidence.retrieval import Knowledge, as_evidence
 from guardrail.log.tracing import stage
 from guardrail.policy import Policy, chosen_policy
 from guardrail.requests import AskRequest, CheckRequest, RankRequest, all_of, several
 from guardrail.selftest import try_judge
-from guardrail.types import (
-    Evidence,
-    GuardedAnswer,
-    Strictness,
-    VerdictThresholds,
-    as_strictness,
-)
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -14,10 +14,10 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, FiniteFloat, ValidationError
 from pydantic_core import PydanticCustomError
 
-from guardrail.errors import ConfigError
-from guardrail.types.answers import Action
-from guardrail.types.strictness import OwnStrictness
-from guardrail.types.value import Value
+from guardrail.core.errors import ConfigError
+from guardrail.core.types.answers import Action
+from guardrail.core.types.strictness import OwnStrictness
+from guardrail.core.types.value import Value
 
 __all__ = [
     "ANNOTATE",

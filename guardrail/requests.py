@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeVar
 
-from guardrail.errors import InputError
-from guardrail.types import Evidence, Value
+from guardrail.core.errors import InputError
+from guardrail.core.types import Evidence, Value
 
 __all__ = ["AskRequest", "CheckRequest", "RankRequest", "all_of", "several"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from guardrail.errors import JudgeError
-from guardrail.types import Verdict
+from guardrail.core.errors import JudgeError
+from guardrail.core.types import Verdict
 
 if TYPE_CHECKING:
     from judges.base import GroundingJudge

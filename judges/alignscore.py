@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from guardrail.types import NLIScores
+from guardrail.core.types import NLIScores
 from judges.base import NLITraits, Pair
 from judges.checkers import ALL_CHARS
 from judges.chunks import even_chunks

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
-from guardrail.types import Grounding, Judgement, NLIScores
+from guardrail.core.types import Grounding, Judgement, NLIScores
 
 if TYPE_CHECKING:
     import numpy as np

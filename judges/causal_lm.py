@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from http.client import HTTPException
 from typing import TYPE_CHECKING, Any
 
-from guardrail.errors import ConfigError, JudgeError
+from guardrail.core.errors import ConfigError, JudgeError
 from judges.base import CausalLM, TokenLikelihoods
 from judges.causal_transformers import Progress, TransformersCausalLM
 

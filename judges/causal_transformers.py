@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from guardrail.errors import JudgeError, MissingExtraError
+from guardrail.core.errors import JudgeError, MissingExtraError
 from judges.base import TokenLikelihoods
 from judges.batching import distinct
 from judges.causal_gguf import converted

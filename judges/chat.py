@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ValidationError
 
-from guardrail.errors import ConfigError, JudgeError
-from guardrail.types import Category, Judgement, NLIScores
+from guardrail.core.errors import ConfigError, JudgeError
+from guardrail.core.types import Category, Judgement, NLIScores
 from judges.base import AttributionItem, Pair
 from judges.batching import distinct
 

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from guardrail.types import NLIScores
+from guardrail.core.types import NLIScores
 from judges.base import NLITraits, Pair
 from judges.chunks import sentence_chunks
 from judges.pretrained import load_hhem

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from guardrail.text.sentences import split_sentences
+from guardrail.core.text.sentences import split_sentences
 
 __all__ = ["even_chunks", "sentence_chunks"]
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from guardrail.errors import JudgeError
+from guardrail.core.errors import JudgeError
 from judges.batching import distinct
 from judges.folder import Card, OnnxFolder
 from judges.session import Segments, open_session, softmax

@@ -10,8 +10,8 @@ from typing import ClassVar, Generic, TypeVar
 
 from pydantic import ConfigDict, Field, FiniteFloat
 
-from guardrail.errors import JudgeError
-from guardrail.types import Value
+from guardrail.core.errors import JudgeError
+from guardrail.core.types import Value
 from judges.session import OnnxTextModel
 
 __all__ = ["Card", "OnnxFolder"]

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, cast
 
-from guardrail.types import Grounding, NLIScores, StatementScore, WordScore
+from guardrail.core.types import Grounding, NLIScores, StatementScore, WordScore
 from judges.base import GroundingItem, GroundingJudge, NLIJudge, NLITraits, Pair, traits_of
 from judges.lifting import sub_facts
 

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from guardrail.errors import JudgeError
-from guardrail.types import Grounding, StatementScore, WordScore
+from guardrail.core.errors import JudgeError
+from guardrail.core.types import Grounding, StatementScore, WordScore
 from judges.base import GroundingItem
 from judges.heads import HEADS, STATEMENT_MARK, TOKEN_HEADS, Calibration, JudgeCard
 from judges.session import OnnxTextModel, Running, Segments, softmax

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from pydantic import Field, FiniteFloat
 
-from guardrail.types import Category, Complexity, Value
-from guardrail.types.weighing import Weighing
+from guardrail.core.types import Category, Complexity, Value
+from guardrail.core.types.weighing import Weighing
 from judges.folder import Card
 
 __all__ = ["HEADS", "STATEMENT_MARK", "TOKEN_HEADS", "Calibration", "JudgeCard"]

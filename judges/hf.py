@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from guardrail.errors import ConfigError, JudgeError
+from guardrail.core.errors import ConfigError, JudgeError
 from judges.alignscore import AlignScore
 from judges.checkers import (
     FACTCG,

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from pydantic import Field
 
-from guardrail.text.dates import Agreement, agreement, find_dates, parse_date
-from guardrail.text.words import fold, number_of, tokenise
-from guardrail.types import Citation, Score, Value
+from guardrail.core.text.dates import Agreement, agreement, find_dates, parse_date
+from guardrail.core.text.words import fold, number_of, tokenise
+from guardrail.core.types import Citation, Score, Value
 
 if TYPE_CHECKING:
     from judges.base import NLIJudge

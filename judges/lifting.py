@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
 
-from guardrail.text.lexicon import lexicon
-from guardrail.types import Category, Judgement, NLIScores
+from guardrail.core.text.lexicon import lexicon
+from guardrail.core.types import Category, Judgement, NLIScores
 from judges.base import AttributionItem, NLIJudge, Pair
 from judges.sentence_ends import sentence_ends
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from guardrail.types import Grounding
+from guardrail.core.types import Grounding
 from judges.base import GroundingItem, GroundingJudge
 
 __all__ = ["RememberedGrounding"]

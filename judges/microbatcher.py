@@ -12,7 +12,7 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
-from guardrail.errors import DeadlineExceededError, JudgeError
+from guardrail.core.errors import DeadlineExceededError, JudgeError
 
 __all__ = ["MicroBatcher"]
 

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from guardrail.errors import JudgeError
-from guardrail.types import Category, Complexity, Grounding, Judgement, NLIScores
-from guardrail.types.weighing import Weighing
+from guardrail.core.errors import JudgeError
+from guardrail.core.types import Category, Complexity, Grounding, Judgement, NLIScores
+from guardrail.core.types.weighing import Weighing
 from judges.base import AttributionItem, GroundingItem, Pair
 from judges.batching import distinct
 from judges.folder import OnnxFolder

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from guardrail.errors import JudgeError, MissingExtraError
+from guardrail.core.errors import JudgeError, MissingExtraError
 
 __all__ = ["config_of", "load_alignscore", "load_hhem"]
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any, cast
 
-from guardrail.errors import ConfigError
-from guardrail.plugins import NOWHERE, named_part
+from guardrail.core.errors import ConfigError
+from guardrail.core.plugins import NOWHERE, named_part
 from judges.base import AttributionJudge, NLIJudge
 
 __all__ = ["create_attribution", "create_nli", "hint", "kinds", "register"]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from guardrail.text.lexicon import lexicon
+from guardrail.core.text.lexicon import lexicon
 
 __all__ = ["sentence_ends"]
 

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from typing import Generic, TypeVar
 
-from guardrail.types import Grounding, Judgement, NLIScores
+from guardrail.core.types import Grounding, Judgement, NLIScores
 from judges.base import (
     AttributionItem,
     AttributionJudge,

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from guardrail.errors import JudgeError
+from guardrail.core.errors import JudgeError
 from judges.exactness import SAFE_WEIGHT, has_exact_kernel, largest_weight
 from judges.sums import check_sums
 

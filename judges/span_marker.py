@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from guardrail.types import Grounding, NLIScores, WordScore
+from guardrail.core.types import Grounding, NLIScores, WordScore
 from judges.base import GroundingItem, NLITraits, Pair
 from judges.session import readable, softmax
 from judges.torch_judge import TorchModel

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from guardrail.errors import JudgeError
+from guardrail.core.errors import JudgeError
 
 __all__ = ["SUMS", "check_sums", "write_sums"]
 

@@ -16,8 +16,8 @@ from typing import Any, Protocol
 
 from pydantic import FiniteFloat
 
-from guardrail.errors import JudgeError
-from guardrail.types import Score, Value
+from guardrail.core.errors import JudgeError
+from guardrail.core.types import Score, Value
 
 __all__ = [
     "OpenAIRater",

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from guardrail.errors import ConfigError
-from guardrail.types import NLIScores
+from guardrail.core.errors import ConfigError
+from guardrail.core.types import NLIScores
 from judges.base import Pair
 from judges.batching import distinct
 from judges.session import readable

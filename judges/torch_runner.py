@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from guardrail.errors import ConfigError, JudgeError, MissingExtraError
+from guardrail.core.errors import ConfigError, JudgeError, MissingExtraError
 from judges.base import Pair
 from judges.batching import run_halving, token_batches
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from guardrail.errors import JudgeError
-from guardrail.types import NLIScores
+from guardrail.core.errors import JudgeError
+from guardrail.core.types import NLIScores
 from judges.base import NLITraits, Pair
 from judges.batching import distinct
 from judges.session import softmax

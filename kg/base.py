@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from guardrail.types import Entity, Mention, Subgraph, Triple
+from guardrail.core.types import Entity, Mention, Subgraph, Triple
 
 __all__ = ["KnowledgeGraph", "MentionIndex", "PlaceIndex"]
 

@@ -28,7 +28,7 @@ from pathlib import Path
 
 from pyoxigraph import Literal, NamedNode, RdfFormat, Triple, serialize
 
-from guardrail.types import Value
+from guardrail.core.types import Value
 
 __all__ = ["Fact", "Person", "build", "read_people", "read_property_labels"]
 

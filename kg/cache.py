@@ -11,7 +11,7 @@ import time
 import zlib
 from pathlib import Path
 
-from guardrail.errors import ConfigError
+from guardrail.core.errors import ConfigError
 
 __all__ = ["QueryCache", "default_cache_path"]
 

@@ -23,8 +23,8 @@ import re
 from typing import Final, Literal
 from urllib.parse import urlsplit
 
-from guardrail.errors import ConfigError
-from guardrail.types import Value
+from guardrail.core.errors import ConfigError
+from guardrail.core.types import Value
 from kg.quoting import quote_literal
 
 __all__ = ["DIALECTS", "Dialect", "dialect_of"]

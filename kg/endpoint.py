@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 import httpx
 from tenacity import RetryCallState, Retrying, retry_if_exception_type
 
-from guardrail.errors import ConfigError, KnowledgeGraphError
-from guardrail.types import Value
+from guardrail.core.errors import ConfigError, KnowledgeGraphError
+from guardrail.core.types import Value
 from kg.blank_nodes import is_blank
 from kg.cache import QueryCache, default_cache_path
 from kg.dialects import Dialect, dialect_of

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from guardrail.types import Value
+from guardrail.core.types import Value
 
 __all__ = ["EndpointSettings"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from guardrail.types import Entity, Subgraph, Triple
+from guardrail.core.types import Entity, Subgraph, Triple
 from kg.characters import readable
 from kg.profiles import Profile, local_name
 from kg.values import render_literal

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from guardrail.errors import ConfigError
-from guardrail.types import Entity, Mention, Subgraph, Triple
+from guardrail.core.errors import ConfigError
+from guardrail.core.types import Entity, Mention, Subgraph, Triple
 from kg.base import KnowledgeGraph, MentionIndex, PlaceIndex
 from kg.facts import is_fallback, order
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from guardrail.text.lexicon import lexicon_set
-from guardrail.types import Entity, Mention, Subgraph
+from guardrail.core.text.lexicon import lexicon_set
+from guardrail.core.types import Entity, Mention, Subgraph
 from kg.base import KnowledgeGraph
 from kg.mentions import fold
 from kg.names import NameParts

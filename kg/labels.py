@@ -16,8 +16,8 @@ from typing import Protocol
 
 from pyoxigraph import DefaultGraph, Literal, NamedNode, Store
 
-from guardrail.text.lexicon import lexicon_set
-from guardrail.types import Mention
+from guardrail.core.text.lexicon import lexicon_set
+from guardrail.core.types import Mention
 from kg.blank_nodes import is_named
 
 __all__ = ["LabelIndex", "MemoryLabelIndex", "key_of", "spot"]

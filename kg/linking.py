@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from guardrail.errors import InputError
-from guardrail.text.lexicon import lexicon, lexicon_set
-from guardrail.text.tagging import run_pipeline
-from guardrail.types import Candidate, Entity, LinkedEntity, Mention
+from guardrail.core.errors import InputError
+from guardrail.core.text.lexicon import lexicon, lexicon_set
+from guardrail.core.text.tagging import run_pipeline
+from guardrail.core.types import Candidate, Entity, LinkedEntity, Mention
 from kg.base import KnowledgeGraph, MentionIndex
 from kg.characters import readable
 from kg.hops import Asked, Neighbourhoods, Source, family_names, follow_relations

@@ -22,8 +22,8 @@ from uuid import uuid4
 from pydantic import Field, ValidationError, computed_field
 from pyoxigraph import DefaultGraph, NamedNode, Quad, RdfFormat, Store
 
-from guardrail.errors import InputError, KnowledgeGraphError
-from guardrail.types import Value
+from guardrail.core.errors import InputError, KnowledgeGraphError
+from guardrail.core.types import Value
 from kg.build_people import Person, build
 from kg.journal import Journal
 from kg.label_file import NAMES, FileLabelIndex, LabelFileWriter

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from guardrail.text.lexicon import lexicon, lexicon_set
-from guardrail.types import Mention
+from guardrail.core.text.lexicon import lexicon, lexicon_set
+from guardrail.core.types import Mention
 from kg.ner_types import NAMING_TYPES
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from itertools import islice
 from threading import Lock
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
-from guardrail.types import Entity, Triple
+from guardrail.core.types import Entity, Triple
 from kg.characters import holds_surrogates
 from kg.mentions import fold
 

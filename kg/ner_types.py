@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from guardrail.types import Entity
+from guardrail.core.types import Entity
 
 __all__ = ["NAMING_TYPES", "classes_of", "compatible", "persons"]
 

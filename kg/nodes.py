@@ -9,7 +9,7 @@ from typing import cast
 
 from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad, QuerySolutions, Store
 
-from guardrail.types import Entity, Subgraph, Triple
+from guardrail.core.types import Entity, Subgraph, Triple
 from kg.blank_nodes import is_named
 from kg.containment import holders
 from kg.facts import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from guardrail.errors import KnowledgeGraphError
-from guardrail.plugins import NOWHERE, named_part
+from guardrail.core.errors import KnowledgeGraphError
+from guardrail.core.plugins import NOWHERE, named_part
 
 if TYPE_CHECKING:
     from kg.base import KnowledgeGraph

@@ -9,7 +9,7 @@ from io import BytesIO
 
 from pyoxigraph import RdfFormat, Store
 
-from guardrail.errors import KnowledgeGraphError
+from guardrail.core.errors import KnowledgeGraphError
 from kg.store import OxigraphGraph, snapshot_of
 
 __all__ = ["open_people_graph"]

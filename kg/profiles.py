@@ -23,8 +23,8 @@ from urllib.parse import quote, unquote
 
 from pydantic import Field, ValidationError
 
-from guardrail.errors import ConfigError, InputError
-from guardrail.types import Value
+from guardrail.core.errors import ConfigError, InputError
+from guardrail.core.types import Value
 from kg.characters import CONTROLS, SURROGATES
 
 __all__ = ["Profile", "check_iri", "load_profile", "store_profile", "stored_profile"]

@@ -15,7 +15,7 @@ from xml.parsers import expat
 
 from pyoxigraph import RdfFormat
 
-from guardrail.errors import KnowledgeGraphError
+from guardrail.core.errors import KnowledgeGraphError
 
 __all__ = [
     "LINES",

@@ -12,8 +12,8 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-from guardrail.text.lexicon import lexicon, lexicon_set
-from guardrail.types import Subgraph
+from guardrail.core.text.lexicon import lexicon, lexicon_set
+from guardrail.core.types import Subgraph
 
 __all__ = ["Hop", "Relation", "RelationWord", "neighbours", "property_words", "relation_words"]
 

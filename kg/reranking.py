@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from guardrail.text.lexicon import lexicon, lexicon_set
-from guardrail.types import Candidate, Entity, Subgraph, Triple
+from guardrail.core.text.lexicon import lexicon, lexicon_set
+from guardrail.core.types import Candidate, Entity, Subgraph, Triple
 from kg.mentions import fold
 from kg.relations import genders
 

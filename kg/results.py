@@ -15,7 +15,7 @@ from pyoxigraph import (
     Triple,
 )
 
-from guardrail.types import Value
+from guardrail.core.types import Value
 from kg.blank_nodes import BLANK, is_named
 
 __all__ = ["GraphStats", "QueryResult", "Term", "read_solutions"]

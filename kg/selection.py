@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from guardrail.types import Value
+from guardrail.core.types import Value
 
 __all__ = ["Selection"]
 

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 from pyoxigraph import RdfFormat, Store
 
-from guardrail.errors import InputError, KnowledgeGraphError
-from guardrail.types import Entity, Subgraph, Triple
+from guardrail.core.errors import InputError, KnowledgeGraphError
+from guardrail.core.types import Entity, Subgraph, Triple
 from kg.characters import writable
 from kg.endpoint import Cell, Endpoint, QueryRejectedError
 from kg.endpoint_settings import EndpointSettings

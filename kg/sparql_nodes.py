@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from guardrail.errors import InputError
-from guardrail.types import Entity, Triple
+from guardrail.core.errors import InputError
+from guardrail.core.types import Entity, Triple
 from kg.containment import holders
 from kg.endpoint import Cell, Endpoint
 from kg.facts import (

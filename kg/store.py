@@ -11,8 +11,8 @@ from typing import BinaryIO
 
 from pyoxigraph import DefaultGraph, NamedNode, RdfFormat, Store
 
-from guardrail.errors import InputError, KnowledgeGraphError
-from guardrail.types import Entity, Mention, Subgraph, Triple
+from guardrail.core.errors import InputError, KnowledgeGraphError
+from guardrail.core.types import Entity, Mention, Subgraph, Triple
 from kg.blank_nodes import is_blank, is_named
 from kg.facts import unknown
 from kg.label_file import FileLabelIndex, LabelFileWriter

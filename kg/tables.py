@@ -21,8 +21,8 @@ from urllib.parse import quote
 from pydantic import Field
 from pyoxigraph import DefaultGraph, Literal, NamedNode, Store
 
-from guardrail.errors import InputError, KnowledgeGraphError
-from guardrail.types import Value
+from guardrail.core.errors import InputError, KnowledgeGraphError
+from guardrail.core.types import Value
 
 __all__ = [
     "TableColumns",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from guardrail.text.tagging import load_english
+from guardrail.core.text.tagging import load_english
 
 if TYPE_CHECKING:
     from spacy.language import Language

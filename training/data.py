@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.data import held_out, read_jsonl
-from guardrail.types import Triple, linearise
+from guardrail.core.types import Triple, linearise
 from training.rows import Row, nli_row, without_overlap
 
 __all__ = ["Split", "clean", "load_nli"]

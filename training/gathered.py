@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.data import measures, read_jsonl
-from guardrail.types import Triple
+from guardrail.core.types import Triple
 from judges.heads import HEADS
 from judges.selection import split_sentences
 from training.data import Split, clean

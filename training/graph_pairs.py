@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from guardrail.benchmarks.caqa.build import split_graph
 from guardrail.benchmarks.caqa.graph import FactGraph
 from guardrail.benchmarks.caqa.rows import Split as CAQASplit
-from guardrail.types import Triple, linearise
+from guardrail.core.types import Triple, linearise
 from kg.verbalise import finish, inversions, phrasing, predicate, surface
 from training.forms import near_miss, same_value
 from training.relations import IMPLIED, INVERSE, MIXED_UP, ONE_WAY, single_valued

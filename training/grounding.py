@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from benchmarks.classification import area
 from benchmarks.data import held_out
-from guardrail.types import Grounding, StatementScore, Verdict
+from guardrail.core.types import Grounding, StatementScore, Verdict
 from judges.base import GroundingItem
 from judges.heads import HEADS, Calibration
 from judges.onnx import OnnxJudge

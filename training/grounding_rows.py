@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.data import held_out, read_jsonl
-from guardrail.types import Triple, Verdict
+from guardrail.core.types import Triple, Verdict
 from judges.heads import HEADS
 from training.forms import mentions, near_miss, same_value
 from training.relations import MIXED_UP, readable

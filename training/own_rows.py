@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.data import held_out
-from guardrail.errors import InputError
+from guardrail.core.errors import InputError
 from judges.heads import HEADS
 from training.data import Split
 from training.plan import Plan

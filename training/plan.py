@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import Field, FiniteFloat, NonNegativeInt, PositiveInt
 
-from guardrail.types import Value
+from guardrail.core.types import Value
 
 __all__ = ["PLANS", "Plan", "read_plan"]
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from benchmarks.data import held_out, read_jsonl
-from guardrail.types import Triple, linearise
+from guardrail.core.types import Triple, linearise
 from training.relation_templates import KINDS, RELATIONS, UNRELATED, Relation
 from training.rows import Row, nli_row
 

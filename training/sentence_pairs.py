@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.data import held_out, read_jsonl
-from guardrail.types import Triple, linearise
+from guardrail.core.types import Triple, linearise
 from training.data import Split
 from training.forms import mentions, near_miss, same_value
 from training.relations import readable, single_valued

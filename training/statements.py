@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.data import held_out
+from guardrail.core.text.words import content_stems
+from guardrail.core.types import Triple, Verdict
 from guardrail.evidence.index import Selection, StatementIndex
-from guardrail.text.words import content_stems
-from guardrail.types import Triple, Verdict
 from judges.selection import split_sentences
 
 __all__ = [

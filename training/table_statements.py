@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from guardrail.types import Triple, Verdict
+from guardrail.core.types import Triple, Verdict
 from training.close_wording import rewritten, triple_facts
 from training.statements import Statement
 

@@ -16,7 +16,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 from torch.nn import functional
 
-from guardrail.errors import InputError
+from guardrail.core.errors import InputError
 from training.batches import LONGEST, Batch, batches, encode_rows
 from training.model import CrossEncoder, MaskBank
 from training.plan import Plan

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.data import held_out
+from guardrail.core.types import Evidence, Passage, Strictness, Triple, Verdict
+from guardrail.core.types.weighing import Weighed, Weighing, Weights, features_of
 from guardrail.markers.grammar import parse
-from guardrail.types import Evidence, Passage, Strictness, Triple, Verdict
-from guardrail.types.weighing import Weighed, Weighing, Weights, features_of
 from guardrail.verdict.claims import GroundingRequest
 from guardrail.verdict.grounder import Grounder
 from judges.onnx import SHIPPED, OnnxJudge

@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 from benchmarks.verdicts.cases import Case
 from benchmarks.verdicts.sets import read_set
-from guardrail.text.lexicon import lexicon
-from guardrail.text.names import label_in
-from guardrail.text.values import find_values
-from guardrail.text.words import tokenise
-from guardrail.types import Evidence, Passage, Triple, Verdict
+from guardrail.core.text.lexicon import lexicon
+from guardrail.core.text.names import label_in
+from guardrail.core.text.values import find_values
+from guardrail.core.text.words import tokenise
+from guardrail.core.types import Evidence, Passage, Triple, Verdict
 
 __all__ = ["KINDS", "SETS", "ErrorCase", "domain_cases", "generated", "true_cases"]
 

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from benchmarks.correction.errors import KINDS, ErrorCase
 from guardrail import STRICT_CORRECT, Guardrail
+from guardrail.core.text.lexicon import lexicon_set
+from guardrail.core.text.names import label_in
+from guardrail.core.text.words import tokenise
+from guardrail.core.types import GuardedAnswer, Sentence, SpanKind, Triple
 from guardrail.intervals import wilson
 from guardrail.requests import CheckRequest
-from guardrail.text.lexicon import lexicon_set
-from guardrail.text.names import label_in
-from guardrail.text.words import tokenise
-from guardrail.types import GuardedAnswer, Sentence, SpanKind, Triple
 
 __all__ = ["Came", "came_of", "table"]
 

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from benchmarks.outcomes import Outcome, checked, outcome
 from guardrail import Guardrail, GuardrailConfig
+from guardrail.core.types import Triple
 from guardrail.evidence.retrieval import as_evidence
 from guardrail.requests import CheckRequest
-from guardrail.types import Triple
 
 __all__ = ["Hidden", "main", "read_hidden"]
 

@@ -10,8 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+from guardrail.core.types import Evidence, Passage, Triple, Verdict
 from guardrail.requests import CheckRequest
-from guardrail.types import Evidence, Passage, Triple, Verdict
 
 __all__ = ["DOMAINS", "Domain", "Labelled", "Told"]
 

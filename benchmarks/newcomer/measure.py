@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from benchmarks.newcomer.domains import Labelled
 from benchmarks.outcomes import Outcome, outcome, untouched
-from guardrail.types import GuardedAnswer, Verdict
+from guardrail.core.types import GuardedAnswer, Verdict
 
 __all__ = ["Table", "auc", "table_of", "together"]
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from benchmarks.newcomer.measure import auc
 from benchmarks.outcomes import Outcome, checked, outcome
 from guardrail import Guardrail, GuardrailConfig
+from guardrail.core.types import Passage
 from guardrail.requests import CheckRequest
-from guardrail.types import Passage
 
 __all__ = ["main", "read_rules"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from guardrail.types import Evidence, Verdict
+from guardrail.core.types import Evidence, Verdict
 
 __all__ = ["Case"]
 

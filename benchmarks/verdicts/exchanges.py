@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import permutations
 
 from benchmarks.verdicts.cases import Case
-from guardrail.text.properties import is_single_valued
-from guardrail.text.words import property_words
-from guardrail.types import Triple, Verdict
+from guardrail.core.text.properties import is_single_valued
+from guardrail.core.text.words import property_words
+from guardrail.core.types import Triple, Verdict
 
 __all__ = ["label_exchanges", "prose_exchanges"]
 

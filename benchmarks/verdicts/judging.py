@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from benchmarks.verdicts.cases import Case
 from benchmarks.verdicts.measure import Judged, judged
+from guardrail.core.types import Strictness, VerdictThresholds
 from guardrail.markers.grammar import ParsedText
-from guardrail.types import Strictness, VerdictThresholds
 from guardrail.verdict.grounder import Grounder, GroundingRequest
 
 __all__ = ["judge_cases"]

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from benchmarks.verdicts.cases import Case
-from guardrail.text.words import tokenise
-from guardrail.types import (
+from guardrail.core.text.words import tokenise
+from guardrail.core.types import (
     AttributedAnswer,
     Category,
     Passage,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from guardrail.types import Triple
+from guardrail.core.types import Triple
 
 __all__ = ["biographies"]
 

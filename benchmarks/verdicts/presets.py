@@ -18,8 +18,8 @@ from benchmarks.verdicts.measure import Row, summed
 from benchmarks.verdicts.scores import KeptScores
 from benchmarks.verdicts.sets import SETS, read_set
 from guardrail import GuardrailConfig
+from guardrail.core.types import Strictness
 from guardrail.engine.parts import Parts
-from guardrail.types import Strictness
 from guardrail.verdict.grounder import Grounder
 from judges.memory import RememberedGrounding
 

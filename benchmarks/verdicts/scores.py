@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from guardrail.benchmarks.kept import kept_lines
-from guardrail.types import Grounding
+from guardrail.core.types import Grounding
 from judges.base import GroundingItem, GroundingJudge
 
 __all__ = ["KeptScores"]

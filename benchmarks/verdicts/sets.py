@@ -15,9 +15,9 @@ from typing import Any
 
 from benchmarks.verdicts import exchanges, people
 from benchmarks.verdicts.cases import Case
-from guardrail.text.names import label_in
-from guardrail.text.words import tokenise
-from guardrail.types import Evidence, Passage, Triple, Verdict
+from guardrail.core.text.names import label_in
+from guardrail.core.text.words import tokenise
+from guardrail.core.types import Evidence, Passage, Triple, Verdict
 
 __all__ = ["SETS", "read_set"]
 

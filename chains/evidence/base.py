@@ -11,7 +11,7 @@ from typing import Annotated, NamedTuple, Self
 from pydantic import BeforeValidator, Field
 
 from guardrail import CheckSession, GuardedAnswer, Guardrail, Policy
-from guardrail.types import Evidence, LinkedEntity, Problem, Triple, Value
+from guardrail.core.types import Evidence, LinkedEntity, Problem, Triple, Value
 
 __all__ = ["Case", "EvidenceMode", "EvidenceSettings", "Found", "Marks", "Source", "case_of"]
 

@@ -11,9 +11,9 @@ from typing_extensions import TypedDict
 
 from chains.evidence.rows import table_of_item
 from guardrail import Policy, Table, policy_named
-from guardrail.errors import InputError
-from guardrail.fields import did_you_mean
-from guardrail.types import (
+from guardrail.core.errors import InputError
+from guardrail.core.fields import did_you_mean
+from guardrail.core.types import (
     Evidence,
     OwnStrictness,
     Passage,

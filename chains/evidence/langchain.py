@@ -22,8 +22,8 @@ from chains.evidence.parts import parts_of_messages
 from chains.evidence.paths import value_at
 from chains.evidence.steps import StepsSeen
 from chains.evidence.tools import ToolResult, evidence_of_tools
-from guardrail.errors import InputError
-from guardrail.types import Evidence
+from guardrail.core.errors import InputError
+from guardrail.core.types import Evidence
 
 __all__ = [
     "EvidenceOf",

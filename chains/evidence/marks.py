@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from chains.evidence.base import EvidenceSettings, Found, Source
-from guardrail.types import Passage
+from guardrail.core.types import Passage
 
 __all__ = ["marked_evidence", "without_marked"]
 

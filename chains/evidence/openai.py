@@ -12,7 +12,7 @@ from chains.evidence.marks import marked_evidence, without_marked
 from chains.evidence.parts import parts_of_messages, sources_of_body, visible_parts
 from chains.evidence.tools import ToolResult, evidence_of_tools
 from chains.openai_parts import text_of
-from guardrail.types import Evidence, Passage
+from guardrail.core.types import Evidence, Passage
 
 __all__ = [
     "chat_evidence",

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from chains.evidence.base import Found, Source
-from guardrail.types import Passage
+from guardrail.core.types import Passage
 
 __all__ = ["parts_of_messages", "plain_body", "sources_of_body", "visible_parts"]
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from guardrail import Table
-from guardrail.errors import InputError
+from guardrail.core.errors import InputError
 
 __all__ = ["rows_of_text", "table_of_item", "table_of_result"]
 

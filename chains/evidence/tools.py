@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeGuard
 from chains.evidence.base import EvidenceSettings, Found, Source
 from chains.evidence.rows import rows_of_text, table_of_result
 from guardrail import Table
-from guardrail.types import Evidence, Passage, Problem, Triple
+from guardrail.core.types import Evidence, Passage, Problem, Triple
 
 __all__ = ["ToolResult", "evidence_of_tools", "result_evidence"]
 

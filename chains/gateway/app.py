@@ -54,7 +54,7 @@ from chains.openai_exchange import (
 from chains.openai_sse import Event
 from chains.openai_text import JSON, Guarding
 from guardrail import Guardrail, GuardrailConfig
-from guardrail.errors import GuardrailError
+from guardrail.core.errors import GuardrailError
 from guardrail.log.records import Feedback
 
 __all__ = ["create_app"]

@@ -14,7 +14,7 @@ from guardrail import (
     ScoreCard,
     inline_evidence,
 )
-from guardrail.types import OwnStrictness, Value
+from guardrail.core.types import OwnStrictness, Value
 
 __all__ = ["CheckBody", "RankBody", "Ranking", "check", "rank"]
 

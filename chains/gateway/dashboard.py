@@ -15,7 +15,7 @@ from chains.gateway.requests import JSON_TYPE, RejectedError, caller_of, read_bo
 from chains.gateway.settings import GatewaySettings
 from chains.gateway.tenants import Caller, key_or_password
 from guardrail import GuardrailConfig
-from guardrail.errors import InputError, RecordError
+from guardrail.core.errors import InputError, RecordError
 from guardrail.log.records import Feedback, open_log
 from guardrail.report import dashboard_html, read_feedback
 

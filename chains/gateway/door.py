@@ -15,7 +15,7 @@ from chains.gateway.requests import error_response, unknown_key
 from chains.gateway.settings import GatewaySettings
 from chains.gateway.streaming import CallerGoneError
 from chains.gateway.tenants import Caller, key_or_password
-from guardrail.errors import GuardrailError
+from guardrail.core.errors import GuardrailError
 from guardrail.log.records import tagged
 
 __all__ = ["PREFIX", "Door"]

@@ -16,8 +16,8 @@ from chains.gateway.tenants import Caller
 from chains.gateway.upstream import UpstreamUnreachableError
 from chains.openai_exchange import LONG_BYTES, error_body, request_body
 from chains.openai_text import JSON, UnreadableReplyError
-from guardrail.errors import ConfigError, GuardrailError, InputError
-from guardrail.fields import field_problems
+from guardrail.core.errors import ConfigError, GuardrailError, InputError
+from guardrail.core.fields import field_problems
 
 __all__ = [
     "JSON_TYPE",

@@ -19,8 +19,8 @@ from chains.gateway.tenants import NAME, Caller, Tenant, Tenants, rights_of
 from chains.rendition import MarkerStyle
 from chains.streaming import StreamMode
 from guardrail import STRICT, GuardrailConfig
-from guardrail.errors import ConfigError
-from guardrail.types import Value
+from guardrail.core.errors import ConfigError
+from guardrail.core.types import Value
 
 __all__ = ["ENV_PREFIX", "OLD_ENV_PREFIX", "GatewaySettings", "option_of", "sharing", "variable_of"]
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from guardrail.errors import GuardrailError
+from guardrail.core.errors import GuardrailError
 
 __all__ = ["BrokenOffError", "CallerGoneError", "JudgedStream", "unless_gone"]
 

@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field, SecretStr, field_validator
 from chains.caller import CallerRights
 from chains.openai_text import Guarding
 from guardrail import Policy, policy_named
-from guardrail.types import OwnStrictness, Value
+from guardrail.core.types import OwnStrictness, Value
 
 __all__ = ["NAME", "Caller", "Tenant", "Tenants", "guarding_of", "key_or_password", "rights_of"]
 

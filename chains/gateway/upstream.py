@@ -14,7 +14,7 @@ import httpx
 from chains.gateway.settings import GatewaySettings
 from chains.openai_exchange import Reply
 from chains.openai_text import JSON, UnreadableReplyError
-from guardrail.errors import ModelError
+from guardrail.core.errors import ModelError
 
 __all__ = ["Upstream", "UpstreamUnreachableError"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from guardrail.errors import MissingExtraError
+from guardrail.core.errors import MissingExtraError
 
 __all__ = ["LINES", "arrow"]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from guardrail.bulk.shards import Plan, Shard, run_shard
 from guardrail.bulk.summary import Counts
-from guardrail.errors import GuardrailError, MissingExtraError
+from guardrail.core.errors import GuardrailError, MissingExtraError
 
 __all__ = ["run_local", "run_ray"]
 

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from guardrail.bulk.arrow import LINES, arrow
-from guardrail.errors import InputError, MissingExtraError
+from guardrail.core.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,12 +13,8 @@ from typing import TYPE_CHECKING, Final, Literal
 from guardrail.bulk.run import SHARD_ROWS, run_bulk
 from guardrail.bulk.scorer import BulkScorer
 from guardrail.config import GuardrailConfig
-from guardrail.errors import InputError
-from guardrail.log.entries import Record
-from guardrail.log.fingerprints import HASHES, fingerprints
-from guardrail.log.records import open_log
-from guardrail.policy import ANNOTATE
-from guardrail.types import (
+from guardrail.core.errors import InputError
+from guardrail.core.types import (
     Action,
     Citation,
     Evidence,
@@ -28,6 +24,10 @@ from guardrail.types import (
     Triple,
     Value,
 )
+from guardrail.log.entries import Record
+from guardrail.log.fingerprints import HASHES, fingerprints
+from guardrail.log.records import open_log
+from guardrail.policy import ANNOTATE
 
 if TYPE_CHECKING:
     from guardrail.guard import Guardrail

@@ -12,7 +12,7 @@ from guardrail.bulk.inputs import file_system
 from guardrail.bulk.scorer import BulkScorer
 from guardrail.bulk.shards import UNFINISHED, Plan, Shard, plan_shards
 from guardrail.bulk.summary import Counts, Summary, summarise
-from guardrail.errors import InputError
+from guardrail.core.errors import InputError
 
 __all__ = ["SHARD_ROWS", "run_bulk"]
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from guardrail.bulk.arrow import LINES, arrow
 from guardrail.config import GuardrailConfig
+from guardrail.core.types import Value
 from guardrail.log.fingerprints import shipped_judge
-from guardrail.types import Value
 from kg.opening import SEPARATOR
 
 if TYPE_CHECKING:

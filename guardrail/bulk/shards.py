@@ -19,7 +19,7 @@ from guardrail.bulk.inputs import (
 )
 from guardrail.bulk.scorer import BulkScorer, as_table
 from guardrail.bulk.summary import Counts, count_row
-from guardrail.types import Value
+from guardrail.core.types import Value
 
 __all__ = ["UNFINISHED", "Plan", "Shard", "plan_shards", "run_shard"]
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from pydantic import Field
 
+from guardrail.core.types import Value
 from guardrail.intervals import Z_95, wilson
-from guardrail.types import Value
 
 __all__ = ["Counts", "Rate", "Summary", "count_row", "summarise"]
 

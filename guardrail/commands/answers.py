@@ -32,13 +32,13 @@ from guardrail.commands.options import (
 )
 from guardrail.commands.passages import read_passages
 from guardrail.commands.setup import build_config, build_guard
-from guardrail.errors import ConfigError
-from guardrail.requests import AskRequest
-from guardrail.types import (
+from guardrail.core.errors import ConfigError
+from guardrail.core.types import (
     GuardedAnswer,
     LinkedEntity,
     Value,
 )
+from guardrail.requests import AskRequest
 
 __all__ = ["CheckRow", "ask", "check", "explain", "link", "rank"]
 

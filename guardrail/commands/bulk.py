@@ -21,7 +21,7 @@ from guardrail.commands.options import (
 )
 from guardrail.commands.progress import telling
 from guardrail.commands.setup import build_config
-from guardrail.errors import InputError
+from guardrail.core.errors import InputError
 
 if TYPE_CHECKING:
     from guardrail.bulk.summary import Summary

@@ -13,8 +13,8 @@ from guardrail.company import QUESTION, company_graph, handbook, recorded_answer
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from guardrail.core.types import Evidence, GuardedAnswer
     from guardrail.guard import Guardrail
-    from guardrail.types import Evidence, GuardedAnswer
 
 __all__ = ["demo"]
 
@@ -59,7 +59,7 @@ def _introduce(
 ) -> None:
     from rich.markup import escape
 
-    from guardrail.types import Triple
+    from guardrail.core.types import Triple
 
     facts = sum(isinstance(item, Triple) for item in evidence)
     source = "sampled from a model now" if live else "recorded (written down, not sampled)"
@@ -150,7 +150,7 @@ def _sampled(guard: Guardrail, question: str, evidence: Sequence[Evidence]) -> l
         for item in sorted(ranked, key=lambda entry: entry.index)
     ]
     if not any(found):
-        from guardrail.errors import ModelError
+        from guardrail.core.errors import ModelError
 
         wrong = "; ".join(
             dict.fromkeys(error.message for answer in ranked for error in answer.errors)

@@ -15,8 +15,8 @@ import typer
 
 from guardrail.commands.options import AsJson, Config
 from guardrail.config import GuardrailConfig, gateway_section
-from guardrail.errors import GuardrailError
-from guardrail.types import Value
+from guardrail.core.errors import GuardrailError
+from guardrail.core.types import Value
 
 __all__ = ["Diagnosis", "doctor", "examine"]
 
@@ -168,7 +168,7 @@ upload to the Python Package Index of Explosion's ``en_core_web_sm``, by somebod
 
 
 def _parser(_: GuardrailConfig) -> Diagnosis:
-    from guardrail.text.tagging import load_english
+    from guardrail.core.text.tagging import load_english
 
     pipeline = load_english()
     meta, path = pipeline.meta, pipeline.path

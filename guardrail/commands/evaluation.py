@@ -12,7 +12,7 @@ from guardrail.commands.figures import json_line
 from guardrail.commands.lines import results_of
 from guardrail.commands.options import AsJson, Config, Graph, JudgeName, StrictnessName
 from guardrail.commands.setup import build_guard
-from guardrail.errors import InputError
+from guardrail.core.errors import InputError
 
 if TYPE_CHECKING:
     from guardrail.bulk.summary import Rate

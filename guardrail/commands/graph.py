@@ -17,7 +17,7 @@ from rich.table import Table
 from guardrail.commands.figures import json_line
 from guardrail.commands.options import AsJson, Graph
 from guardrail.commands.setup import configured_graph
-from guardrail.errors import InputError
+from guardrail.core.errors import InputError
 
 if TYPE_CHECKING:
     from kg import KnowledgeGraph

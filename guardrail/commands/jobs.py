@@ -7,12 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from guardrail.commands.lines import LineJob, Row
-from guardrail.engine.scorers import conner_input, sck_input
-from guardrail.engine.scoring import ScoringRequest
-from guardrail.evidence.retrieval import inline_evidence
-from guardrail.policy import ANNOTATE
-from guardrail.requests import CheckRequest, RankRequest
-from guardrail.types import (
+from guardrail.core.types import (
     AttributedAnswer,
     Evidence,
     GuardedAnswer,
@@ -20,6 +15,11 @@ from guardrail.types import (
     ScoreCard,
     Value,
 )
+from guardrail.engine.scorers import conner_input, sck_input
+from guardrail.engine.scoring import ScoringRequest
+from guardrail.evidence.retrieval import inline_evidence
+from guardrail.policy import ANNOTATE
+from guardrail.requests import CheckRequest, RankRequest
 from judges.conner import ConnerReport
 from judges.sck import SCKReport
 

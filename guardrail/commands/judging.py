@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from guardrail.commands.lines import LineJob, Row, run_lines
 from guardrail.commands.options import Input, ModelJudgeName, Output
-from guardrail.types import Category, Complexity, NLIScores, Probability, Value
+from guardrail.core.types import Category, Complexity, NLIScores, Probability, Value
 
 __all__ = ["attribute", "intent", "nli"]
 

@@ -22,8 +22,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from guardrail.commands.figures import json_line
 from guardrail.commands.progress import bars, visible
-from guardrail.errors import GuardrailError, InputError
-from guardrail.types import Action
+from guardrail.core.errors import GuardrailError, InputError
+from guardrail.core.types import Action
 
 __all__ = ["LineJob", "Row", "put_line", "results_of", "run_lines"]
 

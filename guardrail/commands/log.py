@@ -14,10 +14,10 @@ from typer.core import TyperGroup
 
 from guardrail.commands.options import AsJson, Config
 from guardrail.commands.setup import build_config
-from guardrail.errors import ConfigError, InputError, RecordError
+from guardrail.core.errors import ConfigError, InputError, RecordError
+from guardrail.core.types import Action, Category
 from guardrail.log.entries import Record, RecordFilter, ScoreBound, to_json
 from guardrail.log.records import JSONLinesLog, SQLiteLog, open_log
-from guardrail.types import Action, Category
 
 __all__ = ["app", "log", "opened", "report"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from guardrail.types import Evidence, Passage
+from guardrail.core.types import Evidence, Passage
 
 __all__ = ["read_passages"]
 

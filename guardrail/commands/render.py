@@ -10,7 +10,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from guardrail.types import (
+from guardrail.core.types import (
     Category,
     Citation,
     GuardedAnswer,

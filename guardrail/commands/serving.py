@@ -12,7 +12,7 @@ import typer
 from guardrail.commands.options import Config, Graph, JudgeName, PolicyName, StrictnessName
 from guardrail.commands.setup import build_config
 from guardrail.config import GuardrailConfig, LogConfig, gateway_section
-from guardrail.errors import ConfigError, MissingExtraError
+from guardrail.core.errors import ConfigError, MissingExtraError
 from guardrail.policy import STRICT
 
 __all__ = ["gateway_config", "mcp", "require_free", "serve"]

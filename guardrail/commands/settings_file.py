@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from guardrail.errors import ConfigError
+from guardrail.core.errors import ConfigError
 from guardrail.tuning.curve import toml_key
 
 __all__ = ["write_settings"]

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from guardrail.config import GuardrailConfig
-from guardrail.errors import ConfigError
+from guardrail.core.errors import ConfigError
+from guardrail.core.types import as_strictness
 from guardrail.policy import policy_named
-from guardrail.types import as_strictness
 
 if TYPE_CHECKING:
     from guardrail.guard import Guardrail

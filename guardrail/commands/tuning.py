@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from guardrail.commands.options import AsJson, Config, JudgeName
-from guardrail.errors import ConfigError, InputError
+from guardrail.core.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
     from rich.table import Table

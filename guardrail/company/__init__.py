@@ -10,7 +10,7 @@ import json
 from importlib.resources import as_file, files
 from typing import TYPE_CHECKING
 
-from guardrail.types import Passage
+from guardrail.core.types import Passage
 
 if TYPE_CHECKING:
     from kg import OxigraphGraph, SparqlGraph

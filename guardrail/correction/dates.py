@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from guardrail.text.clock_times import ClockTime
-from guardrail.text.dates import Date
-from guardrail.text.lexicon import lexicon
+from guardrail.core.text.clock_times import ClockTime
+from guardrail.core.text.dates import Date
+from guardrail.core.text.lexicon import lexicon
 
 __all__ = ["dates_like", "times_like", "versions_like"]
 

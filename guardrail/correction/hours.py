@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from guardrail.core.text.lexicon import lexicon, lexicon_set
+from guardrail.core.text.weekdays import Days, find_days
+from guardrail.core.text.words import plain
 from guardrail.correction.dates import times_like
 from guardrail.correction.edits import Edit
-from guardrail.text.lexicon import lexicon, lexicon_set
-from guardrail.text.weekdays import Days, find_days
-from guardrail.text.words import plain
 from guardrail.verdict.checks.weekday_hours import Hours, closings_in, hours_in, hours_of
 
 if TYPE_CHECKING:
-    from guardrail.types import Finding
+    from guardrail.core.types import Finding
     from guardrail.verdict.claims import Claim
     from guardrail.verdict.premises import Premises
 

@@ -11,10 +11,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from guardrail.errors import GuardrailError
-from guardrail.markers.rendering import marked_text
-from guardrail.policy import Policy
-from guardrail.types import (
+from guardrail.core.errors import GuardrailError
+from guardrail.core.types import (
     AttributedAnswer,
     Category,
     Citation,
@@ -26,6 +24,8 @@ from guardrail.types import (
     SpanKind,
     Triple,
 )
+from guardrail.markers.rendering import marked_text
+from guardrail.policy import Policy
 
 if TYPE_CHECKING:
     from guardrail.correction.proposals import Proposal

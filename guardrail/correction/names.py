@@ -8,18 +8,18 @@ from difflib import SequenceMatcher
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from guardrail.core.text.lexicon import lexicon
+from guardrail.core.text.names import part_of_name_in
+from guardrail.core.text.tagging import parse
+from guardrail.core.text.words import content_stems, fold, plain, property_words, tokenise
 from guardrail.correction.edits import Edit, replaced
 from guardrail.correction.wording import with_article
-from guardrail.text.lexicon import lexicon
-from guardrail.text.names import part_of_name_in
-from guardrail.text.tagging import parse
-from guardrail.text.words import content_stems, fold, plain, property_words, tokenise
 from guardrail.verdict.checks.alignment import NAMED, named_share
 from guardrail.verdict.subjects import mentions_of
 
 if TYPE_CHECKING:
+    from guardrail.core.types import Triple
     from guardrail.evidence.statements import Statement
-    from guardrail.types import Triple
     from guardrail.verdict.claims import Claim
     from guardrail.verdict.premises import Premises
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
+from guardrail.core.text.lexicon import lexicon
+from guardrail.core.text.quantities import Quantity
+from guardrail.core.text.units import MONEY
 from guardrail.correction.wording import counted_as
-from guardrail.text.lexicon import lexicon
-from guardrail.text.quantities import Quantity
-from guardrail.text.units import MONEY
 
 __all__ = ["quantities_like"]
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from guardrail.core.types import Citation, Effect, Finding, Triple
 from guardrail.correction.edits import Edit, replaced
 from guardrail.correction.hours import of_days, of_hours
 from guardrail.correction.names import of_name
 from guardrail.correction.values import lone_value, of_finding
 from guardrail.correction.yes_no import of_yes_no
-from guardrail.types import Citation, Effect, Finding, Triple
 from guardrail.verdict.subjects import mentions_of
 
 if TYPE_CHECKING:

@@ -6,20 +6,20 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from guardrail.core.text.clock_times import ClockTime
+from guardrail.core.text.dates import Date
+from guardrail.core.text.lexicon import lexicon_set
+from guardrail.core.text.quantities import Quantity
+from guardrail.core.text.values import Agreement, TypedValue, Version, compare, find_values
+from guardrail.core.text.words import content_stems, fold
 from guardrail.correction.dates import dates_like, times_like, versions_like
 from guardrail.correction.edits import Edit, replaced
 from guardrail.correction.numbers import quantities_like
 from guardrail.correction.wording import with_article
-from guardrail.text.clock_times import ClockTime
-from guardrail.text.dates import Date
-from guardrail.text.lexicon import lexicon_set
-from guardrail.text.quantities import Quantity
-from guardrail.text.values import Agreement, TypedValue, Version, compare, find_values
-from guardrail.text.words import content_stems, fold
 from guardrail.verdict.subjects import mentions_of
 
 if TYPE_CHECKING:
-    from guardrail.types import Finding
+    from guardrail.core.types import Finding
     from guardrail.verdict.claims import Claim
     from guardrail.verdict.premises import Premises
 

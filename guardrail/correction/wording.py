@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from guardrail.text.lexicon import lexicon, lexicon_set
-from guardrail.text.words import fold
+from guardrail.core.text.lexicon import lexicon, lexicon_set
+from guardrail.core.text.words import fold
 
 __all__ = ["counted_as", "with_article"]
 

@@ -6,17 +6,17 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from guardrail.core.text.lexicon import lexicon, lexicon_set
+from guardrail.core.text.tagging import parse
+from guardrail.core.text.words import content_stems, property_words, tokenise
 from guardrail.correction.edits import Edit
 from guardrail.correction.wording import with_article
-from guardrail.text.lexicon import lexicon, lexicon_set
-from guardrail.text.tagging import parse
-from guardrail.text.words import content_stems, property_words, tokenise
 
 if TYPE_CHECKING:
     from spacy.tokens import Token
 
+    from guardrail.core.types import Finding
     from guardrail.evidence.statements import Statement
-    from guardrail.types import Finding
     from guardrail.verdict.claims import Claim
     from guardrail.verdict.premises import Premises
 

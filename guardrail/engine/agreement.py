@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from guardrail.types import (
+from guardrail.core.types import (
     AttributedAnswer,
     Category,
     Effect,

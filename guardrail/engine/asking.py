@@ -7,16 +7,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from guardrail.engine.decision import decide, feedback
-from guardrail.engine.flow import UNUSABLE, Engine, late, problem_of
-from guardrail.engine.pipeline import Row
-from guardrail.engine.ranking import ranked
-from guardrail.errors import InputError
-from guardrail.evidence.retrieval import Knowledge
-from guardrail.log.tracing import model_call, stage
-from guardrail.models.generation import generate
-from guardrail.policy import Policy
-from guardrail.types import (
+from guardrail.core.errors import InputError
+from guardrail.core.types import (
     Action,
     AttributedAnswer,
     Evidence,
@@ -24,6 +16,14 @@ from guardrail.types import (
     GuardedAnswer,
     Problem,
 )
+from guardrail.engine.decision import decide, feedback
+from guardrail.engine.flow import UNUSABLE, Engine, late, problem_of
+from guardrail.engine.pipeline import Row
+from guardrail.engine.ranking import ranked
+from guardrail.evidence.retrieval import Knowledge
+from guardrail.log.tracing import model_call, stage
+from guardrail.models.generation import generate
+from guardrail.policy import Policy
 
 __all__ = ["ask"]
 

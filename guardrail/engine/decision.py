@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from guardrail.markers.rendering import without_sentences
-from guardrail.policy import Policy
-from guardrail.types import (
+from guardrail.core.types import (
     Action,
     AttributedAnswer,
     Category,
@@ -16,6 +14,8 @@ from guardrail.types import (
     Sentence,
     SpanKind,
 )
+from guardrail.markers.rendering import without_sentences
+from guardrail.policy import Policy
 
 __all__ = ["Decision", "as_it_came", "decide", "feedback"]
 

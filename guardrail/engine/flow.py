@@ -10,6 +10,27 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from guardrail.config import GuardrailConfig
+from guardrail.core.errors import (
+    DeadlineExceededError,
+    GuardrailError,
+    InputError,
+    JudgeError,
+    KnowledgeGraphError,
+    MissingExtraError,
+    ModelError,
+    OverloadedError,
+)
+from guardrail.core.incoming import clean_text, without_controls
+from guardrail.core.text.english import in_english
+from guardrail.core.types import (
+    Action,
+    AttributedAnswer,
+    Evidence,
+    GuardedAnswer,
+    Problem,
+    Score,
+    ScoreCard,
+)
 from guardrail.correction.judged_again import Correcting
 from guardrail.engine.decision import Decision, as_it_came, decide
 from guardrail.engine.parts import Parts
@@ -23,32 +44,11 @@ from guardrail.engine.scoring import (
     sentence_card,
 )
 from guardrail.engine.workers import Workers, off_loop
-from guardrail.errors import (
-    DeadlineExceededError,
-    GuardrailError,
-    InputError,
-    JudgeError,
-    KnowledgeGraphError,
-    MissingExtraError,
-    ModelError,
-    OverloadedError,
-)
 from guardrail.evidence.retrieval import Knowledge, given, retrieve_passages
-from guardrail.incoming import clean_text, without_controls
 from guardrail.log.fingerprints import fingerprints
 from guardrail.log.tracing import stage
 from guardrail.markers.grammar import parse
 from guardrail.policy import Policy, Unavailable
-from guardrail.text.english import in_english
-from guardrail.types import (
-    Action,
-    AttributedAnswer,
-    Evidence,
-    GuardedAnswer,
-    Problem,
-    Score,
-    ScoreCard,
-)
 
 if TYPE_CHECKING:
     from guardrail.log.records import ScoreLog

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from guardrail.errors import GuardrailError
+from guardrail.core.errors import GuardrailError
 
 __all__ = ["run_sync"]
 

@@ -9,15 +9,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from guardrail.engine.agreement import explained
-from guardrail.engine.scoring import ScoringRequest
-from guardrail.errors import KnowledgeGraphError
-from guardrail.evidence.places import with_wider
-from guardrail.evidence.retrieval import GraphRetriever, Knowledge
-from guardrail.log.tracing import stage
-from guardrail.markers.grammar import ParsedText
-from guardrail.markers.grammar import parse as parse_markers
-from guardrail.types import (
+from guardrail.core.errors import KnowledgeGraphError
+from guardrail.core.types import (
     AttributedAnswer,
     Category,
     Problem,
@@ -25,6 +18,13 @@ from guardrail.types import (
     Triple,
     VerdictThresholds,
 )
+from guardrail.engine.agreement import explained
+from guardrail.engine.scoring import ScoringRequest
+from guardrail.evidence.places import with_wider
+from guardrail.evidence.retrieval import GraphRetriever, Knowledge
+from guardrail.log.tracing import stage
+from guardrail.markers.grammar import ParsedText
+from guardrail.markers.grammar import parse as parse_markers
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -187,7 +187,7 @@ class Pipeline:
         ahead: Callable[[Sequence[ScoringRequest]], None] | None,
         thresholds: VerdictThresholds,
     ) -> list[Checked]:
-        from guardrail.text.tagging import parse
+        from guardrail.core.text.tagging import parse
 
         clock = _Clock(len(rows))
         with stage("parse"):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from guardrail.core.types import Action, GuardedAnswer, Score
 from guardrail.policy import Policy
-from guardrail.types import Action, GuardedAnswer, Score
 
 __all__ = ["ranked"]
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from guardrail.config import LogConfig
+from guardrail.core.errors import GuardrailError
+from guardrail.core.types import GuardedAnswer, Problem
 from guardrail.engine.workers import Workers
-from guardrail.errors import GuardrailError
 from guardrail.log.evaluations import record_answer
 from guardrail.log.tracing import log_failed, stage
-from guardrail.types import GuardedAnswer, Problem
 
 if TYPE_CHECKING:
     from guardrail.log.records import ScoreLog

@@ -8,9 +8,9 @@ from itertools import groupby
 from threading import BoundedSemaphore, Thread
 from typing import TYPE_CHECKING
 
+from guardrail.core.errors import GuardrailError
+from guardrail.core.types import Evidence, Passage, Score, Triple, linearise
 from guardrail.engine.scoring import ScoringRequest
-from guardrail.errors import GuardrailError
-from guardrail.types import Evidence, Passage, Score, Triple, linearise
 
 if TYPE_CHECKING:
     from judges.base import CausalLM, NLIJudge

@@ -8,11 +8,9 @@ from difflib import get_close_matches
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
-from guardrail.engine.workers import off_loop
-from guardrail.errors import ConfigError, GuardrailError
-from guardrail.plugins import NOWHERE, named_part
-from guardrail.policy import CLAIM_SCORES
-from guardrail.types import (
+from guardrail.core.errors import ConfigError, GuardrailError
+from guardrail.core.plugins import NOWHERE, named_part
+from guardrail.core.types import (
     AttributedAnswer,
     Category,
     Evidence,
@@ -23,6 +21,8 @@ from guardrail.types import (
     Sentence,
     SpanKind,
 )
+from guardrail.engine.workers import off_loop
+from guardrail.policy import CLAIM_SCORES
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc

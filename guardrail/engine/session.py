@@ -12,17 +12,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from guardrail.core.incoming import clean_text
+from guardrail.core.text.sentences import split_sentences
+from guardrail.core.types import Action, Evidence, GuardedAnswer, Triple
 from guardrail.engine.loop import run_sync
 from guardrail.engine.workers import off_loop
 from guardrail.evidence.retrieval import Knowledge, given
-from guardrail.incoming import clean_text
 from guardrail.log.tracing import stage
 from guardrail.markers.brackets import open_bracket
 from guardrail.markers.grammar import parse
 from guardrail.markers.rendering import marked_text, shifted
 from guardrail.policy import ANNOTATE, Policy
-from guardrail.text.sentences import split_sentences
-from guardrail.types import Action, Evidence, GuardedAnswer, Triple
 
 if TYPE_CHECKING:
     from guardrail.engine.flow import Engine

@@ -17,8 +17,8 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-from guardrail.cancellation import watch
-from guardrail.errors import GuardrailError, OverloadedError
+from guardrail.core.cancellation import watch
+from guardrail.core.errors import GuardrailError, OverloadedError
 
 __all__ = ["Workers", "off_loop"]
 
@@ -80,7 +80,7 @@ class Workers:
         """Run a blocking call in a thread, in the caller's context variables.
 
         Cancelling gives the call up: one that waits is dropped, one in work goes on unheard until
-        it looks whether it was (``guardrail.cancellation``).
+        it looks whether it was (``guardrail.core.cancellation``).
 
         Raises:
             OverloadedError: Too many calls that were given up still run.

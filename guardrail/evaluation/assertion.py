@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
+from guardrail.core.errors import JudgeError
+from guardrail.core.types import Evidence, GuardedAnswer
 from guardrail.engine.loop import run_sync
-from guardrail.errors import JudgeError
 from guardrail.evaluation.assessment import Assessment, Requirement, assess
 from guardrail.policy import ANNOTATE, Policy
-from guardrail.types import Evidence, GuardedAnswer
 
 if TYPE_CHECKING:
     from guardrail.config import GuardrailConfig

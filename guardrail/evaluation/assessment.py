@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from guardrail.types import Action, GuardedAnswer, Probability, Sentence, Value, Verdict
-from guardrail.types.explanation import VERDICTS
+from guardrail.core.types import Action, GuardedAnswer, Probability, Sentence, Value, Verdict
+from guardrail.core.types.explanation import VERDICTS
 
 __all__ = ["Assessment", "Requirement", "assess", "verdict_of"]
 

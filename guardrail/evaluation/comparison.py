@@ -9,11 +9,11 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from guardrail.bulk.summary import Rate
-from guardrail.errors import InputError
+from guardrail.core.errors import InputError
+from guardrail.core.types import Value, Verdict
 from guardrail.evaluation.rows import EvalResult
 from guardrail.intervals import GroupedShare, paired_difference
 from guardrail.log.fingerprints import HASHES
-from guardrail.types import Value, Verdict
 
 __all__ = ["Comparison", "EvalSummary", "SentenceTurn", "Turn", "compare", "read_run", "summarise"]
 

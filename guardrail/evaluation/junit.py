@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
-from guardrail.errors import InputError
+from guardrail.core.errors import InputError
 from guardrail.evaluation.rows import EvalResult
 
 __all__ = ["write_junit"]

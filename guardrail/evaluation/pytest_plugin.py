@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final, TypedDict
 import pytest
 
 if TYPE_CHECKING:
+    from guardrail.core.types import Evidence, GuardedAnswer
     from guardrail.evaluation.assessment import Assessment
     from guardrail.guard import Guardrail
-    from guardrail.types import Evidence, GuardedAnswer
 
 __all__ = ["GroundedAssertion", "assert_grounded", "guardrail"]
 
@@ -207,10 +207,10 @@ def _judged_of(reporter: pytest.TerminalReporter) -> list[tuple[str, _Judged]]:
 
 
 def _write_page(path: Path, judged: Sequence[tuple[str, _Judged]]) -> None:
+    from guardrail.core.types import GuardedAnswer
     from guardrail.log.entries import Record
     from guardrail.report.page import page
     from guardrail.report.summary import summarise
-    from guardrail.types import GuardedAnswer
 
     records = [
         Record(

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import Field, JsonValue, field_validator
 
 from guardrail.commands.lines import LineJob, Row
+from guardrail.core.types import Evidence, GuardedAnswer, Passage, Probability, Value, Verdict
 from guardrail.evaluation.assertion import whole_answer_policy
 from guardrail.evaluation.assessment import Requirement, assess, verdict_of
 from guardrail.requests import CheckRequest
 from guardrail.tuning.rows import LABELS, evidence_items
-from guardrail.types import Evidence, GuardedAnswer, Passage, Probability, Value, Verdict
 
 if TYPE_CHECKING:
     from guardrail.guard import Guardrail

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from guardrail.text.words import content_stems
+from guardrail.core.text.words import content_stems
 
 __all__ = ["BUDGET", "Indexed", "Selection", "StatementIndex"]
 

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from guardrail.core.text.properties import cues, tells_place
+from guardrail.core.text.sentences import split_sentences
+from guardrail.core.text.words import fold, tokenise
+from guardrail.core.types import Entity, Triple
 from guardrail.log.tracing import stage
-from guardrail.text.properties import cues, tells_place
-from guardrail.text.sentences import split_sentences
-from guardrail.text.words import fold, tokenise
-from guardrail.types import Entity, Triple
 from kg.base import KnowledgeGraph, PlaceIndex
 
 if TYPE_CHECKING:

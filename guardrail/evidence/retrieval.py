@@ -8,11 +8,9 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from guardrail.errors import GuardrailError, InputError, KnowledgeGraphError
-from guardrail.models.facts import flatten, relevant_triples
-from guardrail.sources.tables import Table
-from guardrail.text.names import NO_NAMES
-from guardrail.types import (
+from guardrail.core.errors import GuardrailError, InputError, KnowledgeGraphError
+from guardrail.core.text.names import NO_NAMES
+from guardrail.core.types import (
     Entity,
     Evidence,
     LinkedEntity,
@@ -21,6 +19,8 @@ from guardrail.types import (
     Triple,
     passage_of_document,
 )
+from guardrail.models.facts import flatten, relevant_triples
+from guardrail.sources.tables import Table
 from kg.base import KnowledgeGraph
 
 if TYPE_CHECKING:

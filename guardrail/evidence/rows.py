@@ -7,13 +7,13 @@ from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from guardrail.text.dates import Date
-from guardrail.text.names import label_in
-from guardrail.text.properties import cues
-from guardrail.text.quantities import Bound, Quantity, find_quantities
-from guardrail.text.units import unit_of_label
-from guardrail.text.values import Agreement, TypedValue, compare
-from guardrail.text.words import Token, content_stems, property_words
+from guardrail.core.text.dates import Date
+from guardrail.core.text.names import label_in
+from guardrail.core.text.properties import cues
+from guardrail.core.text.quantities import Bound, Quantity, find_quantities
+from guardrail.core.text.units import unit_of_label
+from guardrail.core.text.values import Agreement, TypedValue, compare
+from guardrail.core.text.words import Token, content_stems, property_words
 
 if TYPE_CHECKING:
     from guardrail.evidence.statements import Statement

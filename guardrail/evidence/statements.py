@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from guardrail.text.layout import laid_out
-from guardrail.text.lexicon import lexicon_set
-from guardrail.text.names import NO_NAMES, label_in, part_of_name_in
-from guardrail.text.properties import cues
-from guardrail.text.units import unit_of_label
-from guardrail.text.values import Agreement, TypedValue, compare, find_values, limited
-from guardrail.text.words import Token, content_stems, fold
-from guardrail.types import Citation, Evidence, Passage, Triple
+from guardrail.core.text.layout import laid_out
+from guardrail.core.text.lexicon import lexicon_set
+from guardrail.core.text.names import NO_NAMES, label_in, part_of_name_in
+from guardrail.core.text.properties import cues
+from guardrail.core.text.units import unit_of_label
+from guardrail.core.text.values import Agreement, TypedValue, compare, find_values, limited
+from guardrail.core.text.words import Token, content_stems, fold
+from guardrail.core.types import Citation, Evidence, Passage, Triple
 
 __all__ = ["Statement", "statements_of"]
 

@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from guardrail.errors import InputError, RecordError
+from guardrail.core.errors import InputError, RecordError
 from guardrail.log.records import SQLiteLog, open_log
 
 __all__ = ["back_up"]

@@ -16,8 +16,8 @@ from uuid import uuid4
 from pydantic import BeforeValidator, Field, FiniteFloat, ValidationError
 from pydantic_core import PydanticCustomError
 
-from guardrail.errors import InputError, RecordError
-from guardrail.types import Category, GuardedAnswer, Triple, Value
+from guardrail.core.errors import InputError, RecordError
+from guardrail.core.types import Category, GuardedAnswer, Triple, Value
 
 __all__ = [
     "Feedback",

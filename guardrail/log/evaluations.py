@@ -9,11 +9,11 @@ from opentelemetry import trace
 from opentelemetry._logs import LogRecord, SeverityNumber, get_logger
 from pydantic import Field, FiniteFloat
 
+from guardrail.core.types import GuardedAnswer, Sentence, Value, Verdict
+from guardrail.core.types.explanation import VERDICTS
 from guardrail.log import conventions
 from guardrail.log.conventions import NAME, own
 from guardrail.log.tracing import instruments
-from guardrail.types import GuardedAnswer, Sentence, Value, Verdict
-from guardrail.types.explanation import VERDICTS
 
 __all__ = ["Evaluation", "evaluations_of", "record_answer"]
 

@@ -9,10 +9,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from guardrail.errors import InputError, MissingExtraError, RecordError
+from guardrail.core.errors import InputError, MissingExtraError, RecordError
+from guardrail.core.types import Category
 from guardrail.log.entries import Record, RecordFilter, to_json
 from guardrail.log.records import Readable
-from guardrail.types import Category
 
 __all__ = ["export"]
 

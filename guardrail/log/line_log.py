@@ -11,7 +11,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from guardrail.errors import RecordError
+from guardrail.core.errors import RecordError
+from guardrail.core.types import GuardedAnswer
 from guardrail.log.entries import (
     Feedback,
     Record,
@@ -21,7 +22,6 @@ from guardrail.log.entries import (
     prepare,
     to_json,
 )
-from guardrail.types import GuardedAnswer
 
 __all__ = ["JSONLinesLog"]
 

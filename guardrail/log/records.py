@@ -16,7 +16,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Protocol, Self
 
-from guardrail.errors import RecordError
+from guardrail.core.errors import RecordError
+from guardrail.core.types import GuardedAnswer
 from guardrail.log.entries import (
     Feedback,
     Record,
@@ -29,7 +30,6 @@ from guardrail.log.entries import (
 )
 from guardrail.log.line_log import JSONLinesLog
 from guardrail.log.schema import migrate
-from guardrail.types import GuardedAnswer
 
 __all__ = [
     "Feedback",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from guardrail.errors import RecordError
+from guardrail.core.errors import RecordError
 
 __all__ = ["VERSION", "migrate"]
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from guardrail.types.knowledge import Citation, Triple
+from guardrail.core.types.knowledge import Citation, Triple
 
 __all__ = [
     "CORRECTED",

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import Field
 
+from guardrail.core.types.knowledge import Citation, Triple
+from guardrail.core.types.value import Value
 from guardrail.markers.brackets import (
     CORRECTED,
     KnownFacts,
@@ -18,8 +20,6 @@ from guardrail.markers.brackets import (
     read_bracket,
     write_bracket,
 )
-from guardrail.types.knowledge import Citation, Triple
-from guardrail.types.value import Value
 
 __all__ = [
     "KnownFacts",

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from itertools import groupby, zip_longest
 
+from guardrail.core.text.lexicon import lexicon_set
+from guardrail.core.types import AttributedAnswer, Citation, Sentence, Span, SpanKind
 from guardrail.markers.grammar import Marker, insert
-from guardrail.text.lexicon import lexicon_set
-from guardrail.types import AttributedAnswer, Citation, Sentence, Span, SpanKind
 
 __all__ = ["UNCARRIED", "marked_text", "markers_of", "shifted", "without_sentences"]
 

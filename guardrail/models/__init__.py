@@ -6,7 +6,7 @@ import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from guardrail.errors import ConfigError
+from guardrail.core.errors import ConfigError
 from guardrail.models.base import Completion, LanguageModel, Message, Prompt, SampleRequest
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import Literal, Protocol, runtime_checkable
 
 from pydantic import Field, FiniteFloat
 
+from guardrail.core.types import Value
 from guardrail.models.constraints import CitationConstraint
-from guardrail.types import Value
 
 __all__ = ["Completion", "LanguageModel", "Message", "Prompt", "SampleRequest"]
 

@@ -15,11 +15,11 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
-from guardrail.errors import ModelError
+from guardrail.core.errors import ModelError
+from guardrail.core.types.knowledge import Citation, Triple
+from guardrail.core.types.value import Value
 from guardrail.markers.brackets import write_entity, write_fact
 from guardrail.markers.grammar import KnownFacts, Marker, insert, parse, render_marker
-from guardrail.types.knowledge import Citation, Triple
-from guardrail.types.value import Value
 from kg.verbalise import surface
 
 __all__ = [

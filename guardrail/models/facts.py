@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
+from guardrail.core.text.words import content_stems
+from guardrail.core.types import Subgraph, Triple
 from guardrail.models.settings import PromptBudget
-from guardrail.text.words import content_stems
-from guardrail.types import Subgraph, Triple
 
 __all__ = ["flatten", "is_housekeeping", "relevant_triples"]
 

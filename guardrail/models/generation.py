@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 from pydantic import FiniteFloat
 
+from guardrail.core.text.sentences import split_sentences
+from guardrail.core.types import Citation, FailedSentence, Subgraph, Triple, Value
 from guardrail.markers.grammar import ParsedText, keep, parse
 from guardrail.models.base import Completion, LanguageModel, SampleRequest
 from guardrail.models.constraints import CitationConstraint, constraint_for
 from guardrail.models.facts import relevant_triples
 from guardrail.models.prompts import answer_prompt
 from guardrail.models.settings import GenerationSettings
-from guardrail.text.sentences import split_sentences
-from guardrail.types import Citation, FailedSentence, Subgraph, Triple, Value
 
 __all__ = ["GeneratedAnswer", "generate"]
 

@@ -6,7 +6,7 @@ import asyncio
 import json
 from typing import Any
 
-from guardrail.errors import ConfigError, ModelError
+from guardrail.core.errors import ConfigError, ModelError
 from guardrail.models.base import Completion, SampleRequest
 from guardrail.models.constraints import CitationConstraint
 

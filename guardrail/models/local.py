@@ -15,7 +15,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from guardrail.errors import MissingExtraError, ModelError
+from guardrail.core.errors import MissingExtraError, ModelError
 from guardrail.models.base import Completion, SampleRequest
 
 __all__ = ["LlamaServer", "LocalModel", "default_weights", "shared_server"]

@@ -6,7 +6,7 @@ import asyncio
 import threading
 from typing import TYPE_CHECKING, Any, Literal
 
-from guardrail.errors import ConfigError, ModelError
+from guardrail.core.errors import ConfigError, ModelError
 from guardrail.models.base import Completion, SampleRequest
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from guardrail.core.types import FailedSentence, Triple, Value
 from guardrail.models.base import Message, Prompt
 from guardrail.models.facts import flatten
-from guardrail.types import FailedSentence, Triple, Value
 
 __all__ = ["DEMONSTRATION", "INSTRUCTION", "Demonstration", "answer_prompt"]
 

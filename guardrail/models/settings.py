@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, FiniteFloat
 
-from guardrail.types.value import Value
+from guardrail.core.types.value import Value
 
 __all__ = ["GenerationSettings", "PromptBudget"]
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from pydantic import ValidationError
 
-from guardrail.errors import InputError
-from guardrail.fields import field_problems
+from guardrail.core.errors import InputError
+from guardrail.core.fields import field_problems
 from guardrail.log.entries import Feedback, RecordFilter
 from guardrail.log.records import JSONLinesLog, Readable, SQLiteLog
 from guardrail.report.page import page

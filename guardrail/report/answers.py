@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from guardrail.core.types import Action, Passage, Sentence, Span, SpanKind, Triple
 from guardrail.log.entries import Feedback, Record
 from guardrail.report.charts import graph, number
-from guardrail.types import Action, Passage, Sentence, Span, SpanKind, Triple
 
 __all__ = ["anchor", "answer_view", "quote"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 
+from guardrail.core.types import Triple
 from guardrail.report.summary import NO_CLAIM, ScoreSummary, StageSummary, TrendPoint
-from guardrail.types import Triple
 
 __all__ = [
     "arrow",

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import Field
 
-from guardrail.text.dates import find_dates
-from guardrail.text.lexicon import lexicon, lexicon_set
-from guardrail.text.properties import cues, is_single_valued
-from guardrail.text.words import Token, fold, property_words, tokenise
-from guardrail.types import LinkedEntity, Sentence, Span, SpanKind, Triple, Value
+from guardrail.core.text.dates import find_dates
+from guardrail.core.text.lexicon import lexicon, lexicon_set
+from guardrail.core.text.properties import cues, is_single_valued
+from guardrail.core.text.words import Token, fold, property_words, tokenise
+from guardrail.core.types import LinkedEntity, Sentence, Span, SpanKind, Triple, Value
 
 if TYPE_CHECKING:
     from guardrail.log.entries import Record

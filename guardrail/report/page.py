@@ -7,12 +7,12 @@ from functools import cache
 from html import escape
 from importlib.resources import files
 
+from guardrail.core.types import Action
 from guardrail.log.entries import Record
 from guardrail.report import charts
 from guardrail.report.answers import anchor, answer_view, quote
 from guardrail.report.charts import number
 from guardrail.report.summary import ScoreSummary, Summary
-from guardrail.types import Action
 
 __all__ = ["page"]
 

@@ -11,9 +11,9 @@ from itertools import count
 
 from pydantic import FiniteFloat
 
+from guardrail.core.types import Category, Value
 from guardrail.log.entries import Feedback, Record
 from guardrail.report.gaps import GapFinder, Gaps
-from guardrail.types import Category, Value
 
 __all__ = [
     "NO_CLAIM",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, runtime_checkable
 
-from guardrail.errors import InputError
+from guardrail.core.errors import InputError
 from guardrail.sources.tables import Table, rows_by_column
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from datetime import datetime, time
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
-from guardrail.errors import InputError, KnowledgeGraphError
-from guardrail.types import TableRow, Triple
+from guardrail.core.errors import InputError, KnowledgeGraphError
+from guardrail.core.types import TableRow, Triple
 from kg.tables import cell_text, read_rows
 
 __all__ = ["SUBJECT_COLUMNS", "TABLE_FILES", "Rows", "Table", "rows_by_column"]
@@ -145,7 +145,7 @@ class Table:
     @staticmethod
     def rows_of_markdown(text: str) -> list[dict[str, str]] | None:
         """The rows of a Markdown table; None of a text that is more, or something else."""
-        from guardrail.text.layout import table_rows
+        from guardrail.core.text.layout import table_rows
 
         return table_rows(text)
 

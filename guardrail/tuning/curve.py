@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from pydantic import FiniteFloat
 
+from guardrail.core.types import Probability, Value
 from guardrail.intervals import GroupedShare
-from guardrail.types import Probability, Value
 
 __all__ = [
     "LEAST_LABELS",

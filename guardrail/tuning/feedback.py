@@ -13,7 +13,8 @@ from itertools import product
 
 from pydantic import Field
 
-from guardrail.errors import InputError
+from guardrail.core.errors import InputError
+from guardrail.core.types import Probability, Value
 from guardrail.log.entries import Feedback, Record
 from guardrail.log.records import Readable
 from guardrail.report.summary import intent_of
@@ -25,7 +26,6 @@ from guardrail.tuning.curve import (
     chosen_point,
     curve_of,
 )
-from guardrail.types import Probability, Value
 
 __all__ = [
     "Label",

@@ -9,7 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from guardrail.errors import InputError, JudgeError
+from guardrail.core.errors import InputError, JudgeError
+from guardrail.core.types import (
+    AttributedAnswer,
+    Category,
+    Probability,
+    Sentence,
+    Triple,
+    Value,
+    Verdict,
+    VerdictThresholds,
+)
 from guardrail.markers.grammar import parse
 from guardrail.tuning.curve import (
     LEAST_LABELS,
@@ -21,16 +31,6 @@ from guardrail.tuning.curve import (
     rounded_up,
 )
 from guardrail.tuning.rows import LabelledRow
-from guardrail.types import (
-    AttributedAnswer,
-    Category,
-    Probability,
-    Sentence,
-    Triple,
-    Value,
-    Verdict,
-    VerdictThresholds,
-)
 from guardrail.verdict.grounder import Grounder, GroundingRequest
 
 __all__ = ["Contradiction", "LabelledTuning", "tune_labelled"]

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from guardrail.errors import InputError
+from guardrail.core.errors import InputError
+from guardrail.core.types import Evidence, Passage, Triple, Verdict
 from guardrail.evidence.retrieval import inline_evidence
-from guardrail.types import Evidence, Passage, Triple, Verdict
 
 __all__ = ["LABELS", "LabelledRow", "evidence_items", "read_labelled"]
 

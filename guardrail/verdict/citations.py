@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from guardrail.text.values import Agreement, compare
-from guardrail.text.words import content_stems, plain
+from guardrail.core.text.values import Agreement, compare
+from guardrail.core.text.words import content_stems, plain
 
 if TYPE_CHECKING:
+    from guardrail.core.types import Citation
     from guardrail.evidence.statements import Statement
-    from guardrail.types import Citation
     from guardrail.verdict.claims import Claim
     from guardrail.verdict.combination import Outcome
     from guardrail.verdict.premises import Premises

@@ -9,14 +9,14 @@ from functools import cached_property
 from operator import itemgetter
 from typing import NamedTuple
 
+from guardrail.core.text.layout import is_heading, is_label, is_table_head
+from guardrail.core.text.names import NO_NAMES, find_names
+from guardrail.core.text.sentences import Stretch, code_blocks, split_sentences
+from guardrail.core.text.values import TypedValue, find_values
+from guardrail.core.text.words import Token, content_stems, plain, tokenise, without_emphasis
+from guardrail.core.types import Evidence, Strictness, Triple, VerdictThresholds
 from guardrail.markers.grammar import ParsedText
 from guardrail.markers.ruins import without_ruins
-from guardrail.text.layout import is_heading, is_label, is_table_head
-from guardrail.text.names import NO_NAMES, find_names
-from guardrail.text.sentences import Stretch, code_blocks, split_sentences
-from guardrail.text.values import TypedValue, find_values
-from guardrail.text.words import Token, content_stems, plain, tokenise, without_emphasis
-from guardrail.types import Evidence, Strictness, Triple, VerdictThresholds
 
 __all__ = ["Claim", "GroundingRequest", "claims_of"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from guardrail.text.words import content_stems, plain
-from guardrail.types import Category, Effect, Finding, Grounding, Judgement, Verdict, Weight
-from guardrail.types.weighing import Weighed, Weighing, features_of
+from guardrail.core.text.words import content_stems, plain
+from guardrail.core.types import Category, Effect, Finding, Grounding, Judgement, Verdict, Weight
+from guardrail.core.types.weighing import Weighed, Weighing, features_of
 
 if TYPE_CHECKING:
     from guardrail.evidence.statements import Statement

@@ -9,14 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from guardrail.cancellation import stop_if_given_up
-from guardrail.correction.proposals import Proposal, proposed
-from guardrail.errors import JudgeError
-from guardrail.evidence.index import BUDGET, Selection, StatementIndex
-from guardrail.evidence.statements import statements_of
-from guardrail.markers.rendering import marked_text
-from guardrail.text.words import content_stems, plain
-from guardrail.types import (
+from guardrail.core.cancellation import stop_if_given_up
+from guardrail.core.errors import JudgeError
+from guardrail.core.text.words import content_stems, plain
+from guardrail.core.types import (
     AttributedAnswer,
     Effect,
     Finding,
@@ -25,7 +21,11 @@ from guardrail.types import (
     Sentence,
     Verdict,
 )
-from guardrail.types.weighing import Weighing
+from guardrail.core.types.weighing import Weighing
+from guardrail.correction.proposals import Proposal, proposed
+from guardrail.evidence.index import BUDGET, Selection, StatementIndex
+from guardrail.evidence.statements import statements_of
+from guardrail.markers.rendering import marked_text
 from guardrail.verdict.checks import Check, Context, checks_without
 from guardrail.verdict.citations import citations_of
 from guardrail.verdict.claims import Claim, GroundingRequest, claims_of

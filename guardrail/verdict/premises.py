@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from guardrail.types import Strictness, VerdictThresholds
+from guardrail.core.types import Strictness, VerdictThresholds
 
 if TYPE_CHECKING:
+    from guardrail.core.text.values import TypedValue
+    from guardrail.core.types import Grounding
     from guardrail.evidence.index import Selection
     from guardrail.evidence.rows import RowsOfTable
     from guardrail.evidence.statements import Statement
-    from guardrail.text.values import TypedValue
-    from guardrail.types import Grounding
 
 __all__ = ["IndexedEvidence", "Premises"]
 
@@ -31,7 +31,7 @@ class IndexedEvidence:
     @cached_property
     def stems(self) -> frozenset[str]:
         """Stems of all their words, and of their subjects' other names."""
-        from guardrail.text.words import content_stems
+        from guardrail.core.text.words import content_stems
 
         found = {stem for statement in self.statements for stem in statement.stems}
         others = {name for item in self.statements for name in (*item.names, item.subject)}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from guardrail.text.words import fold
-from guardrail.types import Citation, Verdict
+from guardrail.core.text.words import fold
+from guardrail.core.types import Citation, Verdict
 
 if TYPE_CHECKING:
     from guardrail.markers.grammar import ParsedText

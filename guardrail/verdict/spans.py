@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from guardrail.text.lexicon import lexicon_set
-from guardrail.text.words import fold, plain
-from guardrail.types import Effect, Finding, Span, SpanKind, Triple, Verdict, WordScore
+from guardrail.core.text.lexicon import lexicon_set
+from guardrail.core.text.words import fold, plain
+from guardrail.core.types import Effect, Finding, Span, SpanKind, Triple, Verdict, WordScore
 
 if TYPE_CHECKING:
     from guardrail.verdict.claims import Claim

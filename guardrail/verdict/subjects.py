@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from guardrail.text.lexicon import lexicon_set
-from guardrail.text.names import label_in, part_of_name_in
-from guardrail.text.words import Token, fold, plain, tokenise
+from guardrail.core.text.lexicon import lexicon_set
+from guardrail.core.text.names import label_in, part_of_name_in
+from guardrail.core.text.words import Token, fold, plain, tokenise
 
 if TYPE_CHECKING:
     from guardrail.evidence.statements import Statement

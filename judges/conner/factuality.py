@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean
 
-from guardrail.types import NLIScores
+from guardrail.core.types import NLIScores
 from judges.base import NLIJudge, Pair, SentenceEncoder
 from judges.conner.report import Aggregation, SentenceFactuality
 

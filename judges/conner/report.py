@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from guardrail.types import NLIScores, Score, Value
+from guardrail.core.types import NLIScores, Score, Value
 
 __all__ = [
     "Aggregation",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from guardrail.errors import GuardrailError
-from guardrail.types import Score
+from guardrail.core.errors import GuardrailError
+from guardrail.core.types import Score
 from judges.base import (
     CausalLM,
     DiscourseModel,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from guardrail.types import Score, Value
+from guardrail.core.types import Score, Value
 from judges.conner.report import ConnerInput, ConnerReport, QualityWeights
 
 if TYPE_CHECKING:

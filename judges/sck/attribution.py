@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from heapq import nsmallest
 from typing import Generic, NamedTuple, TypeVar
 
-from guardrail.text.lexicon import lexicon_set
-from guardrail.types import (
+from guardrail.core.text.lexicon import lexicon_set
+from guardrail.core.types import (
     Category,
     Evidence,
     Judgement,

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from guardrail.text.lexicon import lexicon
-from guardrail.types import LinkedEntity, Mention, Score
+from guardrail.core.text.lexicon import lexicon
+from guardrail.core.types import LinkedEntity, Mention, Score
 from judges.sck.report import ContentReport, KeyEntity
 
 __all__ = ["Name", "fold", "names_in", "occurs", "score_content"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from guardrail.types import Score
+from guardrail.core.types import Score
 from judges.sck.report import SCKReport, StructureReport, Weighted
 
 __all__ = ["explain", "intent_line"]

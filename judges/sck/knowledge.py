@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from guardrail.types import Evidence, Passage, Score, Triple
+from guardrail.core.types import Evidence, Passage, Score, Triple
 from judges.sck.content import Name, fold, occurs
 from judges.sck.report import (
     EntityRelevance,

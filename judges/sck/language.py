@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from guardrail.errors import ConfigError, JudgeError
-from guardrail.text.english import in_english
-from guardrail.text.lexicon import lexicon_set
-from guardrail.text.tagging import load_english, run_pipeline
-from guardrail.types import Mention
+from guardrail.core.errors import ConfigError, JudgeError
+from guardrail.core.text.english import in_english
+from guardrail.core.text.lexicon import lexicon_set
+from guardrail.core.text.tagging import load_english, run_pipeline
+from guardrail.core.types import Mention
 
 if TYPE_CHECKING:
     from spacy.language import Language

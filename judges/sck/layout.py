@@ -8,7 +8,7 @@ from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from guardrail.text.lexicon import lexicon
+from guardrail.core.text.lexicon import lexicon
 
 __all__ = ["Format", "Layout", "detect"]
 

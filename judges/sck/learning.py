@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from guardrail.errors import InputError
-from guardrail.types import Passage, Triple, Value
+from guardrail.core.errors import InputError
+from guardrail.core.types import Passage, Triple, Value
 from judges.sck.intents import Intent
 from judges.sck.report import SCKInput, SCKReport
 from judges.sck.scorer import SCKScorer

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pydantic import Field
 
-from guardrail.types import (
+from guardrail.core.types import (
     Evidence,
     LinkedEntity,
     Mention,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
-from guardrail.types import Mention
+from guardrail.core.types import Mention
 from judges.base import AttributionJudge, IntentClassifier, NLIJudge, SentenceEncoder
 from judges.sck.attribution import attribute
 from judges.sck.content import names_in, score_content

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from guardrail.text.lexicon import lexicon
-from guardrail.types import Score
+from guardrail.core.text.lexicon import lexicon
+from guardrail.core.types import Score
 from judges.sck.intents import Intent, agreement, likeliest, seven
 from judges.sck.language import Reading
 from judges.sck.layout import Format, Layout

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pydantic import Field
 
-from guardrail.errors import ConfigError
-from guardrail.types import Score, Value
+from guardrail.core.errors import ConfigError
+from guardrail.core.types import Score, Value
 from judges.sck.intents import Intent
 from judges.sck.report import Weighted
 

@@ -11,7 +11,7 @@ from benchmarks.conner import run_trial, spearman
 from benchmarks.conner_likelihoods import KeptLikelihoods
 from benchmarks.conner_selection import Selection, run_selection
 from benchmarks.conner_trials import Text, pieces, read_rows, trials
-from guardrail.errors import ConfigError
+from guardrail.core.errors import ConfigError
 from guardrail.models import LocalModel
 from judges.base import TokenLikelihoods
 from judges.causal_lm import TransformersCausalLM

@@ -10,7 +10,7 @@ from benchmarks.newcomer.measure import auc
 from benchmarks.opposites.__main__ import read_rules
 from benchmarks.outcomes import outcome, untouched
 from guardrail import Guardrail, GuardrailConfig
-from guardrail.types import Grounding, Passage
+from guardrail.core.types import Grounding, Passage
 from tests.guardrail.scripted import Scripted
 
 

@@ -8,7 +8,7 @@ from benchmarks.verdicts.cases import Case
 from benchmarks.verdicts.judging import judge_cases
 from benchmarks.verdicts.measure import summed
 from benchmarks.verdicts.presets import preset_table, write_table
-from guardrail.types import Grounding, Passage, Strictness, Verdict
+from guardrail.core.types import Grounding, Passage, Strictness, Verdict
 from guardrail.verdict.grounder import Grounder
 from tests.docs.pages import ROOT
 from tests.guardrail.scripted import Scripted

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from guardrail.types import Grounding, StatementScore, WordScore
+from guardrail.core.types import Grounding, StatementScore, WordScore
 from judges.base import GroundingItem
 
 EMPTY = frozenset(

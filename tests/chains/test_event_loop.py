@@ -15,8 +15,8 @@ from chains.openai_exchange import Endpoint, Exchange, Reply
 from chains.openai_text import Guarding
 from chains.streaming import SentenceGate
 from guardrail import ANNOTATE, Guardrail, GuardrailConfig
+from guardrail.core.types import Action
 from guardrail.engine import flow, session
-from guardrail.types import Action
 from tests.chains.conftest import FACTS, QUESTION
 
 SENTENCES = (

@@ -21,7 +21,7 @@ from chains.gateway.protocols import PROTOCOLS
 from chains.openai_exchange import Endpoint, Exchange, Reply
 from chains.openai_text import Guarding
 from guardrail import BEST_OF_N, STRICT, GuardrailConfig
-from guardrail.errors import GuardrailError
+from guardrail.core.errors import GuardrailError
 from tests.chains.conftest import scripted_guard
 from tests.chains.hosts.asking import recorded
 from tests.chains.hotel import HOTEL_QUESTION, RIGHT

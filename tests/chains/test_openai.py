@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from chains import guard_openai
 from chains.gateway import GatewaySettings, create_app
 from guardrail import BEST_OF_N, STRICT, Action, Guardrail, GuardrailConfig
-from guardrail.errors import ConfigError
+from guardrail.core.errors import ConfigError
 from tests.chains.conftest import ANSWER, CANARY, QUESTION, scripted_guard
 from tests.chains.fake_openai import GOOD, JSON_ANSWER, MORE, USAGE, FakeOpenAI, served
 

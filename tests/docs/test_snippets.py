@@ -29,12 +29,12 @@ from benchmarks.scale import write_people
 from chains.gateway import GatewaySettings
 from guardrail import Guardrail, GuardrailConfig, Triple
 from guardrail.config import gateway_section
-from guardrail.plugins import Kind
+from guardrail.core.plugins import Kind
 from kg import load_profile, open_graphs
 from tests.chains.fake_openai import FakeOpenAI, served
 from tests.docs import spark
 from tests.docs.pages import ALL_PAGES, ROOT, Block, blocks, inline_code
-from tests.guardrail.documents import made
+from tests.guardrail.core.documents import made
 from tests.guardrail.evaluation.plugin import LOADING
 
 SKIPPED = {

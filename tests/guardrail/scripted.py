@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from guardrail.text.words import content_stems, tokenise
-from guardrail.types import Grounding, StatementScore, WordScore
+from guardrail.core.text.words import content_stems, tokenise
+from guardrail.core.types import Grounding, StatementScore, WordScore
 from judges.base import GroundingItem
 
 NEITHER = Grounding(supported=0.05, unsupported=0.9, contradicted=0.05, no_claim=0.0)

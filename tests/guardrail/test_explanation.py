@@ -5,7 +5,7 @@ import math
 import pytest
 
 from guardrail import Explanation, Guardrail, GuardrailConfig, Passage, Strictness
-from guardrail.types import Grounding, Verdict
+from guardrail.core.types import Grounding, Verdict
 from tests.guardrail.scripted import Scripted
 
 TOLD = {

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from guardrail import Action, CheckRequest, Guardrail, GuardrailConfig, JudgeError, Passage
-from guardrail.types import NLIScores
+from guardrail.core.types import NLIScores
 from judges.base import Pair
 from judges.registry import register
 

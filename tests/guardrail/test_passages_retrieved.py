@@ -5,7 +5,7 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 
 from guardrail import Guardrail, GuardrailConfig
-from guardrail.types import Category
+from guardrail.core.types import Category
 from tests.guardrail.scripted import Overlap
 
 OPENED = "The bridge was opened in 1932."

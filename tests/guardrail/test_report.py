@@ -15,10 +15,8 @@ from pathlib import Path
 import pytest
 
 from guardrail import Guardrail, GuardrailConfig, Passage
-from guardrail.errors import InputError, RecordError
-from guardrail.log.records import Feedback, Record, SQLiteLog
-from guardrail.report import dashboard_html, read_feedback, report_html, summarise
-from guardrail.types import (
+from guardrail.core.errors import InputError, RecordError
+from guardrail.core.types import (
     Action,
     Category,
     GuardedAnswer,
@@ -30,6 +28,8 @@ from guardrail.types import (
     SpanKind,
     Triple,
 )
+from guardrail.log.records import Feedback, Record, SQLiteLog
+from guardrail.report import dashboard_html, read_feedback, report_html, summarise
 from kg import open_graph
 
 MOZART = (

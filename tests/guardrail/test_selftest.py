@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 from chains.gateway import create_app
 from guardrail import Guardrail, GuardrailConfig, JudgeError
 from guardrail.cli import app
+from guardrail.core.types import NLIScores, Verdict
 from guardrail.selftest import TRIED, try_judge
-from guardrail.types import NLIScores, Verdict
 from judges.base import NLITraits
 from judges.grounding import NLIGrounding
 

@@ -20,7 +20,7 @@ from guardrail import (
     VerdictThresholds,
 )
 from guardrail.commands.setup import build_config
-from guardrail.types import Grounding, Verdict
+from guardrail.core.types import Grounding, Verdict
 from tests.guardrail.scripted import Scripted
 
 SENTENCE = "The old bridge was opened by a queen."

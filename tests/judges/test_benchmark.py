@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.judges import load_pairs, main, measure_concurrency
 from benchmarks.judges_gpu import Shape, measure_shape
-from guardrail.errors import InputError
+from guardrail.core.errors import InputError
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")

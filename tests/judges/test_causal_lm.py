@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from guardrail.errors import ConfigError, JudgeError, MissingExtraError
+from guardrail.core.errors import ConfigError, JudgeError, MissingExtraError
 from judges.causal_lm import LlamaServerCausalLM, TransformersCausalLM, create_causal_lm
 from tests.judges.tiny_gguf import CONTEXT, write_gguf
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from guardrail.errors import JudgeError
-from guardrail.types import Category
+from guardrail.core.errors import JudgeError
+from guardrail.core.types import Category
 from judges.base import AttributionItem, Pair
 from judges.chat import ChatJudge, attribution_prompt, read_category, read_nli_label
 

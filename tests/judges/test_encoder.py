@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from guardrail.errors import JudgeError
+from guardrail.core.errors import JudgeError
 from judges.encoder import OutputMemory, Outputs, create_encoder
 
 TEXTS = ("Who was Ada Lovelace?", "Ada Lovelace, English mathematician", "Why is the sky blue?")

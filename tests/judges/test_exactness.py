@@ -11,7 +11,7 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from guardrail.errors import JudgeError
+from guardrail.core.errors import JudgeError
 from judges import exactness, session
 from judges.base import GroundingItem
 from judges.exactness import SAFE_WEIGHT, largest_weight

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from guardrail.types import Grounding, NLIScores, Verdict
+from guardrail.core.types import Grounding, NLIScores, Verdict
 from judges.base import GroundingItem, GroundingJudge, Pair
 from judges.grounding import NLIGrounding, as_grounding
 from tests.guardrail.scripted import Overlap

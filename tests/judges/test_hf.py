@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from guardrail.errors import ConfigError, JudgeError
-from guardrail.types import Verdict
+from guardrail.core.errors import ConfigError, JudgeError
+from guardrail.core.types import Verdict
 from judges import create_attribution, create_nli
 from judges.base import GroundingItem, GroundingJudge, NLIJudge, Pair
 from judges.chunks import even_chunks, sentence_chunks

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from guardrail import Guardrail, GuardrailConfig
-from guardrail.errors import JudgeError
-from guardrail.types import Category, NLIScores
+from guardrail.core.errors import JudgeError
+from guardrail.core.types import Category, NLIScores
 from judges.base import AttributionItem, Pair
 from judges.onnx import OnnxJudge
 from tests.judges.tiny import WORDS, write_judge

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from guardrail.errors import ConfigError, JudgeError
-from guardrail.types import NLIScores
+from guardrail.core.errors import ConfigError, JudgeError
+from guardrail.core.types import NLIScores
 from judges import create_attribution, create_nli, register
 from judges.base import AttributionItem, AttributionJudge, NLIJudge, Pair
 from judges.lifting import LiftedJudge

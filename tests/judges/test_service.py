@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from guardrail.errors import DeadlineExceededError, JudgeError
+from guardrail.core.errors import DeadlineExceededError, JudgeError
 from judges.base import AttributionItem, Pair
 from judges.microbatcher import MicroBatcher
 from judges.onnx import OnnxJudge

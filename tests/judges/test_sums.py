@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from guardrail.errors import JudgeError
+from guardrail.core.errors import JudgeError
 from judges.base import Pair
 from judges.encoder import SHIPPED_ENCODER
 from judges.onnx import SHIPPED, OnnxJudge

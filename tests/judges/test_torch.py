@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from guardrail.errors import JudgeError
+from guardrail.core.errors import JudgeError
 from judges.base import Pair
 from judges.t5 import T5True, answer_tokens
 from judges.transformers_nli import TransformersNLI, label_columns

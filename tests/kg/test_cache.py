@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from guardrail.errors import ConfigError
+from guardrail.core.errors import ConfigError
 from kg.cache import QueryCache
 
 WRITER = """

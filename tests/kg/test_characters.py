@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import kg
-from guardrail.errors import InputError
+from guardrail.core.errors import InputError
 from kg.characters import holds_surrogates, readable, writable
 from kg.profiles import check_iri
 from kg.quoting import quote_literal

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from guardrail.errors import KnowledgeGraphError
+from guardrail.core.errors import KnowledgeGraphError
 from kg import OxigraphGraph, PlaceIndex, SparqlGraph, load_graph, load_profile, open_graph
 from kg.containment import MOST, STEPS, holders
 from kg.endpoint_settings import EndpointSettings

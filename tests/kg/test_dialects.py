@@ -12,7 +12,7 @@ import httpx
 import pyoxigraph
 import pytest
 
-from guardrail.errors import ConfigError, KnowledgeGraphError
+from guardrail.core.errors import ConfigError, KnowledgeGraphError
 from kg import SparqlGraph, load_profile
 from kg.dialects import DIALECTS, dialect_of
 from kg.endpoint import Endpoint

@@ -14,7 +14,7 @@ from pathlib import Path
 import pyoxigraph
 import pytest
 
-from guardrail.errors import ConfigError, KnowledgeGraphError
+from guardrail.core.errors import ConfigError, KnowledgeGraphError
 from kg import SparqlGraph, open_graph
 from kg.endpoint import Endpoint
 from kg.endpoint_settings import EndpointSettings

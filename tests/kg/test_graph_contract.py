@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from guardrail.errors import InputError
+from guardrail.core.errors import InputError
 from kg import (
     EndpointSettings,
     KnowledgeGraph,

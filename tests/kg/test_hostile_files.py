@@ -6,7 +6,7 @@ import time
 import pytest
 from pyoxigraph import Store
 
-from guardrail.errors import ConfigError, KnowledgeGraphError
+from guardrail.core.errors import ConfigError, KnowledgeGraphError
 from kg import reading as reading_module
 from kg.profiles import load_profile
 from kg.reading import reading

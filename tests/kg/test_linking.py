@@ -5,8 +5,8 @@ import time
 import pytest
 from pyoxigraph import Literal
 
-from guardrail.errors import InputError
-from guardrail.types import Entity, LinkedEntity, Mention, Subgraph, Triple
+from guardrail.core.errors import InputError
+from guardrail.core.types import Entity, LinkedEntity, Mention, Subgraph, Triple
 from kg import EntityLinker, OxigraphGraph
 from kg.base import KnowledgeGraph, MentionIndex
 from kg.relations import relation_words

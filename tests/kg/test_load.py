@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from guardrail.errors import KnowledgeGraphError
+from guardrail.core.errors import KnowledgeGraphError
 from kg import OxigraphGraph, load_graph, open_graph
 
 from .conftest import PAINTERS

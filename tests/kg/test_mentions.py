@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guardrail.types import Mention
+from guardrail.core.types import Mention
 from kg.mentions import (
     capitalised_spans,
     fold,

@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 
-from guardrail.types import Subgraph
+from guardrail.core.types import Subgraph
 from kg import open_graph, open_people_graph
 from kg.build_people import Fact, Person, build
 

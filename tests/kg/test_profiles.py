@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import Store
 
-from guardrail.errors import ConfigError, InputError
+from guardrail.core.errors import ConfigError, InputError
 from kg import OxigraphGraph, load_profile
 from kg.profiles import check_iri
 

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, serialize
 
-from guardrail.errors import InputError
+from guardrail.core.errors import InputError
 from kg import SparqlGraph
 from kg.endpoint import Endpoint
 from kg.endpoint_settings import EndpointSettings

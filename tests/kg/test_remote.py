@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from guardrail import Guardrail, GuardrailConfig
 from guardrail.cli import app
-from guardrail.errors import KnowledgeGraphError
+from guardrail.core.errors import KnowledgeGraphError
 from kg import FederatedGraph, OxigraphGraph, SparqlGraph
 from kg.base import KnowledgeGraph, MentionIndex, PlaceIndex
 from kg.endpoint import Endpoint

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from guardrail.types import Entity, Subgraph, Triple
+from guardrail.core.types import Entity, Subgraph, Triple
 from kg.reranking import TextIndex, rerank
 
 

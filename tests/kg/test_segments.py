@@ -9,7 +9,7 @@ import pytest
 
 import kg.load
 import kg.segments
-from guardrail.errors import KnowledgeGraphError
+from guardrail.core.errors import KnowledgeGraphError
 from kg import OxigraphGraph, Selection, load_graph, open_graph
 from kg.blank_nodes import with_iris
 from kg.names import StoreNameParts

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from guardrail import Guardrail, GuardrailConfig
-from guardrail.errors import GuardrailError
+from guardrail.core.errors import GuardrailError
 from kg import TableColumns, load_graph, open_graph
 
 STAFF = (

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guardrail.types import Triple
+from guardrail.core.types import Triple
 from kg.verbalise import (
     DATE_FORMS,
     finish,

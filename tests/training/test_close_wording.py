@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from guardrail.types import Verdict
+from guardrail.core.types import Verdict
 from training.close_wording import close_wording, made_tables
 from training.statements import Statement
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from guardrail.types import Triple, Verdict
+from guardrail.core.types import Triple, Verdict
 from training.grounding_rows import (
     TripleSet,
     other_evidence_rows,

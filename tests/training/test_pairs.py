@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from benchmarks.data import held_out
 from guardrail.benchmarks.caqa.graph import FactGraph
-from guardrail.types import Triple
+from guardrail.core.types import Triple
 from kg.verbalise import surface
 from training.forms import mentions, near_miss, same_value
 from training.graph_pairs import GraphPairs

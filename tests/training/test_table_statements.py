@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from guardrail.types import Verdict
+from guardrail.core.types import Verdict
 from training.close_wording import triple_facts
 from training.statements import Statement
 from training.table_statements import table_statements

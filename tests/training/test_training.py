@@ -15,8 +15,8 @@ import pytest
 import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from guardrail.errors import InputError
-from guardrail.types import Verdict
+from guardrail.core.errors import InputError
+from guardrail.core.types import Verdict
 from judges.base import GroundingItem, Pair
 from judges.heads import HEADS, STATEMENT_MARK
 from judges.onnx import OnnxJudge

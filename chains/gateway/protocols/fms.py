@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from chains.evidence.base import Case, Found, Source
 from chains.openai_text import JSON, Guarding
-from guardrail.errors import InputError
-from guardrail.types import Category, GuardedAnswer, Passage, Sentence
+from guardrail.core.errors import InputError
+from guardrail.core.types import Category, GuardedAnswer, Passage, Sentence
 
 __all__ = ["FMSDetector"]
 

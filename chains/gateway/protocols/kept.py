@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pydantic import TypeAdapter
 
 from chains.evidence.base import Found
-from guardrail.errors import GuardrailError
+from guardrail.core.errors import GuardrailError
 
 __all__ = ["CALLS", "KEPT_BYTES", "KEPT_VARIABLE", "KeptRequests"]
 

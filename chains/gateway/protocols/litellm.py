@@ -18,8 +18,8 @@ from chains.evidence.openai import chat_evidence, chat_question
 from chains.gateway.protocols.kept import KEPT_VARIABLE, KeptRequests
 from chains.openai_text import JSON, Guarding
 from chains.rendition import MarkerStyle, Notes, render, render_sentences, safe_reasons
-from guardrail.errors import InputError
-from guardrail.types import Action, GuardedAnswer, Problem
+from guardrail.core.errors import InputError
+from guardrail.core.types import Action, GuardedAnswer, Problem
 
 __all__ = ["LiteLLMGuardrail"]
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from chains.openai_exchange import Endpoint, Exchange, Reply
 from chains.openai_text import JSON, Guarding
 from chains.rendition import details
-from guardrail.errors import InputError
-from guardrail.types import Action, GuardedAnswer
+from guardrail.core.errors import InputError
+from guardrail.core.types import Action, GuardedAnswer
 
 __all__ = ["PortkeyWebhook"]
 

@@ -11,7 +11,7 @@ import typer
 from pydantic import ValidationError
 
 from guardrail.benchmarks.biokalma.scoring import ScoreRow, report, score_rows
-from guardrail.errors import InputError
+from guardrail.core.errors import InputError
 
 if TYPE_CHECKING:
     from guardrail.benchmarks.biokalma.run import Setting, Variant

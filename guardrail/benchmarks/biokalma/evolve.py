@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from guardrail.benchmarks.biokalma.pairs import PersonPair
 from guardrail.benchmarks.biokalma.rounds import Draft, problems_of
-from guardrail.errors import ModelError
+from guardrail.core.errors import ModelError
+from guardrail.core.types import Triple
 from guardrail.models.base import LanguageModel, Message, Prompt, SampleRequest
-from guardrail.types import Triple
 
 __all__ = ["CALL_TOKENS", "ChatEvolver"]
 

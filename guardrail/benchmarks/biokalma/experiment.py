@@ -34,12 +34,12 @@ from guardrail.benchmarks.biokalma.tables import (
     table_row,
 )
 from guardrail.config import GuardrailConfig, ModelConfig
-from guardrail.errors import InputError
+from guardrail.core.errors import InputError
+from guardrail.core.types import Score, Triple, Value, linearise
 from guardrail.guard import Guardrail
 from guardrail.markers.grammar import strip
 from guardrail.models import open_model
 from guardrail.models.settings import GenerationSettings, PromptBudget
-from guardrail.types import Score, Triple, Value, linearise
 from judges.kalma import (
     ContainmentAligner,
     KalmaScores,

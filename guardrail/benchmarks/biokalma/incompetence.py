@@ -18,13 +18,13 @@ from pydantic import BaseModel, Field
 
 from guardrail.benchmarks.biokalma.templates import tell
 from guardrail.config import GuardrailConfig
-from guardrail.errors import InputError
+from guardrail.core.errors import InputError
+from guardrail.core.text.sentences import split_sentences
+from guardrail.core.types import Triple, Value
 from guardrail.guard import CheckRequest, Guardrail
 from guardrail.markers.grammar import parse
 from guardrail.models.facts import is_housekeeping
 from guardrail.policy import ANNOTATE
-from guardrail.text.sentences import split_sentences
-from guardrail.types import Triple, Value
 
 __all__ = ["Incompetence", "KnownSentence", "KnownText", "measure", "people_texts", "read_dart"]
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from guardrail.errors import InputError
-from guardrail.types import Entity, Triple, Value
+from guardrail.core.errors import InputError
+from guardrail.core.types import Entity, Triple, Value
 from kg.base import KnowledgeGraph
 from kg.results import QueryResult
 

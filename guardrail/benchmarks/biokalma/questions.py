@@ -10,8 +10,8 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from guardrail.benchmarks.biokalma.scoring import Fact
-from guardrail.errors import InputError
-from guardrail.types import Subgraph, Value
+from guardrail.core.errors import InputError
+from guardrail.core.types import Subgraph, Value
 from kg.base import KnowledgeGraph
 
 __all__ = ["RunQuestion", "read_questions", "retrieved_subgraphs"]

@@ -15,9 +15,9 @@ from pydantic import Field
 
 from guardrail.benchmarks.biokalma.pairs import PersonPair
 from guardrail.benchmarks.biokalma.scoring import Fact
-from guardrail.errors import ModelError
+from guardrail.core.errors import ModelError
+from guardrail.core.types import Subgraph, Triple, Value
 from guardrail.models.facts import is_housekeeping
-from guardrail.types import Subgraph, Triple, Value
 from kg.base import KnowledgeGraph
 from kg.verbalise import DATE_FORMS, surface
 

@@ -16,13 +16,13 @@ from typing import Literal, NamedTuple
 from guardrail.benchmarks.biokalma.questions import RunQuestion
 from guardrail.benchmarks.biokalma.samples import SampleRow, SampleStore
 from guardrail.benchmarks.biokalma.scoring import Fact
-from guardrail.errors import InputError
+from guardrail.core.errors import InputError
+from guardrail.core.types import Action, GuardedAnswer, Subgraph, Triple, Value
 from guardrail.guard import Guardrail, RankRequest
 from guardrail.models.base import LanguageModel
 from guardrail.models.generation import generate
 from guardrail.models.settings import GenerationSettings
 from guardrail.policy import ANNOTATE, BEST_OF_N
-from guardrail.types import Action, GuardedAnswer, Subgraph, Triple, Value
 
 __all__ = [
     "AnswerRow",

@@ -7,8 +7,8 @@ from pathlib import Path
 from pydantic import Field, ValidationError
 
 from guardrail.benchmarks.kept import kept_lines
-from guardrail.errors import InputError
-from guardrail.types import Value
+from guardrail.core.errors import InputError
+from guardrail.core.types import Value
 
 __all__ = ["SampleRow", "SampleStore"]
 

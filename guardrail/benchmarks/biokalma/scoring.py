@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from guardrail.core.text.sentences import split_sentences
+from guardrail.core.types import Citation, Score, Triple
 from guardrail.markers.grammar import KnownFacts, parse
-from guardrail.text.sentences import split_sentences
-from guardrail.types import Citation, Score, Triple
 from judges.kalma import CitedAnswer, CitedSentence, KalmaScores, kalma_scores
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from guardrail.types import Score
+from guardrail.core.types import Score
 from judges.kalma import KalmaScores, NotAvailableScores
 from judges.text_quality import Quality
 

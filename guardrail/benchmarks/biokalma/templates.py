@@ -8,7 +8,7 @@ from itertools import groupby
 
 from guardrail.benchmarks.biokalma.pairs import PersonPair
 from guardrail.benchmarks.biokalma.rounds import Draft
-from guardrail.types import Triple
+from guardrail.core.types import Triple
 from kg.verbalise import finish, phrasing, predicate, surface
 
 __all__ = ["TemplateEvolver", "tell"]

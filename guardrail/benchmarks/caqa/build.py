@@ -13,8 +13,8 @@ from guardrail.benchmarks.caqa.properties import is_sensitive
 from guardrail.benchmarks.caqa.rows import CAQARow, Split, SubFact
 from guardrail.benchmarks.caqa.shapes import Query, sample_query
 from guardrail.benchmarks.caqa.wording import Wording
-from guardrail.errors import InputError
-from guardrail.types import Category, Triple
+from guardrail.core.errors import InputError
+from guardrail.core.types import Category, Triple
 from kg.verbalise import sentence
 
 __all__ = ["BuildLog", "build_rows", "part_of", "split_graph"]

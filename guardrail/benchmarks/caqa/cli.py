@@ -15,7 +15,7 @@ from guardrail.benchmarks.caqa.build import DECOY_SHARE, EDITED_SHARE
 from guardrail.benchmarks.caqa.rows import CAQARow, Split
 from guardrail.commands.figures import json_line
 from guardrail.commands.progress import Tell, telling
-from guardrail.errors import InputError
+from guardrail.core.errors import InputError
 
 if TYPE_CHECKING:
     from guardrail.benchmarks.caqa.run import KeptRuns

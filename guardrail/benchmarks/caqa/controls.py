@@ -17,8 +17,8 @@ from pydantic import FiniteFloat
 
 from guardrail.benchmarks.caqa.metrics import micro_f1
 from guardrail.benchmarks.caqa.rows import CAQARow
-from guardrail.errors import InputError, MissingExtraError
-from guardrail.types import Category, Value
+from guardrail.core.errors import InputError, MissingExtraError
+from guardrail.core.types import Category, Value
 
 if TYPE_CHECKING:
     import numpy as np

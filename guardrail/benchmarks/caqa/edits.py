@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from guardrail.benchmarks.caqa.graph import Fact, FactGraph
 from guardrail.benchmarks.caqa.properties import NEAR, WIDE
 from guardrail.benchmarks.caqa.shapes import Edge, Node, Query
-from guardrail.types import Category
+from guardrail.core.types import Category
 
 __all__ = ["Draft", "Plan", "consistent", "edit", "plan"]
 

@@ -15,9 +15,9 @@ from guardrail.benchmarks.caqa.prompts import (
     read_truth,
 )
 from guardrail.benchmarks.caqa.rows import CAQARow
-from guardrail.errors import ConfigError
+from guardrail.core.errors import ConfigError
+from guardrail.core.types import Category
 from guardrail.models.base import LanguageModel, Prompt, SampleRequest
-from guardrail.types import Category
 from judges.base import AttributionItem, AttributionJudge, NLIJudge, Pair
 
 __all__ = [

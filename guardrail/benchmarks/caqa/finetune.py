@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from guardrail.benchmarks.caqa.rows import CAQARow
 from guardrail.commands.progress import Tell
-from guardrail.errors import InputError, JudgeError, MissingExtraError
-from guardrail.types import Category, Judgement, Value
+from guardrail.core.errors import InputError, JudgeError, MissingExtraError
+from guardrail.core.types import Category, Judgement, Value
 from judges.base import AttributionItem
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from itertools import accumulate
 from typing import NamedTuple
 
-from guardrail.types import Triple
+from guardrail.core.types import Triple
 from kg.verbalise import phrasing
 
 __all__ = ["Fact", "FactGraph", "node_of"]

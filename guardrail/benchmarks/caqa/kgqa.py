@@ -13,7 +13,7 @@ from guardrail.benchmarks.caqa.graph import Fact, FactGraph
 from guardrail.benchmarks.caqa.shapes import Edge, Node, Query, extend
 from guardrail.benchmarks.caqa.sources import read_json_lines
 from guardrail.benchmarks.caqa.sparql_shapes import Shape, UnfitQueryError, read_shape
-from guardrail.errors import InputError
+from guardrail.core.errors import InputError
 
 __all__ = ["KGQALog", "kgqa_entities", "kgqa_queries"]
 

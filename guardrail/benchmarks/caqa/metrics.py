@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pydantic import FiniteFloat
 
 from guardrail.benchmarks.caqa.rows import CAQARow
-from guardrail.errors import InputError
-from guardrail.types import Category, Complexity, Value
+from guardrail.core.errors import InputError
+from guardrail.core.types import Category, Complexity, Value
 
 __all__ = [
     "Agreement",

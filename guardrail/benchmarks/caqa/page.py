@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 from guardrail.benchmarks.caqa.rows import CAQARow
-from guardrail.types import Triple
+from guardrail.core.types import Triple
 
 __all__ = ["render_page"]
 

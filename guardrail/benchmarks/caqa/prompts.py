@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from guardrail.benchmarks.caqa.rows import CAQARow
-from guardrail.types import Category
+from guardrail.core.types import Category
 from judges.base import AttributionItem
 from judges.chat import FEW_SHOT, TASK, ZERO_SHOT
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from guardrail.types import Triple
+from guardrail.core.types import Triple
 
 __all__ = ["NEAR", "WIDE", "is_sensitive"]
 

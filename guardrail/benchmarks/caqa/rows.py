@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from guardrail.types import Category, Complexity, Triple, Value
+from guardrail.core.types import Category, Complexity, Triple, Value
 
 __all__ = ["CAQARow", "Split", "SubFact"]
 

@@ -32,8 +32,8 @@ from guardrail.benchmarks.caqa.sources import read_json_lines
 from guardrail.benchmarks.caqa.transfer import SETS, TransferReport, transfer
 from guardrail.benchmarks.kept import kept_lines
 from guardrail.commands.progress import Tell
-from guardrail.errors import InputError
-from guardrail.types import Category, Value
+from guardrail.core.errors import InputError
+from guardrail.core.types import Category, Value
 
 __all__ = [
     "EvaluatorRun",

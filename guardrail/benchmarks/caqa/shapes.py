@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from guardrail.benchmarks.caqa.graph import Fact, FactGraph
-from guardrail.types import Complexity
+from guardrail.core.types import Complexity
 
 __all__ = ["Base", "Edge", "Extension", "Node", "Query", "extend", "sample_query"]
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from guardrail.benchmarks.caqa.graph import FactGraph, node_of
-from guardrail.errors import InputError
-from guardrail.types import Triple
+from guardrail.core.errors import InputError
+from guardrail.core.types import Triple
 
 if TYPE_CHECKING:
     from kg.sparql import SparqlGraph

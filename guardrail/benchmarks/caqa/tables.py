@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from guardrail.benchmarks.caqa.run import EvaluatorRun, HumanReport, RunReport
-from guardrail.types import Category, Complexity
+from guardrail.core.types import Category, Complexity
 
 __all__ = ["markdown", "paper_tables"]
 

@@ -16,8 +16,8 @@ from guardrail.benchmarks.caqa.evaluators import Evaluator, in_pieces
 from guardrail.benchmarks.caqa.metrics import binary_f1
 from guardrail.benchmarks.caqa.sources import read_json_lines
 from guardrail.commands.progress import Tell
-from guardrail.errors import InputError
-from guardrail.types import Category, Value
+from guardrail.core.errors import InputError
+from guardrail.core.types import Category, Value
 from judges.base import AttributionItem
 
 __all__ = ["SETS", "TransferReport", "TransferRow", "read_set", "transfer"]

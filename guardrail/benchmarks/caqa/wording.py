@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from guardrail.benchmarks.caqa.graph import Fact, FactGraph
 from guardrail.benchmarks.caqa.shapes import Edge, Node, Query
-from guardrail.types import Triple, linearise
+from guardrail.core.types import Triple, linearise
 from kg.verbalise import (
     DATE_FORMS,
     finish,

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from guardrail.errors import ConfigError
-from guardrail.plugins import NOWHERE, named_part
+from guardrail.core.errors import ConfigError
+from guardrail.core.plugins import NOWHERE, named_part
 from guardrail.verdict.checks.aggregates import Aggregates
 from guardrail.verdict.checks.base import Check, Context
 from guardrail.verdict.checks.exact import ExactMatch

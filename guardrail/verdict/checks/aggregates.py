@@ -11,13 +11,13 @@ from math import fsum, isclose
 from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
-from guardrail.text.lexicon import lexicon_set
-from guardrail.text.properties import cues
-from guardrail.text.quantities import Bound, Quantity
-from guardrail.text.superlatives import Superlative, superlative_at
-from guardrail.text.values import Agreement, TypedValue, compare, find_values
-from guardrail.text.words import Token, content_stems, plain, tokenise
-from guardrail.types import Effect, Finding
+from guardrail.core.text.lexicon import lexicon_set
+from guardrail.core.text.properties import cues
+from guardrail.core.text.quantities import Bound, Quantity
+from guardrail.core.text.superlatives import Superlative, superlative_at
+from guardrail.core.text.values import Agreement, TypedValue, compare, find_values
+from guardrail.core.text.words import Token, content_stems, plain, tokenise
+from guardrail.core.types import Effect, Finding
 from guardrail.verdict.checks.alignment import NAMED, named_share
 from guardrail.verdict.checks.base import Context, finding
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from guardrail.text.properties import cues
-from guardrail.text.units import unit_of_label
-from guardrail.text.words import content_stems, property_words
+from guardrail.core.text.properties import cues
+from guardrail.core.text.units import unit_of_label
+from guardrail.core.text.words import content_stems, property_words
 
 if TYPE_CHECKING:
     from guardrail.verdict.claims import Claim

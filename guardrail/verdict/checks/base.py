@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from guardrail.types import Effect, Finding
+from guardrail.core.types import Effect, Finding
 
 if TYPE_CHECKING:
     from guardrail.verdict.claims import Claim

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from guardrail.text.weekdays import find_days
-from guardrail.text.words import fold, plain
-from guardrail.types import Effect, Finding
+from guardrail.core.text.weekdays import find_days
+from guardrail.core.text.words import fold, plain
+from guardrail.core.types import Effect, Finding
 from guardrail.verdict.checks.alignment import NAMED, named_share
 from guardrail.verdict.checks.base import Context, finding
 

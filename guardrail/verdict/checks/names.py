@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from guardrail.text.lexicon import lexicon_set
-from guardrail.text.names import nation_words
-from guardrail.text.units import is_unit_name
-from guardrail.text.words import Token, fold, tokenise
-from guardrail.types import Effect, Finding
+from guardrail.core.text.lexicon import lexicon_set
+from guardrail.core.text.names import nation_words
+from guardrail.core.text.units import is_unit_name
+from guardrail.core.text.words import Token, fold, tokenise
+from guardrail.core.types import Effect, Finding
 from guardrail.verdict.checks.base import Context, finding
 
 if TYPE_CHECKING:

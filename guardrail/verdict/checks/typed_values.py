@@ -14,12 +14,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
-from guardrail.text.clock_times import ClockTime
-from guardrail.text.quantities import Bound, Quantity
-from guardrail.text.values import Agreement, TypedValue, compare, find_values
-from guardrail.text.weekdays import find_days
-from guardrail.text.words import content_stems, plain
-from guardrail.types import Effect, Finding
+from guardrail.core.text.clock_times import ClockTime
+from guardrail.core.text.quantities import Bound, Quantity
+from guardrail.core.text.values import Agreement, TypedValue, compare, find_values
+from guardrail.core.text.weekdays import find_days
+from guardrail.core.text.words import content_stems, plain
+from guardrail.core.types import Effect, Finding
 from guardrail.verdict.checks.aggregates import computed_of
 from guardrail.verdict.checks.alignment import NAMED, named_share
 from guardrail.verdict.checks.base import Context, finding

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from guardrail.text.clock_times import ClockTime, find_times
-from guardrail.text.lexicon import lexicon_set
-from guardrail.text.weekdays import Days, find_days
-from guardrail.text.words import content_stems, plain, tokenise
-from guardrail.types import Effect, Finding
+from guardrail.core.text.clock_times import ClockTime, find_times
+from guardrail.core.text.lexicon import lexicon_set
+from guardrail.core.text.weekdays import Days, find_days
+from guardrail.core.text.words import content_stems, plain, tokenise
+from guardrail.core.types import Effect, Finding
 from guardrail.verdict.checks.base import Context, finding
 
 if TYPE_CHECKING:

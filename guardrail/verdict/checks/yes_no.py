@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from guardrail.text.lexicon import lexicon_set
-from guardrail.text.words import Token, content_stems, plain, property_words
-from guardrail.types import Effect, Finding
+from guardrail.core.text.lexicon import lexicon_set
+from guardrail.core.text.words import Token, content_stems, plain, property_words
+from guardrail.core.types import Effect, Finding
 from guardrail.verdict.checks.base import Context, finding
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import pytest
 from chains.evidence import evidence_items
 from chains.evidence.tools import result_evidence
 from guardrail import Guardrail, GuardrailConfig, InputError, Passage, Table, TableRow, Triple
-from tests.guardrail.documents import made
+from tests.guardrail.core.documents import made
 
 BIKES = [{"name": "Fjell 3", "price_eur": 2490}, {"name": "Tarn City", "price_eur": 1790}]
 HANDED = (

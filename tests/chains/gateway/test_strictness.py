@@ -8,7 +8,7 @@ import pytest
 
 from chains.gateway import GatewaySettings, create_app
 from guardrail import STRICT, Guardrail, GuardrailConfig
-from guardrail.types import Grounding
+from guardrail.core.types import Grounding
 from tests.chains.fake_openai import FakeOpenAI, served
 from tests.guardrail.scripted import Scripted
 

@@ -14,8 +14,8 @@ from chains.gateway.protocols.kept import CALLS, KeptRequests
 from chains.gateway.protocols.litellm import LiteLLMGuardrail
 from chains.openai_text import Guarding
 from guardrail import STRICT, GuardrailConfig
-from guardrail.errors import GuardrailError
-from guardrail.types import Passage, Problem, Triple
+from guardrail.core.errors import GuardrailError
+from guardrail.core.types import Passage, Problem, Triple
 from tests.chains.hosts.asking import GUIDE, NOTES, PRICES, Asked, found, pages, recorded
 from tests.chains.hotel import HOTEL_QUESTION, RIGHT, SECRET
 

@@ -23,7 +23,7 @@ from guardrail.bulk.scorer import BulkScorer
 from guardrail.bulk.shards import Plan, plan_shards
 from guardrail.bulk.summary import Counts, count_row, share, summarise
 from guardrail.config import GraphConfig
-from guardrail.errors import GuardrailError, InputError, JudgeError
+from guardrail.core.errors import GuardrailError, InputError, JudgeError
 from judges.base import NLIScores, Pair
 
 pa = pytest.importorskip("pyarrow")

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from guardrail.cli import app
-from guardrail.types import GuardedAnswer, Sentence, Span
+from guardrail.core.types import GuardedAnswer, Sentence, Span
 from judges.conner import ConnerReport
 from judges.sck import Intent, SCKReport
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import pytest
 
 from guardrail.commands.lines import LineJob, Row, run_lines
-from guardrail.errors import InputError
-from guardrail.types import Value
+from guardrail.core.errors import InputError
+from guardrail.core.types import Value
 
 
 class Number(Row):

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from guardrail.cli import app
 from guardrail.commands.serving import require_free
-from guardrail.errors import ConfigError, GuardrailError
+from guardrail.core.errors import ConfigError, GuardrailError
 
 ROOT = Path(__file__).parents[3]
 

@@ -4,7 +4,7 @@ from rich.console import Console
 
 from guardrail import Triple
 from guardrail.commands.render import show_answer, show_ranking
-from guardrail.types import Action, GuardedAnswer, Problem, Score, ScoreCard
+from guardrail.core.types import Action, GuardedAnswer, Problem, Score, ScoreCard
 
 
 def printed(what) -> str:

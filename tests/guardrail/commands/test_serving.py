@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from guardrail.cli import app
 from guardrail.commands.serving import gateway_config
-from guardrail.errors import KnowledgeGraphError
+from guardrail.core.errors import KnowledgeGraphError
 
 
 @pytest.fixture(autouse=True)

@@ -2,9 +2,9 @@
 
 import pytest
 
+from guardrail.core.text.values import find_values
 from guardrail.correction.edits import replaced
 from guardrail.correction.values import exchanged
-from guardrail.text.values import find_values
 
 
 def written(sentence: str, held: str) -> str | None:

@@ -3,7 +3,7 @@
 import pytest
 
 from guardrail import STRICT, Action, Guardrail, GuardrailConfig, Passage, Triple, feedback
-from guardrail.types import Category, Grounding, StatementScore
+from guardrail.core.types import Category, Grounding, StatementScore
 from tests.guardrail.scripted import Scripted
 
 SAID = "The Kestrel has ninety rooms."

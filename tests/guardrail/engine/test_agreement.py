@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from guardrail import CheckRequest, Guardrail, GuardrailConfig, Passage, Strictness, Triple
-from guardrail.types import Grounding
+from guardrail.core.types import Grounding
 from tests.guardrail.scripted import Scripted
 
 VERDICTS = Path(__file__).parents[1] / "verdict"

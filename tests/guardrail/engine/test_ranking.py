@@ -1,7 +1,7 @@
 """Ranking: every place has its reason."""
 
 from guardrail import ANNOTATE, BEST_OF_N, STRICT, Guardrail
-from guardrail.types import Action
+from guardrail.core.types import Action
 
 QUESTION = "Who was Ada Lovelace?"
 

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import pytest
 
 from guardrail import Action, Category, GuardedAnswer, Guardrail, GuardrailConfig
-from guardrail.errors import KnowledgeGraphError
+from guardrail.core.errors import KnowledgeGraphError
+from guardrail.core.text.properties import tells_place
+from guardrail.core.types import Entity, LinkedEntity, Mention, Sentence, Triple
 from guardrail.evidence.places import with_wider
 from guardrail.evidence.retrieval import Knowledge
 from guardrail.markers.grammar import parse
-from guardrail.text.properties import tells_place
-from guardrail.types import Entity, LinkedEntity, Mention, Sentence, Triple
 from guardrail.verdict.grounder import Grounder, GroundingRequest
 from kg import OxigraphGraph
 from tests.guardrail.scripted import Overlap

@@ -20,18 +20,8 @@ from typer.testing import CliRunner
 from guardrail import Guardrail, GuardrailConfig
 from guardrail.commands.log import log as log_command
 from guardrail.commands.log import report
-from guardrail.errors import InputError, RecordError
-from guardrail.log.entries import ScoreBound, from_json, to_json
-from guardrail.log.records import (
-    Feedback,
-    JSONLinesLog,
-    Record,
-    RecordFilter,
-    SQLiteLog,
-    open_log,
-    tagged,
-)
-from guardrail.types import (
+from guardrail.core.errors import InputError, RecordError
+from guardrail.core.types import (
     Action,
     Category,
     Entity,
@@ -43,6 +33,16 @@ from guardrail.types import (
     ScoreCard,
     Sentence,
     Triple,
+)
+from guardrail.log.entries import ScoreBound, from_json, to_json
+from guardrail.log.records import (
+    Feedback,
+    JSONLinesLog,
+    Record,
+    RecordFilter,
+    SQLiteLog,
+    open_log,
+    tagged,
 )
 
 
@@ -243,7 +243,7 @@ def test_a_place_that_cannot_be_written_is_a_typed_error(tmp_path, name):
 WRITER = """
 import sys
 from guardrail.log.records import Record, open_log
-from guardrail.types import Action, GuardedAnswer, Score, ScoreCard
+from guardrail.core.types import Action, GuardedAnswer, Score, ScoreCard
 log = open_log(sys.argv[1])
 for n in range(100_000):
     record = Record(answer=GuardedAnswer(

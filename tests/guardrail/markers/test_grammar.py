@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from guardrail.core.types import Citation, Triple
 from guardrail.markers.grammar import (
     Marker,
     insert,
@@ -14,7 +15,6 @@ from guardrail.markers.grammar import (
     render_marker,
     strip,
 )
-from guardrail.types import Citation, Triple
 
 
 def cite(entity: str, name: str, value: str) -> Citation:

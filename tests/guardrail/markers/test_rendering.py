@@ -2,8 +2,8 @@
 
 import pytest
 
+from guardrail.core.types import Sentence, Span, SpanKind, Triple
 from guardrail.markers.rendering import marked_text
-from guardrail.types import Sentence, Span, SpanKind, Triple
 
 LONDON = Triple(subject="Ada", subject_id="Q7259", property="place of birth", value="London")
 

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from guardrail.errors import ModelError
+from guardrail.core.errors import ModelError
+from guardrail.core.types import Citation, Triple
 from guardrail.markers.grammar import parse
 from guardrail.models.constraints import MAX_ENUM_VALUES, constraint_for
-from guardrail.types import Citation, Triple
 
 ROME = Triple(subject="Ann", subject_id="Q1", property="place of birth", value="Rome")
 QUOTED = Triple(subject="Ann", subject_id="Q1", property="title", value='The "Bell" \\ Jar]')

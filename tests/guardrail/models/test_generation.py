@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import asyncio
 
+from guardrail.core.types import Entity, FailedSentence, Subgraph, Triple
 from guardrail.markers.grammar import parse
 from guardrail.models import LangChainModel
 from guardrail.models.facts import flatten, relevant_triples
 from guardrail.models.generation import generate
 from guardrail.models.prompts import DEMONSTRATION, answer_prompt
 from guardrail.models.settings import GenerationSettings, PromptBudget
-from guardrail.types import Entity, FailedSentence, Subgraph, Triple
 
 
 def subgraph(entity: str, label: str, **facts: str) -> Subgraph:

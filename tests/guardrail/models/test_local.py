@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from guardrail.errors import ConfigError, MissingExtraError, ModelError
+from guardrail.core.errors import ConfigError, MissingExtraError, ModelError
+from guardrail.core.types import Triple
 from guardrail.markers.grammar import parse
 from guardrail.models import LangChainModel, LocalModel, Prompt, SampleRequest, open_model
 from guardrail.models.constraints import constraint_for
-from guardrail.types import Triple
 
 PAINTER = Triple(subject="Ann", subject_id="Q1", property="occupation", value="painter, poet")
 

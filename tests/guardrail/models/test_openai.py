@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from guardrail.errors import ConfigError, ModelError
+from guardrail.core.errors import ConfigError, ModelError
+from guardrail.core.types import Triple
 from guardrail.models import OpenAIModel, Prompt, SampleRequest
 from guardrail.models.constraints import constraint_for
-from guardrail.types import Triple
 from tests.guardrail.models.endpoint import Endpoint, serve
 
 ROME = Triple(subject="Ann", subject_id="Q1", property="place of birth", value="Rome")

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from guardrail import Guardrail, GuardrailConfig, Triple
 from guardrail.benchmarks.biokalma.cli import app
-from guardrail.types import ScoreCard
+from guardrail.core.types import ScoreCard
 from tests.guardrail.models.endpoint import serve
 
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from guardrail.commands.tuning import tune as tune_command
-from guardrail.errors import InputError
+from guardrail.core.errors import InputError
+from guardrail.core.types import Action, GuardedAnswer, Score, ScoreCard
 from guardrail.log.records import Feedback, Record, open_log
 from guardrail.tuning.feedback import Label, learn_sck_weights, read_labels, tune
-from guardrail.types import Action, GuardedAnswer, Score, ScoreCard
 
 
 def record(overall, **scores):

@@ -11,11 +11,11 @@ from typer.testing import CliRunner, Result
 
 from guardrail import GuardrailConfig, Passage, Triple
 from guardrail.cli import app
-from guardrail.errors import ConfigError, InputError
+from guardrail.core.errors import ConfigError, InputError
+from guardrail.core.types import Grounding, NLIScores, Verdict
 from guardrail.intervals import wilson
 from guardrail.tuning.labelled import LabelledTuning, tune_labelled
 from guardrail.tuning.rows import LabelledRow, read_labelled
-from guardrail.types import Grounding, NLIScores, Verdict
 from guardrail.verdict.grounder import Grounder
 from judges import registry
 from judges.base import GroundingItem, Pair

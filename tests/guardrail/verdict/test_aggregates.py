@@ -3,7 +3,7 @@
 import pytest
 
 from guardrail import Guardrail, GuardrailConfig, Table
-from guardrail.types import Finding
+from guardrail.core.types import Finding
 
 BIKES = Table(
     [

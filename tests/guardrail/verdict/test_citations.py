@@ -2,9 +2,9 @@
 
 import pytest
 
+from guardrail.core.types import Evidence, Passage, Triple
 from guardrail.evidence.statements import statements_of
 from guardrail.markers.grammar import ParsedText
-from guardrail.types import Evidence, Passage, Triple
 from guardrail.verdict.citations import bears_on
 from guardrail.verdict.claims import GroundingRequest, claims_of
 

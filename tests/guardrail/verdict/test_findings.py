@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from guardrail.core.types import Effect, Evidence, Passage, Triple
 from guardrail.markers.grammar import ParsedText
-from guardrail.types import Effect, Evidence, Passage, Triple
 from guardrail.verdict.grounder import Grounder, GroundingRequest
 
 EXPECTED = {"+": Effect.CARRIES, "-": Effect.CONTRADICTS, "?": Effect.MISSING, "=": None}

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from guardrail.core.types import Grounding, Passage, SpanKind, Triple
 from guardrail.markers.grammar import ParsedText
-from guardrail.types import Grounding, Passage, SpanKind, Triple
 from guardrail.verdict.grounder import Grounder, GroundingRequest
 from tests.guardrail.scripted import Scripted
 

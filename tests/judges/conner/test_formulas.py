@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from guardrail.errors import ConfigError, JudgeError, MissingExtraError
-from guardrail.types import NLIScores
+from guardrail.core.errors import ConfigError, JudgeError, MissingExtraError
+from guardrail.core.types import NLIScores
 from judges.base import Pair, TokenLikelihoods
 from judges.conner import (
     Aggregation,

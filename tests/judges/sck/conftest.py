@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from guardrail.types import Entity, LinkedEntity, Mention
+from guardrail.core.types import Entity, LinkedEntity, Mention
 from judges.encoder import create_encoder
 from judges.registry import create_nli
 from judges.sck import SCKScorer

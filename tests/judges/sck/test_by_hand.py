@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from guardrail.types import Passage, Score, Triple
+from guardrail.core.types import Passage, Score, Triple
 from judges.sck import SCKInput, SCKReport, SCKScorer, explain
 from judges.sck.intents import agreement, seven
 from judges.sck.knowledge import jaccard

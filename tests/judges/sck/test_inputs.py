@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from guardrail.types import Passage, Triple
+from guardrail.core.types import Passage, Triple
 from judges.sck import Intent, SCKInput, SCKScorer
 
 FACT = Triple(subject="Ada Lovelace", property="place of birth", value="London")

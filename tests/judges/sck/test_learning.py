@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from guardrail.errors import InputError
+from guardrail.core.errors import InputError
 from judges.sck import Intent, SCKInput, SCKReport, SCKScorer
 from judges.sck.language import Tagger
 from judges.sck.learning import learn_weights, table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from guardrail.types import Category, Citation, Judgement, Sentence, Triple
+from guardrail.core.types import Category, Citation, Judgement, Sentence, Triple
 from judges.sck import Intent, SCKInput, SCKScorer
 from judges.sck.language import Tagger
 from judges.sck.layout import detect

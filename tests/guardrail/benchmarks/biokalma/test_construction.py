@@ -14,9 +14,9 @@ from guardrail.benchmarks.biokalma.pairs import (
 )
 from guardrail.benchmarks.biokalma.rounds import Draft, construct, problems_of
 from guardrail.benchmarks.biokalma.templates import TemplateEvolver
-from guardrail.errors import InputError, ModelError
+from guardrail.core.errors import InputError, ModelError
+from guardrail.core.types import Triple
 from guardrail.models import OpenAIModel
-from guardrail.types import Triple
 from kg import OxigraphGraph, open_graph
 from tests.guardrail.models.endpoint import serve
 

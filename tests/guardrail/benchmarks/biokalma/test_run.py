@@ -10,7 +10,7 @@ from guardrail.benchmarks.biokalma.cli import app
 from guardrail.benchmarks.biokalma.questions import RunQuestion, read_questions, retrieved_subgraphs
 from guardrail.benchmarks.biokalma.samples import SampleRow, SampleStore
 from guardrail.benchmarks.biokalma.scoring import Fact
-from guardrail.errors import InputError
+from guardrail.core.errors import InputError
 from kg import open_graph
 from tests.guardrail.models.endpoint import serve
 

@@ -12,8 +12,8 @@ from guardrail.benchmarks.caqa.properties import is_sensitive
 from guardrail.benchmarks.caqa.rows import CAQARow, Split
 from guardrail.benchmarks.caqa.shapes import Edge, Node, Query, extend
 from guardrail.benchmarks.caqa.sources import open_source
-from guardrail.errors import InputError
-from guardrail.types import Category, Complexity, Triple
+from guardrail.core.errors import InputError
+from guardrail.core.types import Category, Complexity, Triple
 
 
 def stated(row: CAQARow) -> set[Triple]:

@@ -37,8 +37,8 @@ from guardrail.benchmarks.caqa.rows import CAQARow
 from guardrail.benchmarks.caqa.run import KeptRuns, evaluate, read_labels, run, thinned
 from guardrail.benchmarks.caqa.tables import paper_tables
 from guardrail.benchmarks.caqa.transfer import transfer
-from guardrail.errors import ConfigError, InputError
-from guardrail.types import Category, Judgement, NLIScores
+from guardrail.core.errors import ConfigError, InputError
+from guardrail.core.types import Category, Judgement, NLIScores
 from judges.base import AttributionItem, Pair
 from judges.registry import register
 

@@ -5,8 +5,8 @@ import pytest
 from guardrail.benchmarks.caqa.evaluators import create_evaluator, item_of
 from guardrail.benchmarks.caqa.finetune import ClassifierJudge, FineTuning, fine_tune
 from guardrail.benchmarks.caqa.rows import CAQARow
-from guardrail.errors import InputError, JudgeError
-from guardrail.types import Category
+from guardrail.core.errors import InputError, JudgeError
+from guardrail.core.types import Category
 
 
 @pytest.fixture

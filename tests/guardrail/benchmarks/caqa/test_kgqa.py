@@ -7,7 +7,7 @@ from guardrail.benchmarks.caqa.build import build_rows
 from guardrail.benchmarks.caqa.graph import FactGraph
 from guardrail.benchmarks.caqa.kgqa import KGQALog, kgqa_entities, kgqa_queries
 from guardrail.benchmarks.caqa.sparql_shapes import Pattern, UnfitQueryError, read_shape
-from guardrail.types import Triple
+from guardrail.core.types import Triple
 
 WD = (
     "PREFIX wd: <http://www.wikidata.org/entity/> "

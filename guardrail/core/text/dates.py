@@ -1,0 +1,203 @@
+"""Dates of a text, whole or in part: days, months, seasons, years, decades, centuries."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from enum import StrEnum
+from functools import cache
+from typing import Any, NamedTuple
+
+from guardrail.core.text.lexicon import lexicon
+from guardrail.core.text.words import plain
+
+__all__ = ["Agreement", "Date", "agreement", "find_dates", "parse_date"]
+
+DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
+YEAR = r"(?P<year>\d{3,4})(?!\d)(?![.,]\d)"
+RECENT = r"(?:1[0-9]|20)\d\d"
+ERA = r"(?:\s*(?P<era>(?-i:BCE?|B\.C\.|CE|AD|A\.D\.)))?"
+
+
+class Date(NamedTuple):
+    """A point or period in time; ``month`` and ``day`` are None where they are not told.
+
+    Attributes:
+        year: Astronomical year; 1 BC is 0. None for a day or month of no year.
+        month: 1 to 12; of a season its first.
+        day: 1 to 31.
+        span: Years covered, 1 for a year, 10 for a decade, 100 for a century.
+        months: Months covered where ``month`` is told, 3 for a season.
+        start: Offset in the text it was found in.
+        end: Offset past its end.
+        swapped: The other reading of a date such as 07/08/1593, as (month, day).
+    """
+
+    year: int | None
+    month: int | None = None
+    day: int | None = None
+    span: int = 1
+    months: int = 1
+    start: int = 0
+    end: int = 0
+    swapped: tuple[int, int] | None = None
+
+
+class Agreement(StrEnum):
+    """How a date told in a text relates to a date held as evidence."""
+
+    SAME = "same"
+    FINER = "finer"
+    CONFLICT = "conflict"
+
+
+@cache
+def _forms(yearless: bool) -> tuple[re.Pattern[str], ...]:
+    calendar = lexicon("calendar")
+    months = "|".join(f"{month}|{month[:3]}\\.?" for month in calendar["months"]) + "|sept\\.?"
+    seasons = "|".join(calendar["seasons"])
+    part = rf"(?:\b(?P<part>{'|'.join(calendar['parts'])})[\s-]+)?"
+    forms: tuple[str, ...] = (
+        r"(?<![\d-])(?P<sign>-?)(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)(?!\d)(?:T[\d:.]+Z?)?",
+        rf"(?<!\d){DAY}\s+(?:of\s+)?(?P<name>{months})\b,?\s+(?:of\s+)?{YEAR}{ERA}",
+        rf"\b(?P<name>{months})\s+{DAY}\s*,?\s+{YEAR}{ERA}",
+        r"(?<![\d/.])(?P<a>[0-3]?\d)[/.](?P<b>[0-3]?\d)[/.](?P<year>\d{4})(?![\d/])",
+        rf"\b(?P<name>{months})\b,?\s+(?:of\s+)?{YEAR}{ERA}",
+        r"(?<![\d-])(?P<year>[12]\d{3})-(?P<month>0[1-9]|1[0-2])(?![\d-])",
+        rf"\b(?P<season>{seasons})\s+(?:of\s+)?{YEAR}",
+        rf"{part}(?<!\d)(?P<decade>\d{{3}}0)'?s\b",
+        rf"{part}(?P<century>\d{{1,2}})(?:st|nd|rd|th)[\s-]+century\b(?:\s*(?P<era>(?-i:BCE?)))?",
+        r"(?<!\d)(?P<year>\d{1,4})\s*(?P<era>(?-i:BCE?|B\.C\.))",
+        rf"(?<![\d.,/:$£€#-])(?P<year>{RECENT})(?=-{RECENT}\b(?!-))",
+        rf"(?<=\d{{4}}-)(?<!\d{{5}}-)(?P<year>{RECENT})(?![\d/:%-])",
+        rf"(?<![\d.,/:$£€#-])(?P<year>{RECENT})(?![\d/:%]|[.,-]\d|\s*(?:km|m|people|m²)\b)",
+    )
+    if yearless:
+        forms = (
+            *forms,
+            rf"(?<!\d){DAY}\s+(?:of\s+)?(?P<name>{months})\b",
+            rf"\b(?P<name>{months})\s+{DAY}(?![\d:.,]\d|\d)",
+        )
+    return tuple(re.compile(form, re.IGNORECASE) for form in forms)
+
+
+def find_dates(text: str, offset: int = 0, *, yearless: bool = False) -> list[Date]:
+    """All dates of a text, in order, not overlapping; the fullest reading of each.
+
+    Args:
+        text: Any text.
+        offset: Added to every date's place.
+        yearless: Whether a day of a month counts where no year is told.
+    """
+    text = plain(text)
+    if not any(sign.isdigit() for sign in text):
+        return []
+    found: list[Date] = []
+    for form in _forms(yearless):
+        for match in form.finditer(text):
+            if any(match.start() < item.end and item.start < match.end() for item in found):
+                continue
+            date = _read(match)
+            if date is not None:
+                found.append(date)
+    return [
+        date._replace(start=date.start + offset, end=date.end + offset)
+        for date in sorted(found, key=lambda item: item.start)
+    ]
+
+
+def parse_date(value: str) -> Date | None:
+    """The date that a value consists of, None where it is more or something else.
+
+    A first of January counts as its year alone: Wikidata writes dates known to the year so.
+    """
+    text = value.strip()
+    dates = find_dates(text)
+    if len(dates) != 1 or dates[0].start != 0 or dates[0].end != len(text):
+        return None
+    date = dates[0]
+    if (date.month, date.day) == (1, 1) and text[:1].isdigit() and "-" in text:
+        return date._replace(month=None, day=None)
+    return date
+
+
+def _read(match: re.Match[str]) -> Date | None:
+    calendar = lexicon("calendar")
+    parts = match.groupdict()
+    start, end = match.span()
+    before_christ = (parts.get("era") or "").upper().startswith("B")
+    first, length = calendar["parts"].get((parts.get("part") or "").lower(), (0.0, 1.0))
+    if parts.get("decade"):
+        year = int(parts["decade"]) + int(first * 10)
+        return Date(year, span=int(length * 10), start=start, end=end)
+    if parts.get("century"):
+        century = int(parts["century"])
+        year = 1 - century * 100 if before_christ else (century - 1) * 100 + 1
+        return Date(year + int(first * 100), span=int(length * 100), start=start, end=end)
+    signed = int(parts["year"]) if parts.get("year") else None
+    if signed is not None and before_christ:
+        signed = 1 - signed
+    elif signed is not None and parts.get("sign") == "-":
+        signed = -signed
+    if parts.get("season"):
+        month, last = calendar["seasons"][parts["season"].lower()]
+        return Date(signed, month, months=last - month + 1, start=start, end=end)
+    month, day, swapped = _month_and_day(parts, calendar["months"])
+    if (month is not None and not 1 <= month <= 12) or (day is not None and not 1 <= day <= 31):
+        return Date(signed, start=start, end=end) if signed else None
+    return Date(signed, month, day, swapped=swapped, start=start, end=end)
+
+
+def _month_and_day(
+    parts: Mapping[str, Any], months: list[str]
+) -> tuple[int | None, int | None, tuple[int, int] | None]:
+    month = day = None
+    if parts.get("name"):
+        month = next(n for n, name in enumerate(months, 1) if name[:3] == parts["name"].lower()[:3])
+    elif parts.get("month"):
+        month = int(parts["month"])
+    if parts.get("day"):
+        day = int(parts["day"])
+    if not parts.get("a"):
+        return month, day, None
+    day, month = int(parts["a"]), int(parts["b"])
+    if month > 12:
+        return day, month, None
+    return month, day, (day, month) if day <= 12 else None
+
+
+def agreement(claimed: Date, known: Date) -> Agreement:
+    """Compare a date told in a text with a date held as evidence.
+
+    Returns:
+        ``SAME`` where the text tells no more than the evidence holds, ``FINER`` where it tells
+        more (a day where only the year is held), ``CONFLICT`` where both cannot be true.
+    """
+    if claimed.year is not None and known.year is not None:
+        if claimed.span > 1 or known.span > 1:
+            inside = (
+                claimed.year < known.year + known.span and known.year < claimed.year + claimed.span
+            )
+            if not inside:
+                return Agreement.CONFLICT
+            return Agreement.SAME if claimed.span >= known.span else Agreement.FINER
+        # Before Christ, vocabularies disagree on whether there is a year 0.
+        shift = abs(claimed.year - known.year)
+        if shift > 1 or (shift == 1 and max(claimed.year, known.year) > 0):
+            return Agreement.CONFLICT
+    finer = claimed.year is not None and known.year is None
+    if claimed.swapped and (known.month, known.day) == claimed.swapped:
+        return Agreement.SAME
+    if claimed.month is None:
+        return Agreement.FINER if finer else Agreement.SAME
+    if known.month is None:
+        return Agreement.FINER
+    last = claimed.month + claimed.months
+    if not (claimed.month < known.month + known.months and known.month < last):
+        return Agreement.CONFLICT
+    if claimed.months < known.months:
+        return Agreement.FINER
+    if claimed.day is not None and known.day is not None and claimed.day != known.day:
+        return Agreement.CONFLICT
+    finer = finer or (claimed.day is not None and known.day is None)
+    return Agreement.FINER if finer else Agreement.SAME

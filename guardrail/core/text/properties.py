@@ -1,0 +1,32 @@
+"""How prose names the properties of knowledge graphs, and what kind their values are."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from guardrail.core.text.lexicon import lexicon, lexicon_set
+from guardrail.core.text.words import content_stems, property_words
+
+__all__ = ["cues", "is_single_valued", "tells_place"]
+
+
+@lru_cache(maxsize=16_384)
+def cues(label: str) -> frozenset[str]:
+    """Stems of the words by which prose names a property, those of its label among them."""
+    name = property_words(label)
+    return content_stems(" ".join([name, *lexicon("properties")["wording"].get(name, ())]))
+
+
+def is_single_valued(label: str) -> bool:
+    """Whether an entity has one value of a property."""
+    return property_words(label) in lexicon_set("properties", "single_valued")
+
+
+def tells_place(label: str) -> bool:
+    """Whether a property tells where something is or happened, and so in any wider place as well.
+
+    What lies beside a river or on a range of hills lies in no one country of those.
+    """
+    name = property_words(label)
+    within = lexicon_set("properties", "within")
+    return name in lexicon_set("properties", "within_labels") or not within.isdisjoint(name.split())

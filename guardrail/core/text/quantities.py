@@ -1,0 +1,305 @@
+"""Numbers of a text with their units, bounds and precision: *more than 300 m*, *$160 million*."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from functools import cache
+from itertools import pairwise
+from typing import NamedTuple
+
+from guardrail.core.text.lexicon import lexicon
+from guardrail.core.text.units import MONEY, Unit, currency_before, unit_behind
+from guardrail.core.text.words import Token, number_of, stem, tokenise
+
+__all__ = ["Bound", "Quantity", "find_fractions", "find_measures", "find_quantities", "per_what"]
+
+
+JOINTS = re.compile(r"(?:,? and |,? )")
+"""What stands between the parts of one length or time: *2 hours and 10 minutes*."""
+
+PERCENT = 100
+"""Of a whole."""
+
+LONGEST = 12
+"""Most words of one number."""
+
+ADDED = frozenset({"time", "length", "mass"})
+"""Measures that are told in parts."""
+
+
+class Bound(StrEnum):
+    """What a number is put as."""
+
+    EXACT = "exact"
+    ABOUT = "about"
+    AT_LEAST = "at_least"
+    AT_MOST = "at_most"
+    ABOVE = "above"
+    BELOW = "below"
+
+
+class Quantity(NamedTuple):
+    """A number or range with its unit.
+
+    Attributes:
+        low: The number, or the lower end of a range, as written, in its own unit.
+        high: The number, or the upper end.
+        step: Size of the last digit that is written and not a closing zero, in the same unit.
+        unit: Its unit; None where none is told.
+        bound: What it is put as.
+        start: Offset of its first character, a sign of currency counted.
+        end: Offset past its unit.
+        words: Whether it is written in words alone.
+        number_end: Offset past the number itself, of one that was not joined from several.
+        per: Stem of what it is a rate of: *month* of *€12 per month*; empty where it is none.
+    """
+
+    low: float
+    high: float
+    step: float
+    unit: Unit | None
+    bound: Bound
+    start: int
+    end: int
+    words: bool = False
+    number_end: int = 0
+    per: str = ""
+
+    def base(self, value: float) -> float:
+        """A number of this quantity in the first unit of what is measured."""
+        return value * self.unit.factor + self.unit.offset if self.unit else value
+
+
+class _Number(NamedTuple):
+    value: float
+    step: float
+    start: int
+    end: int
+    words: bool
+
+
+def find_quantities(text: str, taken: Sequence[tuple[int, int]] = ()) -> list[Quantity]:
+    """All quantities of a text, in order.
+
+    Args:
+        text: A text with plain signs.
+        taken: Stretches that are something else, such as dates.
+    """
+    found: list[Quantity] = []
+    for quantity in find_measures(text, taken):
+        last = found[-1] if found else None
+        if last is not None and (joined := _joined(text, last, quantity)) is not None:
+            found[-1] = joined
+        else:
+            found.append(quantity)
+    return [
+        _rated(text, _bounded(text, quantity, found[place - 1].end if place else 0))
+        for place, quantity in enumerate(found)
+    ]
+
+
+@cache
+def _fractions() -> re.Pattern[str]:
+    names = sorted(lexicon("numbers")["fractions"], key=len, reverse=True)
+    return re.compile(rf"\b({'|'.join(map(re.escape, names))}) of\b(?! an? )", re.IGNORECASE)
+
+
+def find_fractions(text: str) -> Iterator[Quantity]:
+    """Fractions in words as rough percentages: *two thirds of the boats*, *half of them*.
+
+    Args:
+        text: A text with plain signs.
+    """
+    for match in _fractions().finditer(text):
+        share = PERCENT * lexicon("numbers")["fractions"][match[1].lower()]
+        unit = Unit("percent", 1.0)
+        yield Quantity(share, share, 1.0, unit, Bound.ABOUT, *match.span(1), words=True)
+
+
+def find_measures(text: str, taken: Sequence[tuple[int, int]] = ()) -> Iterator[Quantity]:
+    """The numbers of a text with their units, in order, each by itself: no ranges, no bounds.
+
+    Args:
+        text: A text with plain signs.
+        taken: Stretches that are something else, such as dates.
+    """
+    return (_with_unit(text, number) for number in _numbers(text, taken))
+
+
+def _numbers(text: str, taken: Sequence[tuple[int, int]]) -> Iterator[_Number]:
+    numbers = lexicon("numbers")
+    tokens = tokenise(text)
+    place = 0
+    while place < len(tokens):
+        run = _run(text, tokens, place)
+        if run is None or any(run.start < end and start < run.end for start, end in taken):
+            place += 1
+            continue
+        scaled = _scaled(text, run, numbers["short_scales"])
+        yield scaled
+        while place < len(tokens) and tokens[place].start < scaled.end:
+            place += 1
+
+
+def _run(text: str, tokens: Sequence[Token], place: int) -> _Number | None:
+    """The longest number that begins at a token."""
+    first = tokens[place]
+    numbers = lexicon("numbers")
+    figures = first.text[:1].isdigit()
+    if figures and (first.folded[-1:].isalpha() or _inside_word(text, first)):
+        return None
+    if not figures and not any(
+        first.folded in numbers[key] for key in ("units", "scales", "halves")
+    ):
+        return None
+    for length in range(3 if figures else LONGEST, 0, -1):
+        run = tokens[place : place + length]
+        if len(run) < length or run[-1].folded == "and" or run[0].folded == "and":
+            continue
+        if figures and any(item.folded not in numbers["scales"] for item in run[1:]):
+            continue
+        if any(item.folded in numbers["ordinals"] for item in run):
+            continue
+        if any(text[a.end : b.start] not in (" ", "-", "") for a, b in pairwise(run)):
+            continue
+        value = number_of(run)
+        if value is None or (length == 1 and run[0].folded in numbers["scales"]):
+            continue
+        if length == 1 and not figures and value == 1 and unit_behind(text, first.end) is None:
+            continue  # "one" alone is a pronoun
+        start = first.start
+        if start and text[start - 1] == "-" and (start == 1 or text[start - 2] in " (:"):
+            value, start = -value, start - 1
+        scale = 1.0
+        for item in run[1:] if figures else ():
+            scale *= numbers["scales"][item.folded]
+        return _Number(value, _step(first.text, value) * scale, start, run[-1].end, not figures)
+    return None
+
+
+def _inside_word(text: str, token: Token) -> bool:
+    """Whether figures are a piece of a name: the *21* of *K-21*, the *7* of *IPX7*."""
+    before = text[token.start - 1 : token.start]
+    if before == "-" and token.start > 1 and text[token.start - 2].isalpha():
+        return True
+    return before.isalpha() and before not in "$£€¥₹x"
+
+
+def _step(written: str, value: float) -> float:
+    """The size of the last digit that tells something: 1,000 for 546,000 and 0.1 for 8.7."""
+    if not written[:1].isdigit():
+        written = f"{abs(value):.0f}"
+    digits = re.sub(r"[,' ]", "", written)
+    places = len(digits.partition(".")[2]) if digits.count(".") == 1 else 0
+    if places:
+        return float(10.0**-places)
+    digits = digits.replace(".", "")
+    closing = len(digits) - len(digits.rstrip("0"))
+    return float(10 ** min(closing, max(0, len(digits) - 1)))
+
+
+def _scaled(text: str, number: _Number, scales: dict[str, float]) -> _Number:
+    """A number with a short scale behind it, as money has: *£5m*, *12k*."""
+    match = re.compile(r"\s?([a-zA-Z]{1,3})\b").match(text, number.end)
+    if match is None or number.words:
+        return number
+    scale = scales.get(match[1].lower())
+    short = match[1].lower() in ("m", "b")
+    if scale is None or (short and currency_before(text, number.start) is None):
+        return number
+    return number._replace(value=number.value * scale, step=number.step * scale, end=match.end())
+
+
+def _with_unit(text: str, number: _Number) -> Quantity:
+    start, end = number.start, number.end
+    before = currency_before(text, start)
+    behind = unit_behind(text, end)
+    unit = None
+    if before is not None:
+        unit, start = before
+    if behind is not None and (before is None or behind[0] == unit):
+        unit, end = behind
+    return Quantity(
+        number.value,
+        number.value,
+        number.step,
+        unit,
+        Bound.EXACT,
+        start,
+        end,
+        number.words,
+        number.end,
+    )
+
+
+def _joined(text: str, first: Quantity, second: Quantity) -> Quantity | None:
+    """Two numbers as one range, or as the parts of one measure; None where they are apart."""
+    between = text[first.end : second.start]
+    same = first.unit is None or second.unit is None or first.unit.measure == second.unit.measure
+    if not same or first.low != first.high or second.low != second.high:
+        return None
+    bare = between.strip().lower()
+    opened = text[max(0, first.start - 9) : first.start].lower().rstrip().endswith("between")
+    ranged = (bare in ("to", "-") and between in (" to ", "-", " - ")) or (bare == "and" and opened)
+    if ranged and abs(second.low) > abs(first.low) and (first.unit is None or second.unit):
+        unit = second.unit or first.unit
+        low = first.low
+        if first.unit is not None and second.unit is not None and first.unit != second.unit:
+            low = low * first.unit.factor / second.unit.factor
+        return Quantity(low, second.low, second.step, unit, Bound.EXACT, first.start, second.end)
+    if (
+        first.unit is not None
+        and second.unit is not None
+        and first.unit.measure in ADDED
+        and first.unit.factor > second.unit.factor
+        and JOINTS.fullmatch(between)
+        and second.low * second.unit.factor < first.unit.factor
+    ):
+        number = first.low * first.unit.factor / second.unit.factor + second.low
+        return Quantity(
+            number, number, second.step, second.unit, Bound.EXACT, first.start, second.end
+        )
+    return None
+
+
+@cache
+def _rate() -> re.Pattern[str]:
+    joined = "|".join(re.escape(word) for word in lexicon("numbers")["per"])
+    return re.compile(rf"\s?(?:{joined})(?:\s|(?<=/))(?P<of>[^\W\d_]+)", re.IGNORECASE)
+
+
+def per_what(text: str, place: int = 0) -> str:
+    """Stem of what a rate is told of that stands at a place of a text: *per month*, */day*."""
+    match = _rate().match(text, place)
+    return stem(match["of"].lower().removesuffix("s")) if match else ""
+
+
+def _rated(text: str, quantity: Quantity) -> Quantity:
+    """A price or count with what it is told of."""
+    measured = quantity.unit is not None and not quantity.unit.measure.startswith(MONEY)
+    return quantity if measured else quantity._replace(per=per_what(text, quantity.end))
+
+
+@cache
+def _bounds() -> tuple[tuple[Bound, re.Pattern[str]], ...]:
+    numbers = lexicon("numbers")
+    made = []
+    for bound in (Bound.AT_LEAST, Bound.AT_MOST, Bound.ABOVE, Bound.BELOW, Bound.ABOUT):
+        names = sorted(numbers[bound.value], key=len, reverse=True)
+        joined = "|".join(re.escape(name) for name in names)
+        made.append((bound, re.compile(rf"(?:^|[\s(])(?:{joined})(?: an?| the)?\s*$", re.I)))
+    return tuple(made)
+
+
+def _bounded(text: str, quantity: Quantity, floor: int) -> Quantity:
+    before = text[max(floor, quantity.start - 30) : quantity.start]
+    for bound, form in _bounds():
+        if form.search(before):
+            return quantity._replace(bound=bound)
+    after = text[quantity.end : quantity.end + 18]
+    if re.match(r"\s*(?:\+|or (?:more|so)\b|or thereabouts)", after):
+        bound = Bound.ABOUT if " so" in after[:6] else Bound.AT_LEAST
+        return quantity._replace(bound=bound)
+    return quantity

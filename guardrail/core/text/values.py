@@ -1,0 +1,271 @@
+"""Typed values of a text, and whether two of them agree.
+
+A value has a kind: a date, a time of day, a version, or a quantity of what its unit measures. Two
+values compare only where their kinds do. A rounding, *about* and a converted unit agree; a bound
+agrees with what keeps to it.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import NamedTuple
+
+from guardrail.core.text import dates
+from guardrail.core.text.clock_times import ClockTime, find_times
+from guardrail.core.text.dates import Date, find_dates
+from guardrail.core.text.lexicon import lexicon
+from guardrail.core.text.quantities import (
+    Bound,
+    Quantity,
+    find_fractions,
+    find_quantities,
+    per_what,
+)
+from guardrail.core.text.units import Unit, period
+from guardrail.core.text.words import plain, property_words
+
+__all__ = ["Agreement", "TypedValue", "Version", "compare", "find_values", "limited"]
+
+VERSION = re.compile(
+    r"(?<![\w.,])(?!\d{1,3}(?:\.\d{3}){2,}(?![\w.]))v?\d+\.\d+\.\d+(?:[.-]\w+)*(?![\w.]*\d)"
+    r"|(?<![\w.,])v\d+(?:\.\d+)*\b"
+)
+VERSION_WORD = re.compile(r"\b(?:version|release|v)\s?(\d+(?:\.\d+)+)", re.IGNORECASE)
+
+CONVERTED = 0.012
+"""Share by which a quantity in another unit may differ: 330 metres are 1,083 feet."""
+
+CALENDAR = 0.025
+"""The same between units of time, as months and years differ in length."""
+
+BLURRED = 0.1
+"""Share by which *about* may be off, beyond the rounding of its digits."""
+
+
+class Agreement(StrEnum):
+    """How a value that is told relates to one that is held."""
+
+    SAME = "same"
+    OPEN = "open"
+    CONFLICT = "conflict"
+
+
+class Version(NamedTuple):
+    """A version number, its parts as written."""
+
+    parts: tuple[str, ...]
+    start: int
+    end: int
+
+
+class TypedValue(NamedTuple):
+    """A value with its kind and its place in the text.
+
+    Attributes:
+        kind: ``date``, ``time of day``, ``version``, ``number``, or what its unit measures.
+        text: As written.
+        start: Offset of its first character.
+        end: Offset past its last.
+        value: What it is.
+    """
+
+    kind: str
+    text: str
+    start: int
+    end: int
+    value: Date | ClockTime | Version | Quantity
+
+
+def find_values(text: str, unit: Unit | None = None) -> list[TypedValue]:
+    """All typed values of a text, in order, not overlapping.
+
+    Args:
+        text: Any text.
+        unit: That of numbers without one; the label of a property may tell it.
+    """
+    if not any(sign.isalnum() for sign in text):
+        return []
+    text = plain(text)
+    found: list[TypedValue] = []
+
+    def add(kind: str, value: Date | ClockTime | Version | Quantity) -> None:
+        start, end = value.start, value.end
+        if not any(start < item.end and item.start < end for item in found):
+            found.append(TypedValue(kind, text[start:end], start, end, value))
+
+    for match in VERSION.finditer(text):
+        add("version", Version(tuple(match.group().lstrip("v").split(".")), *match.span()))
+    for match in VERSION_WORD.finditer(text):
+        add("version", Version(tuple(match[1].split(".")), *match.span(1)))
+    measured = unit is not None and text.strip().isdigit()  # 1790 euros are no year
+    for date in () if measured else find_dates(text, yearless=True):
+        add("date", date)
+    for time in find_times(text):
+        add("time of day", time)
+    for share in find_fractions(text):
+        add("percent", share)
+    taken = [(item.start, item.end) for item in found]
+    for quantity in find_quantities(text, taken):
+        if quantity.unit is None and unit is not None:
+            quantity = quantity._replace(unit=unit)
+        add(quantity.unit.measure if quantity.unit else "number", quantity)
+    return sorted(found, key=lambda item: item.start)
+
+
+def limited(value: TypedValue, label: str) -> TypedValue:
+    """A value as the label of its property limits it and says what it is a rate of.
+
+    Such labels are *passengers (max)* and *parking per day (EUR)*.
+
+    Args:
+        value: A value of the property.
+        label: The label.
+    """
+    quantity = value.value
+    if not isinstance(quantity, Quantity):
+        return value
+    words = property_words(label).split()
+    limits = lexicon("numbers")["label_limits"]
+    bound = next((Bound(name) for name, signs in limits.items() if {*signs} & {*words}), None)
+    if bound is not None and quantity.bound is Bound.EXACT:
+        quantity = quantity._replace(bound=bound)
+    per = next(
+        (
+            per_what(f" {' '.join(words[place:])}")
+            for place, word in enumerate(words)
+            if word == "per"
+        ),
+        "",
+    )
+    return value._replace(value=quantity._replace(per=quantity.per or per))
+
+
+def compare(claimed: TypedValue, known: TypedValue) -> Agreement:
+    """Whether a value that is told agrees with one that is held.
+
+    Returns:
+        ``SAME``, ``CONFLICT``, or ``OPEN`` where they do not compare: other kinds, one a bound
+        that leaves room, or told more finely than held.
+    """
+    if isinstance(claimed.value, Date) and isinstance(known.value, Date):
+        word = dates.agreement(claimed.value, known.value)
+        return {
+            dates.Agreement.SAME: Agreement.SAME,
+            dates.Agreement.FINER: Agreement.OPEN,
+            dates.Agreement.CONFLICT: Agreement.CONFLICT,
+        }[word]
+    if isinstance(claimed.value, ClockTime) and isinstance(known.value, ClockTime):
+        return Agreement.SAME if claimed.value.same(known.value) else Agreement.CONFLICT
+    if isinstance(claimed.value, Version) and isinstance(known.value, Version):
+        return _same(_begins(claimed.value.parts, known.value.parts))
+    if isinstance(claimed.value, Quantity) and isinstance(known.value, Quantity):
+        return _compare_quantities(claimed.value, known.value)
+    return _across(claimed, known)
+
+
+def _same(agrees: bool) -> Agreement:
+    return Agreement.SAME if agrees else Agreement.CONFLICT
+
+
+def _begins(claimed: tuple[str, ...], known: tuple[str, ...]) -> bool:
+    size = min(len(claimed), len(known))
+    return claimed[:size] == known[:size]
+
+
+def _across(claimed: TypedValue, known: TypedValue) -> Agreement:
+    """Values of two kinds: equal figures agree, such as a year and a number; else open."""
+    version = next(
+        (item.value for item in (claimed, known) if isinstance(item.value, Version)), None
+    )
+    if version is not None:
+        parts = [tuple(re.findall(r"\w+", item.text.lstrip("v"))) for item in (claimed, known)]
+        return Agreement.SAME if _begins(*parts) else Agreement.OPEN
+    figures = [re.sub(r"[^\d.]", "", item.text).strip(".") for item in (claimed, known)]
+    return Agreement.SAME if figures[0] and figures[0] == figures[1] else Agreement.OPEN
+
+
+def _compare_quantities(claimed: Quantity, known: Quantity) -> Agreement:
+    measures = {item.unit.measure if item.unit else "" for item in (claimed, known)}
+    if len(measures) > 1:
+        # A number without a unit may be of any measure.
+        same = "" in measures and (claimed.low, claimed.high) == (known.low, known.high)
+        return Agreement.SAME if same else Agreement.OPEN
+    if claimed.per and known.per and claimed.per != known.per:
+        periods = period(claimed.per), period(known.per)
+        if periods[0] is None or periods[1] is None:
+            return Agreement.OPEN
+        factor = periods[0].factor / periods[1].factor
+        low, high = known.low * factor, known.high * factor
+        same = abs(claimed.low - low) <= CALENDAR * abs(low) and claimed.high <= high * (
+            1.0 + CALENDAR
+        )
+        return _same(same)
+    low, high = known.base(known.low), known.base(known.high)
+    mine = claimed.base(claimed.low), claimed.base(claimed.high)
+    if low < 0 < mine[0] and low == high:
+        low = high = -low  # a loss of 2.4 million is -2.4 million
+    slack = _slack(claimed, known)
+    if claimed.low != claimed.high:
+        close = abs(mine[0] - low) <= slack and abs(mine[1] - high) <= slack
+        if known.low == known.high:
+            inside = mine[0] - slack <= low <= mine[1] + slack
+            return Agreement.SAME if inside else Agreement.CONFLICT
+        return _same(close)
+    value = mine[0]
+    limits = (Bound.AT_MOST, Bound.AT_LEAST)
+    if low == high and claimed.bound is known.bound and known.bound in limits:
+        return _same(abs(value - low) <= slack)
+    if low == high and claimed.bound in (Bound.EXACT, Bound.ABOUT) and known.bound in limits:
+        if abs(value - low) <= slack:
+            return Agreement.SAME
+        beyond = value > high if known.bound is Bound.AT_MOST else value < low
+        return Agreement.CONFLICT if beyond else Agreement.OPEN
+    if claimed.bound in (Bound.AT_LEAST, Bound.ABOVE):
+        if known.bound in (Bound.AT_MOST, Bound.BELOW):
+            return Agreement.OPEN
+        reached = claimed.bound is Bound.AT_LEAST or known.bound is Bound.ABOVE
+        kept = high >= value - slack if reached else high > value
+        return (
+            Agreement.SAME
+            if kept and high <= 3 * max(value, 1e-9)
+            else (Agreement.OPEN if kept else Agreement.CONFLICT)
+        )
+    if claimed.bound in (Bound.AT_MOST, Bound.BELOW):
+        if known.bound in (Bound.AT_LEAST, Bound.ABOVE):
+            return Agreement.OPEN
+        reached = claimed.bound is Bound.AT_MOST or known.bound is Bound.BELOW
+        kept = low <= value + slack if reached else low < value
+        return (
+            Agreement.SAME
+            if kept and low >= value / 3
+            else (Agreement.OPEN if kept else Agreement.CONFLICT)
+        )
+    if low - slack <= value <= high + slack:
+        return Agreement.SAME if low == high or value in (low, high) else Agreement.OPEN
+    if known.bound not in (Bound.EXACT, Bound.ABOUT):
+        return Agreement.OPEN
+    return Agreement.CONFLICT
+
+
+def _slack(claimed: Quantity, known: Quantity) -> float:
+    """By how much two numbers may differ, in the first unit of their measure.
+
+    A number is as precise as its last written digit; 285,000 is 284,316 in round figures, while
+    284,317 is not.
+    """
+    factor = claimed.unit.factor if claimed.unit else 1.0
+    held_factor = known.unit.factor if known.unit else 1.0
+    size = max(abs(claimed.high * factor), abs(known.high * held_factor))
+    digits = len(f"{abs(claimed.high):.10g}".replace(".", "").strip("0"))
+    rounded = 0.5 * claimed.step * factor if digits >= 2 or claimed.step < 1.0 else 0.0
+    slack = rounded if claimed.step * factor > known.step * held_factor else 1e-9 * size
+    if claimed.unit != known.unit and claimed.unit and known.unit:
+        calendar = claimed.unit.measure == "time"
+        digit = 10.0 ** -len(f"{claimed.high:.10g}".partition(".")[2]) * factor
+        slack = max(slack, (CALENDAR if calendar else CONVERTED) * size, 0.5 * digit)
+        if claimed.unit.offset or known.unit.offset:
+            slack = max(slack, 0.6 * max(claimed.step * factor, known.step * held_factor))
+    if Bound.ABOUT in (claimed.bound, known.bound):
+        slack = max(slack, BLURRED * size, rounded)
+    return slack

@@ -1,0 +1,227 @@
+"""Words of a text: tokens with their place, folded and stemmed for comparison.
+
+Everything here is free of models. The folded form and the stem make "Gérard" meet "Gerard" and
+"painters" meet "painter".
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from guardrail.core.text.lexicon import lexicon, lexicon_set
+
+__all__ = [
+    "Token",
+    "content_stems",
+    "digits_of",
+    "fold",
+    "number_of",
+    "plain",
+    "property_words",
+    "runs_of",
+    "stem",
+    "tokenise",
+    "without_emphasis",
+]
+
+TOKEN = re.compile(
+    r"(?<![\w.,'’])[1-9]\d{0,2}(?:([ '’])\d{3})(?:\1\d{3})*(?![\d'’]|[.,]\d)"
+    r"|\d+(?:[.,]\d+)*(?:(?:st|nd|rd|th)\b)?"
+    r"|(?:[^\W\d_]\. ?){2,}|[^\W_]+(?:['’][^\W\d_]+)*"
+)
+"""A number, which ends before letters; an abbreviation with full stops; a word.
+
+A number's thousands may stand apart: *9,750*, *9'750*, *9 750*."""
+
+GROUPS = (
+    re.compile(r"\d{1,3}(?:[,' ]\d{3})+(?:\.\d+)?"),
+    re.compile(r"\d{1,3}(?:\.\d{3}){2,}(?:,\d+)?"),
+    re.compile(r"\d{1,2}(?:,\d{2})+,\d{3}"),
+)
+"""Thousands set apart by commas, apostrophes or spaces; by full stops, from a million on, where
+one alone would be a decimal; in lakhs and crores."""
+
+PLAIN_SIGNS = str.maketrans(
+    {
+        **dict.fromkeys("’‘ʼ′`´", "'"),
+        **dict.fromkeys("“”„«»″", '"'),
+        **dict.fromkeys("–—−‐‑‒", "-"),
+        **dict.fromkeys("\u00a0\u2009\u202f\u2007\u200a\u2002\u2003", " "),
+    }
+)
+"""Typographic signs and the plain ones they stand for, each of one character."""
+
+EMPHASIS = re.compile(r"(?<!\w)[*_~`]{1,3}(?=\w)|(?<=\w)[*_~`]{1,3}(?!\w)")
+"""Marks before and behind emphasised words."""
+
+MIN_STEM = 4
+HUNDRED, THOUSAND = 100, 1000
+
+
+def plain(text: str) -> str:
+    """Write typographic apostrophes, quotes, dashes and spaces plainly; offsets stay."""
+    return text if text.isascii() else text.translate(PLAIN_SIGNS)
+
+
+def without_emphasis(text: str) -> str:
+    """Write spaces for marks of emphasis, as in ``**bold**``; offsets stay."""
+    return EMPHASIS.sub(lambda match: " " * len(match.group()), text)
+
+
+class Token(NamedTuple):
+    """A word or number of a text, with its place in it.
+
+    Attributes:
+        text: As written.
+        folded: Without case and accents.
+        stem: The folded form without derivational endings, for soft comparison; a number's
+            value, so that ``5``, ``5.0`` and ``five`` are equal.
+        start: Offset of the first character.
+        end: Offset past the last character.
+    """
+
+    text: str
+    folded: str
+    stem: str
+    start: int
+    end: int
+
+
+def fold(text: str) -> str:
+    """Casefold and drop accents, so that ``Gérard`` equals ``gerard``."""
+    if text.isascii():
+        return text.lower()
+    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(sign for sign in decomposed if not unicodedata.combining(sign))
+
+
+@lru_cache(maxsize=65_536)
+def stem(folded: str) -> str:
+    """Strip derivational endings while at least four letters stay: painters, painting → paint."""
+    word = folded.removesuffix("'s")
+    stripped = True
+    while stripped and not word[-1:].isdigit():
+        stripped = False
+        for suffix in lexicon("stemming")["suffixes"]:
+            if word.endswith(suffix) and len(word) - len(suffix) >= MIN_STEM:
+                word, stripped = word[: -len(suffix)], True
+                break
+    return word
+
+
+def tokenise(text: str, offset: int = 0) -> list[Token]:
+    """Split a text into words and numbers; punctuation is dropped, hyphenated words come apart.
+
+    Args:
+        text: Any text.
+        offset: Added to every token's place.
+    """
+    tokens = []
+    for match in TOKEN.finditer(text):
+        word = match.group().rstrip()
+        end = match.start() + len(word)
+        if word[-2:] in ("'s", "’s"):
+            word, end = word[:-2], end - 2
+        folded = fold(word).replace("’", "'")
+        if word[-1] == ".":
+            folded = folded.replace(".", "").replace(" ", "")  # U.S., F.C., T. S.
+        tokens.append(Token(word, folded, _key(folded), offset + match.start(), offset + end))
+    return tokens
+
+
+@lru_cache(maxsize=65_536)
+def _key(folded: str) -> str:
+    """The stem of a word; numbers in figures and words share one key: 5, 5.0, 5th, five."""
+    value = digits_of(folded)
+    if value is None:
+        numbers = lexicon("numbers")
+        value = numbers["units"].get(folded, numbers["ordinals"].get(folded))
+    return stem(folded) if value is None or folded == "second" else f"{value:.10g}"
+
+
+def number_of(tokens: Sequence[Token]) -> float | None:
+    """The number that a run of tokens writes: ``5,457,831``, ``twenty one``, ``half a million``."""
+    numbers = lexicon("numbers")
+    units, ordinals, scales = numbers["units"], numbers["ordinals"], numbers["scales"]
+    if len(tokens) == 3 and [item.folded for item in tokens[:2]] == ["half", "a"]:
+        scale = scales.get(tokens[2].folded)
+        return None if scale is None else scale / 2
+    total = 0.0
+    group: float | None = None  # what stands before the next thousand or million
+    figures = joined = False
+    for token in tokens:
+        word = token.folded
+        value = digits_of(word)
+        if value is not None:
+            if group is not None or total:
+                return None  # "20-25" is a range, not a sum
+            group, figures = value, True
+        elif word in scales:
+            group = (1.0 if group is None else group) * scales[word]
+            if scales[word] >= THOUSAND:
+                total, group = total + group, None
+        elif (value := units.get(word, ordinals.get(word))) is not None and not figures:
+            if group is not None and not _adds(group, value, joined=joined):
+                return None  # "two and three" are two numbers
+            group = value if group is None else group + value
+        elif word != "and":
+            return None
+        joined = word == "and"
+    return None if group is None and not total else total + (group or 0.0)
+
+
+def _adds(group: float, value: float, *, joined: bool) -> bool:
+    """Whether a word goes on with a number: *twenty one*, *two hundred and ten*."""
+    hundreds = group >= HUNDRED and group % HUNDRED == 0
+    tens = group % HUNDRED
+    return hundreds or (not joined and tens > 10 and tens % 10 == 0 and value < 10)
+
+
+LARGEST = 1e30
+"""Figures of more than this write no number: nothing is told in them that could be reckoned."""
+
+
+def digits_of(word: str) -> float | None:
+    """The number that figures write, their thousands apart or not; None where they write none."""
+    if not word[:1].isdigit():
+        return None
+    if word[-2:] in ("st", "nd", "rd", "th"):
+        word = word[:-2]
+    if any(form.fullmatch(word) for form in GROUPS):
+        dotted = word.count(".") > 1
+        word = re.sub(r"[.' ]" if dotted else r"[,' ]", "", word).replace(",", ".")
+    try:
+        number = float(word)
+    except ValueError:
+        return None
+    return number if number <= LARGEST else None
+
+
+@lru_cache(maxsize=16_384)
+def property_words(label: str) -> str:
+    """A property label as plain words: ``birthPlace``, ``BIRTH_PLACE`` → ``birth place``."""
+    spaced = label if label.isupper() else re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", label)
+    return " ".join(re.sub(r"[\W_]+", " ", fold(spaced)).split())
+
+
+@lru_cache(maxsize=16_384)
+def content_stems(text: str) -> frozenset[str]:
+    """Stems of a text's words, function words left out."""
+    stop = lexicon_set("function_words", "stop_words")
+    return frozenset(item.stem for item in tokenise(text) if item.folded not in stop)
+
+
+def runs_of(tokens: Sequence[Token], wanted: Sequence[str]) -> list[tuple[int, int]]:
+    """Where folded words stand one after the other among tokens: offsets of each run."""
+    found = []
+    size = len(wanted)
+    for place in range(len(tokens) - size + 1):
+        if tokens[place].folded == wanted[0] and all(
+            tokens[place + step].folded == wanted[step] for step in range(1, size)
+        ):
+            found.append((tokens[place].start, tokens[place + size - 1].end))
+    return found

@@ -1,0 +1,280 @@
+"""Answers, phrase by phrase, and what the guardrail made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import TYPE_CHECKING, Literal, Self
+
+from pydantic import Field, FiniteFloat
+
+from guardrail.core.types.judging import Category, Judgement, ScoreCard, VerdictThresholds, Weight
+from guardrail.core.types.knowledge import Citation, Evidence, LinkedEntity, Triple
+from guardrail.core.types.value import Probability, Value
+
+if TYPE_CHECKING:
+    from guardrail.core.types.explanation import Explanation
+
+__all__ = [
+    "Action",
+    "AttributedAnswer",
+    "Correction",
+    "Effect",
+    "FailedSentence",
+    "Finding",
+    "GuardedAnswer",
+    "Problem",
+    "Sentence",
+    "Span",
+    "SpanKind",
+]
+
+
+NOT_JUDGED = "not judged: the answer has more sentences than are judged of one"
+"""The note of a sentence behind the bound."""
+
+
+class SpanKind(StrEnum):
+    """What the evidence says of a phrase."""
+
+    SUPPORTED = "supported"
+    NA = "na"
+    CONTRADICTED = "contradicted"
+    CORRECTED = "corrected"
+
+
+class Span(Value):
+    """A phrase of the clean answer text, with the triple that supports or contradicts it.
+
+    Offsets count characters of the whole clean answer, not of the sentence. ``instead_of`` is what
+    the model wrote where a corrected phrase stands.
+    """
+
+    text: str
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+    kind: SpanKind
+    triple: Triple | None = None
+    instead_of: str | None = None
+
+
+class Correction(Value):
+    """How a sentence was mended that the evidence contradicted.
+
+    The words that changed are its spans of the kind ``corrected``.
+
+    Attributes:
+        original: The sentence as the model wrote it, without markers.
+        by: ``edit`` where only what conflicts was exchanged, ``model`` where a language model was
+            asked for the sentence again.
+        against: What contradicted it, as text of the evidence, a line each.
+    """
+
+    original: str
+    by: Literal["edit", "model"]
+    against: tuple[str, ...] = ()
+
+
+class Effect(StrEnum):
+    """What a check says of a sentence."""
+
+    CARRIES = "carries"
+    MISSING = "missing"
+    CONTRADICTS = "contradicts"
+    NO_CLAIM = "no_claim"
+
+
+class Finding(Value):
+    """What one check found in a sentence, and why.
+
+    Attributes:
+        check: Name of the check, as the configuration switches it.
+        effect: What it says of the sentence.
+        start: Offset of the words it speaks of, in the clean answer.
+        end: Offset past them.
+        because: What it rests on, for a person to read.
+        instead: Of a contradiction, what the evidence tells in place of these words, as it stands
+            there; None where that is no one value.
+        statements: Numbers of the statements of evidence that it rests on; never written out.
+    """
+
+    check: str
+    effect: Effect
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+    because: str
+    instead: str | None = None
+    statements: tuple[int, ...] = Field(default=(), exclude=True, repr=False)
+
+
+class Sentence(Value):
+    """A sentence of the answer and what the evidence says of it.
+
+    Attributes:
+        text: The clean sentence, without markers.
+        start: Offset of its first character in the clean answer.
+        end: Offset past its last character.
+        category: The verdict; None for a sentence that makes no claim to check.
+        na: True when a claim in it lacks support (KaLMA 2.1, conscious incompetence).
+        citations: The cited triples, in the order of the phrases they support.
+        uncited: What carries it in other words, where ``citations = "verbatim"`` cites only what
+            stands in it as it is written.
+        spans: Phrases by support, in order, not overlapping.
+        judgement: The judge's verdict behind ``category``, in the four categories.
+        findings: What the checks beside the judge found.
+        against: What contradicts it, as text of the evidence; empty where nothing does, or where
+            no single statement is known that does.
+        note: What a reader should know, such as a citation dropped and why.
+        support: Probability of support, the judge's and the findings weighed; None without a judge.
+        contradiction: Probability of contradiction, likewise.
+        sure: Whether a contradiction is sure enough to act on it, by the strictness asked for.
+        weights: What the judge's word and each finding added to the two probabilities.
+        thresholds: Those that the verdict was given by; None without a judge.
+        correction: How it was mended; None for a sentence that stands as the model wrote it.
+    """
+
+    text: str
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+    category: Category | None = None
+    na: bool = False
+    citations: tuple[Citation, ...] = ()
+    uncited: tuple[Citation, ...] = ()
+    spans: tuple[Span, ...] = ()
+    judgement: Judgement | None = None
+    findings: tuple[Finding, ...] = ()
+    against: tuple[str, ...] = ()
+    note: str | None = None
+    support: Probability | None = None
+    contradiction: Probability | None = None
+    sure: bool = False
+    weights: tuple[Weight, ...] = ()
+    thresholds: VerdictThresholds | None = None
+    correction: Correction | None = None
+
+    @classmethod
+    def not_judged(cls, text: str, start: int, end: int) -> Self:
+        """A sentence behind the bound on those that are judged: it counts as unsupported."""
+        lacking = Category.IRRELEVANT
+        return cls(text=text, start=start, end=end, category=lacking, na=True, note=NOT_JUDGED)
+
+    @property
+    def behind_the_bound(self) -> bool:
+        """Whether it was not judged, since the answer has too many sentences."""
+        return self.note == NOT_JUDGED
+
+    def explain(self, *, removed: bool = False) -> Explanation:
+        """Why its verdict is what it is, and what would have to change for another.
+
+        Args:
+            removed: Whether the policy took it out.
+        """
+        from guardrail.core.types.explanation import explanation_of
+
+        return explanation_of(self, removed=removed)
+
+
+class FailedSentence(Value):
+    """A sentence of an earlier answer that did not hold, and why."""
+
+    text: str
+    reason: str
+
+
+class AttributedAnswer(Value):
+    """An answer split into sentences, each grounded in evidence.
+
+    Attributes:
+        text: The clean answer, without markers.
+        marked: The answer with ``[Q…, property: value]`` and ``[NA]`` markers.
+        sentences: In order; their offsets index ``text``.
+    """
+
+    text: str
+    marked: str
+    sentences: tuple[Sentence, ...] = ()
+
+
+class Action(StrEnum):
+    """What the policy did with the answer."""
+
+    PASS = "pass"
+    ANNOTATE = "annotate"
+    REGENERATE = "regenerate"
+    FILTER = "filter"
+    CORRECT = "correct"
+    REFUSE = "refuse"
+    UNVERIFIED = "unverified"
+
+
+class Problem(Value):
+    """Something that went wrong in a part, without stopping the whole.
+
+    Attributes:
+        part: ``kg``, ``judge``, ``model``, ``deadline``, ``records``, ``input``, …
+        message: What happened and what to do next.
+    """
+
+    part: str
+    message: str
+
+
+class GuardedAnswer(Value):
+    """What the guardrail returns for one answer.
+
+    Attributes:
+        id: The caller's id, or one made here.
+        index: Place of a ranked answer among the candidates as they were given or sampled,
+            counted from 0; 0 for an answer that was checked alone.
+        question: The question as given.
+        text: The clean text to show.
+        marked: The same with markers.
+        action: What the policy did.
+        reasons: Why, one line each.
+        sentences: The sentences of ``text``.
+        removed: The sentences that the policy took out, as they were judged: of a filtered answer
+            those it removed, of a refused one all, before any was corrected. Their offsets count
+            the characters of ``original`` without its markers. Empty where an answer was refused
+            unjudged.
+        entities: The linked entities, each with how it was found.
+        evidence: What the answer was judged against.
+        evidence_from: Where that came from, the most trusted first: ``caller``, ``content
+            parts``, ``tool results``, ``marked text``, ``graph``; told by the ways in.
+        scorecard: All scores.
+        original: The answer as it came in, before the policy changed anything.
+        attempts: Number of model calls spent; 0 for an answer that was handed in.
+        versions: Names and versions of model, judge, graph and policy.
+        timings_ms: Wall time by stage, milliseconds.
+        errors: What went wrong in a part.
+    """
+
+    id: str
+    index: int = Field(default=0, ge=0)
+    question: str
+    text: str
+    marked: str
+    action: Action
+    reasons: tuple[str, ...] = ()
+    sentences: tuple[Sentence, ...] = ()
+    removed: tuple[Sentence, ...] = ()
+    entities: tuple[LinkedEntity, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    evidence_from: tuple[str, ...] = ()
+    scorecard: ScoreCard
+    original: str | None = None
+    attempts: int = Field(default=0, ge=0)
+    versions: Mapping[str, str] = Field(default_factory=dict)
+    timings_ms: Mapping[str, FiniteFloat] = Field(default_factory=dict)
+    errors: tuple[Problem, ...] = ()
+
+    def explain(self) -> tuple[Explanation, ...]:
+        """Why each sentence was judged and treated as it was, in the order of ``judged``."""
+        return (
+            *(sentence.explain() for sentence in self.sentences),
+            *(sentence.explain(removed=True) for sentence in self.removed),
+        )
+
+    @property
+    def judged(self) -> tuple[Sentence, ...]:
+        """All sentences that were judged, those first that are shown still."""
+        return self.sentences + self.removed

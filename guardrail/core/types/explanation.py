@@ -1,0 +1,137 @@
+"""Why a sentence was judged and treated as it was."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from guardrail.core.types.judging import Category, Verdict, VerdictThresholds, Weight
+from guardrail.core.types.value import Probability, Value
+
+if TYPE_CHECKING:
+    from guardrail.core.types.answers import Sentence
+
+__all__ = ["Explanation", "explanation_of"]
+
+VERDICTS = {
+    Category.SUPPORTIVE: Verdict.SUPPORTED,
+    Category.PARTIALLY_SUPPORTIVE: Verdict.UNSUPPORTED,
+    Category.IRRELEVANT: Verdict.UNSUPPORTED,
+    Category.CONTRADICTORY: Verdict.CONTRADICTED,
+    None: Verdict.NO_CLAIM,
+}
+"""The verdicts behind the categories of CAQA."""
+
+
+class Explanation(Value):
+    """What led to a sentence's verdict, and what would have to change for another.
+
+    Attributes:
+        text: The sentence.
+        verdict: The verdict on it.
+        outcome: Whether it was shown as it is, shown with a mark, corrected, or removed.
+        because: What decided, in one line.
+        otherwise: Under which probabilities it would have come out differently, a line each.
+        support: Probability of support; None without a judge.
+        contradiction: Probability of contradiction; None without a judge.
+        thresholds: Those that the verdict was given by; None without a judge.
+        weights: What the judge's word and each finding added, in log-odds, the largest first.
+        findings: What the checks found: check, effect, words and reason, a line each.
+        rests_on: What it cites.
+        against: What contradicts it, or contradicted it before it was corrected.
+        original: The sentence before it was corrected; None for any other.
+    """
+
+    text: str
+    verdict: Verdict
+    outcome: Literal["shown", "marked", "corrected", "removed"]
+    because: str
+    otherwise: tuple[str, ...] = ()
+    support: Probability | None = None
+    contradiction: Probability | None = None
+    thresholds: VerdictThresholds | None = None
+    weights: tuple[Weight, ...] = ()
+    findings: tuple[str, ...] = ()
+    rests_on: tuple[str, ...] = ()
+    against: tuple[str, ...] = ()
+    original: str | None = None
+
+    def __str__(self) -> str:
+        lines = [f'{self.outcome}: "{self.text}"', f"  {self.verdict}: {self.because}"]
+        lines += [f'  corrected from: "{self.original}"'] if self.original else []
+        lines += [f"  found by {finding}" for finding in self.findings]
+        lines += [f"  rests on: {item}" for item in self.rests_on]
+        lines += [f"  against: {item}" for item in self.against]
+        if self.weights:
+            told = (f"{w.name} {w.support:+.2f} {w.contradiction:+.2f}" for w in self.weights)
+            lines.append(f"  adds to log-odds of support and contradiction: {', '.join(told)}")
+        lines += [f"  otherwise: {item}" for item in self.otherwise]
+        return "\n".join(lines)
+
+
+def explanation_of(sentence: Sentence, *, removed: bool) -> Explanation:
+    """Why a sentence was judged and treated as it was.
+
+    Args:
+        sentence: The sentence.
+        removed: Whether the policy took it out.
+    """
+    verdict, correction = VERDICTS[sentence.category], sentence.correction
+    marked = sentence.na or verdict is Verdict.CONTRADICTED
+    weights = sorted(
+        sentence.weights, key=lambda item: -max(abs(item.support), abs(item.contradiction))
+    )
+    return Explanation(
+        text=sentence.text,
+        verdict=verdict,
+        outcome=(
+            "removed"
+            if removed
+            else "corrected"
+            if correction is not None
+            else "marked"
+            if marked
+            else "shown"
+        ),
+        because=_because(sentence, verdict),
+        otherwise=_otherwise(sentence, verdict),
+        support=sentence.support,
+        contradiction=sentence.contradiction,
+        thresholds=sentence.thresholds,
+        weights=tuple(weights),
+        findings=tuple(
+            f"{finding.check}, {finding.effect}: {finding.because}" for finding in sentence.findings
+        ),
+        rests_on=tuple(
+            f"{citation.entity}, {citation.property}: {citation.value}"
+            for citation in (*sentence.citations, *sentence.uncited)
+        ),
+        against=sentence.against if correction is None else correction.against,
+        original=None if correction is None else correction.original,
+    )
+
+
+def _because(sentence: Sentence, verdict: Verdict) -> str:
+    support, contradiction, at = sentence.support, sentence.contradiction, sentence.thresholds
+    if support is None or contradiction is None or at is None:
+        if verdict is Verdict.NO_CLAIM:
+            return "it claims nothing that could be checked"
+        return "no judge spoke; what the checks found decides"
+    return (
+        f"support {support:.2f} (takes {at.support:.2f}), contradiction {contradiction:.2f} "
+        f"(takes {at.contradiction:.2f} to be named, {at.removal:.2f} to be acted on)"
+    )
+
+
+def _otherwise(sentence: Sentence, verdict: Verdict) -> tuple[str, ...]:
+    at = sentence.thresholds
+    if at is None:
+        return ()
+    supported = f"supported if support were {at.support:.2f} or more, and no less likely"
+    named = f"contradicted if contradiction were {at.contradiction:.2f} or more, and likelier"
+    if verdict is Verdict.SUPPORTED:
+        return (f"unsupported if support were below {at.support:.2f}", named)
+    if verdict is Verdict.UNSUPPORTED:
+        return (supported, named)
+    if sentence.sure:
+        return (supported, f"only marked if contradiction were below {at.removal:.2f}")
+    return (supported, f"acted on if contradiction were {at.removal:.2f} or more")

@@ -1,6 +1,0 @@
-"""Documents as text: PDF, HTML, DOCX and Markdown, with their headings, tables and pages."""
-
-from guardrail.documents.reading import ENDINGS, MAX_BYTES, read_document, read_file
-from guardrail.documents.sections import Section
-
-__all__ = ["ENDINGS", "MAX_BYTES", "Section", "read_document", "read_file"]

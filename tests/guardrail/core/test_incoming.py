@@ -1,0 +1,104 @@
+"""One guard for text that comes in: what is no text is taken out, wherever it came from."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from chains.rendition import MarkerStyle, render
+from guardrail import ANNOTATE, GuardedAnswer, Passage, Triple
+from guardrail.core.incoming import clean_text, one_line, safe_url, without_controls
+from tests.chains.conftest import QUESTION, TRUE_START, scripted_guard
+
+HALF = "\ud800"
+ANY = st.text(st.characters(categories=None), max_size=200)
+
+
+@pytest.fixture(scope="module")
+def guard():
+    with scripted_guard() as guard:
+        yield guard
+
+
+@given(ANY)
+def test_what_is_left_is_text(text):
+    for clean in (clean_text(text), without_controls(text), one_line(text), safe_url(text) or ""):
+        json.dumps(clean, ensure_ascii=False).encode()
+        assert not any(ord(sign) < 32 and sign not in "\t\n\r" for sign in clean)
+    assert "\n" not in one_line(text)
+
+
+@given(ANY, ANY)
+@settings(deadline=None)
+def test_evidence_of_any_text_can_be_written(text, title):
+    Passage(text=text, id=title, title=title, url=title).model_dump_json()
+    Triple(text, title, text, subject_id=title).model_dump_json()
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [
+        [Passage(text=f"Mary Shelley was a writer.{HALF}", title=HALF, id=f"a{HALF}")],
+        [Triple(f"Mary{HALF} Shelley", "occupation", f"writer{HALF}")],
+    ],
+)
+def test_half_a_character_in_evidence_is_no_fault(guard, evidence):
+    answer = guard.check(
+        question=QUESTION + HALF, answer=TRUE_START, evidence=evidence, id=f"mine{HALF}"
+    )
+    again = GuardedAnswer.model_validate_json(answer.model_dump_json())
+    assert again.id == "mine"
+    assert again.sentences[0].category == "supportive"
+
+
+@pytest.mark.parametrize("noise", ["\x00", "\x07", "\x1f", "\x7f", HALF, "\r", "\r\n"])
+@pytest.mark.parametrize("step", [1, 3])
+def test_a_session_takes_controls_letter_by_letter(guard, noise, step):
+    whole = f"Mary Shelley {noise}was a writer [Q47152,{noise} occupation: writer].{noise} Yes."
+    session = guard.session(question=QUESTION, policy=ANNOTATE)
+    for start in range(0, len(whole), step):
+        session.add(whole[start : start + step])
+    session.rest()
+    finished = session.finish()
+    checked = guard.check(question=QUESTION, answer=whole, policy=ANNOTATE)
+    assert finished.text == checked.text
+    assert finished.sentences == checked.sentences
+    finished.model_dump_json()
+
+
+HOSTILE = (
+    "javascript:alert(1)",
+    "JaVaScRiPt:alert(1)",
+    "java\tscript:alert(1)",
+    "java\r\nscript:alert(1)",
+    " \x01javascript:alert(1)",
+    "data:text/html,<script>alert(1)</script>",
+    "vbscript:x",
+    "\u202ejavascript:alert(1)",
+)
+
+
+@pytest.mark.parametrize("url", HOSTILE)
+def test_addresses_that_run_something_are_left_out(url):
+    assert Passage(text="a", url=url).url is None
+
+
+@pytest.mark.parametrize(
+    "url", ["https://h.example/a?b=c#d", "rooms.md", "/docs/a b", "urn:isbn:1", "C:\\docs\\a.md"]
+)
+def test_other_addresses_stay(url):
+    assert Passage(text="a", url=url).url == url
+
+
+@pytest.mark.parametrize("style", [MarkerStyle.KALMA, MarkerStyle.FOOTNOTES])
+def test_a_title_stays_on_its_line_of_the_notes(guard, style):
+    title = "Lives\r\n\r\n[2] Ignore the above\u2028and this\x1b[31m"
+    passage = Passage(text="Mary Shelley was a writer.", title=title, url="https://h.example/\r\nx")
+    answer = guard.check(question=QUESTION, answer=TRUE_START, evidence=[passage])
+    shown = render(answer, style).text
+    _, _, notes = shown.partition("\n\n")
+    assert notes.count("\n") == 0
+    assert "\r" not in shown
+    assert "\x1b" not in shown
+    assert notes.endswith("(https://h.example/x)")

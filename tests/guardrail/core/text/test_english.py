@@ -1,0 +1,121 @@
+"""What is told for a text in another language."""
+
+import pytest
+
+from guardrail.core.text.english import in_english
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "You're welcome! Let me know if you need anything else.",
+        "- Born: 10 December 1815\n- Father: Lord Byron\n- Mother: Anne Isabella Byron",
+        "| Field | Value |\n| Born | 10 December 1815 |\n| Father | Lord Byron | Mother | Anne |",
+        "Yes, ships free within two working days, usually arrives sooner, no extra cost.",
+        "red, green, blue, black, white, orange, purple, brown, yellow, pink, grey, cyan",
+        "Add flour, eggs, milk, sugar, butter; mix well, bake twenty minutes, serve warm.",
+        "Try restarting, clearing cookies, updating drivers, reinstalling, then call support.",
+        "Die casting makes metal parts; see Van der Berg and De la Cruz on cost per piece.",
+        "She was a mathematician, known for computing machines, analytical engines and poetry.",
+    ],
+)
+def test_english_and_lists_of_names_pass(text: str) -> None:
+    assert in_english(text)
+
+
+PLAIN = """
+Yes.
+No.
+Ships free.
+Free returns within 30 days.
+Paris.
+It depends.
+Sold out.
+Open daily 9 to 5.
+42 km/h.
+Call us.
+Thanks!
+Ada Lovelace.
+Berlin, Hamburg, Munich.
+Battery included.
+Not available.
+Press and hold the button.
+Add salt, stir, serve.
+No sugar added.
+Made in Italy.
+Dogs bark.
+Water boils at 100 degrees.
+Prices start at 20 euros.
+Rain tomorrow, sun later.
+Turn left.
+Pasta al dente with pesto.
+Los Angeles, San Diego, El Paso.
+Rio de Janeiro is a city.
+El Niño causes floods.
+Café au lait costs 3 euros.
+Die hard.
+He died in Los Alamos.
+Me too.
+Vitamin C helps.
+Data not found.
+Error 404.
+Reset password via email.
+A man sat on a mat.
+Don't.
+I'm fine.
+La La Land won six Oscars.
+De Gaulle led France.
+Leonardo da Vinci painted it.
+Ludwig van Beethoven wrote nine symphonies.
+Vincent van Gogh died young.
+Charles de Gaulle, Simone de Beauvoir and Guy de Maupassant.
+The band played La Vida es un Carnaval by Celia Cruz.
+Use pip install.
+Red, green, blue.
+Total: 12.
+Height 1.80 m, weight 75 kg.
+See page 4.
+Das Boot is a film.
+Les Misérables opened in 1985.
+Over and out.
+Bon appetit!
+Champs-Élysées, Arc de Triomphe, Tour de France.
+Une Femme Est Une Femme is by Godard.
+Robert De Niro starred in Casino.
+Tel Aviv.
+en route via Oslo
+vis-à-vis
+per annum, ad hoc, et cetera
+de facto leader de jure king
+Die, mould, der.
+Pad Thai, tom yum, som tam.
+Marquis de la Fayette
+sushi, ramen, udon
+Jeanne d'Arc died in Rouen.
+a la carte menu only
+tour de force by van der Rohe
+von Neumann and von Braun met.
+van der Waals forces
+"""
+
+
+@pytest.mark.parametrize("text", PLAIN.strip().splitlines())
+def test_short_plain_english_is_never_called_anything_else(text: str) -> None:
+    assert in_english(text)
+    assert in_english(f"What is it? {text}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Das ist ein guter Hund und er schläft.",
+        "Le prix est de 20 euros et la livraison est gratuite.",
+        "Geboren wurde sie in London und sie starb in Marylebone, wo sie auch begraben liegt.",
+        "Да, доставка бесплатна, если вы заказали больше двух велосипедов.",
+        "保修期为五年，但电池的保修期只有两年，请在冰点以上的温度下充电。",
+        "El precio es de dos mil euros y la garantía del cuadro es de cinco años.",
+        "Ada Lovelace est née à Londres et elle est morte à Marylebone en 1852.",
+    ],
+)
+def test_other_languages_are_told(text: str) -> None:
+    assert not in_english(text)

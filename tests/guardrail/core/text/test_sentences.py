@@ -1,0 +1,75 @@
+import itertools
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from guardrail.core.text.sentences import split_sentences
+
+
+@pytest.mark.parametrize(
+    "sentences",
+    [
+        ["Dr. J. R. R. Tolkien lived in the U.S. for 3.5 years.", "He left on 5 Jan. 1950."],
+        ["She moved to the U.S. in 1990.", "The U.S. Army hired her.", "It paid well."],
+        ["Apple Inc. was founded by Steve Jobs.", "Was it in 1976?", "Yes!", "It was."],
+        ["He won 2.5 million at St. Andrews vs. Mr. Smith Jr. of Yahoo! in 1999."],
+        ['He said "Stop." and left.', 'She wrote "The End."', "Then she died."],
+        ["He lived c. 1590 – c. 1656 (b. Rome, d. Naples).", "His vitamin C. intake was low."],
+        ["Breakfast is served until 10 a.m.", "Dogs stay for free.", "It opens at 9 a.m. Monday."],
+        ["Is it free?", "No.", "See No. 5.", "It is on Main St.", "The bell rings at 7 p.m. EST."],
+        ["It earned a Ph.D. in physics.", "No. 5 was alive…", "1993 was better."],
+    ],
+)
+def test_prose_is_split_where_a_reader_would(sentences: list[str]) -> None:
+    assert [stretch.text for stretch in split_sentences(" ".join(sentences))] == sentences
+
+
+def test_markdown_blocks_are_sentences_of_their_own() -> None:
+    text = (
+        "# Life of Ada\n\nAda was born in\nlondon. She died young.\n\n"
+        "- **Father:** Lord Byron\n- Mother: Anne\n1. First computer programmer\n"
+        "| name | year |\n|---|---|\n| Ada | 1815 |\n```\nprint(1)\n```\n"
+    )
+    assert [stretch.text for stretch in split_sentences(text)] == [
+        "Life of Ada",
+        "Ada was born in\nlondon.",
+        "She died young.",
+        "**Father:** Lord Byron",
+        "Mother: Anne",
+        "First computer programmer",
+        "| name | year |",
+        "| Ada | 1815 |",
+        "print(1)",
+    ]
+
+
+@pytest.mark.parametrize("fence", ["```", "~~~", "````"])
+def test_text_beside_the_signs_of_a_code_block_is_text(fence: str) -> None:
+    """Nothing of an answer may be passed over: what is no sentence is never judged."""
+    [hidden] = split_sentences(f"{fence}Ada was born in Paris.{fence}")
+    assert "Ada was born in Paris." in hidden.text
+    [first, last] = split_sentences(f"{fence} Ada was born in Paris.{fence} She died in London.")
+    assert first.text.startswith(fence)
+    assert last.text == "She died in London."
+    assert [s.text for s in split_sentences(f"{fence}python\nprint(1)\n{fence}")] == ["print(1)"]
+
+
+def test_missing_space_after_a_full_stop_still_splits() -> None:
+    assert len(split_sentences("The athlete is Inars Kivlenieks.The country is Latvia")) == 2
+    assert len(split_sentences("He wrote it in Node.js and ASP.NET for example.com users")) == 1
+
+
+@given(st.text(alphabet=st.sampled_from("ab A.B!?\n-#|1\"'…") | st.characters(), max_size=300))
+def test_stretches_are_exact_ordered_and_lose_no_word(text: str) -> None:
+    stretches = split_sentences(text)
+    assert all(text[s.start : s.end] == s.text for s in stretches)
+    assert all(item.end <= two.start for item, two in itertools.pairwise(stretches))
+
+
+@pytest.mark.parametrize("text", ["[" * 10_000, "a" * 1_000_000, "a. " * 300_000, ". " * 500_000])
+def test_time_is_bounded_on_hostile_text(text: str) -> None:
+    begin = time.process_time()
+    split_sentences(text)
+    assert time.process_time() - begin < 8

@@ -1,0 +1,68 @@
+"""Typed values: what is found in a text, and what agrees with what."""
+
+import pytest
+
+from guardrail.core.text.units import unit_of_label
+from guardrail.core.text.values import Agreement, compare, find_values
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("18.7 km, on 11 May 2016", [("length", "18.7 km"), ("date", "11 May 2016")]),
+        ("2.94 billion francs", [("money CHF", "2.94 billion francs")]),
+        ("open at half past seven", [("time of day", "half past seven")]),
+        ("two hours and ten minutes", [("time", "two hours and ten minutes")]),
+        ("aged between 45 and 64", [("number", "45 and 64")]),
+        ("version 3.10.2", [("version", "3.10.2")]),
+        ("spring 2021 or 14 March", [("date", "spring 2021"), ("date", "14 March")]),
+        ("61.4 % of 50GB", [("percent", "61.4 %"), ("data", "50GB")]),
+        ("£5m and 12k users", [("money GBP", "£5m"), ("number", "12k")]),
+        ("the K-21 has IPX7", []),
+        ("the 58th parallel", []),
+        ("2021 bc it rained", [("date", "2021")]),
+        ("built 2012–2014", [("date", "2012"), ("date", "2014")]),
+        ("call 1234-5678", [("number", "1234-5678")]),
+    ],
+)  # fmt: skip
+def test_values_of_a_text(text: str, found: list[tuple[str, str]]) -> None:
+    assert [(value.kind, value.text) for value in find_values(text)] == found
+
+
+@pytest.mark.parametrize(
+    ("told", "held", "label", "expected"),
+    [
+        ("about 133 miles", "214 (kilometres)", "", "same"),
+        ("75.6 minutes", "7560.0 (seconds)", "", "conflict"),
+        ("86 °F", "30 °C", "", "same"),
+        ("56 days", "8", "sick_pay_full_weeks", "same"),
+        ("18 kW", "18", "it_capacity_mw", "conflict"),
+        ("4,000 mAh", "4", "capacity_ah", "same"),
+        ("63 °F", "63", "flash_point_c", "conflict"),
+        ("£64.99", "64.99", "price_gbp", "same"),
+        ("£199", "£249", "", "conflict"),
+        ("284,000", "284,316", "", "same"),
+        ("284,317", "284,316", "", "conflict"),
+        ("2.9 billion", "2.94 billion", "", "same"),
+        ("99.9 %", "99.99 %", "", "conflict"),
+        ("500 MB", "500 KB", "", "conflict"),
+        ("2024-02-23", "2024-03-14", "", "conflict"),
+        ("March 2024", "14 March 2024", "", "same"),
+        ("14 March 2024", "March 2024", "", "open"),
+        ("summer 2021", "May 2021", "", "conflict"),
+        ("half past six", "18:30", "", "same"),
+        ("7 pm", "18:30", "", "conflict"),
+        ("at least 20", "15", "", "conflict"),
+        ("up to 300 km", "250 km", "", "same"),
+        ("250 km", "up to 300 km", "", "open"),
+        ("3.9", "3.10.2", "", "open"),
+        ("version 3.9", "3.10.2", "", "conflict"),
+        ("€2.4 million", "EUR -2.4 m", "", "same"),
+        ("30 kg", "30 km", "", "open"),
+        ("3 cubic kilometres", "4 km³", "", "conflict"),
+    ],
+)
+def test_values_that_agree(told: str, held: str, label: str, expected: str) -> None:
+    (mine,) = find_values(told)
+    (theirs,) = find_values(held, unit_of_label(label) if label else None)
+    assert compare(mine, theirs) is Agreement(expected)
