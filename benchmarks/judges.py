@@ -23,7 +23,6 @@ from guardrail.core.errors import InputError
 from guardrail.core.types import Value
 from judges.base import Pair
 from judges.onnx import SHIPPED, OnnxJudge
-from judges.reading_judge import open_judge
 from judges.service import JudgeService
 
 __all__ = ["Concurrency", "Speed", "load_pairs", "measure_concurrency", "measure_cpu"]
@@ -122,7 +121,7 @@ def measure_cpu(pairs: Sequence[Pair], *, folder: Path, rounds: int) -> list[Spe
         folder: Of the ONNX judge.
         rounds: How often; the best round counts.
     """
-    judge = open_judge(folder)
+    judge = OnnxJudge(folder)
     lengths = judge.lengths(pairs)
     pairs = [
         pair for pair, length in zip(pairs, lengths, strict=True) if length <= judge.card.max_length
@@ -208,7 +207,7 @@ def measure_concurrency(pairs: Sequence[Pair], *, folder: Path, rounds: int) -> 
         folder: Of the ONNX judge.
         rounds: How often; the best round counts.
     """
-    judge = open_judge(folder)
+    judge = OnnxJudge(folder)
     judge.warm_up()
     judge.judge(pairs[:PAIRS_PER_CALLER])
     step = PAIRS_PER_CALLER // SHARED_BY

@@ -60,9 +60,6 @@ class GroundingItem(NamedTuple):
         priority: Places of statements, most important first; where not all fit, these are read
             before the others. Empty for their own order.
         structured: Whether the statements are triples, not prose; each is calibrated for itself.
-        windows: Number of the window that each statement stands in, such as one for each subject
-            of triples; a judge that reads evidence once keeps what it read of a window for other
-            sentences and answers. Empty for one window.
     """
 
     statements: tuple[str, ...]
@@ -70,7 +67,6 @@ class GroundingItem(NamedTuple):
     context: str = ""
     priority: tuple[int, ...] = ()
     structured: bool = False
-    windows: tuple[int, ...] = ()
 
 
 class NLITraits(NamedTuple):

@@ -17,7 +17,7 @@ from pydantic import Field
 from guardrail.core.errors import JudgeError
 from judges.batching import distinct
 from judges.folder import Card, OnnxFolder
-from judges.session import OnnxTextModel, Segments, open_session, softmax
+from judges.session import Segments, open_session, softmax
 from judges.windows import spans
 
 __all__ = [
@@ -68,7 +68,7 @@ def create_encoder(folder: Path | str | None = None, *, threads: int | None = No
     return OnnxEncoder(folder, threads=threads)
 
 
-class OnnxEncoder(OnnxFolder[EncoderCard, OnnxTextModel]):
+class OnnxEncoder(OnnxFolder[EncoderCard]):
     """A sentence encoder with heads, as ONNX on the CPU.
 
     One loaded model serves as ``SentenceEncoder``, ``IntentClassifier``, ``DiscourseModel`` and
@@ -86,7 +86,7 @@ class OnnxEncoder(OnnxFolder[EncoderCard, OnnxTextModel]):
 
     def __init__(self, folder: Path | str | None = None, *, threads: int | None = None) -> None:
         place = SHIPPED_ENCODER if folder is None else Path(folder)
-        super().__init__(place, EncoderCard, OnnxTextModel, threads=threads)
+        super().__init__(place, EncoderCard, threads=threads)
         self._discourse: Any = None
         self._memory = OutputMemory(REMEMBERED)
 

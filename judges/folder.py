@@ -6,7 +6,7 @@ import hashlib
 import threading
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar, cast
+from typing import ClassVar, Generic, TypeVar
 
 from pydantic import ConfigDict, Field, FiniteFloat
 
@@ -44,33 +44,22 @@ class Card(Value):
 CardKind = TypeVar("CardKind", bound=Card)
 
 
-ModelKind = TypeVar("ModelKind", bound=OnnxTextModel)
-
-
-class OnnxFolder(Generic[CardKind, ModelKind]):
+class OnnxFolder(Generic[CardKind]):
     """Loads description and model on first use; one folder is loaded once a process.
 
     Args:
         folder: Holds ``model.onnx``, ``tokenizer.json`` and the description.
         card: Kind of the description.
-        model: Kind of the model.
         threads: Sequences computed at the same time; all cores by default.
     """
 
     _what: ClassVar[str]
     """The model in words, which names its description too: ``judge`` for ``judge.json``."""
 
-    def __init__(
-        self,
-        folder: Path,
-        card: type[CardKind],
-        model: type[ModelKind],
-        *,
-        threads: int | None,
-    ) -> None:
+    def __init__(self, folder: Path, card: type[CardKind], *, threads: int | None) -> None:
         self._folder = folder
         self._kind = card
-        self._model = cast(ModelKind, _shared_model(cast(Any, model), folder.resolve(), threads))
+        self._model = _shared_model(folder.resolve(), threads)
         self._lock = threading.Lock()
         self._card: CardKind | None = None
 
@@ -126,5 +115,5 @@ def _content(folder: Path, card: str) -> str | None:
 
 
 @lru_cache(maxsize=8)
-def _shared_model(kind: type[OnnxTextModel], folder: Path, threads: int | None) -> OnnxTextModel:
-    return kind(folder, threads=threads)
+def _shared_model(folder: Path, threads: int | None) -> OnnxTextModel:
+    return OnnxTextModel(folder, threads=threads)

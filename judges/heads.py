@@ -48,9 +48,7 @@ class JudgeCard(Card):
     Attributes:
         grounding: Calibration of verdicts by kind of evidence, ``triples`` and ``passages``.
         weighing: How much its probabilities and the findings of checks weigh in a verdict.
-        reads_once: Whether evidence is read once and kept, and not anew beside each sentence.
     """
 
     grounding: dict[str, Calibration] = Field(default_factory=dict)
     weighing: Weighing | None = None
-    reads_once: bool = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +20,10 @@ from judges.grounding_pass import GroundingPasses, grounding_heads
 from judges.heads import HEADS, JudgeCard
 from judges.lifting import PHRASE_WORDS, sub_facts, supported_shares
 from judges.selection import choose, split_sentences
-from judges.session import OnnxTextModel, Running, Segments, softmax
+from judges.session import Running, Segments, softmax
 from judges.windows import pair_windows
 
-__all__ = ["CHUNK", "SHIPPED", "OnnxJudge", "Row"]
+__all__ = ["SHIPPED", "OnnxJudge"]
 
 SHIPPED = Path(__file__).parent / "weights" / "judge"
 """Folder of the judge that comes with the package."""
@@ -45,7 +45,7 @@ NOTHING_SAID = NLIScores(entailment=0.0, neutral=1.0, contradiction=0.0)
 """Of a pair with a blank text."""
 
 
-class OnnxJudge(OnnxFolder[JudgeCard, OnnxTextModel]):
+class OnnxJudge(OnnxFolder[JudgeCard]):
     """NLI and attribution with an ONNX cross-encoder; both share one loaded model.
 
     Texts longer than the model reads are judged in overlapping windows: a pair gets the result
@@ -61,12 +61,9 @@ class OnnxJudge(OnnxFolder[JudgeCard, OnnxTextModel]):
     """
 
     _what = "judge"
-    _model_kind: type[OnnxTextModel] = OnnxTextModel
-    _passes: type[Any] = GroundingPasses
 
     def __init__(self, folder: Path | str | None = None, *, threads: int | None = None) -> None:
-        place = SHIPPED if folder is None else Path(folder)
-        super().__init__(place, JudgeCard, self._model_kind, threads=threads)
+        super().__init__(SHIPPED if folder is None else Path(folder), JudgeCard, threads=threads)
 
     def warm_up(self) -> None:
         """Load the model, and hash its files for the score log; later calls do nothing."""
@@ -124,7 +121,7 @@ class OnnxJudge(OnnxFolder[JudgeCard, OnnxTextModel]):
         if not self.grounds:
             raise JudgeError(f"the judge in {self._folder} has no heads for grounding")
         wanted, inverse = distinct(items)
-        passes = self._passes(self._model, self.card)
+        passes = GroundingPasses(self._model, self.card)
         starts = [
             passes.start(wanted[first : first + CHUNK]) for first in range(0, len(wanted), CHUNK)
         ]
@@ -168,7 +165,7 @@ class OnnxJudge(OnnxFolder[JudgeCard, OnnxTextModel]):
         return card
 
     def _judgements(
-        self, items: Sequence[AttributionItem], pairs: Sequence[Pair], rows: Sequence[Row | None]
+        self, items: Sequence[AttributionItem], pairs: Sequence[Pair], rows: Sequence[_Row | None]
     ) -> list[Judgement]:
         scores = [_category_scores(row) for row in rows]
         categories = [max(score, key=score.__getitem__) for score in scores]
@@ -201,7 +198,7 @@ class OnnxJudge(OnnxFolder[JudgeCard, OnnxTextModel]):
 
     def _probabilities(
         self, head: str, pairs: Sequence[Pair], also: Sequence[str] = ()
-    ) -> list[Row | None]:
+    ) -> list[_Row | None]:
         """Calibrated probabilities of one head, and of others at the same window.
 
         Pairs with a blank text give None.
@@ -210,7 +207,7 @@ class OnnxJudge(OnnxFolder[JudgeCard, OnnxTextModel]):
         started = [
             self._start(pairs[first : first + CHUNK]) for first in range(0, len(pairs), CHUNK)
         ]
-        rows: list[Row | None] = [None] * len(pairs)
+        rows: list[_Row | None] = [None] * len(pairs)
         for number, (running, owners) in enumerate(started):
             outputs = running.result()
             if not owners:
@@ -225,7 +222,7 @@ class OnnxJudge(OnnxFolder[JudgeCard, OnnxTextModel]):
                 places = list(group)
                 best = _deciding(main, places, [owners[k].part for k in places], HEADS[head])
                 there = {name: values[best] for name, values in others.items()}
-                rows[number * CHUNK + pair] = Row(main[best], there, len(places))
+                rows[number * CHUNK + pair] = _Row(main[best], there, len(places))
         return rows
 
     def _calibrated(
@@ -261,7 +258,7 @@ class OnnxJudge(OnnxFolder[JudgeCard, OnnxTextModel]):
         return self._model.start(sequences), owners
 
 
-class Row(NamedTuple):
+class _Row(NamedTuple):
     """What heads say of a pair's deciding window, one of several; in the order of ``HEADS``."""
 
     main: NDArray[np.float64]
@@ -299,7 +296,7 @@ def _nli_scores(probabilities: NDArray[np.float64]) -> NLIScores:
     return NLIScores(entailment=entailment, neutral=neutral, contradiction=contradiction)
 
 
-def _category_scores(row: Row | None) -> dict[Category, float]:
+def _category_scores(row: _Row | None) -> dict[Category, float]:
     if row is None:
         return {category: float(category is Category.IRRELEVANT) for category in Category}
     return dict(zip(Category, row.main.tolist(), strict=True))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from training.plan import PLANS, Plan, read_plan
 
 if TYPE_CHECKING:
-    from training.reader import EvidenceReader
+    from training.model import CrossEncoder
     from training.rows import Row
 
 __all__ = ["main"]
@@ -28,6 +28,8 @@ go on training the shipped judge on your own pairs, beside the plan's:
   python -m training --data DATA --rows FILE --out OUT
 the same on your own pairs alone, which may cost accuracy on other text:
   python -m training --rows FILE --steps 300 --out OUT
+write, calibrate and measure the weights of a checkpoint as they are:
+  python -m training --data DATA --weights FILE --steps 0 --out OUT
 
 The judge is written to OUT/judge; use it as --judge onnx:OUT/judge."""
 
@@ -50,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     own, validation = read_own_rows(options.rows) if options.rows else Split([], [])
     start = _start(options, plan)
     options.out.mkdir(parents=True, exist_ok=True)
-    steps = _fit(start, plan, own, options)
+    steps = _fit(start, plan, own, options) if plan.steps else 0
     history = [f"Training went on from {start.name}, {steps:,} steps."]
     if options.rows:
         counts = f"{len(own):,} rows trained on and {len(validation):,} held out"
@@ -74,6 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _fit(start: _Start, plan: Plan, own: Sequence[Row], options: argparse.Namespace) -> int:
     """Train the starting model by a plan; gives the number of optimiser steps."""
+    from training.batches import LONGEST, load_tokenizer
     from training.own_rows import with_own
     from training.recipe import load_rows
     from training.trainer import Trainer, mixture
@@ -85,10 +88,17 @@ def _fit(start: _Start, plan: Plan, own: Sequence[Row], options: argparse.Namesp
         for row in load_rows(options.data, seed=plan.seed, sources=frozenset(plan.shares)):
             rows[row.source].append(row)
     plan = with_own(plan, rows)
+    first = {name: values.detach().clone() for name, values in start.model.named_parameters()}
     trainer = Trainer(start.model, plan, options.out, device=options.device)
     if options.resume:
         trainer.resume(options.out / "last.pt")
-    trainer.run(mixture(rows, start.tokenizer, plan, trainer.place))
+    tokenizer = load_tokenizer(start.tokenizer)
+    longest = min(LONGEST, start.model.config.positions)
+    trainer.run(mixture(rows, tokenizer, plan, trainer.place, longest=longest))
+    final = {
+        name: values.cpu().lerp(first[name], plan.keep) for name, values in trainer.average.items()
+    }
+    start.model.load_state_dict(final)
     return trainer.step
 
 
@@ -111,9 +121,16 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     start = parser.add_mutually_exclusive_group()
     start.add_argument("--encoder", type=Path, help="folder of the encoder to start from")
     start.add_argument("--judge", type=Path, help="folder of a judge to go on training")
+    parser.add_argument(
+        "--weights", type=Path, help="checkpoint, such as last.pt, whose average to start from"
+    )
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--seed", type=int, help="in place of the plan's")
-    parser.add_argument("--steps", type=int, help="optimiser steps, in place of the plan's")
+    parser.add_argument(
+        "--steps",
+        type=int,
+        help="optimiser steps, in place of the plan's; 0 to write the weights as they are",
+    )
     parser.add_argument("--rate", type=float, help="peak learning rate, in place of the plan's")
     parser.add_argument("--version", help="version of the weights, for the score log")
     parser.add_argument("--resume", action="store_true", help="continue from OUT/last.pt")
@@ -142,7 +159,7 @@ def _plan(options: argparse.Namespace) -> Plan:
 class _Start(NamedTuple):
     """What training begins with."""
 
-    model: EvidenceReader
+    model: CrossEncoder
     tokenizer: Path
     name: str
     version: str
@@ -150,6 +167,17 @@ class _Start(NamedTuple):
 
 
 def _start(options: argparse.Namespace, plan: Plan) -> _Start:
+    """The model of a folder; its weights are those of a checkpoint where one is named."""
+    from training.starts import load_weights
+
+    start = _of_folder(options, plan)
+    if options.weights is None:
+        return start
+    load_weights(start.model, options.weights)
+    return start._replace(name=f"{start.name} by way of {options.weights.name}")
+
+
+def _of_folder(options: argparse.Namespace, plan: Plan) -> _Start:
     from judges.onnx import SHIPPED
     from training.starts import load_judge, load_pretrained
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ from tokenizers import Tokenizer
 from benchmarks.data import held_out
 from judges.heads import HEADS, TOKEN_HEADS, Calibration, JudgeCard
 from judges.sums import write_sums
+from training.batches import LONGEST
 from training.calibrate import fit_temperature
 from training.card import write_card
 from training.evaluate import Measured, breakdown, logits, measure, table
@@ -25,41 +25,35 @@ from training.grounding import (
     measured_table,
     uncalibrated,
 )
-from training.reader import EvidenceReader
-from training.reader_export import write_reader
+from training.judge_export import write_cross_encoder
+from training.model import CrossEncoder
 from training.rows import NO_LABEL, Row
 from training.statements import Statement
 
 __all__ = ["calibration_rows", "write_judge", "write_model"]
 
 NAME = "minilm-l6-judge"
-MAX_LENGTH = 384
-"""Word pieces of a sequence at run time, as in training."""
 CALIBRATION_SHARE = 0.3
 """Share of validation premises that temperatures are fitted on; error is measured on the rest."""
 LEAST_ROWS = 50
 """Rows that a temperature is fitted on at least; fewer say more of chance than of the judge."""
 
 
-def write_model(model: EvidenceReader, path: Path, *, quantise: bool = True) -> None:
-    """Write a judge's network as one ONNX file, in eight bits or in 32.
-
-    Raises:
-        ValueError: The encoder learns biases of distances, which the graph has no part for.
-    """
-    if model.config.relative_buckets:
-        raise ValueError("the graph has no part for biases of distances, as MPNet learns them")
-    write_reader(
+def write_model(model: CrossEncoder, path: Path, *, quantise: bool = True) -> None:
+    """Write a judge's network as one ONNX file, in eight bits or in 32."""
+    write_cross_encoder(
         {k: v.detach().float().cpu().numpy() for k, v in model.state_dict().items()},
         path,
         heads=list(HEADS),
-        config=asdict(model.config),
+        token_heads=list(TOKEN_HEADS),
+        attention_heads=model.config.attention_heads,
+        epsilon=model.config.layer_norm_eps,
         quantise=quantise,
     )
 
 
 def write_judge(
-    model: EvidenceReader,
+    model: CrossEncoder,
     folder: Path,
     *,
     tokenizer: Path,
@@ -87,7 +81,7 @@ def write_judge(
     folder.mkdir(parents=True, exist_ok=True)
     write_model(model, folder / "model.onnx")
     _write_tokenizer(tokenizer, folder / "tokenizer.json")
-    longest = model.config.positions
+    longest = min(LONGEST, model.config.positions)
     _write_card_file(folder, version, longest)
     scores = logits(folder, validation)
     temperature = {**dict.fromkeys(HEADS, 1.0), **(temperature or {})}
@@ -183,7 +177,6 @@ def _write_card_file(
         "temperature": temperature or {},
         "grounding": {kind: item.model_dump() for kind, item in (grounding or {}).items()},
         "metrics": metrics,
-        "reads_once": True,
     }
     JudgeCard.model_validate(card)
     (folder / "judge.json").write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")

@@ -1,6 +1,6 @@
 """Measures a judge's folder on validation rows; as a command prints the table.
 
-``python -m training.evaluate --data DIR --judge DIR``
+``python -m training.evaluate --data DIR [--judge DIR]``
 """
 
 from __future__ import annotations
@@ -15,18 +15,15 @@ from numpy.typing import NDArray
 
 from benchmarks.classification import area
 from judges.heads import HEADS, JudgeCard
-from judges.reading import Asked, ReadingModel, Window
+from judges.onnx import SHIPPED
+from judges.session import OnnxTextModel, Segments
+from training.batches import EncodedRow, encode_rows, load_tokenizer
 from training.calibrate import expected_calibration_error, softmax
-from training.packing import encode_groups, load_tokenizer
 from training.rows import NO_LABEL, NOT_ENTAILMENT, Row
 
 __all__ = ["Measured", "breakdown", "logits", "main", "measure", "table"]
 
 Logits = Mapping[str, NDArray[np.float32]]
-
-
-TOGETHER = 256
-"""Rows that are read at once."""
 
 
 class Measured(NamedTuple):
@@ -58,26 +55,16 @@ def logits(folder: Path, rows: Sequence[Row]) -> dict[str, NDArray[np.float32]]:
         folder: Holds ``model.onnx``, ``tokenizer.json`` and ``judge.json``.
         rows: The rows; cut to what the model reads.
     """
+    card = JudgeCard.model_validate_json((folder / "judge.json").read_text("utf-8"))
     tokenizer = load_tokenizer(folder / "tokenizer.json")
-    groups = [group for row in rows for group in encode_groups(tokenizer, [row])]
-    asked = [
-        Asked(
-            tuple(group.judged[0].ids.tolist()),
-            group.judged[0].context,
-            tuple(
-                Window(tuple(item.ids.tolist()), tuple(item.marks.values()))
-                for item in group.windows
-            ),
-        )
-        for group in groups
-    ]
-    model = ReadingModel(folder)
-    found = [
-        row
-        for first in range(0, len(asked), TOGETHER)
-        for row in model.ask(asked[first : first + TOGETHER]).rows()
-    ]
-    return {head: np.stack([row[head] for row in found]) for head in HEADS}
+    encoded = encode_rows(tokenizer, rows, card.max_length)
+    return OnnxTextModel(folder).run([_segments(item) for item in encoded])
+
+
+def _segments(encoded: EncodedRow) -> Segments:
+    """A row's segments without their special tokens."""
+    parts = [encoded.ids[encoded.types == number].tolist() for number in range(3)]
+    return Segments(parts[0][1:-1], parts[1][:-1], parts[2][:-1] or None)
 
 
 def measure(
@@ -204,7 +191,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     parser = argparse.ArgumentParser(prog="python -m training.evaluate")
     parser.add_argument("--data", type=Path, required=True, help="the data folder")
-    parser.add_argument("--judge", type=Path, required=True)
+    parser.add_argument("--judge", type=Path, default=SHIPPED, help="folder of the judge")
     parser.add_argument("--most", type=int, help="most rows of a source")
     parser.add_argument("--seed", type=int, default=SEED, help="seed of the constructed rows")
     options = parser.parse_args(arguments)

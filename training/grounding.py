@@ -17,7 +17,7 @@ from benchmarks.data import held_out
 from guardrail.core.types import Grounding, StatementScore, Verdict
 from judges.base import GroundingItem
 from judges.heads import HEADS, Calibration
-from judges.reading_judge import ReadingJudge
+from judges.onnx import OnnxJudge
 from training.statements import Statement
 
 __all__ = ["Grounded", "fit_calibrations", "ground", "kinds_table", "measure_grounding"]
@@ -55,7 +55,7 @@ class Grounded(NamedTuple):
     citation_f1: float
 
 
-def ground(judge: ReadingJudge, statements: Sequence[Statement]) -> list[Grounding]:
+def ground(judge: OnnxJudge, statements: Sequence[Statement]) -> list[Grounding]:
     """What a judge says of statements, in order, each beside what the engine would select."""
     selected = [statement.selection() for statement in statements]
     groundings = judge.ground(
@@ -66,7 +66,6 @@ def ground(judge: ReadingJudge, statements: Sequence[Statement]) -> list[Groundi
                 statement.before,
                 chosen.priority,
                 structured=statement.triples,
-                windows=chosen.windows,
             )
             for statement, chosen in zip(statements, selected, strict=True)
         ]
@@ -267,9 +266,9 @@ def kinds_table(groundings: Sequence[Grounding], statements: Sequence[Statement]
     return "\n".join(lines)
 
 
-def uncalibrated(folder: Path) -> ReadingJudge:
+def uncalibrated(folder: Path) -> OnnxJudge:
     """The judge of a folder, whose verdicts are the bare softmax of its logits."""
-    judge = ReadingJudge(folder)
+    judge = OnnxJudge(folder)
     kept = dict.fromkeys(HEADS, 1.0)
     judge._card = judge.card.model_copy(update={"grounding": {}, "temperature": kept})
     return judge

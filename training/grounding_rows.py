@@ -41,22 +41,19 @@ def statement_rows(
     """Rows of statements, each with its question and what stands before it as context.
 
     Args:
-        statements: The statements; neighbours of one set share their evidence.
+        statements: The statements.
         source: Name of the rows; ``_triples`` or ``_passages`` is added.
-        seed: Shuffles the triples of each set, which have no order, puts all of a set into one
-            window at times, and leaves the question out of the context of some rows; None keeps
-            all as it is.
+        seed: Shuffles the triples of each row, which have no order, and leaves the question out
+            of the context of some; None keeps all as it is.
     """
     for number, statement in enumerate(statements):
         order = list(range(len(statement.statements)))
         context = " ".join(f"{statement.question} {statement.context}".split())
-        windows = statement.windows or (0,) * len(order)
         if seed is not None:
-            of_set = random.Random(f"{seed}/{statement.group}")
+            chooser = random.Random(f"{seed}/{number}")
             if statement.triples:
-                order = _shuffled(windows, of_set)
-                windows = () if of_set.random() < JOINED_SHARE else windows
-            if random.Random(f"{seed}/{number}").random() < 0.3:
+                chooser.shuffle(order)
+            if chooser.random() < 0.3:
                 context = statement.context
         yield Row(
             premise="",
@@ -66,27 +63,10 @@ def statement_rows(
             attribution=_attribution(statement),
             claim=_NO_CLAIM if statement.verdict is Verdict.NO_CLAIM else _CLAIM,
             statements=tuple(statement.statements[place] for place in order),
-            windows=tuple(windows[place] for place in order if windows),
             context=context,
             span=None if statement.verdict is Verdict.NO_CLAIM else statement.span or (),
             cited=frozenset(place for place, old in enumerate(order) if old in statement.cited),
         )
-
-
-JOINED_SHARE = 0.25
-"""Share of triple sets whose subjects stand in one window; else each has one of its own."""
-
-
-def _shuffled(windows: Sequence[int], chooser: random.Random) -> list[int]:
-    """Places of statements in a chance order that keeps those of a window together."""
-    by_window: dict[int, list[int]] = defaultdict(list)
-    for place, window in enumerate(windows):
-        by_window[window].append(place)
-    groups = list(by_window.values())
-    chooser.shuffle(groups)
-    for group in groups:
-        chooser.shuffle(group)
-    return [place for group in groups for place in group]
 
 
 def other_evidence_rows(
@@ -159,18 +139,14 @@ def _with_only(statement: Statement, places: Sequence[int]) -> Statement:
     """A statement with a part of its evidence."""
     return statement._replace(
         statements=tuple(statement.statements[place] for place in places),
-        windows=tuple(statement.windows[place] for place in places if statement.windows),
+        windows=(),
         cited=frozenset(new for new, place in enumerate(places) if place in statement.cited),
     )
 
 
 def _with_others(statement: Statement, others: tuple[str, ...]) -> Statement:
-    """A statement with other evidence behind its own, in a window of its own."""
-    window = max(statement.windows, default=0) + 1
-    return statement._replace(
-        statements=(*statement.statements, *others),
-        windows=(*statement.windows, *(window for _ in others)),
-    )
+    """A statement with other evidence behind its own."""
+    return statement._replace(statements=(*statement.statements, *others), windows=())
 
 
 _NLI_OF = {

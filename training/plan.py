@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, FiniteFloat, PositiveInt
+from pydantic import Field, FiniteFloat, NonNegativeInt, PositiveInt
 
 from guardrail.core.types import Value
 
@@ -23,13 +23,14 @@ class Plan(Value):
     Attributes:
         version: Version of the weights it makes.
         start: ``judge`` to go on from the shipped judge, ``encoder`` for the published encoder.
-        steps: Optimiser steps.
-        shares: Per source, how often a round meets each of its groups of rows that share evidence
-            (0.5: half of them); a source that is not named is left out.
+        steps: Optimiser steps; 0 leaves the weights as they are.
+        shares: Per source, how often a round meets each of its rows (0.5: half of them); a source
+            that is not named is left out.
         tokens: Padded word pieces a micro-batch holds.
         rate: Peak learning rate of the encoder.
         warm_up: Steps of rising rate.
         decay: Steps of falling rate at the end.
+        keep: Share of the starting weights in the final ones.
         dropout: Share of units dropped.
         checkpoint_seconds: Seconds between checkpoints.
         seed: Seed of order, constructions and new heads.
@@ -37,12 +38,13 @@ class Plan(Value):
 
     version: str
     start: Literal["judge", "encoder"] = "judge"
-    steps: PositiveInt
+    steps: NonNegativeInt
     shares: dict[str, FiniteFloat]
     tokens: PositiveInt = 2048
     rate: FiniteFloat = Field(default=1e-4, gt=0)
     warm_up: PositiveInt = 100
     decay: PositiveInt = 300
+    keep: FiniteFloat = Field(default=0.0, ge=0, lt=1)
     dropout: FiniteFloat = Field(default=0.1, ge=0, lt=1)
     checkpoint_seconds: FiniteFloat = Field(default=480.0, ge=0)
     seed: int = 13

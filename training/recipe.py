@@ -5,12 +5,13 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 from guardrail.benchmarks.caqa.sources import assemble
 from training.caqa_rows import caqa_rows
 from training.claim_pairs import claim_rows
-from training.close_wording import close_wording
+from training.close_wording import close_wording, made_tables
 from training.data import load_nli
 from training.gathered import load_gathered
 from training.graph_pairs import graph_rows
@@ -29,10 +30,11 @@ from training.table_statements import table_statements
 __all__ = ["SEED", "load_rows", "load_statements", "load_validation"]
 
 SEED = 13
-GRAPH_ROWS = 2_500
-CAQA_ROWS = 8_000
+GRAPH_ROWS = 10_000
+CAQA_ROWS = 16_000
 CLAIM_ROWS = 9_000
-RELATION_ROWS = 2_000
+RELATION_ROWS = 8_000
+MADE_TABLES = 1_500
 TEST_ROWS = 2_000
 """Rows of each constructed validation set."""
 
@@ -54,7 +56,7 @@ HARD = ("n", "q", "r", "s", "t")
 
 
 def load_rows(data: Path, *, seed: int, sources: frozenset[str]) -> list[Row]:
-    """Load and construct the training rows of some sources; those of one evidence together.
+    """Load and construct the training rows of some sources.
 
     Args:
         data: The data folder.
@@ -67,7 +69,8 @@ def load_rows(data: Path, *, seed: int, sources: frozenset[str]) -> list[Row]:
     statements = load_statements(data)[0]
     hard = [item for item in statements if item.group.startswith(HARD)]
     plain = [item for item in statements if not item.group.startswith(HARD)]
-    close = list(close_wording(_one_of_each_set(statements), seed=seed))
+    sets = _one_of_each_set(statements)
+    tables = made_tables(sets, count=MADE_TABLES, seed=seed)
     rows = [
         *sentences,
         *load_gathered(data, seed=seed).train,
@@ -79,8 +82,8 @@ def load_rows(data: Path, *, seed: int, sources: frozenset[str]) -> list[Row]:
         *relation_rows(data, rows=RELATION_ROWS, seed=seed),
         *statement_rows(plain, "statements", seed=seed),
         *statement_rows(hard, "hard", seed=seed),
-        *other_evidence_rows(statements, "other_evidence", seed=seed),
-        *statement_rows(close, "close_wording", seed=seed),
+        *other_evidence_rows(hard, "other_evidence", seed=seed),
+        *statement_rows(close_wording(chain(sets, tables), seed=seed), "close_wording", seed=seed),
         *set_rows(dart_sets(data)[0], "dart_sets", seed=seed),
     ]
     return [row for row in rows if row.source in sources]

@@ -48,7 +48,6 @@ class Row(NamedTuple):
         claim: Index into ``HEADS["claim"]``, or ``NO_LABEL``.
         statements: The evidence as numbered statements, each after a mark; takes the place of
             ``premise`` where it is not empty.
-        windows: Number of the window that each statement stands in; empty for one window.
         context: Third segment: the question and the sentences before the hypothesis.
         span: Offsets in the hypothesis of the words that are missing from the evidence, or that it
             contradicts; empty where all words are carried, None where the row does not tell.
@@ -64,7 +63,6 @@ class Row(NamedTuple):
     complexity: int = NO_LABEL
     claim: int = NO_LABEL
     statements: tuple[str, ...] = ()
-    windows: tuple[int, ...] = ()
     context: str = ""
     span: tuple[int, int] | tuple[()] | None = None
     cited: frozenset[int] | None = None

@@ -50,8 +50,8 @@ class Statement(NamedTuple):
         kind: The phenomenon, such as ``number_changed``.
         triples: Whether all of the evidence is triples.
         statements: The evidence as numbered statements.
-        windows: Number of the window that each of them stands in: one for each subject of triples
-            and for each passage.
+        windows: Number of the subject of triples, or of the passage, that each of them is of;
+            empty where the evidence is not the whole of a set.
         question: What the user asked.
         context: The sentences of the answer before this one, or nothing.
         sentence: The sentence to judge.

@@ -1,4 +1,4 @@
-"""The training loop: warm-up, constant rate, decay; resumable."""
+"""The training loop: warm-up, constant rate, decay; averaged weights; resumable."""
 
 from __future__ import annotations
 
@@ -12,24 +12,25 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
+from tokenizers import Tokenizer
 from torch import Tensor
 from torch.nn import functional
 
-from training.model import MaskBank
-from training.packing import Batch, batches, by_evidence, encode_groups, load_tokenizer
+from guardrail.core.errors import InputError
+from training.batches import LONGEST, Batch, batches, encode_rows
+from training.model import CrossEncoder, MaskBank
 from training.plan import Plan
-from training.reader import EvidenceReader
 from training.rows import NO_LABEL, Row
 
 __all__ = ["Place", "Trainer", "losses", "mixture"]
 
 HEAD_WEIGHTS: Mapping[str, float] = {
     "nli": 1.0,
-    "attribution": 0.5,
+    "attribution": 0.7,
     "complexity": 0.1,
     "claim": 0.5,
-    "words": 0.5,
-    "statements": 0.5,
+    "words": 0.7,
+    "statements": 0.7,
 }
 """Weights of the heads' losses."""
 
@@ -43,15 +44,27 @@ HEAD_RATE = 2.0
 WEIGHT_DECAY = 0.01
 """Decay of matrices."""
 
+AVERAGING = 0.98
+"""Share of the averaged weights that is kept each time new ones are taken in."""
+
+AVERAGE_EVERY = 5
+"""Steps between those times."""
+
 REPLICAS = 2
 """Threads that compute gradients on a CPU, one micro-batch each."""
+
+WIDE = 256
+"""Least width of a model in bfloat16: what narrower ones win is lost on conversions."""
 
 LOG_EVERY = 20
 """Steps between lines of the log."""
 
+SORTED_ROWS = 2_000
+"""Rows that are sorted by length together, so that batches stay random."""
+
 
 def losses(logits: Mapping[str, Tensor], batch: Batch) -> dict[str, Tensor]:
-    """Sums of the heads' losses over a batch's sentences."""
+    """Sums of the heads' losses over a batch's rows."""
     rare = torch.tensor([1.0, RARE, RARE], device=batch.nli.device)
 
     def of_set(name: str, allowed: Tensor) -> Tensor:
@@ -64,17 +77,24 @@ def losses(logits: Mapping[str, Tensor], batch: Batch) -> dict[str, Tensor]:
             logits[name].float(), targets, ignore_index=NO_LABEL, reduction="sum"
         )
 
-    def tokens(name: str, targets: Tensor, shares: Tensor) -> Tensor:
-        each = functional.cross_entropy(logits[name].float(), targets, rare, reduction="none")
-        return (each * shares).sum()
+    def tokens(name: str, targets: Tensor) -> Tensor:
+        """Of each row the mean over its taught tokens."""
+        each = functional.cross_entropy(
+            logits[name].float().transpose(1, 2),
+            targets,
+            rare,
+            ignore_index=NO_LABEL,
+            reduction="none",
+        )
+        return (each.sum(-1) / (targets != NO_LABEL).sum(-1).clamp(min=1)).sum()
 
     return {
         "nli": of_set("nli", batch.nli),
         "attribution": of_set("attribution", batch.attribution),
         "complexity": one("complexity", batch.complexity),
         "claim": one("claim", batch.claim),
-        "words": tokens("words", batch.words, batch.word_shares),
-        "statements": tokens("statements", batch.statements, batch.statement_shares),
+        "words": tokens("words", batch.words),
+        "statements": tokens("statements", batch.statements),
     }
 
 
@@ -95,14 +115,15 @@ class Trainer:
         device: ``cpu`` or ``cuda``.
     """
 
-    def __init__(self, model: EvidenceReader, plan: Plan, folder: Path, *, device: str) -> None:
+    def __init__(self, model: CrossEncoder, plan: Plan, folder: Path, *, device: str) -> None:
         self.model = model.to(device)
         self.step = 0
         self.place = Place()
+        self.average = {k: v.detach().clone() for k, v in model.named_parameters()}
         self._plan = plan
         self._folder = folder
         self._device = device
-        self._halved = _multiplies_bfloat16(device)
+        self._halved = model.config.hidden_size >= WIDE and _multiplies_bfloat16(device)
         self._steps = plan.steps
         count = REPLICAS if device == "cpu" else 1
         self._replicas = [self.model.train(), *(_replica(model, n) for n in range(1, count))]
@@ -115,11 +136,15 @@ class Trainer:
         """Go on from a checkpoint, of this machine or another."""
         state = torch.load(path, map_location=self._device, weights_only=True)
         self.model.load_state_dict(state["model"])
+        self.average = state["average"]
+        peaks = [group["peak"] for group in self._optimizer.param_groups]
         self._optimizer.load_state_dict(state["optimizer"])
+        for group, peak in zip(self._optimizer.param_groups, peaks, strict=True):
+            group["peak"] = peak  # the plan's, which may have changed
         self.step, self.place = state["step"], Place(*state["place"])
 
     def run(self, stream: Iterator[tuple[Place, Batch]]) -> None:
-        """Train to the end of the plan.
+        """Train to the end of the plan; the result is ``average``.
 
         Args:
             stream: As ``mixture`` gives it, from ``place`` on.
@@ -142,7 +167,9 @@ class Trainer:
             self._optimizer.step()
             self._optimizer.zero_grad(set_to_none=True)
             self.step += 1
-            tokens += sum(int((batch.packed.ids != 0).sum()) for batch in some)
+            if self.step % AVERAGE_EVERY == 0:
+                self._take_average()
+            tokens += sum(int(batch.attention_mask.sum()) for batch in some)
             if self.step % LOG_EVERY == 0:
                 speed = tokens / (time.monotonic() - begun)
                 means = " ".join(f"{name} {value:.3f}" for name, value in seen.items())
@@ -167,19 +194,27 @@ class Trainer:
                 ours.grad = None
         return {name: sum(item[name] for item in sums) / total for name in HEAD_WEIGHTS}
 
-    def _one(self, model: EvidenceReader, batch: Batch, total: float) -> dict[str, float]:
+    def _one(self, model: CrossEncoder, batch: Batch, total: float) -> dict[str, float]:
         batch = batch.to(self._device)
         with torch.autocast(self._device, torch.bfloat16, enabled=self._halved):
-            logits = model(batch.packed)
+            logits = model(batch.input_ids, batch.attention_mask, batch.token_type_ids)
         parts = losses(logits, batch)
         loss = sum(HEAD_WEIGHTS[name] * value for name, value in parts.items())
         assert isinstance(loss, Tensor)
         (loss / total).backward()  # type: ignore[no-untyped-call]
         return {name: float(value.detach()) for name, value in parts.items()}
 
+    @torch.no_grad()
+    def _take_average(self) -> None:
+        # A short memory at first, so that the average leaves the untrained weights quickly.
+        kept = min(AVERAGING, self.step / (self.step + 50))
+        for name, parameter in self.model.named_parameters():
+            self.average[name].lerp_(parameter, 1.0 - kept)
+
     def _save(self) -> None:
         state = {
             "model": self.model.state_dict(),
+            "average": self.average,
             "optimizer": self._optimizer.state_dict(),
             "step": self.step,
             "place": tuple(self.place),
@@ -195,9 +230,9 @@ def _multiplies_bfloat16(device: str) -> bool:
     return device != "cpu" or any(units.get(name) for name in ("amx_bf16", "avx512_bf16"))
 
 
-def _replica(model: EvidenceReader, number: int) -> EvidenceReader:
+def _replica(model: CrossEncoder, number: int) -> CrossEncoder:
     """A copy that shares the model's parameters, with gradients and dropout of its own."""
-    made = EvidenceReader(model.config).train()
+    made = CrossEncoder(model.config).train()
     for ours, shared in zip(made.parameters(), model.parameters(), strict=True):
         ours.data = shared.data
     for part in made.modules():
@@ -211,11 +246,11 @@ def _single_threaded() -> None:
     torch.set_flush_denormal(True)
 
 
-def _parameters(model: EvidenceReader, rate: float) -> list[dict[str, object]]:
+def _parameters(model: CrossEncoder, rate: float) -> list[dict[str, object]]:
     """Parameter groups: heads learn faster, biases and norms do not decay."""
     groups: dict[tuple[bool, bool], list[torch.nn.Parameter]] = {}
     for name, parameter in model.named_parameters():
-        head = name.startswith(("heads.", "tokens.", "statements."))
+        head = name.startswith(("heads.", "tokens."))
         groups.setdefault((head, parameter.ndim > 1), []).append(parameter)
     return [
         {
@@ -228,28 +263,47 @@ def _parameters(model: EvidenceReader, rate: float) -> list[dict[str, object]]:
 
 
 def mixture(
-    rows: Mapping[str, Sequence[Row]], tokenizer: Path, plan: Plan, place: Place
+    rows: Mapping[str, Sequence[Row]],
+    tokenizer: Tokenizer,
+    plan: Plan,
+    place: Place,
+    *,
+    longest: int = LONGEST,
 ) -> Iterator[tuple[Place, Batch]]:
     """Batches without end: rounds over the mixture, each freshly shuffled.
 
     Args:
-        rows: Rows by source; neighbours with the same evidence stay together.
-        tokenizer: The ``tokenizer.json``.
+        rows: Rows by source.
+        tokenizer: As ``load_tokenizer`` gives it.
         plan: Shares of the sources, tokens of a batch, and the seed.
         place: What was met already.
+        longest: Most word pieces of a sequence.
+
+    Raises:
+        InputError: No source of the plan has rows.
     """
-    loaded = load_tokenizer(tokenizer)
-    together = {source: by_evidence(rows.get(source, ())) for source in plan.shares}
     for number in itertools.count(place.round):
         chooser = random.Random(f"{plan.seed}/{number}")
-        some: list[Sequence[Row]] = []
+        drawn: list[Row] = []
         for source, share in plan.shares.items():
-            whole, all_of = int(share), together[source]
-            some += all_of * whole
-            some += chooser.sample(all_of, round((share - whole) * len(all_of)))
-        chooser.shuffle(some)
-        drawn = [group for each in some for group in encode_groups(loaded, each)]
-        made = batches(drawn, tokens=plan.tokens, seed=chooser.randrange(2**31))
+            whole, all_of = int(share), rows.get(source, ())
+            drawn += [*all_of] * whole
+            drawn += chooser.sample(all_of, round((share - whole) * len(all_of)))
+        if not drawn:
+            raise InputError(
+                f"there are no rows of {', '.join(plan.shares) or 'any source'} to read"
+            )
+        chooser.shuffle(drawn)
         skipped = place.met if number == place.round else 0
+        made = _batches(drawn, tokenizer, plan.tokens, longest, chooser)
         for met, batch in enumerate(itertools.islice(made, skipped, None), skipped + 1):
             yield Place(number, met), batch
+
+
+def _batches(
+    rows: Sequence[Row], tokenizer: Tokenizer, tokens: int, longest: int, chooser: random.Random
+) -> Iterator[Batch]:
+    """Batches of some rows after the others, so that few rows are encoded at a time."""
+    for first in range(0, len(rows), SORTED_ROWS):
+        encoded = encode_rows(tokenizer, rows[first : first + SORTED_ROWS], longest)
+        yield from batches(encoded, tokens=tokens, seed=chooser.randrange(2**31))

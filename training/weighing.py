@@ -24,8 +24,7 @@ from guardrail.core.types.weighing import Weighed, Weighing, Weights, features_o
 from guardrail.markers.grammar import parse
 from guardrail.verdict.claims import GroundingRequest
 from guardrail.verdict.grounder import Grounder
-from judges.onnx import SHIPPED
-from judges.reading_judge import open_judge
+from judges.onnx import SHIPPED, OnnxJudge
 from judges.sums import write_sums
 from training.statements import is_held_out, read_own_rows, read_statement_rows
 
@@ -140,7 +139,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--judge", type=Path, default=SHIPPED, help="folder of the judge")
     parser.add_argument("--write", action="store_true", help="put the weights into judge.json")
     options = parser.parse_args(arguments)
-    grounder = Grounder(open_judge(options.judge))
+    grounder = Grounder(OnnxJudge(options.judge))
     raw = [
         row for part in ("valid", "valid_hard") for row in read_statement_rows(options.data, part)
     ]

@@ -1,8 +1,8 @@
 """Selection of windows of statements: an inverted index with BM25 weights over stems.
 
-A window is read as one by a judge, and kept: the triples of one subject, or some neighbouring
-statements of a passage. Where all of the evidence fits what a judge reads for a sentence, all of it
-is given; the ranking then only says what is most important.
+A window is chosen as one: the triples of one subject, or some neighbouring statements of a passage.
+Where all of the evidence fits what a judge is given for a sentence, all of it is given; the ranking
+then only says what is most important.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BUDGET = 4_000
 """Characters of windows put to the judge for one sentence, some 1,000 of its tokens."""
 
 WINDOW_CHARS = 800
-"""Characters of a window, some 200 of a judge's tokens, which reads 256 as one."""
+"""Characters of a window, some 200 of a judge's tokens."""
 
 K1 = 1.2
 """BM25: how soon repeated words stop counting (Robertson and Zaragoza 2009)."""
@@ -41,12 +41,10 @@ class Selection(NamedTuple):
     Attributes:
         places: Of the chosen statements in the index, window by window in the order of the
             evidence.
-        windows: Number of each one's window.
         priority: Places within ``places``, most important first.
     """
 
     places: tuple[int, ...]
-    windows: tuple[int, ...]
     priority: tuple[int, ...]
 
 
@@ -66,10 +64,7 @@ class Indexed(Protocol):
 
 
 def windows_of(statements: Sequence[Indexed]) -> list[int]:
-    """Number of the window of each statement: of its subject, or of its passage, cut by size.
-
-    A window depends on its own statements alone, so that what a judge read of it can be kept.
-    """
+    """Number of the window of each statement: of its subject, or of its passage, cut by size."""
     numbers: dict[tuple[object, ...], int] = {}
     sizes: dict[tuple[object, ...], int] = defaultdict(int)
     found = []
@@ -128,7 +123,6 @@ class StatementIndex:
         where = {place: number for number, place in enumerate(places)}
         return Selection(
             tuple(places),
-            tuple(self._windows[place] for place in places),
             tuple(where[place] for place in order if place in where),
         )
 

@@ -281,6 +281,5 @@ def _item(draft: _Draft) -> GroundingItem | None:
         sentence=draft.claim.written,
         context=draft.claim.context,
         priority=selection.priority,
-        windows=selection.windows,
         structured=all(item.triple is not None for item in chosen),
     )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from judges.reading_judge import ReadingJudge
+from judges.onnx import OnnxJudge
 from tests.judges.tiny import write_judge
 
 
@@ -14,5 +14,5 @@ def judge_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def tiny_judge(judge_folder: Path) -> ReadingJudge:
-    return ReadingJudge(judge_folder, threads=2)
+def tiny_judge(judge_folder: Path) -> OnnxJudge:
+    return OnnxJudge(judge_folder, threads=2)

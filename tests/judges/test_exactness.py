@@ -64,7 +64,7 @@ def test_default_and_exact_sessions_of_the_encoder_agree_bit_for_bit() -> None:
 
 def test_default_and_exact_sessions_of_the_judge_agree_bit_for_bit() -> None:
     items = [
-        GroundingItem(one.statements, one.sentence, one.before, windows=one.windows)
+        GroundingItem(one.statements, one.sentence, one.before)
         for one in islice(own_statements(), 200)
     ]
     default, exact = OnnxJudge(), OnnxJudge()

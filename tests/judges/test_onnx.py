@@ -14,7 +14,7 @@ from guardrail import Guardrail, GuardrailConfig
 from guardrail.core.errors import JudgeError
 from guardrail.core.types import Category, NLIScores
 from judges.base import AttributionItem, Pair
-from judges.reading_judge import ReadingJudge
+from judges.onnx import OnnxJudge
 from tests.judges.tiny import WORDS, write_judge
 
 words = st.lists(st.sampled_from(WORDS), min_size=1, max_size=30).map(" ".join)
@@ -25,16 +25,14 @@ NOTHING_SAID = NLIScores(entailment=0.0, neutral=1.0, contradiction=0.0)
 
 @settings(deadline=None, max_examples=30)
 @given(texts)
-def test_a_pair_is_judged_the_same_in_any_company(
-    tiny_judge: ReadingJudge, pairs: list[Pair]
-) -> None:
+def test_a_pair_is_judged_the_same_in_any_company(tiny_judge: OnnxJudge, pairs: list[Pair]) -> None:
     together = tiny_judge.judge(pairs)
     alone = [tiny_judge.judge([pair])[0] for pair in pairs]
     assert together == alone
     assert tiny_judge.judge(pairs[::-1]) == together[::-1]
 
 
-def test_probabilities_are_calibrated_softmax(tiny_judge: ReadingJudge) -> None:
+def test_probabilities_are_calibrated_softmax(tiny_judge: OnnxJudge) -> None:
     [scores] = tiny_judge.judge([Pair("born in rome", "born in florence")])
     assert scores.entailment + scores.neutral + scores.contradiction == pytest.approx(1)
     assert 0 < scores.entailment < 1
@@ -43,7 +41,7 @@ def test_probabilities_are_calibrated_softmax(tiny_judge: ReadingJudge) -> None:
 def test_new_weights_under_one_name_have_another_hash(tmp_path: Path) -> None:
     hashes = []
     for folder, damaged in (("one", False), ("same", False), ("new", True)):
-        judge = ReadingJudge(write_judge(tmp_path / folder, damaged=damaged))
+        judge = OnnxJudge(write_judge(tmp_path / folder, damaged=damaged))
         with Guardrail(GuardrailConfig(graph="none"), nli=judge) as guard:
             answer = guard.check("Where?", "Rome.", evidence=["She was born in Rome."])
         assert answer.versions["judge"] == "tiny-1"
@@ -51,7 +49,7 @@ def test_new_weights_under_one_name_have_another_hash(tmp_path: Path) -> None:
     assert hashes[0] == hashes[1] != hashes[2]
 
 
-def test_windows_read_long_evidence_to_its_end(tiny_judge: ReadingJudge) -> None:
+def test_windows_read_long_evidence_to_its_end(tiny_judge: OnnxJudge) -> None:
     fact, filler = "artemisia gentileschi was born in rome .", "the sculptor is in paris . " * 40
     hypothesis = "artemisia was born in rome"
     [first] = tiny_judge.judge([Pair(filler + "1593 " * 50, hypothesis)])
@@ -59,14 +57,14 @@ def test_windows_read_long_evidence_to_its_end(tiny_judge: ReadingJudge) -> None
     assert first != second
 
 
-def test_a_decided_window_outweighs_all_open_ones(tiny_judge: ReadingJudge) -> None:
+def test_a_decided_window_outweighs_all_open_ones(tiny_judge: OnnxJudge) -> None:
     halves = ["the painter " * 25, "born in rome 1593 " * 12]
     scores = tiny_judge.judge([Pair(" ".join(halves), "who"), *(Pair(h, "who") for h in halves)])
     assert scores[0].neutral <= max(score.neutral for score in scores[1:]) + 1e-9
 
 
 @pytest.mark.parametrize("blank", ["", " \n\t"])
-def test_blank_texts_say_nothing(tiny_judge: ReadingJudge, blank: str) -> None:
+def test_blank_texts_say_nothing(tiny_judge: OnnxJudge, blank: str) -> None:
     pairs = [Pair(blank, "rome"), Pair("rome", blank), Pair(blank, blank)]
     assert tiny_judge.judge(pairs) == [NOTHING_SAID] * 3
     [verdict] = tiny_judge.attribute([AttributionItem("who ?", "rome", (blank,))])
@@ -74,7 +72,7 @@ def test_blank_texts_say_nothing(tiny_judge: ReadingJudge, blank: str) -> None:
     assert verdict.scores[Category.IRRELEVANT] == 1
 
 
-def test_no_input_breaks_the_judge(tiny_judge: ReadingJudge) -> None:
+def test_no_input_breaks_the_judge(tiny_judge: OnnxJudge) -> None:
     pairs = [
         Pair("rome, " * 16_700, "born in rome"),  # 100,000 characters
         Pair("rome", "florence " * 500),
@@ -86,7 +84,7 @@ def test_no_input_breaks_the_judge(tiny_judge: ReadingJudge) -> None:
     assert tiny_judge.attribute([]) == []
 
 
-def test_attribution_tells_category_complexity_and_share(tiny_judge: ReadingJudge) -> None:
+def test_attribution_tells_category_complexity_and_share(tiny_judge: OnnxJudge) -> None:
     item = AttributionItem("where was artemisia born ?", "rome and florence", ("rome .", "paris ."))
     first, again = tiny_judge.attribute([item, item])
     assert first == again
@@ -97,7 +95,7 @@ def test_attribution_tells_category_complexity_and_share(tiny_judge: ReadingJudg
 
 
 def test_an_answer_of_one_fact_is_read_once(
-    tiny_judge: ReadingJudge, monkeypatch: pytest.MonkeyPatch
+    tiny_judge: OnnxJudge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The share of supported facts takes the word of the pass that gave the category."""
     items = [AttributionItem("", f"the {word} is in rome .", ("rome .", word)) for word in WORDS]
@@ -119,7 +117,7 @@ def test_an_answer_of_one_fact_is_read_once(
 
 
 def test_of_long_evidence_the_sentences_that_bear_on_the_answer_are_read(
-    tiny_judge: ReadingJudge,
+    tiny_judge: OnnxJudge,
 ) -> None:
     filler = "The sculptor is in paris. " * 40
     facts = ("Artemisia gentileschi was born in rome.", "She was a painter.")
@@ -140,33 +138,33 @@ def test_labels_may_come_in_any_order(judge_folder: Path, tmp_path: Path) -> Non
     (tmp_path / "judge.json").write_text(json.dumps(card))
     pair = Pair("born in rome", "painter")
     [straight], [turned] = (
-        ReadingJudge(judge_folder).judge([pair]),
-        ReadingJudge(tmp_path).judge([pair]),
+        OnnxJudge(judge_folder).judge([pair]),
+        OnnxJudge(tmp_path).judge([pair]),
     )
     assert turned.contradiction == straight.entailment
 
 
 def test_a_damaged_model_is_an_error_not_a_score(tmp_path: Path) -> None:
-    judge = ReadingJudge(write_judge(tmp_path / "damaged", damaged=True))
+    judge = OnnxJudge(write_judge(tmp_path / "damaged", damaged=True))
     with pytest.raises(JudgeError, match="not finite"):
         judge.judge([Pair("rome", "paris")])
 
 
 def test_a_missing_or_unreadable_model_is_named(tmp_path: Path, judge_folder: Path) -> None:
     with pytest.raises(JudgeError, match="no-such-folder"):
-        ReadingJudge(tmp_path / "no-such-folder").warm_up()
+        OnnxJudge(tmp_path / "no-such-folder").warm_up()
     (tmp_path / "judge.json").write_bytes((judge_folder / "judge.json").read_bytes())
     (tmp_path / "model.onnx").write_bytes(b"not a model")
     with pytest.raises(JudgeError, match="cannot be read"):
-        ReadingJudge(tmp_path).warm_up()
+        OnnxJudge(tmp_path).warm_up()
 
 
 FORKED = """
 import os, signal, sys
 from judges.base import Pair
-from judges.reading_judge import ReadingJudge
+from judges.onnx import OnnxJudge
 
-judge = ReadingJudge(sys.argv[1], threads=2)
+judge = OnnxJudge(sys.argv[1], threads=2)
 pairs = [Pair(f"born in {town}", "born in rome") for town in ("rome", "paris", "florence")]
 expected = judge.judge(pairs)
 child = os.fork()

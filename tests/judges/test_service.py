@@ -12,7 +12,7 @@ import pytest
 from guardrail.core.errors import DeadlineExceededError, JudgeError
 from judges.base import AttributionItem, Pair
 from judges.microbatcher import MicroBatcher
-from judges.reading_judge import ReadingJudge
+from judges.onnx import OnnxJudge
 from judges.service import AttributionService, JudgeService
 from tests.judges.tiny import WORDS
 
@@ -47,7 +47,7 @@ def until(condition: object, seconds: float = 5.0) -> None:
 
 
 async def test_threads_and_coroutines_get_what_an_unbatched_call_gives(
-    tiny_judge: ReadingJudge,
+    tiny_judge: OnnxJudge,
 ) -> None:
     calls = [PAIRS[start : start + 8] for start in range(0, 64, 4)]
     expected = [tiny_judge.judge(call) for call in calls]
@@ -57,7 +57,7 @@ async def test_threads_and_coroutines_get_what_an_unbatched_call_gives(
         assert service.judge(calls[0]) == expected[0]
 
 
-def test_attribution_is_served_alike(tiny_judge: ReadingJudge) -> None:
+def test_attribution_is_served_alike(tiny_judge: OnnxJudge) -> None:
     items = [AttributionItem("who ?", word, ("rome .", word)) for word in WORDS[:4]]
     with AttributionService(tiny_judge) as service:
         assert service.attribute(items) == tiny_judge.attribute(items)

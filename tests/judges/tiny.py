@@ -9,11 +9,10 @@ import numpy as np
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
 from judges.heads import HEADS
-from training.reader_export import write_reader
+from training.judge_export import write_cross_encoder
 
 HIDDEN, INNER, LAYERS = 32, 64, 2
-POSITIONS = 512
-COMPARED = 128
+POSITIONS = 64
 WORDS = [
     *("rome", "florence", "paris", "painter", "sculptor", "born", "in", "was", "where", "the"),
     *("a", "of", "who", "is", "place", "birth", "occupation", "artemisia", "gentileschi"),
@@ -48,7 +47,7 @@ def random_state(vocabulary: int) -> dict[str, np.ndarray]:
     state = {
         "words.weight": normal(vocabulary, HIDDEN),
         "positions.weight": normal(POSITIONS, HIDDEN),
-        "segments.weight": normal(3, HIDDEN),
+        "segments.weight": normal(2, HIDDEN),
     }
     shapes = {
         "qkv": (3 * HIDDEN, HIDDEN),
@@ -70,26 +69,7 @@ def random_state(vocabulary: int) -> dict[str, np.ndarray]:
         state[f"heads.{head}.0.bias"] = normal(HIDDEN)
         state[f"heads.{head}.3.weight"] = normal(len(labels), HIDDEN) * 3
         state[f"heads.{head}.3.bias"] = normal(len(labels))
-    state["tokens.words.weight"], state["tokens.words.bias"] = normal(3, HIDDEN), normal(3)
-    for part, (wide, narrow) in {
-        "statement": (2 * COMPARED, HIDDEN),
-        "sentence": (2 * COMPARED, HIDDEN),
-        "out": (3, COMPARED + 1),
-    }.items():
-        state[f"statements.{part}.weight"] = normal(wide, narrow)
-        state[f"statements.{part}.bias"] = normal(wide)
-    state["statements.words.weight"] = normal(COMPARED, HIDDEN)
     return state
-
-
-CONFIG = {
-    "hidden_size": HIDDEN,
-    "layers": LAYERS,
-    "attention_heads": 4,
-    "intermediate_size": INNER,
-    "positions": POSITIONS,
-    "layer_norm_eps": 1e-12,
-}
 
 
 def write_judge(folder: Path, *, damaged: bool = False) -> Path:
@@ -99,13 +79,11 @@ def write_judge(folder: Path, *, damaged: bool = False) -> Path:
     state = random_state(size)
     if damaged:
         state["heads.nli.3.bias"][0] = np.nan
-    config = {**CONFIG, "vocab_size": size}
-    write_reader(state, folder / "model.onnx", heads=tuple(HEADS), config=config)
+    write_cross_encoder(state, folder / "model.onnx", heads=tuple(HEADS), attention_heads=4)
     card = {
         "name": "tiny",
         "version": "1",
         "max_length": POSITIONS,
-        "reads_once": True,
         "labels": {head: list(labels) for head, labels in HEADS.items()},
         "temperature": {"nli": 1.5},
     }

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from judges.base import Pair
+from judges.base import GroundingItem, Pair
 from judges.heads import HEADS
-from judges.reading_judge import ReadingJudge
+from judges.onnx import SHIPPED, OnnxJudge
 from tests.judges.tiny import WORDS, write_judge
 from training.__main__ import main
+from training.artefact import write_model
+from training.batches import batches, encode_rows, load_tokenizer
 from training.evaluate import logits
 from training.own_rows import read_own_rows, with_own
-from training.packing import batches, encode_groups, load_tokenizer
 from training.plan import Plan
-from training.rows import nli_row
-from training.starts import load_judge
+from training.rows import Row, nli_row
+from training.starts import load_judge, load_weights
+from training.trainer import Trainer, mixture
 
 VERBS = {"entailment": "was born in", "neutral": "who is", "contradiction": "place of a"}
 
@@ -49,7 +52,7 @@ def test_training_goes_on_from_a_judge_in_eight_bits(
     unseen = read_own_rows(own).validation
     pairs = [Pair(row.premise, row.hypothesis) for row in unseen]
     labels = [HEADS["nli"][row.nli] for row in unseen]
-    before, after = ReadingJudge(judge_folder), ReadingJudge(out / "judge")
+    before, after = OnnxJudge(judge_folder), OnnxJudge(out / "judge")
     right = [
         np.mean([a.label == b for a, b in zip(judge.judge(pairs), labels, strict=True)])
         for judge in (before, after)
@@ -59,24 +62,66 @@ def test_training_goes_on_from_a_judge_in_eight_bits(
     assert "went on from tiny-1, 40 steps" in (out / "judge" / "README.md").read_text("utf-8")
 
 
+def test_a_checkpoint_is_written_as_it_is(judge_folder: Path, own: Path, tmp_path: Path) -> None:
+    arguments = ["--judge", str(judge_folder), "--rows", str(own), "--out"]
+    main([*arguments, str(tmp_path / "first"), "--steps", "5"])
+    checkpoint = str(tmp_path / "first" / "last.pt")
+    main([*arguments, str(tmp_path / "again"), "--steps", "0", "--weights", checkpoint])
+    files = [tmp_path / name / "judge" / "model.onnx" for name in ("first", "again")]
+    assert files[0].read_bytes() == files[1].read_bytes()
+    assert files[0].read_bytes() != (judge_folder / "model.onnx").read_bytes()
+    card = (tmp_path / "again" / "judge" / "README.md").read_text("utf-8")
+    assert "went on from tiny-1 by way of last.pt, 0 steps" in card
+
+
+def test_what_is_no_checkpoint_is_refused(judge_folder: Path, tmp_path: Path) -> None:
+    torch.save({"average": {"words.weight": torch.zeros(2)}}, tmp_path / "other.pt")
+    model, _ = load_judge(judge_folder)
+    with pytest.raises(ValueError, match="no checkpoint of a judge of these sizes"):
+        load_weights(model, tmp_path / "other.pt")
+
+
 def test_a_judge_read_back_says_the_same(judge_folder: Path) -> None:
     model, card = load_judge(judge_folder)
     assert model.config.attention_heads == 4
     assert card.temperature == {"nli": 1.5}
     rows = [nli_row("rome is a place", "born in florence", "neutral", "own")]
-    groups = encode_groups(load_tokenizer(judge_folder / "tokenizer.json"), rows)
-    (batch,) = batches(groups, tokens=100)
+    encoded = encode_rows(load_tokenizer(judge_folder / "tokenizer.json"), rows, 64)
+    (batch,) = batches(encoded, tokens=100)
     with torch.no_grad():
-        outputs = model.eval()(batch.packed)["nli"].numpy()
+        outputs = model.eval()(batch.input_ids, batch.attention_mask, batch.token_type_ids)
     written = logits(judge_folder, rows)["nli"]
     # Activations have eight bits in the file: a wide margin, since this random model has few units.
-    np.testing.assert_allclose(outputs, written, atol=0.25 * np.ptp(written))
+    np.testing.assert_allclose(outputs["nli"].numpy(), written, atol=0.25 * np.ptp(written))
+
+
+def test_the_shipped_judge_can_be_trained_on(tmp_path: Path) -> None:
+    """In bfloat16 where the processor multiplies it."""
+    model, _ = load_judge(SHIPPED)
+    before = {name: values.clone() for name, values in model.state_dict().items()}
+    item = GroundingItem(
+        ("Hut Silz, beds: 60.", "Hut Silz, season: all year."), "Silz has 60 beds."
+    )
+    row = Row(
+        "", item.sentence, "own", nli=0, claim=0, statements=item.statements, span=(),
+        cited=frozenset({0}),
+    )  # fmt: skip
+    tokenizer = load_tokenizer(SHIPPED / "tokenizer.json")
+    plan = Plan(version="1", steps=2, shares={"own": 2.0}, tokens=64, rate=1e-5)
+    trainer = Trainer(model, plan, tmp_path, device="cpu")
+    trainer.run(mixture({"own": [row]}, tokenizer, plan, trainer.place))
+    write_model(model, tmp_path / "model.onnx")
+    for name in ("tokenizer.json", "judge.json"):
+        shutil.copy(SHIPPED / name, tmp_path)
+    (old,), (new,) = (OnnxJudge(folder).ground([item]) for folder in (SHIPPED, tmp_path))
+    assert old.supported == pytest.approx(new.supported, abs=0.1)
+    assert any(not torch.equal(values, before[name]) for name, values in model.state_dict().items())
 
 
 def test_a_folder_of_another_kind_is_refused(tmp_path: Path) -> None:
     folder = write_judge(tmp_path / "judge")
     (folder / "model.onnx").write_bytes(b"not a model")
-    with pytest.raises(ValueError, match="no judge of this recipe"):
+    with pytest.raises(ValueError, match="no 8-bit cross-encoder"):
         load_judge(folder)
     card = json.loads((folder / "judge.json").read_text("utf-8"))
     card["labels"]["nli"].reverse()

@@ -15,20 +15,20 @@ import pytest
 import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
+from guardrail.core.errors import InputError
 from guardrail.core.types import Verdict
 from judges.base import GroundingItem, Pair
 from judges.heads import HEADS, STATEMENT_MARK
-from judges.reading_judge import ReadingJudge
+from judges.onnx import OnnxJudge
 from judges.sums import write_sums
 from training.artefact import write_judge, write_model
+from training.batches import batches, encode_rows, load_tokenizer
 from training.calibrate import expected_calibration_error, fit_temperature, softmax
 from training.evaluate import logits, measure, table
-from training.model import EncoderConfig
-from training.packing import batches, encode_groups, load_tokenizer
+from training.model import CrossEncoder, EncoderConfig
 from training.plan import Plan
-from training.reader import EvidenceReader
 from training.rows import Row, nli_row
-from training.trainer import Trainer, mixture
+from training.trainer import Place, Trainer, mixture
 
 WORDS = ["rome", "oslo", "lyon", "graz", "cork", "bern", "he", "lives", "never", "in", "likes"]
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", STATEMENT_MARK]
@@ -90,28 +90,30 @@ def _plan(steps: int, **changed: Any) -> Plan:
 
 
 def _train(
-    model: EvidenceReader,
+    model: CrossEncoder,
     tokenizer: Path,
     folder: Path,
     plan: Plan,
     rows: Sequence[Row],
     *,
     resume: bool = False,
-) -> None:
+) -> Trainer:
     trainer = Trainer(model, plan, folder, device="cpu")
     if resume:
         trainer.resume(folder / "last.pt")
     by_source = {name: [row for row in rows if row.source == name] for name in plan.shares}
-    trainer.run(mixture(by_source, tokenizer, plan, trainer.place))
+    loaded = load_tokenizer(tokenizer)
+    trainer.run(mixture(by_source, loaded, plan, trainer.place, longest=TINY.positions))
+    return trainer
 
 
-@pytest.mark.timeout(480)
 def test_a_tiny_judge_learns_resumes_and_exports(tokenizer: Path, tmp_path: Path) -> None:
     torch.manual_seed(0)
     rows = _rows(300, 0)
-    _train(EvidenceReader(TINY), tokenizer, tmp_path, _plan(60), rows)
-    resumed = EvidenceReader(TINY)
-    _train(resumed, tokenizer, tmp_path, _plan(160), rows, resume=True)
+    _train(CrossEncoder(TINY), tokenizer, tmp_path, _plan(60), rows)
+    resumed = CrossEncoder(TINY)
+    trainer = _train(resumed, tokenizer, tmp_path, _plan(120), rows, resume=True)
+    resumed.load_state_dict(trainer.average)
 
     unseen = _rows(200, 1)
     measured = write_judge(
@@ -124,10 +126,10 @@ def test_a_tiny_judge_learns_resumes_and_exports(tokenizer: Path, tmp_path: Path
     shutil.copytree(tmp_path / "judge", tmp_path / "fp32")
     write_model(resumed, tmp_path / "fp32" / "model.onnx", quantise=False)
     write_sums(tmp_path / "fp32")
-    groups = encode_groups(load_tokenizer(tokenizer), unseen[:50])
-    (batch,) = batches(groups, tokens=100_000)
+    encoded = encode_rows(load_tokenizer(tokenizer), unseen[:50], TINY.positions)
+    (batch,) = batches(encoded, tokens=10_000)
     with torch.no_grad():
-        ours = resumed.eval()(batch.packed)
+        ours = resumed.eval()(batch.input_ids, batch.attention_mask, batch.token_type_ids)
     theirs = logits(tmp_path / "fp32", unseen[:50])
     for name in HEADS:
         np.testing.assert_allclose(
@@ -136,7 +138,7 @@ def test_a_tiny_judge_learns_resumes_and_exports(tokenizer: Path, tmp_path: Path
 
     card = json.loads((tmp_path / "judge" / "judge.json").read_text("utf-8"))
     assert card["labels"]["nli"] == ["entailment", "neutral", "contradiction"]
-    (scores,) = ReadingJudge(tmp_path / "judge").judge(
+    (scores,) = OnnxJudge(tmp_path / "judge").judge(
         [Pair("He lives in Oslo.", "He lives in Oslo.")]
     )
     assert scores.label == "entailment"
@@ -168,17 +170,17 @@ def _statement_rows(count: int, seed: int) -> list[Row]:
     return rows
 
 
-@pytest.mark.timeout(480)
 def test_words_statements_and_claims_are_learnt_and_read_in_one_pass(
     tokenizer: Path, tmp_path: Path
 ) -> None:
     torch.manual_seed(0)
-    model = EvidenceReader(TINY)
+    model = CrossEncoder(TINY)
     plan = _plan(300, shares={"toy": 1.0})
-    _train(model, tokenizer, tmp_path, plan, _statement_rows(200, 0))
+    trainer = _train(model, tokenizer, tmp_path, plan, _statement_rows(200, 0))
+    model.load_state_dict(trainer.average)
     write_judge(model, tmp_path / "judge", tokenizer=tokenizer,
                 validation=_statement_rows(60, 1), version="test")  # fmt: skip
-    judge = ReadingJudge(tmp_path / "judge")
+    judge = OnnxJudge(tmp_path / "judge")
     unseen = [row for row in _statement_rows(40, 2) if row.cited is not None]
     found = judge.ground(
         [GroundingItem(row.statements, row.hypothesis, row.context) for row in unseen]
@@ -197,7 +199,7 @@ def test_words_statements_and_claims_are_learnt_and_read_in_one_pass(
 def test_training_resumes_with_the_next_batch(tokenizer: Path, tmp_path: Path) -> None:
     torch.manual_seed(0)
     still = EncoderConfig(**{**vars(TINY), "dropout": 0.0})
-    whole, half, again = (EvidenceReader(still) for _ in range(3))
+    whole, half, again = (CrossEncoder(still) for _ in range(3))
     half.load_state_dict(whole.state_dict())
     rows, plan = _rows(300, 0), _plan(50, decay=1)
     _train(whole, tokenizer, tmp_path, plan, rows)
@@ -209,16 +211,34 @@ def test_training_resumes_with_the_next_batch(tokenizer: Path, tmp_path: Path) -
 
 def test_a_file_named_stop_starts_the_decay(tokenizer: Path, tmp_path: Path) -> None:
     (tmp_path / "stop").touch()
-    _train(EvidenceReader(TINY), tokenizer, tmp_path, _plan(10_000), _rows(300, 0))
+    _train(CrossEncoder(TINY), tokenizer, tmp_path, _plan(10_000), _rows(300, 0))
     state = torch.load(tmp_path / "last.pt", weights_only=True)
     assert state["step"] == 20
 
 
 def test_batches_hold_every_row_once_within_the_limit(tokenizer: Path) -> None:
-    groups = encode_groups(load_tokenizer(tokenizer), _rows(200, 2))
-    made = list(batches(groups, tokens=128, sequence=64, seed=1))
+    encoded = encode_rows(load_tokenizer(tokenizer), _rows(200, 2), TINY.positions)
+    made = batches(encoded, tokens=128, seed=1)
     assert sum(len(batch.nli) for batch in made) == 201
-    assert all(batch.packed.ids.numel() <= 128 for batch in made)
+    assert all(batch.input_ids.numel() <= 128 for batch in made)
+
+
+def test_of_long_evidence_what_is_cited_is_kept(tokenizer: Path) -> None:
+    loaded = load_tokenizer(tokenizer)
+    statements = (*(f"he likes {town} ." for town in WORDS[:6]), "he lives in graz .")
+    row = Row("", "he lives in graz", "toy", nli=0, statements=statements, cited=frozenset({6}))
+    [whole, cut] = [encode_rows(loaded, [row], longest)[0] for longest in (64, 24)]
+    assert whole.statements[whole.statements >= 0].tolist() == [0] * 6 + [1]
+    assert len(cut.ids) <= 24
+    marks = cut.statements[cut.statements >= 0].tolist()
+    assert marks[-1] == 1
+    assert 1 < len(marks) < 7
+
+
+def test_a_mixture_without_rows_is_an_error(tokenizer: Path) -> None:
+    stream = mixture({"other": _rows(3, 0)}, load_tokenizer(tokenizer), _plan(5), Place())
+    with pytest.raises(InputError, match="no rows of toy, caqa_toy"):
+        next(stream)
 
 
 def test_the_rate_rises_holds_and_falls_to_zero() -> None:
