@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         Problem,
         Score,
         ScoreCard,
+        SecondOpinion,
         Sentence,
         Span,
         SpanKind,
@@ -141,6 +142,7 @@ __all__ = [
     "ScoreLog",
     "Scorer",
     "ScoringRequest",
+    "SecondOpinion",
     "Sentence",
     "Span",
     "SpanKind",
@@ -182,9 +184,9 @@ _HOMES = {
     "guardrail.engine.session": "CheckSession",
     "guardrail.core.types": "Action AttributedAnswer Candidate Category Citation Complexity "
     "Correction Effect Entity Evidence Explanation Finding Grounding GuardedAnswer Judgement "
-    "LinkedEntity Mention NLIScores Passage Problem Score ScoreCard Sentence Span SpanKind "
-    "StatementScore Strictness Subgraph TableRow Triple Verdict VerdictThresholds WordScore "
-    "linearise",
+    "LinkedEntity Mention NLIScores Passage Problem Score ScoreCard SecondOpinion Sentence Span "
+    "SpanKind StatementScore Strictness Subgraph TableRow Triple Verdict VerdictThresholds "
+    "WordScore linearise",
     "guardrail.verdict.checks.base": "Check",
     "judges.base": "GroundingItem GroundingJudge NLIJudge Pair",
 }

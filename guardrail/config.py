@@ -36,6 +36,7 @@ from guardrail.core.fields import did_you_mean, fields_at
 from guardrail.core.types import Probability, Problem, Sentence, Strictness, StrictnessSetting
 from guardrail.models.settings import GenerationSettings
 from guardrail.policy import ANNOTATE, Policy, policy_named
+from judges.second_settings import SecondJudgeSettings
 from kg.endpoint_settings import EndpointSettings
 
 __all__ = [
@@ -197,6 +198,8 @@ class GuardrailConfig(_Section):
             ``t5-true:MODEL``, ``chat:MODEL``; ``none`` for exact evidence alone; or one from
             outside, by the name of an installed one or as ``module:Class``.
         attribution_judge: Judge of the four categories; None for the same as ``judge``.
+        second_judge: A judge for the sentences that ``judge`` is not sure of: its name, or a table
+            of settings; None, or ``none``, for none.
         model: The language model.
         scorers: Further scorers by name: ``sck``, ``conner``, ``quality``, an installed one, or
             ``module:Class``.
@@ -218,6 +221,7 @@ class GuardrailConfig(_Section):
     graph: GraphConfig = GraphConfig()
     judge: str = "onnx"
     attribution_judge: str | None = None
+    second_judge: SecondJudgeSettings | None = None
     model: ModelConfig = ModelConfig()
     scorers: tuple[str, ...] = ()
     strictness: StrictnessSetting = Strictness.BALANCED
@@ -247,6 +251,13 @@ class GuardrailConfig(_Section):
     @classmethod
     def _model_by_name(cls, value: object) -> object:
         return {"name": value} if isinstance(value, str) else value
+
+    @field_validator("second_judge", mode="before")
+    @classmethod
+    def _second_judge_by_name(cls, value: object) -> object:
+        if value == "none":
+            return None
+        return {"judge": value} if isinstance(value, str) else value
 
     @field_validator("log", mode="before")
     @classmethod
@@ -354,7 +365,9 @@ def _overlay(settings: dict[str, Any], environ: Mapping[str, str]) -> None:
         table[last] = _read_value(text)
 
 
-_SHORTHANDS = {"graph": "location", "log": "path", "model": "name", "policy": "base"}
+_SHORTHANDS = {"graph": "location", "log": "path", "model": "name", "policy": "base"} | {
+    "second_judge": "judge"
+}
 
 
 def _read_value(text: str) -> Any:

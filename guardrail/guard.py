@@ -127,14 +127,16 @@ class Guardrail:
         self._engine.warm_up()
 
     def self_test(self) -> None:
-        """Have the judge tell three sentences apart, as ``guardrail doctor`` and the gateway do.
+        """Have each judge tell three sentences apart, as ``guardrail doctor`` and the gateway do.
 
         Raises:
             JudgeError: It gets one of them wrong, or cannot be asked.
         """
-        judge = self._engine.parts.grounding
-        if judge is not None:
-            try_judge(judge)
+        parts = self._engine.parts
+        if parts.grounding is not None:
+            try_judge(parts.grounding)
+        if parts.second_judge is not None:
+            try_judge(parts.second_judge.grounding, "second_judge")
 
     def close(self) -> None:
         """Release all parts that this guardrail made; it cannot be used afterwards."""

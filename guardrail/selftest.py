@@ -22,13 +22,14 @@ TRIED = {
 """Sentences, and what each of them is beside ``TOLD``."""
 
 
-def try_judge(judge: GroundingJudge) -> None:
+def try_judge(judge: GroundingJudge, setting: str = "judge") -> None:
     """Have a judge tell three sentences apart.
 
     Of a judge that tells no contradictions it is enough that it supports neither of the false two.
 
     Args:
         judge: The judge, loaded or not.
+        setting: The setting that names it.
 
     Raises:
         JudgeError: It finds one of them something else, or cannot be asked.
@@ -50,5 +51,5 @@ def try_judge(judge: GroundingJudge) -> None:
         raise JudgeError(
             f"the judge {judge.name} fails its self-test: beside {TOLD!r} it finds "
             f"{', '.join(map(repr, TRIED))} to be {verdicts}; install it again, or choose another "
-            "with the setting 'judge'"
+            f"with the setting {setting!r}"
         )

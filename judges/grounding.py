@@ -42,15 +42,22 @@ class _Plan(NamedTuple):
     statements: dict[int, tuple[int, ...]]
 
 
-def as_grounding(judge: NLIJudge | GroundingJudge) -> GroundingJudge:
+def as_grounding(
+    judge: NLIJudge | GroundingJudge, *, words: bool = True, statements: bool = True
+) -> GroundingJudge:
     """The judge itself where it grounds in one pass, else one that grounds by its pairs.
+
+    Args:
+        judge: The judge.
+        words: Whether pairs are judged to tell which words lack support.
+        statements: Whether pairs are judged to tell what single statements carry.
 
     Raises:
         JudgeError: The model that tells whether it can ground cannot be loaded.
     """
     if isinstance(judge, GroundingJudge) and getattr(judge, "grounds", True):
         return judge
-    return NLIGrounding(cast("NLIJudge", judge))
+    return NLIGrounding(cast("NLIJudge", judge), words=words, statements=statements)
 
 
 class NLIGrounding:
@@ -59,11 +66,13 @@ class NLIGrounding:
     Args:
         nli: The judge.
         words: Whether to tell which words lack support, for which further pairs are judged.
+        statements: Whether to tell what single statements carry, likewise.
     """
 
-    def __init__(self, nli: NLIJudge, *, words: bool = True) -> None:
+    def __init__(self, nli: NLIJudge, *, words: bool = True, statements: bool = True) -> None:
         self._nli = nli
         self._words = words
+        self._asked = ASKED if statements else 0
         self._room = traits_of(nli).premise_chars
 
     @property
@@ -87,7 +96,7 @@ class NLIGrounding:
             JudgeError: The model cannot be loaded or gave no usable output.
         """
         pairs: list[Pair] = []
-        plans = [_plan(item, pairs, self._room) for item in items]
+        plans = [_plan(item, pairs, self._room, self._asked) for item in items]
         scores = self._nli.judge(pairs) if pairs else []
         found = [
             NOTHING if plan is None else _grounding(item, plan, scores)
@@ -146,14 +155,14 @@ def premise_of(item: GroundingItem, room: int) -> str:
     return " ".join(parts)
 
 
-def _plan(item: GroundingItem, pairs: list[Pair], room: int) -> _Plan | None:
+def _plan(item: GroundingItem, pairs: list[Pair], room: int, asked: int) -> _Plan | None:
     if not item.statements or not item.sentence.strip():
         return None
     whole = len(pairs)
     pairs.append(Pair(premise_of(item, room), item.sentence))
     order = item.priority or tuple(range(len(item.statements)))
     statements: dict[int, tuple[int, ...]] = {}
-    for number in order[:ASKED]:
+    for number in order[:asked]:
         text = item.statements[number]
         first = len(pairs)
         if TRIPLE.match(text):
@@ -168,6 +177,7 @@ def _plan(item: GroundingItem, pairs: list[Pair], room: int) -> _Plan | None:
 
 def _grounding(item: GroundingItem, plan: _Plan, scores: Sequence[NLIScores]) -> Grounding:
     whole = scores[plan.whole]
+    told = range(len(item.statements)) if plan.statements else ()
     statement_scores = tuple(
         StatementScore(
             carries=max(scores[place].entailment for place in plan.statements[number]),
@@ -175,7 +185,7 @@ def _grounding(item: GroundingItem, plan: _Plan, scores: Sequence[NLIScores]) ->
         )
         if number in plan.statements
         else None
-        for number in range(len(item.statements))
+        for number in told
     )
     return Grounding(
         supported=whole.entailment,

@@ -130,8 +130,12 @@ class MicroBatcher(Generic[Item, Result]):
         request = self._submit(items)
         return self._ordered(items, await asyncio.wrap_future(request.future))
 
-    def close(self) -> None:
-        """Stop; callers still waiting get a ``JudgeError``."""
+    def close(self, *, timeout_s: float | None = None) -> None:
+        """Stop; callers still waiting get a ``JudgeError``.
+
+        Args:
+            timeout_s: Longest wait for the batch in work, seconds; None to wait for its end.
+        """
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -143,7 +147,7 @@ class MicroBatcher(Generic[Item, Result]):
         for request in waiting.values():
             request.fail(JudgeError("the judge was closed before it answered"))
         if worker is not None and worker is not threading.current_thread():
-            worker.join()
+            worker.join(timeout_s)
 
     def __enter__(self) -> Self:
         return self

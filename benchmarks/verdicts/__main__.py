@@ -6,7 +6,8 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from benchmarks.verdicts.cases import Case
@@ -31,12 +32,14 @@ TIMED = 20
 COLUMNS = {
     "cases": "cases", "true_passed": "true", "false_passed": "false", "balanced": "balanced",
     "contradictions_found": "contr. found", "contradictions_right": "right",
+    "true_contradicted": "true contr.", "true_removed": "removed",
     "small_talk": "talk", "citation_precision": "cited P", "citation_recall": "cited R",
     "stated_recall": "told R", "span_f1": "span F1", "milliseconds": "ms",
 }  # fmt: skip
 
 
 def _rows(
+    grounder: Callable[..., Grounder],
     judge: GroundingJudge,
     remembered: GroundingJudge,
     cases: Sequence[Case],
@@ -48,12 +51,12 @@ def _rows(
     timed = cases[:TIMED]
     begin = time.perf_counter()
     for case in timed:
-        judge_cases(Grounder(judge), [case])
+        judge_cases(grounder(judge), [case])
     spent = (time.perf_counter() - begin) * 1000.0 / max(1, len(timed))
-    rows = {SHIPPED: summed(cases, judge_cases(Grounder(remembered), cases), spent)}
-    rows[BARE] = summed(cases, judge_cases(Grounder(remembered, off=checks), cases))
+    rows = {SHIPPED: summed(cases, judge_cases(grounder(remembered), cases), spent)}
+    rows[BARE] = summed(cases, judge_cases(grounder(remembered, off=checks), cases))
     for name in checks if ablate else ():
-        off = judge_cases(Grounder(remembered, off=(name,)), cases)
+        off = judge_cases(grounder(remembered, off=(name,)), cases)
         rows[f"without {name}"] = summed(cases, off)
     return rows
 
@@ -81,7 +84,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     names = [item for item in options.sets.split(",") if item] or [
         name for name in SETS if not name.startswith("train")
     ]
-    judge = Parts(GuardrailConfig(judge=options.judge), {}, ()).grounding
+    parts = Parts(GuardrailConfig(judge=options.judge), {}, ())
+    judge, grounder = parts.grounding, partial(Grounder, weighing=parts.weighing)
     if judge is None:
         raise SystemExit("a judge is needed: --judge")
     judge.warm_up()
@@ -90,7 +94,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     table: dict[str, dict[str, Row]] = {}
     for name in names:
         cases = read_set(name, options.data, options.limit or None, seed=options.seed)
-        table[name] = _rows(judge, remembered, cases, checks, ablate=not options.no_checks)
+        ablate = not options.no_checks
+        table[name] = _rows(grounder, judge, remembered, cases, checks, ablate=ablate)
         if not options.json:
             _print(name, table[name])
     if options.json:

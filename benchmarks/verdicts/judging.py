@@ -21,7 +21,7 @@ def judge_cases(
     cases: Sequence[Case],
     thresholds: VerdictThresholds = Strictness.BALANCED.thresholds,
 ) -> list[Judged]:
-    """Judge n cases, each as an answer of its own with the sentences before it."""
+    """Judge n cases, each as an answer of its own; the sentences before it are read, not judged."""
     found: list[Judged] = []
     for first in range(0, len(cases), TOGETHER):
         some = cases[first : first + TOGETHER]
@@ -35,4 +35,6 @@ def judge_cases(
 def _request(case: Case, thresholds: VerdictThresholds) -> GroundingRequest:
     text = f"{case.before} {case.text}" if case.before else case.text
     answer = ParsedText(clean=text, marked=text)
-    return GroundingRequest(case.question, answer, case.evidence, thresholds=thresholds)
+    return GroundingRequest(
+        case.question, answer, case.evidence, since=len(case.before), thresholds=thresholds
+    )

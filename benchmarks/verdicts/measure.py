@@ -37,6 +37,14 @@ class Judged(NamedTuple):
         """Whether nothing in it was marked."""
         return self.verdict in (Verdict.SUPPORTED, Verdict.NO_CLAIM)
 
+    @property
+    def removed(self) -> bool:
+        """Whether a contradiction in it is sure enough to act on."""
+        return any(
+            sentence.category is Category.CONTRADICTORY and sentence.sure
+            for sentence in self.sentences
+        )
+
 
 class Row(Value):
     """One row of the table; None where the set does not tell.
@@ -48,6 +56,8 @@ class Row(Value):
         balanced: Mean of the shares judged rightly of both, 0.5 for a coin.
         contradictions_found: Share of contradicted cases that are called so.
         contradictions_right: Of cases called contradicted, the share that is.
+        true_contradicted: Share of supported cases that are called contradicted.
+        true_removed: Share of supported cases that a policy which filters contradictions removes.
         small_talk: Share of cases without a claim in which nothing was marked.
         citation_precision: Of the triples and passages cited for supported cases, the share that
             people cited.
@@ -63,6 +73,8 @@ class Row(Value):
     balanced: float | None
     contradictions_found: float | None
     contradictions_right: float | None
+    true_contradicted: float | None
+    true_removed: float | None
     small_talk: float | None
     citation_precision: float | None
     citation_recall: float | None
@@ -100,7 +112,8 @@ def summed(
 ) -> Row:
     """The row of n cases."""
     pairs = list(zip(cases, found, strict=True))
-    true = [item.passed for case, item in pairs if case.label is Verdict.SUPPORTED]
+    right = [item for case, item in pairs if case.label is Verdict.SUPPORTED]
+    true = [item.passed for item in right]
     false = [item.passed for case, item in pairs if case.label in BAD]
     talk = [item.passed for case, item in pairs if case.label is Verdict.NO_CLAIM]
     against = [item.verdict for case, item in pairs if case.label is Verdict.CONTRADICTED]
@@ -123,6 +136,8 @@ def summed(
         contradictions_right=_share([item is Verdict.CONTRADICTED for item in called])
         if against
         else None,
+        true_contradicted=_share([item.verdict is Verdict.CONTRADICTED for item in right]),
+        true_removed=_share([item.removed for item in right]),
         small_talk=_share(talk),
         citation_precision=_ratio([(hit, size) for hit, size, _, _ in cited]),
         citation_recall=_ratio([(hit, size) for _, _, hit, size in cited]),

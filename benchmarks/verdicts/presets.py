@@ -32,16 +32,19 @@ COLUMNS = {
     "true_passed": "true passed",
     "false_passed": "false passed",
     "contradictions_found": "contradictions found",
+    "contradictions_right": "of those told, right",
+    "true_contradicted": "true called contradicted",
+    "true_removed": "true removed",
 }
 
 
 def preset_table(measured: dict[Strictness, list[Row]]) -> str:
     """The presets' rows in Markdown; a share is the mean over the sets that tell it."""
-    head = ("strictness", "support from", "contradiction above", *COLUMNS.values())
+    head = ("strictness", "support from", "told from", "acted on from", *COLUMNS.values())
     lines = [f"| {' | '.join(head)} |", "|---|" + "--:|" * (len(head) - 1)]
     for preset, rows in measured.items():
         bounds = preset.thresholds
-        cells = [f"{bounds.support:.2f}", f"{bounds.contradiction:.2f}"]
+        cells = [f"{bound:.2f}" for _, bound in bounds]
         cells += [_mean([getattr(row, column) for row in rows]) for column in COLUMNS]
         lines.append(f"| `{preset}` | {' | '.join(cells)} |")
     return "\n".join(lines)
@@ -79,12 +82,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     names = [item for item in options.sets.split(",") if item] or [
         name for name in SETS if not name.startswith("train")
     ]
-    judge = Parts(GuardrailConfig(judge=options.judge), {}, ()).grounding
+    parts = Parts(GuardrailConfig(judge=options.judge), {}, ())
+    judge = parts.grounding
     if judge is None:
         raise SystemExit("a judge is needed: --judge")
     judge.warm_up()
     remembered = KeptScores(judge, options.scores) if options.scores else RememberedGrounding(judge)
-    grounder = Grounder(remembered)
+    grounder = Grounder(remembered, weighing=parts.weighing)
     measured: dict[Strictness, list[Row]] = {preset: [] for preset in Strictness}
     for name in names:
         cases = read_set(name, options.data, options.limit or None, seed=options.seed)

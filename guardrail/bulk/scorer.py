@@ -60,7 +60,12 @@ class BulkScorer(Value):
     def state(self) -> str:
         """What its results depend on: task, settings, files of the graphs, profile and judges."""
         graph = self.config.graph
-        judges = (self.config.judge, self.config.attribution_judge or "")
+        second = self.config.second_judge
+        judges = (
+            self.config.judge,
+            self.config.attribution_judge or "",
+            second.judge if second else "",
+        )
         places = [part.strip() for part in (graph.location or "").split(SEPARATOR)]
         places += [graph.profile or "", *(judge.partition(":")[2] for judge in judges)]
         states = [state for place in places if place for state in _states(Path(place).expanduser())]

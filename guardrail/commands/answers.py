@@ -139,10 +139,10 @@ def check(
     sentences: [{text, start, end, category, na, citations: [{entity, property, value}], uncited,
     spans, judgement, findings, against, note, support, contradiction, sure, weights: [{name,
     support, contradiction}], thresholds: {support, contradiction, removal}, correction: {original,
-    by, against}}]; removed: those that the policy
-    took out; spans: [{text, start, end, kind: supported, na, contradicted or corrected, triple,
-    instead_of}], where triple is the fact that supports or contradicts; findings: [{check, effect,
-    start, end, because, instead}].
+    by, against}, judged_by, second_opinion: {judge, support, contradiction, missing}}]; removed:
+    those that the policy took out; spans: [{text, start, end, kind: supported, na, contradicted or
+    corrected, triple, instead_of}], where triple is the fact that supports or contradicts;
+    findings: [{check, effect, start, end, because, instead}].
     entities: [{mention, entity, matched, candidates}].
     evidence: triples {subject, property, value, subject_id, property_id, value_id} and passages.
     marked writes [NA] after na and contradicted spans alike. scorecard: {overall: {value, reason,

@@ -202,7 +202,9 @@ def _judge(settings: GuardrailConfig) -> Diagnosis:
     alone = {"graph": {"location": "none"}, "log": None, "scorers": ()}
     with Guardrail(settings.changed(**alone)) as guard:
         guard.self_test()
-    return Diagnosis(part="judge", state="ok", said=f"{settings.judge} loads and judges")
+    second = settings.second_judge
+    judges = settings.judge if second is None else f"{settings.judge}, then {second.judge},"
+    return Diagnosis(part="judge", state="ok", said=f"{judges} loads and judges")
 
 
 def _graph(settings: GuardrailConfig) -> Diagnosis:

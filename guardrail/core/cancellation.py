@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 
 from guardrail.core.errors import GuardrailError
 
-__all__ = ["GivenUpError", "stop_if_given_up", "watch"]
+__all__ = ["GivenUpError", "stop_if_given_up", "time_left", "watch", "within"]
 
 _GIVEN_UP: ContextVar[Callable[[], bool]] = ContextVar("guardrail_given_up", default=lambda: False)
+_UNTIL: ContextVar[float] = ContextVar("guardrail_until", default=math.inf)
 
 
 class GivenUpError(GuardrailError):
@@ -29,3 +33,22 @@ def stop_if_given_up() -> None:
     """
     if _GIVEN_UP.get()():
         raise GivenUpError("nobody waits for this answer any more")
+
+
+@contextmanager
+def within(seconds: float | None) -> Iterator[None]:
+    """Let the work of a block, on other threads too, know how long it may take.
+
+    Args:
+        seconds: From now on; None for as long as it takes.
+    """
+    until = _UNTIL.set(math.inf if seconds is None else time.monotonic() + seconds)
+    try:
+        yield
+    finally:
+        _UNTIL.reset(until)
+
+
+def time_left() -> float:
+    """Seconds until the result is waited for no more; infinite where there is no bound."""
+    return max(0.0, _UNTIL.get() - time.monotonic())

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from guardrail.config import GuardrailConfig
+from guardrail.core.cancellation import within
 from guardrail.core.errors import (
     DeadlineExceededError,
     GuardrailError,
@@ -49,6 +50,7 @@ from guardrail.log.fingerprints import fingerprints
 from guardrail.log.tracing import stage
 from guardrail.markers.grammar import parse
 from guardrail.policy import Policy, Unavailable
+from judges.second_opinion import unheard
 
 if TYPE_CHECKING:
     from guardrail.log.records import ScoreLog
@@ -98,6 +100,8 @@ class Engine:
         """Load what the first answer would load."""
         if self.parts.grounding is not None:
             self.parts.grounding.warm_up()
+        if self.parts.second_judge is not None:
+            self.parts.second_judge.warm_up()
         _ = self.parts.grounder  # a check that is not there is told before the first answer
         if self._retriever is None and self.parts.linker is not None:
             self.parts.linker.link(["Ada Lovelace was born in London in 1815."])
@@ -156,7 +160,8 @@ class Engine:
         for first in range(0, len(rows), ROWS_PER_PASS):
             some = rows[first : first + ROWS_PER_PASS]
             seconds = self._allowed(policy, max(1.0, len(some) * share))
-            guarded += await self._pass(some, policy, seconds, grounder, recall, scored)
+            with within(seconds):
+                guarded += await self._pass(some, policy, seconds, grounder, recall, scored)
         return guarded
 
     def _allowed(self, policy: Policy, answers: float) -> float | None:
@@ -231,7 +236,9 @@ class Engine:
                 return self.unavailable(row, [faults[place]], policy, spent)
             item, card = next(done, (None, None))
             told = [*(item.problems if item else ()), *problems]
-            told += self.config.limits.passed_by(item.answer.sentences) if item else ()
+            if item is not None:
+                told += self.config.limits.passed_by(item.answer.sentences)
+                told += unheard(item.answer.sentences)
             if item is None or card is None or any(it.part in ERRORS_OF_PARTS for it in told):
                 return self.unavailable(row, told, policy, spent, item, card)
             decision = decide(policy, item.answer, card)

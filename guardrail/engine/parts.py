@@ -7,13 +7,16 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from guardrail.config import GuardrailConfig
+from guardrail.core.errors import ConfigError
 
 if TYPE_CHECKING:
+    from guardrail.core.types.weighing import Weighing
     from guardrail.engine.scoring import Scorer
     from guardrail.models.base import LanguageModel
     from guardrail.verdict.checks import Check
     from guardrail.verdict.grounder import Grounder
     from judges.base import AttributionJudge, GroundingJudge, NLIJudge
+    from judges.second_opinion import SecondJudge
     from kg.base import KnowledgeGraph
     from kg.linking import EntityLinker
 
@@ -163,6 +166,28 @@ class Parts:
         return self._part("shared grounding", make)
 
     @property
+    def second_judge(self) -> SecondJudge | None:
+        """Judges sentences that the first judge is not sure of; None where none is named.
+
+        Raises:
+            ConfigError: There is no such judge, or no first one.
+        """
+        settings = self._config.second_judge
+        if settings is None:
+            return None
+
+        def make() -> SecondJudge:
+            from judges.registry import create_nli
+            from judges.second_opinion import REMEMBERED, SecondJudge
+
+            if self.grounding is None:
+                raise ConfigError("second_judge comes after a first: judge must not be 'none'")
+            size = self._config.judge_cache or REMEMBERED
+            return SecondJudge(create_nli(settings.judge), settings.judge, cache_size=size)
+
+        return self._part("second_judge", make)
+
+    @property
     def grounder(self) -> Grounder:
         """Grounds answers."""
         return self._part("grounder", lambda: self._grounder(self.grounding))
@@ -172,17 +197,34 @@ class Parts:
         from judges.memory import RememberedGrounding
 
         judge = self.grounding
-        return self._grounder(judge and RememberedGrounding(judge))
+        return self._grounder(judge and RememberedGrounding(judge), growing=True)
 
-    def _grounder(self, judge: GroundingJudge | None) -> Grounder:
+    @property
+    def weighing(self) -> Weighing | None:
+        """How much the first judge's word and the findings weigh; None where nothing was fitted."""
+        judge = self._given_parts.get("grounding") or self._nli_judge()
+        found: Weighing | None = getattr(judge, "weighing", None)
+        return found
+
+    def _grounder(self, judge: GroundingJudge | None, *, growing: bool = False) -> Grounder:
         from guardrail.verdict.grounder import Grounder
+        from judges.second_opinion import SecondOpinions
 
         verbatim = self._config.citations == "verbatim"
         off = self._config.checks.off
-        weighing = getattr(
-            self._given_parts.get("grounding") or self._nli_judge(), "weighing", None
+        second, settings = self.second_judge, self._config.second_judge
+        opinions = None
+        if second is not None and settings is not None:
+            bounds = settings.model_dump(exclude={"judge"})
+            opinions = SecondOpinions(second, growing=growing, **bounds)
+        return Grounder(
+            judge,
+            off=off,
+            more=self.checks,
+            verbatim=verbatim,
+            weighing=self.weighing,
+            second=opinions,
         )
-        return Grounder(judge, off=off, more=self.checks, verbatim=verbatim, weighing=weighing)
 
     @property
     def checks(self) -> tuple[Check, ...]:
@@ -255,7 +297,7 @@ class Parts:
     def versions(self) -> dict[str, str]:
         """Names of the parts in use so far, for the score log."""
         names = {}
-        for name in ("graph", "nli", "grounding", "attribution", "model"):
+        for name in ("graph", "nli", "grounding", "second_judge", "attribution", "model"):
             part = self._made.get(name)
             if part is not None:
                 names["judge" if name in ("nli", "grounding") else name] = str(part.name)

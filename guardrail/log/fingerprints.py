@@ -32,7 +32,9 @@ def fingerprints(
     """
     found = {"policy_hash": _hash(policy.model_dump_json().encode())}
     if name := versions.get("judge"):
-        found["judge_hash"] = _hash(f"{name} {_snapshot(judge)}".encode())
+        second = versions.get("second_judge")
+        both = f"{name} {_snapshot(judge)}{f' {second}' if second else ''}"
+        found["judge_hash"] = _hash(both.encode())
     if state := _snapshot(graph):
         found["graph_snapshot"] = state
     return found

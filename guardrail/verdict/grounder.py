@@ -18,6 +18,7 @@ from guardrail.core.types import (
     Finding,
     Grounding,
     Problem,
+    SecondOpinion,
     Sentence,
     Verdict,
 )
@@ -35,6 +36,7 @@ from guardrail.verdict.reasons import against_of, note_of
 from guardrail.verdict.spans import spans_of
 from guardrail.verdict.subjects import subjects_of
 from judges.base import GroundingItem, GroundingJudge
+from judges.second_opinion import Doubt, SecondOpinions
 
 __all__ = ["Grounder", "GroundingRequest"]
 
@@ -59,6 +61,7 @@ class _Looked(NamedTuple):
     evidence: Premises
     findings: list[Finding]
     outcome: Outcome
+    second: SecondOpinion | None = None
 
 
 class Grounder:
@@ -71,6 +74,7 @@ class Grounder:
         verbatim: Cite only triples whose value stands in its sentence as the graph writes it.
         budget: Characters of statements put to the judge for one sentence.
         weighing: How much the judge's probabilities and the findings weigh.
+        second: Asked about sentences that the judge is not sure of; None for no second judge.
     """
 
     def __init__(
@@ -82,12 +86,14 @@ class Grounder:
         verbatim: bool = False,
         budget: int = BUDGET,
         weighing: Weighing | None = None,
+        second: SecondOpinions | None = None,
     ) -> None:
         self._judge = judge
         self._checks = (*checks_without(off), *more)
         self._verbatim = verbatim
         self._budget = budget
         self._weighing = weighing or Weighing()
+        self._second = second
 
     def ground(
         self, requests: Sequence[GroundingRequest]
@@ -105,9 +111,8 @@ class Grounder:
             for draft in self._drafts(number, request)
         ]
         sentences: list[list[Sentence]] = [[] for _ in requests]
-        for draft, grounding in zip(drafts, self._ask(drafts, problems), strict=True):
-            stop_if_given_up()
-            sentence = self._sentence(draft, grounding, requests[draft.request])
+        for draft, looked in zip(drafts, self._heard(drafts, requests, problems), strict=True):
+            sentence = self._sentence(draft, looked, requests[draft.request])
             sentences[draft.request].append(sentence)
         return [
             AttributedAnswer(
@@ -155,19 +160,20 @@ class Grounder:
             draft
             for number, request in enumerate(requests)
             for draft in self._drafts(number, request)
-            if draft.claim.stretch.start in starts[number]
+            # Which sentences the second judge is asked about, the whole answer decides.
+            if self._second or draft.claim.stretch.start in starts[number]
         ]
         found: list[list[Proposal]] = [[] for _ in requests]
-        groundings = self._ask(drafts, problems)
+        heard = self._heard(drafts, requests, problems)
         if problems:
             return found
-        for draft, grounding in zip(drafts, groundings, strict=True):
-            assert draft.selection is not None  # none behind the bound is contradicted
-            looked = self._look(draft, draft.selection, grounding, requests[draft.request])
+        for draft, looked in zip(drafts, heard, strict=True):
+            stretch, clean = draft.claim.stretch, requests[draft.request].answer.clean
+            if stretch.start not in starts[draft.request] or looked is None:
+                continue
             if looked.outcome.verdict is Verdict.CONTRADICTED:
-                stretch, clean = draft.claim.stretch, requests[draft.request].answer.clean
                 elsewhere = f"{clean[: stretch.start]} {clean[stretch.end :]}"
-                proposal = proposed(draft.claim, *looked, elsewhere=elsewhere)
+                proposal = proposed(draft.claim, *looked[:3], elsewhere=elsewhere)
                 found[draft.request].append(proposal)
         return found
 
@@ -212,29 +218,59 @@ class Grounder:
         groundings = iter(found)
         return [None if item is None else next(groundings) for item in items]
 
+    def _heard(
+        self,
+        drafts: Sequence[_Draft],
+        requests: Sequence[GroundingRequest],
+        problems: list[Problem],
+    ) -> list[_Looked | None]:
+        """What judge, checks and second judge make of each sentence; None behind the bound."""
+        found: list[_Looked | None] = []
+        doubts: dict[int, Doubt] = {}
+        for place, (draft, grounding) in enumerate(
+            zip(drafts, self._ask(drafts, problems), strict=True)
+        ):
+            stop_if_given_up()
+            looked = self._look(draft, grounding, requests[draft.request])
+            item = _item(draft) if self._second and looked else None
+            if item and looked and grounding:
+                weighed, thresholds = looked.outcome.weighed, looked.evidence.thresholds
+                doubts[place] = Doubt(draft.request, item, grounding, weighed, thresholds)
+            found.append(looked)
+        opinions = self._second.on(list(doubts.values())) if self._second else []
+        for place, opinion in zip(doubts, opinions, strict=True):
+            looked, draft = found[place], drafts[place]
+            if opinion and opinion.grounding and self._second:
+                weighing = self._second.weighing
+                looked = self._look(draft, opinion.grounding, requests[draft.request], weighing)
+            found[place] = looked and looked._replace(second=opinion and opinion.told)
+        return found
+
     def _look(
         self,
         draft: _Draft,
-        selection: Selection,
         grounding: Grounding | None,
         request: GroundingRequest,
-    ) -> _Looked:
+        weighing: Weighing | None = None,
+    ) -> _Looked | None:
         """What a sentence is held against, what was found, and what comes of it."""
-        claim = draft.claim
+        claim, selection = draft.claim, draft.selection
+        if selection is None:
+            return None
         evidence = Premises(draft.indexed, selection, draft.subjects, grounding, request.thresholds)
         findings = self._findings(claim, evidence, draft.context)
         outcome = Outcome(Verdict.NO_CLAIM)
         if claim.prose:
-            outcome = combine(claim, evidence, findings, self._weighing)
+            outcome = combine(claim, evidence, findings, weighing or self._weighing)
         return _Looked(evidence, findings, outcome)
 
     def _sentence(
-        self, draft: _Draft, grounding: Grounding | None, request: GroundingRequest
+        self, draft: _Draft, looked: _Looked | None, request: GroundingRequest
     ) -> Sentence:
         claim = draft.claim
-        if draft.selection is None:
+        if looked is None:
             return Sentence.not_judged(*claim.stretch)
-        evidence, findings, outcome = self._look(draft, draft.selection, grounding, request)
+        evidence, findings, outcome, second = looked
         carrying = citations_of(claim, evidence, outcome, verbatim=False)
         cited = carrying
         if self._verbatim:
@@ -248,7 +284,7 @@ class Grounder:
             citations=cited,
             uncited=tuple(citation for citation in carrying if citation not in cited),
             spans=spans_of(claim, evidence, outcome, findings),
-            judgement=judgement_of(outcome, grounding),
+            judgement=judgement_of(outcome, evidence.grounding),
             findings=tuple(finding.model_copy(update={"statements": ()}) for finding in findings),
             against=against_of(evidence, outcome),
             note=note_of(claim, evidence, outcome, request.answer, cited, verbatim=self._verbatim),
@@ -257,7 +293,15 @@ class Grounder:
             sure=outcome.sure,
             weights=outcome.weights,
             thresholds=evidence.thresholds if outcome.weighed else None,
+            judged_by=self._name_of(evidence.grounding, second),
+            second_opinion=second,
         )
+
+    def _name_of(self, grounding: Grounding | None, second: SecondOpinion | None) -> str | None:
+        """The judge that gave a grounding, where there are two."""
+        if self._second is None or self._judge is None or grounding is None:
+            return None
+        return second.judge if second and second.missing is None else self._judge.name
 
     def _findings(self, claim: Claim, evidence: Premises, context: Context) -> list[Finding]:
         """What the checks find; after one that there is no claim the others are not asked."""

@@ -34,9 +34,9 @@ def test_the_rows_count_what_passes_at_each_preset() -> None:
         for preset in Strictness
     }
     assert preset_table(measured).splitlines()[2:] == [
-        "| `lenient` | 0.33 | 0.70 | 100.0% | 50.0% | – |",
-        "| `balanced` | 0.50 | 0.60 | 100.0% | 0.0% | – |",
-        "| `strict` | 0.67 | 0.50 | 50.0% | 0.0% | – |",
+        "| `lenient` | 0.33 | 0.70 | 0.75 | 100.0% | 50.0% | – | – | 0.0% | 0.0% |",
+        "| `balanced` | 0.50 | 0.60 | 0.75 | 100.0% | 0.0% | – | – | 0.0% | 0.0% |",
+        "| `strict` | 0.67 | 0.50 | 0.75 | 50.0% | 0.0% | – | – | 0.0% | 0.0% |",
     ]
 
 

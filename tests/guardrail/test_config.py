@@ -5,6 +5,7 @@ import pytest
 
 from guardrail import STRICT, ConfigError, Guardrail, GuardrailConfig, open_log
 from guardrail.config import LogConfig
+from judges.second_settings import SecondJudgeSettings
 from kg import EndpointSettings
 
 SETTINGS = """
@@ -50,6 +51,16 @@ def test_names_stand_for_whole_sections() -> None:
     assert config.scorers == ("sck", "conner")
 
 
+def test_a_second_judge_is_a_name_or_a_table() -> None:
+    named = GuardrailConfig.from_env({"GUARDRAIL_SECOND_JUDGE": "chat:m"}).second_judge
+    assert named == SecondJudgeSettings(judge="chat:m")
+    bounded = {"GUARDRAIL_SECOND_JUDGE": "chat:m", "GUARDRAIL_SECOND_JUDGE__SHARE": "0.1"}
+    config = GuardrailConfig.from_env(bounded)
+    assert config.second_judge == SecondJudgeSettings(judge="chat:m", share=0.1)
+    assert config.changed(judge_cache=3).second_judge == config.second_judge
+    assert config.changed(second_judge="none").second_judge is None
+
+
 @pytest.mark.parametrize(
     ("environ", "message"),
     [
@@ -57,6 +68,8 @@ def test_names_stand_for_whole_sections() -> None:
         ({"GUARDRAIL_GRAPH__LIMITS": "5"}, "did you mean 'limit'"),
         ({"GUARDRAIL_POLICY__DEADLINE": "5"}, "did you mean 'deadline_s'"),
         ({"GUARDRAIL_POLICY": "strct"}, "did you mean 'strict'"),
+        ({"GUARDRAIL_SECOND_JUDGE__BANDS": "1"}, "did you mean 'band'"),
+        ({"GUARDRAIL_SECOND_JUDGE": "onnx", "GUARDRAIL_SECOND_JUDGE__SHARE": "2"}, "less than or"),
         ({"GUARDRAIL_GRAPH__LIMIT": "0"}, "graph.limit: Input should be greater"),
     ],
 )

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from pydantic import Field, FiniteFloat
 
-from guardrail.core.types.judging import Category, Judgement, ScoreCard, VerdictThresholds, Weight
+from guardrail.core.types.judging import (
+    Category,
+    Judgement,
+    ScoreCard,
+    SecondOpinion,
+    VerdictThresholds,
+    Weight,
+)
 from guardrail.core.types.knowledge import Citation, Evidence, LinkedEntity, Triple
 from guardrail.core.types.value import Probability, Value
 
@@ -131,6 +138,8 @@ class Sentence(Value):
         weights: What the judge's word and each finding added to the two probabilities.
         thresholds: Those that the verdict was given by; None without a judge.
         correction: How it was mended; None for a sentence that stands as the model wrote it.
+        judged_by: Name of the judge that gave the probabilities; told where there are two judges.
+        second_opinion: What came of asking the second judge; None where it was not asked.
     """
 
     text: str
@@ -151,6 +160,8 @@ class Sentence(Value):
     weights: tuple[Weight, ...] = ()
     thresholds: VerdictThresholds | None = None
     correction: Correction | None = None
+    judged_by: str | None = None
+    second_opinion: SecondOpinion | None = None
 
     @classmethod
     def not_judged(cls, text: str, start: int, end: int) -> Self:

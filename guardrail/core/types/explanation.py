@@ -39,6 +39,8 @@ class Explanation(Value):
         rests_on: What it cites.
         against: What contradicts it, or contradicted it before it was corrected.
         original: The sentence before it was corrected; None for any other.
+        judged_by: Which of two judges gave the probabilities, and what the first one said where
+            the second was asked; None where there is one judge.
     """
 
     text: str
@@ -54,9 +56,11 @@ class Explanation(Value):
     rests_on: tuple[str, ...] = ()
     against: tuple[str, ...] = ()
     original: str | None = None
+    judged_by: str | None = None
 
     def __str__(self) -> str:
         lines = [f'{self.outcome}: "{self.text}"', f"  {self.verdict}: {self.because}"]
+        lines += [f"  judged by {self.judged_by}"] if self.judged_by else []
         lines += [f'  corrected from: "{self.original}"'] if self.original else []
         lines += [f"  found by {finding}" for finding in self.findings]
         lines += [f"  rests on: {item}" for item in self.rests_on]
@@ -107,6 +111,19 @@ def explanation_of(sentence: Sentence, *, removed: bool) -> Explanation:
         ),
         against=sentence.against if correction is None else correction.against,
         original=None if correction is None else correction.original,
+        judged_by=_judged_by(sentence),
+    )
+
+
+def _judged_by(sentence: Sentence) -> str | None:
+    second = sentence.second_opinion
+    if second is None:
+        return sentence.judged_by
+    if second.missing is not None:
+        return f"{sentence.judged_by}; {second.judge} was asked in vain: {second.missing}"
+    return (
+        f"{sentence.judged_by}; the first judge said support {second.support:.2f}, "
+        f"contradiction {second.contradiction:.2f}"
     )
 
 

@@ -18,6 +18,7 @@ __all__ = [
     "NLIScores",
     "Score",
     "ScoreCard",
+    "SecondOpinion",
     "StatementScore",
     "Verdict",
     "VerdictThresholds",
@@ -103,6 +104,10 @@ class VerdictThresholds(Value):
         """Itself, as a preset has its own."""
         return self
 
+    def distance(self, support: float, contradiction: float) -> float:
+        """How far two probabilities are from the nearer of those that verdicts turn at."""
+        return min(abs(support - self.support), abs(contradiction - self.contradiction))
+
     def verdict(self, support: float, contradiction: float) -> Verdict:
         """The verdict on a sentence that claims something, by its two probabilities.
 
@@ -160,6 +165,23 @@ class Grounding(Value):
             return Verdict.NO_CLAIM
         claims = 1.0 - self.no_claim
         return thresholds.verdict(self.supported / claims, self.contradicted / claims)
+
+
+class SecondOpinion(Value):
+    """That a second judge was asked about a sentence, and what the first one had said.
+
+    Attributes:
+        judge: Name of the second judge.
+        support: Probability of support by the first judge's word, the findings weighed.
+        contradiction: Probability of contradiction, likewise.
+        missing: Why the second judge gave no answer, so that the first one's verdict stands; None
+            where the verdict is the second one's.
+    """
+
+    judge: str
+    support: Probability
+    contradiction: Probability
+    missing: str | None = None
 
 
 class Category(StrEnum):

@@ -1,0 +1,113 @@
+"""The curve of a second judge: it begins at the first one's accuracy and ends at both's."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks.second_judge import curve, judged_by_both, main, right_by_distance
+from benchmarks.verdicts.cases import Case
+from guardrail.core.types import NLIScores, Passage, Verdict
+from judges.base import NLITraits
+from judges.second_opinion import SecondJudge
+
+MILL = (Passage("The mill has three floors."),)
+BARN = (Passage("The barn is red."),)
+CHANCES = {
+    "The mill has three floors.": 0.45,
+    "The mill has four floors indeed.": 0.55,
+    "The mill is made of sand.": 0.6,
+    "The mill is old.": 0.98,
+    "The mill is new.": 0.03,
+    "The barn is red.": 0.44,
+}
+TRUE = {"The mill has three floors.", "The mill is old.", "The barn is red."}
+CASES = [
+    Case(
+        "mill",
+        BARN if "barn" in text else MILL,
+        text,
+        Verdict.SUPPORTED if text in TRUE else Verdict.UNSUPPORTED,
+    )
+    for text in CHANCES
+]
+
+
+class Unsure:
+    """Says what it was told to."""
+
+    name = "unsure-1"
+    traits = NLITraits()
+
+    def warm_up(self):
+        """Nothing to load."""
+
+    def judge(self, pairs):
+        found = []
+        for pair in pairs:
+            chance = CHANCES.get(pair.hypothesis, 0.5)
+            found.append(NLIScores(entailment=chance, neutral=1 - chance, contradiction=0.0))
+        return found
+
+
+class Right(Unsure):
+    """Knows what is true."""
+
+    name = "right-1"
+
+    def judge(self, pairs):
+        return [
+            NLIScores(entailment=1.0, neutral=0.0, contradiction=0.0)
+            if pair.hypothesis in TRUE
+            else NLIScores(entailment=0.0, neutral=1.0, contradiction=0.0)
+            for pair in pairs
+        ]
+
+
+@pytest.fixture
+def judged():
+    second = SecondJudge(Right(), "right")
+    yield judged_by_both(CASES, Unsure(), second, 0.3)
+    second.close()
+
+
+def test_each_share_is_of_the_sentences_about_one_piece_of_evidence(judged):
+    points = curve(judged, (0.0, 0.2, 0.4, 1.0))
+    # One sentence stands about the barn, and rounded up it is one at any share.
+    assert [(point.share, point.asked) for point in points] == [(0, 0), (0.2, 2), (0.4, 3), (1, 4)]
+    assert [point.balanced for point in points] == [
+        pytest.approx(value) for value in (1 / 3, 2 / 3, 5 / 6, 1.0)
+    ]
+    assert points[0].milliseconds == 0.0
+    assert points[3].milliseconds >= points[1].milliseconds
+
+
+def test_how_often_the_first_judge_is_right_stands_by_distance(judged):
+    found = right_by_distance(judged)
+    assert sum(size for _, size, _ in found) == len(CASES)
+    assert found[0][2] == 0.0
+    assert found[-1] == (0.5, 2, 1.0)
+
+
+def test_the_command_prints_both_tables(tmp_path: Path, capsys):
+    (tmp_path / "statements").mkdir()
+    rows = [
+        {
+            "evidence": [{"passage": case.evidence[0].text}],
+            "sentence": case.text,
+            "label": case.label.value,
+            "question": "",
+            "context": "",
+            "span": "",
+            "cites": [],
+        }
+        for case in CASES
+    ]
+    with gzip.open(tmp_path / "statements" / "valid.jsonl.gz", "wt") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
+    judges = ["--judge", f"{__name__}:Unsure", "--second", f"{__name__}:Right"]
+    assert main(["--data", str(tmp_path), "--sets", "passages", *judges]) == 0
+    printed = capsys.readouterr().out
+    assert "unsure-1, then right-1 within 0.3" in printed
+    assert "| 1 | 4 | 6 | 1.000 |" in printed

@@ -1,0 +1,302 @@
+"""A second judge speaks on the sentences that the first is not sure of, and on no others."""
+
+import re
+import time
+from typing import ClassVar
+
+import httpx
+import pytest
+
+from chains.gateway import GatewaySettings, create_app
+from guardrail import (
+    ANNOTATE,
+    Category,
+    CheckRequest,
+    ConfigError,
+    Guardrail,
+    GuardrailConfig,
+    JudgeError,
+    Passage,
+    Triple,
+)
+from guardrail.core.types import Grounding, NLIScores
+from guardrail.log.entries import Record, from_json, to_json
+from judges.base import NLITraits
+from tests.chains.fake_openai import FakeOpenAI, served
+from tests.guardrail.scripted import Scripted
+from tests.judges.test_chat import endpoint
+
+QUESTION = "What is the pool like?"
+EVIDENCE = [Passage("The pool is warm and deep. It has a slide. The pool opens at 9.")]
+CHANCES = {
+    "The pool is lovely.": 0.52,
+    "The pool is warm.": 0.97,
+    "The pool is heated.": 0.41,
+    "The pool is large.": 0.68,
+    "The pool is green.": 0.03,
+    "The pool is deep.": 0.55,
+}
+ANSWER = " ".join(CHANCES)
+BY_DISTANCE = [
+    "The pool is lovely.",
+    "The pool is deep.",
+    "The pool is heated.",
+    "The pool is large.",
+]
+"""Those within 0.2 of the threshold of support, the nearest first."""
+
+
+NUMBER = re.compile(r"\d[\d,]+")
+
+
+def told(chance):
+    return Grounding(
+        supported=chance,
+        unsupported=(1 - chance) * 0.8,
+        contradicted=(1 - chance) * 0.2,
+        no_claim=0,
+    )
+
+
+class InTheEvidence:
+    """A judge as another package could bring it: what stands in the premise is entailed.
+
+    Of a sentence with numbers these are enough.
+    """
+
+    name = "in-the-evidence-1"
+    traits = NLITraits(tells_contradiction=True)
+    batches: ClassVar[list[list[str]]] = []
+
+    def warm_up(self) -> None:
+        """Nothing to load."""
+
+    def judge(self, pairs):
+        self.batches.append([pair.hypothesis for pair in pairs])
+        found = []
+        for pair in pairs:
+            wanted = NUMBER.findall(pair.hypothesis) or [pair.hypothesis.rstrip(".")]
+            there = all(part in pair.premise for part in wanted)
+            found.append(
+                NLIScores(
+                    entailment=0.99 if there else 0.005,
+                    neutral=0.005,
+                    contradiction=0.005 if there else 0.99,
+                )
+            )
+        return found
+
+
+class Broken(InTheEvidence):
+    """One that always fails."""
+
+    def judge(self, pairs):
+        self.batches.append([pair.hypothesis for pair in pairs])
+        raise JudgeError("out of order")
+
+
+IN_THE_EVIDENCE, BROKEN = f"{__name__}:InTheEvidence", f"{__name__}:Broken"
+
+
+@pytest.fixture(autouse=True)
+def batches():
+    InTheEvidence.batches.clear()
+    return InTheEvidence.batches
+
+
+def guarding(second, **more):
+    config = {"graph": "none", "second_judge": second, **more}
+    first = Scripted({text: told(chance) for text, chance in CHANCES.items()})
+    return Guardrail(GuardrailConfig.model_validate(config), grounding=first)
+
+
+def asked(answer):
+    return {sentence.text for sentence in answer.judged if sentence.second_opinion is not None}
+
+
+@pytest.mark.parametrize(
+    ("share", "most"), [(0, 0), (0.1, 1), (0.34, 3), (0.5, 3), (2 / 3, 4), (1, 4)]
+)
+def test_the_least_sure_are_asked_about_first_and_all_in_one_batch(share, most, batches):
+    with guarding({"judge": IN_THE_EVIDENCE, "share": share, "band": 0.2}) as guard:
+        answer = guard.check(QUESTION, ANSWER, evidence=EVIDENCE)
+    assert asked(answer) == set(BY_DISTANCE[:most])
+    assert batches == ([BY_DISTANCE[:most]] if most else [])
+    for sentence in answer.sentences:
+        again = sentence.text in BY_DISTANCE[:most]
+        assert sentence.judged_by == ("in-the-evidence-1" if again else "scripted-1")
+
+
+def test_the_second_judge_s_word_counts_as_if_it_were_the_only_judge():
+    with guarding({"judge": "onnx", "share": 0.5}) as guard:
+        both = guard.check(QUESTION, ANSWER, evidence=EVIDENCE)
+    with Guardrail(GuardrailConfig(graph={"location": "none"})) as guard:
+        alone = guard.check(QUESTION, ANSWER, evidence=EVIDENCE)
+    assert both.versions["second_judge"] == alone.versions["judge"]
+    assert asked(both) == set(BY_DISTANCE[:3])
+    for one, other in zip(both.sentences, alone.sentences, strict=True):
+        if one.text in asked(both):
+            kept = {"judged_by", "second_opinion"}
+            assert one.model_dump(exclude=kept) == other.model_dump(exclude=kept)
+            assert one.judged_by == one.second_opinion.judge == alone.versions["judge"]
+            assert one.second_opinion.support == pytest.approx(CHANCES[one.text])
+        else:
+            assert one.judged_by == "scripted-1"
+            assert one.support == pytest.approx(CHANCES[one.text])
+
+
+def test_a_chat_model_is_asked_once_a_sentence(monkeypatch):
+    with endpoint('{"label": "contradiction"}', structured=True) as (url, seen):
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        monkeypatch.setenv("OPENAI_API_KEY", "k")
+        with guarding({"judge": "chat:m", "share": 0.3}) as guard:
+            answer = guard.check(QUESTION, ANSWER, evidence=EVIDENCE)
+            again = guard.check(QUESTION, ANSWER, evidence=EVIDENCE)
+    assert len(seen.requests) == 2
+    found = {sentence.text: sentence for sentence in answer.sentences}
+    for text in BY_DISTANCE[:2]:
+        assert found[text].category is Category.CONTRADICTORY
+        assert found[text].judged_by == "chat:m"
+    assert again.sentences == answer.sentences
+
+
+def test_without_an_answer_the_first_verdict_stands_and_all_say_so(batches):
+    with guarding(None) as guard:
+        alone = guard.check(QUESTION, ANSWER, evidence=EVIDENCE)
+    with guarding({"judge": BROKEN, "share": 0.5}) as guard:
+        answer = guard.check(QUESTION, ANSWER, evidence=EVIDENCE)
+    assert answer.action is alone.action
+    told_apart = {"judged_by", "second_opinion"}
+    assert [item.model_dump(exclude=told_apart) for item in answer.sentences] == [
+        item.model_dump(exclude=told_apart) for item in alone.sentences
+    ]
+    assert asked(answer) == set(BY_DISTANCE[:3])
+    for sentence in answer.sentences:
+        assert sentence.judged_by == "scripted-1"
+        if sentence.text in asked(answer):
+            assert sentence.second_opinion.missing == "out of order"
+            assert "in-the-evidence-1 was asked in vain: out of order" in str(sentence.explain())
+    [problem] = answer.errors
+    assert problem.part == "second_judge"
+    assert "no second opinion on 3 sentences" in problem.message
+    assert "out of order" in problem.message
+    assert len(batches) == 1
+
+
+def test_no_row_of_a_batch_is_tried_again(batches):
+    rows = [CheckRequest(question=QUESTION, answer=text, evidence=EVIDENCE) for text in BY_DISTANCE]
+    with guarding({"judge": BROKEN, "share": 0.5}) as guard:
+        answers = guard.check_batch(rows)
+        guard.check(QUESTION, BY_DISTANCE[0], evidence=EVIDENCE)
+    assert [answer.errors[0].part for answer in answers] == ["second_judge"] * len(rows)
+    assert batches == [BY_DISTANCE]
+
+
+@pytest.mark.parametrize(("timeout_s", "deadline_s"), [(0.4, 60.0), (60.0, 0.8)])
+def test_it_is_waited_for_within_its_time_and_the_answer_s(monkeypatch, timeout_s, deadline_s):
+    with served(FakeOpenAI().app) as address:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{address}/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", "k")
+        settings = {"judge": "chat:late", "timeout_s": timeout_s}
+        with guarding(settings, policy=ANNOTATE.changed(deadline_s=deadline_s)) as guard:
+            guard.warm_up()
+            begin = time.monotonic()
+            answer = guard.check(QUESTION, ANSWER, evidence=EVIDENCE)
+            assert time.monotonic() - begin < 2.5
+    assert [problem.part for problem in answer.errors] == ["second_judge"]
+    assert "it gave no answer in 0." in answer.errors[0].message
+    assert len(answer.sentences) == len(CHANCES)
+
+
+def test_a_stream_keeps_to_the_share_and_to_what_it_said(batches):
+    with guarding({"judge": IN_THE_EVIDENCE, "share": 0.5, "band": 0.2}) as guard:
+        session = guard.session(question=QUESTION, evidence=EVIDENCE)
+        pieces = [session.add(f"{text} ") for text in CHANCES] + [session.rest()]
+        whole = session.finish()
+    shown = {one.text: one for piece in pieces if piece for one in piece.sentences}
+    assert list(shown) == list(CHANCES)
+    assert {text: one.support for text, one in shown.items()} == {
+        one.text: one.support for one in whole.sentences
+    }
+    # Of the first sentence one may be asked about, of three two, of five three.
+    assert batches == [["The pool is lovely."], ["The pool is heated."], ["The pool is deep."]]
+    assert {text for text, one in shown.items() if one.second_opinion} == asked(whole)
+
+
+def test_with_the_whole_share_a_stream_ends_in_the_verdict_of_one_check():
+    with guarding({"judge": IN_THE_EVIDENCE, "share": 1, "band": 0.2}) as guard:
+        session = guard.session(question=QUESTION, evidence=EVIDENCE)
+        for text in CHANCES:
+            session.add(f"{text} ")
+        session.rest()
+        assert (
+            session.finish().sentences == guard.check(QUESTION, ANSWER, evidence=EVIDENCE).sentences
+        )
+
+
+def test_what_the_second_judge_contradicts_is_corrected_and_asked_about_once(batches):
+    wrong, right = "The Fjell 3 costs 2,190 euros.", "The Fjell 3 costs 2,490 euros."
+    first = Scripted(dict.fromkeys((wrong, right, "The pool is warm."), told(0.5)))
+    settings = {"judge": IN_THE_EVIDENCE, "share": 1, "band": 1}
+    config = GuardrailConfig.model_validate(
+        {"graph": "none", "second_judge": settings, "policy": "strict-correct"}
+    )
+    price = Triple(subject="Fjell 3", property="price", value="2,490 euros")
+    with Guardrail(config, grounding=first) as guard:
+        answer = guard.check(QUESTION, f"The pool is warm. {wrong}", evidence=[*EVIDENCE, price])
+    assert answer.text == f"The pool is warm. {right}"
+    assert answer.sentences[1].correction.original == wrong
+    assert {one.judged_by for one in answer.sentences} == {"in-the-evidence-1"}
+    told_of = [text for batch in batches for text in batch]
+    assert sorted(told_of) == sorted(set(told_of))
+
+
+async def test_the_gateway_asks_it_as_well():
+    body = {"question": QUESTION, "answer": ANSWER, "passages": [EVIDENCE[0].text]}
+    with guarding({"judge": IN_THE_EVIDENCE, "share": 0.5}) as guard:
+        transport = httpx.ASGITransport(create_app(guard, GatewaySettings()))
+        async with httpx.AsyncClient(transport=transport, base_url="http://gateway") as client:
+            reply = (await client.post("/v1/checks", json=body)).json()
+        answer = await guard.acheck(question=QUESTION, answer=ANSWER, evidence=EVIDENCE)
+    opinions = [item["second_opinion"] for item in reply["sentences"]]
+    assert [item and item["judge"] for item in opinions] == [
+        one.second_opinion and one.second_opinion.judge for one in answer.sentences
+    ]
+    assert sum(item is not None for item in opinions) == 3
+
+
+def test_the_record_keeps_it():
+    with guarding({"judge": IN_THE_EVIDENCE, "share": 0.5}) as guard:
+        answer = guard.check(QUESTION, ANSWER, evidence=EVIDENCE)
+    read = from_json(to_json(Record(answer=answer))).answer
+    assert [one.second_opinion for one in read.sentences] == [
+        one.second_opinion for one in answer.sentences
+    ]
+    told_of = str(next(one for one in read.sentences if one.second_opinion).explain())
+    assert "judged by in-the-evidence-1; the first judge said support 0.52" in told_of
+
+
+def test_the_hash_of_the_judges_tells_whether_there_are_two():
+    hashes = set()
+    for second in (None, IN_THE_EVIDENCE):
+        with guarding(second) as guard:
+            hashes.add(guard.check(QUESTION, ANSWER, evidence=EVIDENCE).versions["judge_hash"])
+    assert len(hashes) == 2
+
+
+def test_one_that_judges_wrongly_is_told_before_it_serves(batches):
+    wrong = "tests.guardrail.test_selftest:AgreesWithAll"
+    config = GuardrailConfig.model_validate({"graph": "none", "second_judge": wrong})
+    telling = r"agrees-1 fails .* setting 'second_judge'"
+    with Guardrail(config) as guard, pytest.raises(JudgeError, match=telling):
+        guard.self_test()
+
+
+def test_it_needs_a_first_judge_and_a_name_that_is_known():
+    config = GuardrailConfig.model_validate(
+        {"graph": "none", "judge": "none", "second_judge": IN_THE_EVIDENCE}
+    )
+    with Guardrail(config) as guard, pytest.raises(ConfigError, match="must not be 'none'"):
+        guard.check(QUESTION, ANSWER, evidence=EVIDENCE)
+    with guarding("chta:m") as guard, pytest.raises(ConfigError, match="did you mean 'chat:m'"):
+        guard.warm_up()

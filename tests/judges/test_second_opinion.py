@@ -1,0 +1,154 @@
+"""Which sentences a second judge is asked about, and what becomes of its word."""
+
+import threading
+
+import pytest
+
+from guardrail.core.cancellation import time_left, within
+from guardrail.core.errors import JudgeError
+from guardrail.core.types import Grounding, NLIScores, StatementScore, Strictness
+from guardrail.core.types.weighing import Weighed
+from judges.base import GroundingItem, NLITraits
+from judges.second_opinion import Doubt, SecondJudge, SecondOpinions, nearest
+
+FIRST = Grounding(
+    supported=0.4,
+    unsupported=0.45,
+    contradicted=0.15,
+    no_claim=0.0,
+    statements=(StatementScore(carries=0.7, conflicts=0.1),),
+)
+
+
+def item(sentence):
+    return GroundingItem(("The mill has three floors.",), sentence)
+
+
+class Counting:
+    """Supports all, or waits, or fails, as it is told."""
+
+    name = "counting-1"
+
+    def __init__(self, support=0.9, **traits):
+        self.traits = NLITraits(**traits)
+        self.support = support
+        self.asked = []
+        self.go = threading.Event()
+        self.go.set()
+        self.error = None
+
+    def warm_up(self):
+        """Nothing to load."""
+
+    def judge(self, pairs):
+        self.go.wait(20)
+        self.asked += [pair.hypothesis for pair in pairs]
+        if self.error is not None:
+            raise self.error
+        scores = NLIScores(entailment=self.support, neutral=1 - self.support, contradiction=0.0)
+        return [scores for _ in pairs]
+
+
+@pytest.fixture
+def counting():
+    return Counting()
+
+
+@pytest.fixture
+def second(counting):
+    judge = SecondJudge(counting, "counting")
+    yield judge
+    counting.go.set()
+    judge.close()
+
+
+def test_the_nearest_come_first_within_the_band():
+    assert nearest([0.3, None, 0.1, 0.2], band=0.25, most=3) == [2, 3]
+    assert nearest([0.3, None, 0.1, 0.2], band=1.0, most=2) == [2, 3]
+    assert nearest([0.1], band=1.0, most=-1) == []
+
+
+def test_distance_is_to_the_threshold_that_is_nearer():
+    at = Strictness.BALANCED.thresholds
+    assert at.distance(0.5, 0.0) == 0.0
+    assert at.distance(0.1, 0.55) == pytest.approx(0.05)
+    assert at.distance(1.0, 0.0) == pytest.approx(0.5)
+
+
+def test_the_share_of_each_answer_counts_for_itself(counting, second):
+    opinions = SecondOpinions(second, band=1.0, share=0.1, timeout_s=5.0)
+    at = Strictness.BALANCED.thresholds
+    doubts = [
+        Doubt(answer, item(f"{answer} {n}"), FIRST, Weighed(0.4 - n / 100, 0.15), at)
+        for answer, size in ((0, 30), (1, 1))
+        for n in range(size)
+    ]
+    found = opinions.on(doubts)
+    assert counting.asked == ["0 0", "0 1", "0 2", "1 0"]
+    assert [doubt.item.sentence for doubt, one in zip(doubts, found, strict=True) if one] == (
+        counting.asked
+    )
+
+
+def test_what_claims_nothing_is_not_asked_about(counting, second):
+    opinions = SecondOpinions(second, band=1.0, share=1.0, timeout_s=5.0)
+    doubt = Doubt(0, item("Hello."), FIRST, None, Strictness.BALANCED.thresholds)
+    assert opinions.on([doubt]) == [None]
+    assert counting.asked == []
+
+
+def test_a_judge_of_pairs_is_asked_one_a_sentence_and_the_first_tells_the_rest(counting, second):
+    [said] = second.ground([item("It has a wheel.")], 5.0)
+    assert counting.asked == ["It has a wheel."]
+    assert second.upon(FIRST, said).statements == FIRST.statements
+
+
+def test_of_a_judge_of_support_alone_the_first_tells_what_is_contradicted():
+    judge = SecondJudge(Counting(0.2, tells_contradiction=False), "support")
+    [said] = judge.ground([item("It has a wheel.")], 5.0)
+    both = judge.upon(FIRST, said)
+    judge.close()
+    assert both.supported == pytest.approx(0.2)
+    assert both.contradicted == pytest.approx(0.8 * 0.15 / 0.6)
+    assert both.supported + both.unsupported + both.contradicted == pytest.approx(1.0)
+
+
+def test_a_judge_that_hangs_keeps_nobody(counting, second):
+    counting.go.clear()
+    assert second.ground([item("One.")], 0.2) == ["it gave no answer in 0.2 s"]
+    counting.go.set()
+    # The same is not asked again at once, another is.
+    told, other = second.ground([item("One."), item("Two.")], 5.0)
+    assert told == "it gave no answer in 0.2 s"
+    assert isinstance(other, Grounding)
+
+
+def test_closing_leaves_a_judge_that_hangs(counting):
+    judge = SecondJudge(counting, "counting")
+    counting.go.clear()
+    judge.ground([item("One.")], 0.1)
+    closed = threading.Thread(target=judge.close)
+    closed.start()
+    closed.join(5)
+    assert not closed.is_alive()
+    counting.go.set()
+
+
+@pytest.mark.parametrize("error", [JudgeError("no model"), ZeroDivisionError("division by zero")])
+def test_what_fails_is_a_reason(counting, second, error):
+    counting.error = error
+    assert second.ground([item("One.")], 5.0) == [str(error)]
+    assert second.ground([item("One.")], 5.0) == [str(error)]
+    assert counting.asked == ["One."]
+
+
+def test_what_is_left_of_the_answer_s_time_bounds_the_wait(counting, second):
+    counting.go.clear()
+    opinions = SecondOpinions(second, band=1.0, share=1.0, timeout_s=60.0)
+    doubt = Doubt(0, item("One."), FIRST, Weighed(0.4, 0.1), Strictness.BALANCED.thresholds)
+    with within(0.5):
+        [opinion] = opinions.on([doubt])
+        assert time_left() > 0.0
+    assert opinion.grounding is None
+    assert opinion.told.missing == "it gave no answer in 0.4 s"
+    assert time_left() == float("inf")
