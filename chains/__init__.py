@@ -5,10 +5,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
-from guardrail.core.errors import MissingExtraError
+from guardrail.core.lazy import loaded_on_use
 
 if TYPE_CHECKING:
     from chains.chat_model import GuardedChatModel
@@ -31,34 +30,15 @@ __all__ = [
     "guard_runnable",
 ]
 
-_HOME = {
-    "EvidenceMode": "chains.evidence.base",
-    "EvidenceSettings": "chains.evidence.base",
-    "GuardedChatModel": "chains.chat_model",
-    "GuardrailMiddleware": "chains.middleware",
-    "GuardrailRunnable": "chains.runnable",
-    "MarkerStyle": "chains.rendition",
-    "StreamMode": "chains.streaming",
-    "guard_openai": "chains.openai_client",
-    "guard_runnable": "chains.runnable",
+_HOMES = {
+    "chains.evidence.base": "EvidenceMode EvidenceSettings",
+    "chains.chat_model": "GuardedChatModel",
+    "chains.middleware": "GuardrailMiddleware",
+    "chains.runnable": "GuardrailRunnable guard_runnable",
+    "chains.rendition": "MarkerStyle",
+    "chains.streaming": "StreamMode",
+    "chains.openai_client": "guard_openai",
 }
 _EXTRAS = {"langchain": "langchain", "langchain_core": "langchain", "langgraph": "langchain"}
 
-
-def __getattr__(name: str) -> object:
-    """Load a public name from its module on first use (PEP 562)."""
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
-        value = getattr(import_module(_HOME[name]), name)
-    except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if package not in _EXTRAS:
-            raise
-        raise MissingExtraError(package, _EXTRAS[package]) from error
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = loaded_on_use(__name__, _HOMES, _EXTRAS)

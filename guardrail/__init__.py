@@ -9,10 +9,10 @@ True
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from guardrail.core.lazy import loaded_on_use
 from guardrail.siblings import check_siblings
 
 if TYPE_CHECKING:
@@ -190,20 +190,6 @@ _HOMES = {
     "guardrail.verdict.checks.base": "Check",
     "judges.base": "GroundingItem GroundingJudge NLIJudge Pair",
 }
-_HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
-
-
-def __getattr__(name: str) -> object:
-    """Load a public name from its module on first use (PEP 562)."""
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_HOME[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
-
+__getattr__, __dir__ = loaded_on_use(__name__, _HOMES)
 
 check_siblings(Path(__file__).resolve().parent.parent)

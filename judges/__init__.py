@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from guardrail.core.lazy import loaded_on_use
 
 if TYPE_CHECKING:
     from judges.base import AttributionItem, AttributionJudge, NLIJudge, Pair
@@ -25,25 +26,10 @@ __all__ = [
 ]
 
 _HOMES = {
-    "AttributionItem": "judges.base",
-    "AttributionJudge": "judges.base",
-    "AttributionService": "judges.service",
-    "JudgeService": "judges.service",
-    "NLIJudge": "judges.base",
-    "Pair": "judges.base",
-    "create_attribution": "judges.registry",
-    "create_encoder": "judges.encoder",
-    "create_nli": "judges.registry",
-    "register": "judges.registry",
+    "judges.base": "AttributionItem AttributionJudge NLIJudge Pair",
+    "judges.service": "AttributionService JudgeService",
+    "judges.registry": "create_attribution create_nli register",
+    "judges.encoder": "create_encoder",
 }
 
-
-def __getattr__(name: str) -> Any:
-    """Load public names when first asked for."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = loaded_on_use(__name__, _HOMES)

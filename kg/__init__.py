@@ -8,8 +8,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from guardrail.core.lazy import loaded_on_use
 
 if TYPE_CHECKING:
     from kg.base import KnowledgeGraph, MentionIndex, PlaceIndex
@@ -48,37 +49,20 @@ __all__ = [
     "open_people_graph",
 ]
 
-_HOME = {
-    "EndpointSettings": "kg.endpoint_settings",
-    "EntityLinker": "kg.linking",
-    "FederatedGraph": "kg.federation",
-    "GraphStats": "kg.results",
-    "KnowledgeGraph": "kg.base",
-    "LoadReport": "kg.load",
-    "MentionIndex": "kg.base",
-    "OxigraphGraph": "kg.store",
-    "PlaceIndex": "kg.base",
-    "Profile": "kg.profiles",
-    "QueryResult": "kg.results",
-    "Selection": "kg.selection",
-    "SparqlGraph": "kg.sparql",
-    "TableColumns": "kg.tables",
-    "load_graph": "kg.load",
-    "load_profile": "kg.profiles",
-    "open_graph": "kg.opening",
-    "open_graphs": "kg.opening",
-    "open_people_graph": "kg.people",
+_HOMES = {
+    "kg.endpoint_settings": "EndpointSettings",
+    "kg.linking": "EntityLinker",
+    "kg.federation": "FederatedGraph",
+    "kg.results": "GraphStats QueryResult",
+    "kg.base": "KnowledgeGraph MentionIndex PlaceIndex",
+    "kg.load": "LoadReport load_graph",
+    "kg.store": "OxigraphGraph",
+    "kg.profiles": "Profile load_profile",
+    "kg.selection": "Selection",
+    "kg.sparql": "SparqlGraph",
+    "kg.tables": "TableColumns",
+    "kg.opening": "open_graph open_graphs",
+    "kg.people": "open_people_graph",
 }
 
-
-def __getattr__(name: str) -> object:
-    """Load a public name from its module on first use (PEP 562)."""
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_HOME[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = loaded_on_use(__name__, _HOMES)

@@ -7,10 +7,10 @@ The settings are read without the extra ``server``; the rest needs it.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from chains.gateway.settings import GatewaySettings
+from guardrail.core.lazy import loaded_on_use
 
 if TYPE_CHECKING:
     from chains.gateway.app import create_app
@@ -18,11 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["GatewaySettings", "create_app", "run"]
 
-_HOMES = {"create_app": "chains.gateway.app", "run": "chains.gateway.serving"}
+_HOMES = {
+    "chains.gateway.app": "create_app",
+    "chains.gateway.serving": "run",
+}
 
-
-def __getattr__(name: str) -> Any:
-    """Load what needs a server when it is asked for."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+__getattr__, __dir__ = loaded_on_use(__name__, _HOMES)

@@ -9,8 +9,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from guardrail.core.lazy import loaded_on_use
 
 if TYPE_CHECKING:
     from guardrail.evaluation.assertion import ajudge_answer, assert_grounded, judge_answer
@@ -26,20 +27,9 @@ __all__ = [
 ]
 
 # Loaded on first use: pytest imports this package at every start, with the plugin in it.
-_HOME = {
-    "Assessment": "guardrail.evaluation.assessment",
-    "Requirement": "guardrail.evaluation.assessment",
-    "ajudge_answer": "guardrail.evaluation.assertion",
-    "assert_grounded": "guardrail.evaluation.assertion",
-    "assess": "guardrail.evaluation.assessment",
-    "judge_answer": "guardrail.evaluation.assertion",
+_HOMES = {
+    "guardrail.evaluation.assessment": "Assessment Requirement assess",
+    "guardrail.evaluation.assertion": "ajudge_answer assert_grounded judge_answer",
 }
 
-
-def __getattr__(name: str) -> object:
-    """Load a public name from its module on first use (PEP 562)."""
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_HOME[name]), name)
-    globals()[name] = value
-    return value
+__getattr__, __dir__ = loaded_on_use(__name__, _HOMES)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from guardrail.core.errors import ConfigError
+from guardrail.core.lazy import loaded_on_use
 from guardrail.models.base import Completion, LanguageModel, Message, Prompt, SampleRequest
 
 if TYPE_CHECKING:
@@ -27,19 +27,15 @@ __all__ = [
     "open_model",
 ]
 
-_LAZY = {
-    "LangChainModel": "guardrail.models.langchain",
-    "LocalModel": "guardrail.models.local",
-    "OpenAIModel": "guardrail.models.openai",
+_HOMES = {
+    "guardrail.models.langchain": "LangChainModel",
+    "guardrail.models.local": "LocalModel",
+    "guardrail.models.openai": "OpenAIModel",
 }
 
 DEFAULT_OPENAI_MODEL = "gpt-4o-mini"
 
-
-def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        return getattr(import_module(_LAZY[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__ = loaded_on_use(__name__, _HOMES)
 
 
 def open_model(

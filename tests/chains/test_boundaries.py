@@ -12,15 +12,16 @@ import guardrail
 PUBLIC_MODULES = {
     f"guardrail.{name}"
     for name in (
-        "errors",
+        "core.errors",
+        "core.fields",
+        "core.incoming",
+        "core.lazy",
+        "core.types",
         "evaluation",
-        "fields",
-        "incoming",
         "log.records",
         "markers.grammar",
         "markers.rendering",
         "report",
-        "types",
     )
 }
 FILES = sorted(Path(chains.__file__).parent.rglob("*.py"))

@@ -1,0 +1,44 @@
+"""Public names that load their module on first use (PEP 562)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+
+from guardrail.core.errors import MissingExtraError
+
+__all__ = ["loaded_on_use"]
+
+
+def loaded_on_use(
+    package: str, homes: Mapping[str, str], extras: Mapping[str, str] | None = None
+) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """``__getattr__`` and ``__dir__`` of a package whose public names load on first use.
+
+    Args:
+        package: The package's ``__name__``; its ``__all__`` is what ``dir`` gives.
+        homes: By module, the names that it is asked for, separated by spaces.
+        extras: By import name of a third party, the extra that brings it.
+
+    Example:
+        >>> __getattr__, __dir__ = loaded_on_use(__name__, {"json": "loads dumps"})
+        >>> __getattr__("loads")("[1]")
+        [1]
+    """
+    home = {name: module for module, names in homes.items() for name in names.split()}
+
+    def load(name: str) -> object:
+        if name not in home:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        try:
+            value: object = getattr(import_module(home[name]), name)
+        except ModuleNotFoundError as error:
+            missing = (error.name or "").partition(".")[0]
+            if missing not in (extras or {}):
+                raise
+            raise MissingExtraError(missing, (extras or {})[missing]) from error
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return load, lambda: sorted(sys.modules[package].__all__)
