@@ -151,8 +151,11 @@ class SecondJudge:
         self._judge.warm_up()
 
     def close(self) -> None:
-        """Stop; of a judge that hangs the thread is left to end with the process."""
+        """Release the judge; of one that hangs the thread is left to end with the process."""
         self._batcher.close(timeout_s=CLOSING_S)
+        close = getattr(self._judge, "close", None)
+        if callable(close):
+            close()
 
     def ground(self, items: Sequence[GroundingItem], seconds: float) -> list[Grounding | str]:
         """Judge n sentences in one batch, or say of each why there is no answer.
