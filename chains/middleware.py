@@ -122,16 +122,14 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
         request = _without_streaming(request)
         if self._ground:
             request = await self._grounded(request, case.question)
-        for attempt in range(policy.attempts):
+        for attempt in range(policy.rounds):
             responses = [await call(request)]
             if not _final(responses[0]):
                 return await self._beside_tools(case, responses[0])
-            responses += await asyncio.gather(
-                *(call(request) for _ in range(policy.candidates - 1))
-            )
+            responses += await asyncio.gather(*(call(request) for _ in range(policy.samples - 1)))
             responses = [response for response in responses if _final(response)]
             best, answer = await self._best(case, responses)
-            if answer.action is not Action.REGENERATE or attempt + 1 == policy.attempts:
+            if answer.action is not Action.REGENERATE or attempt + 1 == policy.rounds:
                 break
             request = _with_feedback(request, best, answer)
         if answer.action is Action.REGENERATE:

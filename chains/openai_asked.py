@@ -15,6 +15,8 @@ from chains.evidence.openai import (
 )
 from chains.evidence.parts import plain_body
 from chains.openai_text import JSON, Guarding
+from guardrail.core.errors import KnowledgeGraphError
+from guardrail.core.types import Problem
 
 __all__ = ["Asked"]
 
@@ -67,7 +69,15 @@ class Asked:
     async def case(self) -> Case:
         """What the answers are judged against; settled once."""
         if self._case is None:
-            self._case = await case_of(
-                self.guarding.guard, self.question, self._found, self.guarding.evidence.mode
-            )
+            found = self._found
+            try:
+                self._case = await case_of(
+                    self.guarding.guard, self.question, found, self.guarding.evidence.mode
+                )
+            except KnowledgeGraphError as error:
+                if not self.guarding.policy.dry_run:
+                    raise
+                # A dry run keeps no reply back, whatever fails.
+                problems = (*found.problems, Problem(part="kg", message=str(error)))
+                self._case = Case(self.question, found.evidence, found.sources, problems=problems)
         return self._case

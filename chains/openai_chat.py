@@ -117,7 +117,8 @@ async def _ranked(
     guarding: Guarding, case: Case, texts: Sequence[str], policy: Policy
 ) -> list[tuple[int, GuardedAnswer]]:
     """The places of the texts with their verdicts, best first."""
-    if len(texts) < 2:
+    # A dry run leaves answers in the order in which they came.
+    if len(texts) < 2 or policy.dry_run:
         return [
             (place, await case.check(guarding.guard, text, policy))
             for place, text in enumerate(texts)
@@ -150,6 +151,8 @@ def _plain_choice(choice: JSON) -> JSON:
 
 def _guarded_choice(guarding: Guarding, choice: JSON, answer: GuardedAnswer, raw: str) -> JSON:
     rendition = render(answer, guarding.style)
+    if answer.dry_run:
+        rendition = rendition._replace(text=raw)
     kept = _plain_choice(choice)
     calls = bool(kept["message"].get("tool_calls") or kept["message"].get("function_call"))
     if rendition.text != raw:

@@ -163,6 +163,11 @@ class Exchange:
         self._count = min(asked, MAX_CHOICES) if isinstance(asked, int) and asked > 0 else 1
 
     @property
+    def policy(self) -> Policy:
+        """What decides on the reply."""
+        return self._guarding.policy
+
+    @property
     def question(self) -> str:
         """What the reply answers."""
         return self._asked.question
@@ -199,12 +204,12 @@ class Exchange:
         request = {
             key: value for key, value in self._request.items() if key != "stream_options"
         } | ({"stream": False} if self.streams else {})
-        for attempt in range(1, policy.attempts + 1):
-            replies = await self._sampled(request, max(self._count, policy.candidates), send)
+        for attempt in range(1, policy.rounds + 1):
+            replies = await self._sampled(request, max(self._count, policy.samples), send)
             failed = next((failed for reply in replies if (failed := _failed(reply))), None)
             if failed is not None:
                 return GuardedReply(failed)
-            last = attempt == policy.attempts
+            last = attempt == policy.rounds
             outcome = await self._judged(replies, policy.settled() if last else policy)
             best = outcome.answers[0] if outcome.answers else None
             if best is None or best.action is not Action.REGENERATE:
@@ -226,7 +231,7 @@ class Exchange:
             # Many servers know no n. What the caller asked for is theirs to ignore, what the
             # policy asks for is not.
             there = len(_items(_body(reply).get("choices"))) if reply.status < 300 else count
-            missing = self._guarding.policy.candidates - there if there < count else 0
+            missing = self._guarding.policy.samples - there if there < count else 0
             rest = {key: value for key, value in request.items() if key != "n"}
             return [reply, *await asyncio.gather(*(send(rest) for _ in range(missing)))]
         return list(await asyncio.gather(*(send(request) for _ in range(count))))

@@ -119,7 +119,8 @@ async def guard_response(
     answers = [case.with_problems(answer) for answer in answers]
     for part, answer in zip(judged, answers, strict=True):
         rendition = await asyncio.to_thread(render, answer, guarding.style)
-        part["text"] = shown(rendition.text, answer, calls_tools=calls) or ""
+        if not answer.dry_run:
+            part["text"] = shown(rendition.text, answer, calls_tools=calls) or ""
         part["annotations"] = [flat_annotation(citation) for citation in rendition.citations]
         part["guardrail"] = await asyncio.to_thread(details, answer, reasons=guarding.reasons)
     for part in parts:

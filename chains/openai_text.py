@@ -70,6 +70,8 @@ class Guarding:
 
         It must where answers are ranked or asked for again, and where JSON is judged.
         """
+        if self.policy.dry_run:
+            return self.policy.structured
         return (
             self.mode is StreamMode.BUFFER
             or self.policy.candidates > 1
@@ -92,6 +94,7 @@ class StreamedText:
         self, guarding: Guarding, case: Callable[[], Awaitable[Case]], *, data: bool
     ) -> None:
         self._data = data
+        self._dry_run = guarding.policy.dry_run
         self._raw = ""
         self._gate = SentenceGate(
             guarding.guard,
@@ -105,14 +108,14 @@ class StreamedText:
         """Take text; release what is judged."""
         if self._data:
             self._raw += piece
-            return Release("")
+            return Release(piece if self._dry_run else "")
         return await self._gate.feed(piece)
 
     async def finish(self) -> Release:
         """Release what is left, with the verdict."""
         if self._data:
             if is_json_document(self._raw):
-                return Release(self._raw)
+                return Release("" if self._dry_run else self._raw)
             await self._gate.feed(self._raw)
         return await self._gate.finish()
 
@@ -120,7 +123,7 @@ class StreamedText:
 async def guard_refusal(guarding: Guarding, case: Case, text: str) -> str:
     """A model's refusal, without what the policy removes from it."""
     answer = await case.check(guarding.guard, text, guarding.policy.settled(), record=False)
-    return answer.text
+    return text if answer.dry_run else answer.text
 
 
 def finite_json(text: str | bytes) -> Any:

@@ -128,7 +128,9 @@ class Notes:
 
 
 def render(answer: GuardedAnswer, style: MarkerStyle) -> Rendition:
-    """Render a whole answer, with its list of notes where it has any."""
+    """Render a whole answer, with its list of notes; one of a dry run as the model wrote it."""
+    if answer.dry_run:
+        return Rendition(answer.text if answer.original is None else answer.original, ())
     notes = Notes()
     rendition = render_sentences(answer.text, answer.sentences, answer, style, notes=notes)
     return rendition._replace(text=rendition.text + notes.text())
@@ -192,10 +194,12 @@ def details(answer: GuardedAnswer, *, reasons: bool = True) -> dict[str, Any]:
         score.pop("evidence")
     kept["marked"] = answer.marked
     kept["evidence"] = {"from": list(answer.evidence_from), "count": len(answer.evidence)}
-    if answer.action in (Action.PASS, Action.ANNOTATE):
+    if answer.action in (Action.PASS, Action.ANNOTATE) or answer.dry_run:
         kept["reasons"] = list(answer.reasons)
     elif answer.action in (Action.REFUSE, Action.FILTER, Action.CORRECT) and reasons:
         kept["reasons"] = safe_reasons(answer)
+    if answer.would is not None:
+        kept |= {"would": answer.would.value, "would_block": answer.would_block}
     if not reasons:
         _without_originals(kept["sentences"])
     return kept

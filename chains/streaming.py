@@ -2,7 +2,8 @@
 
 Two modes. ``sentence``: each sentence is released when it is complete and judged, with its
 markers; one that the policy removes is never released. ``buffer``: nothing is released before
-the whole answer has been judged, as ranking and regeneration need.
+the whole answer has been judged, as ranking and regeneration need. In a dry run all text leaves as
+it comes, in either mode, and the verdict comes behind it.
 """
 
 from __future__ import annotations
@@ -100,6 +101,7 @@ class SentenceGate:
     ) -> None:
         # Nothing can be asked for again behind a stream.
         self._policy = policy.settled()
+        self._dry_run = policy.dry_run
         self._guard = guard
         self._given = Case(case) if isinstance(case, str) else case
         self._case: Case | None = None
@@ -119,6 +121,9 @@ class SentenceGate:
             GuardrailError: A part cannot be used and the policy says ``raise``.
         """
         self._spoken = self._spoken or bool(piece.strip())
+        if self._dry_run:
+            self._held.append(piece)
+            return Release(piece)
         if not self._spoken:
             self._held.append(piece)
             return Release("")
@@ -143,6 +148,10 @@ class SentenceGate:
         """
         if not self._spoken:
             return Release("")
+        if self._dry_run:
+            case = await self._settled()
+            answer = await case.check(self._guard, "".join(self._held), self._policy)
+            return Release("", (), answer)
         if self._mode is StreamMode.BUFFER:
             case = await self._settled()
             answer = await case.check(self._guard, "".join(self._held), self._policy)
@@ -163,7 +172,9 @@ class SentenceGate:
         if self._case is None:
             self._case = self._given if isinstance(self._given, Case) else await self._given()
             if self._case.policy is not None:
-                self._policy = self._case.policy.settled()
+                # What has left has left: a call's own policy begins no dry run and ends none.
+                dry_run = {"dry_run": self._dry_run}
+                self._policy = self._case.policy.settled().model_copy(update=dry_run)
         return self._case
 
     async def _open(self) -> CheckSession:

@@ -89,7 +89,7 @@ class Judged(NamedTuple):
             "withheld": self.withheld,
             "leaves": leaves,
             "errors": errors,
-        }
+        } | ({"would": self.answer.would.value} if self.answer.would else {})
 
 
 async def judge_documents(

@@ -29,4 +29,4 @@ curl -sS --fail-with-body "$gateway/v1/rank" \
   -d "{\"question\": \"$question\", \"answers\": [\"She was a pilot.\", \"Her mother was Mary Wollstonecraft.\"]}"
 
 echo; echo "== numbers for Prometheus"
-curl -sS --fail-with-body "$gateway/metrics" | grep '^guardrail_answers_total'
+curl -sS --fail-with-body "$gateway/metrics" | grep '^kg_guardrail_requests_total'

@@ -14,6 +14,7 @@ from guardrail.core.types import (
     Evidence,
     GuardedAnswer,
     Strictness,
+    Usage,
     VerdictThresholds,
     as_strictness,
 )
@@ -137,6 +138,11 @@ class Guardrail:
             try_judge(parts.grounding)
         if parts.second_judge is not None:
             try_judge(parts.second_judge.grounding, "second_judge")
+
+    def usage(self) -> Usage:
+        """What its parts are busy with: queues, calls in work, caches, batches of the judge."""
+        engine = self._engine
+        return Usage.together([engine.workers.in_use(), engine.parts.in_use()])
 
     def close(self) -> None:
         """Release all parts that this guardrail made; it cannot be used afterwards."""

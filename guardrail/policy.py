@@ -118,6 +118,9 @@ class Policy(Value):
         structured: Whether JSON that was asked for and the arguments of tool calls are judged:
             texts and numbers as sentences with their key as label. A document of which something
             would be taken out is withheld whole.
+        dry_run: Whether the answer leaves as the model wrote it, whatever the policy says. It is
+            judged and recorded all the same, and ``would`` of the answer tells what the policy
+            would have done. Nothing is sampled or asked for again.
     """
 
     name: str
@@ -137,6 +140,7 @@ class Policy(Value):
     refusal: str = "I could not find an answer that the available evidence supports."
     strictness: OwnStrictness = None
     structured: bool = False
+    dry_run: bool = False
 
     def changed(self, **fields: Any) -> Self:
         """A copy with other values, each checked; ``model_copy`` checks nothing.
@@ -180,12 +184,25 @@ class Policy(Value):
             return self.uncorrected if self.contradicted is Action.CORRECT else self.contradicted
         return self.unsupported if sentence.na else None
 
+    @property
+    def samples(self) -> int:
+        """Answers to sample in each attempt: one in a dry run."""
+        return 1 if self.dry_run else self.candidates
+
+    @property
+    def rounds(self) -> int:
+        """Most rounds of generation: one in a dry run."""
+        return 1 if self.dry_run else self.attempts
+
     def settled(self) -> Self:
         """The policy for an answer that cannot be asked for again.
 
         Wherever it would regenerate, it does what it names for exhausted attempts; so its action
-        is never ``regenerate``, whose text is the unfiltered answer.
+        is never ``regenerate``, whose text is the unfiltered answer. A dry run only tells what
+        would have been done, and that is to ask again where there are attempts for it.
         """
+        if self.dry_run and self.attempts > 1:
+            return self
         instead = Action.ANNOTATE if self.exhausted is Action.REGENERATE else self.exhausted
         changes = {
             field: instead

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Generic, Self, TypeVar
 
 from guardrail.core.errors import DeadlineExceededError, JudgeError
+from guardrail.core.types import CacheUse, Usage
 
 __all__ = ["MicroBatcher"]
 
@@ -99,6 +100,8 @@ class MicroBatcher(Generic[Item, Result]):
         self._outside: deque[_Request[Item, Result]] = deque()
         self._worker: threading.Thread | None = None
         self._closed = False
+        self._hits = self._misses = 0
+        self._batches: Counter[int] = Counter()
 
     def call(self, items: Sequence[Item], *, timeout_s: float | None = None) -> list[Result]:
         """Compute n items from any thread; the result has the order of the input.
@@ -166,6 +169,16 @@ class MicroBatcher(Generic[Item, Result]):
         with self._changed:
             return len(self._queued) + sum(len(request.items) for request in self._outside)
 
+    def in_use(self) -> Usage:
+        """What waits, what was remembered, and how large the batches were."""
+        waiting = self.waiting
+        with self._changed:
+            return Usage(
+                queues={"judge": waiting},
+                caches={"verdicts": CacheUse(hits=self._hits, misses=self._misses)},
+                batches=self._batches,
+            )
+
     @staticmethod
     def _ordered(items: Sequence[Item], found: dict[Item, Result]) -> list[Result]:
         return [found[item] for item in items]
@@ -181,6 +194,8 @@ class MicroBatcher(Generic[Item, Result]):
                 if (key, item) in self._cache:
                     self._cache.move_to_end((key, item))
                     request.found[item] = self._cache[key, item]
+            self._hits += len(request.found)
+            self._misses += len(request.items) - len(request.found)
             complete = len(request.found) == len(request.items)
             if not complete:
                 self._outside.append(request)
@@ -245,6 +260,8 @@ class MicroBatcher(Generic[Item, Result]):
                     self._wait_for_company()
                 batch = [self._queued.popitem(last=False) for _ in range(self._batch_size())]
                 self._computed = dict(batch)
+                if batch:
+                    self._batches[len(batch)] += 1
                 self._admit()
             if batch:
                 self._compute([item for item, _ in batch])

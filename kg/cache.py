@@ -45,6 +45,10 @@ class QueryCache:
         expire_s: Seconds until an entry is stale.
         max_entries: Entries kept; the ones that expire first go first.
 
+    Attributes:
+        hits: Look-ups that found something, in this process.
+        misses: Those that did not.
+
     Raises:
         ConfigError: If the file cannot be made or is no such database.
     """
@@ -56,7 +60,8 @@ class QueryCache:
         self.expire_s = expire_s
         self.max_entries = max_entries
         self._local = threading.local()
-        self._writes = 0
+        self._counting = threading.Lock()
+        self._writes = self.hits = self.misses = 0
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._connection()
@@ -77,10 +82,14 @@ class QueryCache:
                 )
                 .fetchone()
             )
-            return None if row is None else zlib.decompress(row[0])
+            found: bytes | None = None if row is None else zlib.decompress(row[0])
         except (sqlite3.Error, OSError, zlib.error) as error:
             _LOG.warning("query cache %s: %s", self.path, error)
-            return None
+            found = None
+        with self._counting:
+            self.hits += found is not None
+            self.misses += found is None
+        return found
 
     def put(self, endpoint: str, query: str, body: bytes) -> None:
         """Store the result of a query."""

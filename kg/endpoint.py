@@ -17,7 +17,7 @@ import httpx
 from tenacity import RetryCallState, Retrying, retry_if_exception_type
 
 from guardrail.core.errors import ConfigError, KnowledgeGraphError
-from guardrail.core.types import Value
+from guardrail.core.types import CacheUse, Usage, Value
 from kg.blank_nodes import is_blank
 from kg.cache import QueryCache, default_cache_path
 from kg.dialects import Dialect, dialect_of
@@ -115,6 +115,13 @@ class Endpoint:
         if self._cache is not None:
             self._cache.put(self.url, query, body)
         return solutions
+
+    def in_use(self) -> Usage:
+        """How often the cache had the result of a query."""
+        if self._cache is None:
+            return Usage()
+        use = CacheUse(hits=self._cache.hits, misses=self._cache.misses)
+        return Usage(caches={"queries": use})
 
     def json(self, query: str) -> dict[str, Any]:
         """Run a SELECT or ASK, past the cache, and return the SPARQL JSON result."""

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from guardrail.core.errors import ConfigError
-from guardrail.core.types import Entity, Mention, Subgraph, Triple
+from guardrail.core.types import Entity, Mention, Subgraph, Triple, Usage, Used
 from kg.base import KnowledgeGraph, MentionIndex, PlaceIndex
 from kg.facts import is_fallback, order
 
@@ -124,6 +124,10 @@ class FederatedGraph:
             if all(mention.end <= other.start or mention.start >= other.end for other in kept):
                 kept.append(mention)
         return sorted(kept, key=lambda mention: mention.start)
+
+    def in_use(self) -> Usage:
+        """What the graphs use, added up."""
+        return Usage.together(graph.in_use() for graph in self._graphs if isinstance(graph, Used))
 
     def close(self) -> None:
         """Close all graphs."""

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from pyoxigraph import RdfFormat, Store
 
 from guardrail.core.errors import InputError, KnowledgeGraphError
-from guardrail.core.types import Entity, Subgraph, Triple
+from guardrail.core.types import Entity, Subgraph, Triple, Usage
 from kg.characters import writable
 from kg.endpoint import Cell, Endpoint, QueryRejectedError
 from kg.endpoint_settings import EndpointSettings
@@ -178,6 +178,10 @@ class SparqlGraph:
         return [
             [known[place] for place in found.get(iri or "", ()) if place in known] for iri in iris
         ]
+
+    def in_use(self) -> Usage:
+        """How often the cache had the result of a query."""
+        return self._endpoint.in_use()
 
     def close(self) -> None:
         """Close the connections, which are kept open between queries, and the cache."""

@@ -106,7 +106,11 @@ class RequestField(Value):
         Raises:
             ConfigError: There is none of that name.
         """
-        policy = policy_named(self.policy) if self.policy else configured
+        policy = configured
+        if self.policy:
+            # Who tries the guardrail out on all answers does so on those of other policies too.
+            policy = policy_named(self.policy)
+            policy = policy.changed(dry_run=policy.dry_run or configured.dry_run)
         return policy.changed(strictness=self.strictness) if self.strictness else policy
 
 

@@ -8,7 +8,6 @@ import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import replace
 
 import httpx
 from fastapi import FastAPI, Request
@@ -17,10 +16,12 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import JSONResponse, Response
 
-from chains.gateway.checks import CheckBody, RankBody, check, rank
+from chains.gateway.checks import CheckBody, RankBody, Ranking, check, rank
 from chains.gateway.dashboard import Dashboard
 from chains.gateway.door import PREFIX, Door
-from chains.gateway.metrics import CONTENT_TYPE_LATEST, Metrics
+from chains.gateway.guardings import Guardings
+from chains.gateway.headers import dry_run_headers
+from chains.gateway.metrics import CONTENT_TYPE_LATEST, Judging, Metrics
 from chains.gateway.page import docs_response, page_response
 from chains.gateway.passing import UNTOUCHED, pass_on, response_of
 from chains.gateway.paths import misspelled, nearest_path
@@ -42,7 +43,6 @@ from chains.gateway.schemas import (
 )
 from chains.gateway.settings import GatewaySettings, sharing
 from chains.gateway.streaming import BrokenOffError, JudgedStream, unless_gone
-from chains.gateway.tenants import guarding_of
 from chains.gateway.upstream import Upstream, kept_headers
 from chains.openai_exchange import (
     Endpoint,
@@ -52,7 +52,7 @@ from chains.openai_exchange import (
     error_body,
 )
 from chains.openai_sse import Event
-from chains.openai_text import JSON, Guarding
+from chains.openai_text import JSON
 from guardrail import Guardrail, GuardrailConfig
 from guardrail.core.errors import GuardrailError
 from guardrail.log.records import Feedback
@@ -105,7 +105,7 @@ def create_app(
             app.add_api_route(f"{PREFIX}/{path}", gateway.untouched, methods=[method])
     for name in gateway.settings.protocols:
         path, make = PROTOCOLS[name]
-        post(path, gateway.protocol(name, make(gateway.guarding)), JSON_BODY)
+        post(path, gateway.protocol(make(gateway.guardings.common)), JSON_BODY)
         passing.add(path)
     post(f"{PREFIX}/checks", gateway.checks, request_body_of(CheckBody))
     post(f"{PREFIX}/rank", gateway.rank, request_body_of(RankBody))
@@ -151,20 +151,9 @@ class _Gateway:
         self._owns_guard = isinstance(guard, GuardrailConfig)
         self.guard = Guardrail(sharing(guard)) if isinstance(guard, GuardrailConfig) else guard
         self.settings = settings
-        self.metrics = Metrics()
+        self.metrics = Metrics(self.guard.usage)
         self.dashboard = Dashboard(self.guard.config, settings)
-        self.guarding = Guarding(
-            guard=self.guard,
-            policy=self.guard.config.policy,
-            style=settings.style,
-            mode=settings.stream_mode,
-            evidence=settings.evidence,
-            reasons=settings.reasons,
-            rights=settings.rights,
-        )
-        self._of_tenants = {
-            name: guarding_of(tenant, self.guarding) for name, tenant in settings.tenants.items()
-        }
+        self.guardings = Guardings(self.guard, settings)
         self._upstream = Upstream(settings, client)
         self._ready: str | None = "the guardrail is loading"
         self._loading: asyncio.Future[None] | None = None
@@ -203,11 +192,6 @@ class _Gateway:
                 self._on_loaded()
             self._ready = None
 
-    def _guarding(self, request: Request) -> Guarding:
-        """How the caller of a request is guarded."""
-        caller = caller_of(request)
-        return replace(self._of_tenants.get(caller.name, self.guarding), owner=caller.owner)
-
     # --- judged calls --------------------------------------------------------------------
 
     async def judged(self, request: Request) -> Response:
@@ -217,24 +201,28 @@ class _Gateway:
         body = await read_json(request)
         path = request.url.path.removeprefix(PREFIX)
         endpoint = JUDGED[path.strip("/")]
-        exchange = await asyncio.to_thread(Exchange, self._guarding(request), endpoint, body)
+        guarding = self.guardings.of(request, body.get("model"))
+        exchange = await asyncio.to_thread(Exchange, guarding, endpoint, body)
         await self._loaded()
-        if exchange.streams_through:
-            return await self._stream(request, path, exchange.body, exchange, begin)
+        kind = "stream" if exchange.streams_through else "output"
+        of = Judging(kind, exchange.policy.name, caller_of(request).name)
+        with self.metrics.failures(of):
+            if exchange.streams_through:
+                return await self._stream(request, path, exchange, begin, of)
 
-        async def send(body: JSON) -> Reply:
-            return await self._upstream.send(path, request.headers, body)
+            async def send(body: JSON) -> Reply:
+                return await self._upstream.send(path, request.headers, body)
 
-        async with self._in_time():
-            guarded = await unless_gone(request.receive, exchange.whole(send))
-        return self._whole(guarded, exchange, caller_of(request).name)
+            async with self._in_time():
+                guarded = await unless_gone(request.receive, exchange.whole(send))
+        return self._whole(guarded, exchange, of)
 
     async def _stream(
-        self, request: Request, path: str, body: JSON, exchange: Exchange, begin: float
+        self, request: Request, path: str, exchange: Exchange, begin: float, of: Judging
     ) -> Response:
         stack = AsyncExitStack()
         try:
-            content = (await asyncio.to_thread(json.dumps, body)).encode()
+            content = (await asyncio.to_thread(json.dumps, exchange.body)).encode()
             async with self._in_time():
                 response = await unless_gone(
                     request.receive,
@@ -247,29 +235,35 @@ class _Gateway:
                     reply = await unless_gone(request.receive, self._upstream.read(response))
                     await stack.aclose()
                     judged = await exchange.judge(reply)
-                    return self._whole(judged, exchange, caller_of(request).name)
+                    return self._whole(judged, exchange, of)
         except BaseException:
             await stack.aclose()
             raise
         return JudgedStream(
-            self._pieces(response, exchange, begin, caller_of(request).name),
+            self._pieces(response, exchange, begin, of),
             status=response.status_code,
-            headers=kept_headers(response.headers.multi_items()),
+            headers=(
+                *kept_headers(response.headers.multi_items()),
+                *dry_run_headers(exchange.policy).items(),
+            ),
             seconds=self.settings.timeout_s,
             closed=stack.aclose,
         )
 
     async def _pieces(
-        self, response: httpx.Response, exchange: Exchange, begin: float, tenant: str
+        self, response: httpx.Response, exchange: Exchange, begin: float, of: Judging
     ) -> AsyncIterator[bytes]:
         guard, waited = exchange.stream(), False
         try:
-            async for chunk in response.aiter_bytes():
-                yield await guard.feed(chunk)
-                if guard.released and not waited:
-                    waited = True
-                    self.metrics.first_release(time.perf_counter() - begin)
-            yield await guard.finish()
+            with self.metrics.failures(of):
+                async for chunk in response.aiter_bytes():
+                    yield await guard.feed(chunk)
+                    if guard.released and not waited:
+                        waited = True
+                        self.metrics.first_release(time.perf_counter() - begin)
+                yield await guard.finish()
+            if not guard.answers:
+                self.metrics.answers((), of)
         except httpx.HTTPError as error:
             log.warning("the upstream broke off in a stream: %s", type(error).__name__)
             raise BrokenOffError("the upstream broke off") from error
@@ -277,11 +271,13 @@ class _Gateway:
             error_event = error_body(str(error), kind="server_error", code="guardrail_unavailable")
             yield Event.of(error_event).encode()
         finally:
-            self.metrics.answers(guard.answers, exchange.endpoint.value, tenant)
+            if guard.answers:
+                self.metrics.answers(guard.answers, of)
 
-    def _whole(self, guarded: GuardedReply, exchange: Exchange, tenant: str) -> Response:
-        self.metrics.answers(guarded.answers, exchange.endpoint.value, tenant)
+    def _whole(self, guarded: GuardedReply, exchange: Exchange, of: Judging) -> Response:
         reply = guarded.reply
+        if reply.status < 300:
+            self.metrics.answers(guarded.answers, of)
         body, kind = reply.body, None
         if guarded.events is not None:
             body = b"".join(event.encode() for event in guarded.events)
@@ -290,6 +286,7 @@ class _Gateway:
         response.headers.update(
             self.dashboard.record_header([answer.id for answer in guarded.answers])
         )
+        response.headers.update(dry_run_headers(exchange.policy, guarded.answers))
         return response
 
     # --- other calls ---------------------------------------------------------------------
@@ -315,25 +312,31 @@ class _Gateway:
         """Check an answer; nothing is sent to the upstream."""
         body = await read_model(request, CheckBody)
         await self._loaded()
-        async with self._in_time():
-            answer = await unless_gone(request.receive, check(self._guarding(request), body))
-        self.metrics.answers([answer], "checks", caller_of(request).name)
+        guarding = self.guardings.of(request)
+        of = Judging("check", guarding.checks_policy.name, caller_of(request).name)
+        with self.metrics.failures(of):
+            async with self._in_time():
+                answer = await unless_gone(request.receive, check(guarding, body))
+        self.metrics.answers([answer], of)
         headers = self.dashboard.record_header([answer.id])
+        headers |= dry_run_headers(guarding.checks_policy, [answer])
         content = await asyncio.to_thread(answer.model_dump_json)
         return Response(content, media_type="application/json", headers=headers)
 
-    def protocol(self, name: str, answer: Protocol) -> Callable[[Request], Awaitable[Response]]:
+    def protocol(self, answer: Protocol) -> Callable[[Request], Awaitable[Response]]:
         """A call of another gateway's protocol."""
 
         async def serve(request: Request) -> Response:
             """A call of another gateway's protocol."""
             body = await read_json(request)
             await self._loaded()
-            async with self._in_time():
-                gone, answers = await unless_gone(
-                    request.receive, answer(body, self._guarding(request))
-                )
-            self.metrics.answers(answers, name, caller_of(request).name)
+            guarding = self.guardings.of(request, body.get("model"))
+            of = Judging("protocol", guarding.policy.name, caller_of(request).name)
+            with self.metrics.failures(of):
+                async with self._in_time():
+                    gone, answers = await unless_gone(request.receive, answer(body, guarding))
+            if answers:  # calls before a request bring nothing to judge
+                self.metrics.answers(answers, of)
             return await asyncio.to_thread(JSONResponse, gone)
 
         return serve
@@ -342,9 +345,15 @@ class _Gateway:
         """Rank answers; nothing is sent to the upstream."""
         body = await read_model(request, RankBody)
         await self._loaded()
-        async with self._in_time():
-            ranking = await unless_gone(request.receive, rank(self._guarding(request), body))
-        headers = self.dashboard.record_header([item.id for item in ranking.ranking])
+        guarding = self.guardings.of(request)
+        of = Judging("rank", guarding.checks_policy.name, caller_of(request).name)
+        with self.metrics.failures(of):
+            async with self._in_time():
+                answers = await unless_gone(request.receive, rank(guarding, body))
+        self.metrics.answers(answers, of)
+        headers = self.dashboard.record_header([answer.id for answer in answers])
+        headers |= dry_run_headers(guarding.checks_policy, answers)
+        ranking = Ranking.of(body, answers)
         content = await asyncio.to_thread(ranking.model_dump_json)
         return Response(content, media_type="application/json", headers=headers)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Self
+
 from pydantic import Field
 
 from chains.evidence.base import Case, Found, Source
@@ -93,20 +96,15 @@ class Ranking(Value):
     id: str | int | None
     ranking: tuple[RankedAnswer, ...]
 
+    @classmethod
+    def of(cls, body: RankBody, answers: Iterable[GuardedAnswer]) -> Self:
+        """The reply to a request.
 
-async def check(guarding: Guarding, body: CheckBody) -> GuardedAnswer:
-    """Check one answer."""
-    case, policy = body.asked(guarding)
-    return await case.check(guarding.guard, body.answer, policy, id=_written(body.id))
-
-
-async def rank(guarding: Guarding, body: RankBody) -> Ranking:
-    """Rank several answers."""
-    case, policy = body.asked(guarding)
-    answers = await case.rank(guarding.guard, body.answers, policy, id=_written(body.id))
-    return Ranking(
-        id=body.id,
-        ranking=tuple(
+        Args:
+            body: The request.
+            answers: Its answers, best first.
+        """
+        ranking = (
             RankedAnswer(
                 index=answer.index,
                 id=answer.id,
@@ -114,8 +112,20 @@ async def rank(guarding: Guarding, body: RankBody) -> Ranking:
                 scorecard=answer.scorecard,
             )
             for answer in answers
-        ),
-    )
+        )
+        return cls(id=body.id, ranking=tuple(ranking))
+
+
+async def check(guarding: Guarding, body: CheckBody) -> GuardedAnswer:
+    """Check one answer."""
+    case, policy = body.asked(guarding)
+    return await case.check(guarding.guard, body.answer, policy, id=_written(body.id))
+
+
+async def rank(guarding: Guarding, body: RankBody) -> list[GuardedAnswer]:
+    """Rank several answers, best first."""
+    case, policy = body.asked(guarding)
+    return await case.rank(guarding.guard, body.answers, policy, id=_written(body.id))
 
 
 def _written(told: str | int | None) -> str | None:

@@ -80,9 +80,8 @@ class Door:
             self._metrics.in_work.dec()
             # The template, since paths would make a series for every model's name.
             route = getattr(scope.get("route"), "path", "none")
-            self._metrics.request(route, status, time.perf_counter() - begin)
-            if caller is not None and caller.name:
-                self._metrics.tenant_request(caller.name, status)
+            tenant = "" if caller is None else caller.name
+            self._metrics.request(route, status, time.perf_counter() - begin, tenant)
 
     def _guards(self, path: str) -> bool:
         return path.startswith(PREFIX + "/") or path in self._paths

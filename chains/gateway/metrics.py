@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
 
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
@@ -15,90 +17,170 @@ from prometheus_client import (
 )
 from prometheus_client.multiprocess import MultiProcessCollector
 
+from chains.gateway.outcomes import BYPASSED, ERROR, error_type_of, failed_part, result_of
 from guardrail import GuardedAnswer
+from guardrail.core.errors import GuardrailError
+from guardrail.core.types import CacheUse, Usage
 
-__all__ = ["CONTENT_TYPE_LATEST", "MULTIPROCESS", "Metrics"]
+__all__ = ["CONTENT_TYPE_LATEST", "MULTIPROCESS", "Judging", "Metrics"]
 
 MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
 """Names the folder through which the workers of one gateway add up their numbers."""
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
+SENTENCES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+"""Bounds of the sizes of the judge's batches."""
+
+
+class Judging(NamedTuple):
+    """Which answers are judged, in the words of their numbers.
+
+    Attributes:
+        phase: ``output`` for a whole reply of the upstream, ``stream`` for a streamed one,
+            ``check`` and ``rank`` for texts that a caller has already, ``protocol`` for those of
+            other gateways' calls.
+        policy: Name of the policy that decides.
+        tenant: Name of the caller, never its key; empty where it has none.
+    """
+
+    phase: str
+    policy: str
+    tenant: str
 
 
 class Metrics:
-    """Counters of one gateway."""
+    """Numbers of one gateway.
 
-    def __init__(self) -> None:
+    Args:
+        usage: Tells what the guardrail is busy with; asked after each request.
+    """
+
+    def __init__(self, usage: Callable[[], Usage]) -> None:
+        self._usage = usage
+        self._seen = Usage()
         self._registry = CollectorRegistry()
-        self._requests = Counter(
-            "guardrail_requests", "Requests by route and status.", ("route", "status"),
-            registry=self._registry,
+        self._requests = self._counter(
+            "requests", "Answers by what became of them.",
+            "policy", "phase", "result", "error_type", "tenant",
         )  # fmt: skip
-        self._seconds = Histogram(
-            "guardrail_request_seconds", "Wall time of requests, seconds.", ("route",),
-            buckets=SECONDS, registry=self._registry,
+        self._latency = self._histogram(
+            "latency_seconds",
+            "Time in which an answer was judged, seconds; of a stream the last look at it.",
+            "policy", "phase", "result",
         )  # fmt: skip
-        self._first = Histogram(
-            "guardrail_first_release_seconds",
-            "From a streamed request to its first judged text, seconds.",
-            buckets=SECONDS, registry=self._registry,
+        self._stages = self._histogram(
+            "stage_seconds", "The same by stage of the work, seconds.", "stage"
+        )
+        self._sentences = self._counter(
+            "sentences", "Judged sentences by support, those removed included.",
+            "policy", "phase", "category",
         )  # fmt: skip
-        self._actions = Counter(
-            "guardrail_answers", "Answers by what the policy did.", ("policy", "action", "host"),
-            registry=self._registry,
+        self._first = self._histogram(
+            "first_release_seconds",
+            "From a streamed request to the first text that left, seconds.",
+        )
+        self._http = self._counter(
+            "http_requests", "HTTP requests by route, status and caller.",
+            "route", "status", "tenant",
         )  # fmt: skip
-        self._sentences = Counter(
-            "guardrail_sentences", "Judged sentences by support, those removed included.",
-            ("policy", "category", "host"),
-            registry=self._registry,
+        self._http_seconds = self._histogram(
+            "http_request_seconds", "Wall time of HTTP requests, seconds.", "route"
+        )
+        self.in_work = self._gauge("http_requests_in_work", "HTTP requests in work.")
+        self._queues = self._gauge(
+            "queue_length", "What waits: calls for a thread, sentences for the judge.", "queue"
+        )
+        self._running = self._gauge("calls_running", "Calls of graph and judge in work.")
+        self._stuck = self._gauge("calls_stuck", "Calls that were given up and still run.")
+        self._caches = self._counter(
+            "cache_requests", "Look-ups in caches: verdicts, queries.",
+            "cache", "result",
         )  # fmt: skip
-        self._tenants = Counter(
-            "guardrail_tenant_requests", "Requests by the caller's name and status.",
-            ("tenant", "status"), registry=self._registry,
+        self._batches = Histogram(
+            "kg_guardrail_judge_batch_sentences", "Sentences in a batch of the judge.",
+            buckets=SENTENCES, registry=self._registry,
         )  # fmt: skip
-        self._tenant_answers = Counter(
-            "guardrail_tenant_answers", "Answers by the caller's name and what the policy did.",
-            ("tenant", "action"), registry=self._registry,
-        )  # fmt: skip
-        self.in_work = Gauge(
-            "guardrail_requests_in_work", "Requests in work.",
+
+    def _counter(self, name: str, told: str, *labels: str) -> Counter:
+        return Counter(f"kg_guardrail_{name}", told, labels, registry=self._registry)
+
+    def _histogram(self, name: str, told: str, *labels: str) -> Histogram:
+        return Histogram(
+            f"kg_guardrail_{name}", told, labels, buckets=SECONDS, registry=self._registry
+        )
+
+    def _gauge(self, name: str, told: str, *labels: str) -> Gauge:
+        return Gauge(
+            f"kg_guardrail_{name}", told, labels,
             registry=self._registry, multiprocess_mode="livesum",
         )  # fmt: skip
 
-    def request(self, route: str, status: int, seconds: float) -> None:
-        """Count a finished request."""
-        self._requests.labels(route, str(status)).inc()
-        self._seconds.labels(route).observe(seconds)
-
-    def tenant_request(self, tenant: str, status: int) -> None:
-        """Count a finished request of a caller with a name; keys are never told."""
-        self._tenants.labels(tenant, str(status)).inc()
+    def request(self, route: str, status: int, seconds: float, tenant: str = "") -> None:
+        """Count a finished HTTP request."""
+        self._http.labels(route, str(status), tenant).inc()
+        self._http_seconds.labels(route).observe(seconds)
+        self._watch()
 
     def first_release(self, seconds: float) -> None:
-        """Note how long a stream's reader waited for its first judged text."""
+        """Note how long a stream's reader waited for its first text."""
         self._first.observe(seconds)
 
-    def answers(self, answers: Iterable[GuardedAnswer], host: str, tenant: str = "") -> None:
+    def answers(self, answers: Sequence[GuardedAnswer], of: Judging) -> None:
         """Count verdicts.
 
         Args:
-            answers: The verdicts.
-            host: Whose answers they are: ``chat``, ``responses``, ``checks``, or a protocol.
-            tenant: Name of the caller; empty where it has none.
+            answers: The verdicts on one reply; none where nothing of it was judged.
+            of: Which they are.
         """
+        if not answers:
+            self._requests.labels(of.policy, of.phase, BYPASSED, "", of.tenant).inc()
         for answer in answers:
-            policy = answer.versions.get("policy", "unknown")
-            self._actions.labels(policy, answer.action.value, host).inc()
-            if tenant:
-                self._tenant_answers.labels(tenant, answer.action.value).inc()
+            policy = answer.versions.get("policy", of.policy)
+            result = result_of(answer)
+            error_type = error_type_of(answer)
+            self._requests.labels(policy, of.phase, result, error_type, of.tenant).inc()
+            total = answer.timings_ms.get("total", 0.0) / 1000.0
+            self._latency.labels(policy, of.phase, result).observe(total)
+            for stage, spent in answer.timings_ms.items():
+                if stage != "total":
+                    self._stages.labels(stage).observe(spent / 1000.0)
             for sentence in answer.judged:
                 category = sentence.category or "no claim"
-                self._sentences.labels(policy, category, host).inc()
+                self._sentences.labels(policy, of.phase, category).inc()
+
+    @contextmanager
+    def failures(self, of: Judging) -> Iterator[None]:
+        """Count what leaves a call inside without a reply, where that is the guardrail's doing."""
+        try:
+            yield
+        except GuardrailError as error:
+            part = failed_part(error)
+            if part is not None:
+                self._requests.labels(of.policy, of.phase, ERROR, part, of.tenant).inc()
+            raise
 
     def page(self) -> bytes:
         """All numbers in Prometheus' text format, those of the other workers included."""
+        self._watch()
         if MULTIPROCESS not in os.environ:
             return generate_latest(self._registry)
         together = CollectorRegistry()
         MultiProcessCollector(together)  # type: ignore[no-untyped-call]
         return generate_latest(together)
+
+    def _watch(self) -> None:
+        """Take over what the guardrail did since the last look, and what it does now."""
+        before, now = self._seen, self._usage()
+        self._seen = now
+        for queue, length in now.queues.items():
+            self._queues.labels(queue).set(length)
+        self._running.set(now.running)
+        self._stuck.set(now.stuck)
+        for name, use in now.caches.items():
+            known = before.caches.get(name, CacheUse())
+            # A part that was made anew begins at nothing again.
+            self._caches.labels(name, "hit").inc(max(0, use.hits - known.hits))
+            self._caches.labels(name, "miss").inc(max(0, use.misses - known.misses))
+        for size, times in now.batches.items():
+            for _ in range(times - before.batches.get(size, 0)):
+                self._batches.observe(size)

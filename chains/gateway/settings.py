@@ -15,6 +15,7 @@ from pydantic_core import ErrorDetails
 
 from chains.caller import CallerRights
 from chains.evidence.base import EvidenceMode, EvidenceSettings, Marks
+from chains.gateway.routes import Route, Routes
 from chains.gateway.tenants import NAME, Caller, Tenant, Tenants, rights_of
 from chains.rendition import MarkerStyle
 from chains.streaming import StreamMode
@@ -37,6 +38,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 REPEATED = {
     "keys": "key",
     "protocols": "protocol",
+    "routes": "route",
     "tenants": "tenant",
     "trusted_hosts": "trusted-host",
 }
@@ -68,8 +70,13 @@ class GatewaySettings(Value):
         keys: Keys of this gateway; where there are any, callers need one of them, and it is not
             passed on. Without, the caller's key is passed through to the upstream.
         tenants: Callers with a name: a table ``[gateway.tenants.NAME]`` each, with ``keys`` and, of
-            its own, ``policy``, ``strictness``, ``caller`` and ``caller_…``, ``per_minute`` and
-            ``concurrency``; or ``NAME=KEY``. A tenant sees its own records alone.
+            its own, ``policy``, ``strictness``, ``dry_run``, ``caller`` and ``caller_…``,
+            ``per_minute`` and ``concurrency``; or ``NAME=KEY``. A tenant sees its own records
+            alone.
+        routes: Calls that are judged by a policy of their own: a table ``[gateway.routes.NAME]``
+            each, with ``paths`` or ``models`` and ``policy``, ``strictness`` or ``dry_run``; or
+            ``MODEL=POLICY`` and ``/PATH=POLICY``. The first one that takes a call holds; what its
+            caller's tenant says wins.
         trusted_hosts: Names under which callers may reach the gateway, as the ``Host`` of their
             requests says it: ``api.example.com``, ``*.example.com``; empty for any.
         style: How markers look in the text.
@@ -80,6 +87,8 @@ class GatewaySettings(Value):
         evidence_marks: Delimiters of a marked stretch in system and user messages, two with a
             space between them: ``<context> </context>``.
         keep_parts: Whether content parts of other gateways are sent on as they are.
+        dry_run: Whether answers leave as the model wrote them, whatever the policy says; they are
+            judged, recorded and counted all the same. A tenant's or a route's own ``dry_run`` wins.
         caller: What callers may do unless a setting below says otherwise: ``free`` for all of it,
             ``strict`` for none.
         caller_policy: Whether a request may name a policy or a strictness of its own.
@@ -109,6 +118,7 @@ class GatewaySettings(Value):
     upstream_key: SecretStr | None = None
     keys: tuple[SecretStr, ...] = ()
     tenants: Tenants = Field(default_factory=dict)
+    routes: Routes = Field(default_factory=dict)
     trusted_hosts: tuple[str, ...] = ()
     style: MarkerStyle = MarkerStyle.KALMA
     stream_mode: StreamMode = StreamMode.SENTENCE
@@ -116,6 +126,7 @@ class GatewaySettings(Value):
     tool_results: bool = True
     evidence_marks: Marks | None = None
     keep_parts: bool = False
+    dry_run: bool = False
     caller: Literal["free", "strict"] = "free"
     caller_policy: bool | None = None
     caller_evidence: bool | None = None
@@ -198,6 +209,13 @@ class GatewaySettings(Value):
                 )
             tenant.policy_over(STRICT)  # tells a policy that there is not
         return tenants
+
+    @field_validator("routes")
+    @classmethod
+    def _known_policies(cls, routes: Mapping[str, Route]) -> Mapping[str, Route]:
+        for route in routes.values():
+            route.policy_over(STRICT)
+        return routes
 
     @model_validator(mode="after")
     def _one_caller_a_key(self) -> Self:

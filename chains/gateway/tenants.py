@@ -8,14 +8,13 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field, SecretStr, field_validator
 
 from chains.caller import CallerRights
+from chains.gateway.routes import Judged, laid_over
 from chains.openai_text import Guarding
-from guardrail import Policy, policy_named
-from guardrail.core.types import OwnStrictness, Value
 
 __all__ = ["NAME", "Caller", "Tenant", "Tenants", "guarding_of", "key_or_password", "rights_of"]
 
@@ -24,13 +23,11 @@ DIGITS = 16
 """Hexadecimal digits of a key's hash, which tells whose ids are whose."""
 
 
-class Tenant(Value):
+class Tenant(Judged):
     """One tenant of a gateway; what is None is as the gateway has it.
 
     Attributes:
         keys: Its keys; several while one takes another's place.
-        policy: A policy's name, or a table of what differs from the gateway's.
-        strictness: How sure the judge must be.
         caller: ``free`` or ``strict``, unless one of the four below says otherwise.
         caller_policy: Whether its requests may name a policy or a strictness.
         caller_evidence: Whether evidence in its requests counts.
@@ -41,8 +38,6 @@ class Tenant(Value):
     """
 
     keys: tuple[SecretStr, ...] = Field(min_length=1)
-    policy: str | Mapping[str, Any] | None = None
-    strictness: OwnStrictness = None
     caller: Literal["free", "strict"] | None = None
     caller_policy: bool | None = None
     caller_evidence: bool | None = None
@@ -62,24 +57,6 @@ class Tenant(Value):
         if not all(key.get_secret_value() for key in keys):
             raise ValueError("a key is empty")
         return keys
-
-    def policy_over(self, configured: Policy) -> Policy:
-        """The tenant's policy.
-
-        Args:
-            configured: The gateway's.
-
-        Raises:
-            ConfigError: It names a policy, a field or a value that there is not.
-        """
-        policy = configured
-        if isinstance(self.policy, str):
-            policy = policy_named(self.policy)
-        elif self.policy is not None:
-            changes = dict(self.policy)
-            base = changes.pop("base", None)
-            policy = (policy_named(str(base)) if base else configured).changed(**changes)
-        return policy.changed(strictness=self.strictness) if self.strictness else policy
 
 
 class Caller(NamedTuple):
@@ -106,17 +83,10 @@ def guarding_of(tenant: Tenant, otherwise: Guarding) -> Guarding:
 
     Args:
         tenant: The tenant.
-        otherwise: How the gateway guards others.
+        otherwise: How the gateway guards others, or this call's route.
     """
-    checks = otherwise.checks_policy
-    if tenant.strictness:
-        checks = checks.changed(strictness=tenant.strictness)
-    return replace(
-        otherwise,
-        policy=tenant.policy_over(otherwise.policy),
-        checks_policy=checks,
-        rights=rights_of(tenant, otherwise.rights),
-    )
+    guarding = laid_over(tenant, otherwise)
+    return replace(guarding, rights=rights_of(tenant, otherwise.rights))
 
 
 def rights_of(given: object, otherwise: CallerRights) -> CallerRights:

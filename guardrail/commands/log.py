@@ -63,6 +63,9 @@ def log(
         str | None, typer.Option(metavar="ID|LABEL", help="Answers that name this entity.")
     ] = None,
     action: Annotated[Action | None, typer.Option(help="Answers the policy did this with.")] = None,
+    would_block: Annotated[
+        bool, typer.Option("--would-block", help="Answers that a dry run let through alone.")
+    ] = False,
     tag: Annotated[
         str | None, typer.Option(metavar="NAME=VALUE", help="Answers with this tag.")
     ] = None,
@@ -92,6 +95,7 @@ def log(
         category=category,
         entity=entity,
         bounds=tuple(ScoreBound.parse(item) for item in score or ()),
+        would_block=would_block,
         tag=tag,
     )
     score_log = opened(path)
@@ -271,7 +275,7 @@ def _show(records: list[Record], whole: bool, *, as_json: bool, header: bool = T
         text = " ".join(f"{answer.question} → {answer.text}".split())
         table.add_row(
             f"{record.created.astimezone():%Y-%m-%d %H:%M:%S}",
-            answer.action.value,
+            answer.decided,
             "—" if overall is None else f"{overall:.2f}",
             text.replace("[", r"\["),
             record.answer.id[: None if whole else ID_SHOWN].replace("[", r"\["),

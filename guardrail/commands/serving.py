@@ -59,6 +59,14 @@ def serve(
             "settings file. GUARDRAIL_GATEWAY__TENANTS keeps keys out of the list of processes.",
         ),
     ] = None,
+    route: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CALLS=POLICY",
+            help="A policy of some calls, by their model ('gpt-4o*=strict') or their path "
+            "('/v1/responses=annotate'); repeatable. Thresholds stand in the settings file.",
+        ),
+    ] = None,
     trusted_host: Annotated[
         list[str] | None,
         typer.Option(
@@ -93,6 +101,13 @@ def serve(
     keep_parts: Annotated[
         bool | None,
         typer.Option(help="Send content parts of other gateways on as they are (default: no)."),
+    ] = None,
+    dry_run: Annotated[
+        bool | None,
+        typer.Option(
+            help="Let answers leave as the model wrote them; they are judged, recorded and counted "
+            "all the same (default: no)."
+        ),
     ] = None,
     caller: Annotated[
         str | None,
@@ -166,8 +181,8 @@ def serve(
 
     Settings of the gateway, all but --kg, --config, --judge, --policy, --strictness and --log, may
     stand in the section [gateway] of the settings file and in the environment as
-    GUARDRAIL_GATEWAY__… as well, lists (…KEYS, …PROTOCOLS, …TENANTS, …TRUSTED_HOSTS) with commas
-    between. The option wins over the environment, and that
+    GUARDRAIL_GATEWAY__… as well, lists (…KEYS, …PROTOCOLS, …ROUTES, …TENANTS, …TRUSTED_HOSTS) with
+    commas between. The option wins over the environment, and that
     over the file. On another address than this machine's own and without a key, the gateway warns
     and keeps /dashboard and /metrics closed.
     """
@@ -186,6 +201,7 @@ def serve(
         "keys": key,
         "upstream_key": upstream_key,
         "tenants": tenant,
+        "routes": route,
         "trusted_hosts": trusted_host,
         "style": style,
         "stream_mode": stream_mode,
@@ -193,6 +209,7 @@ def serve(
         "tool_results": tool_results,
         "evidence_marks": evidence_marks,
         "keep_parts": keep_parts,
+        "dry_run": dry_run,
         "caller": caller,
         "caller_policy": caller_policy,
         "caller_evidence": caller_evidence,

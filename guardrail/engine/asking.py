@@ -67,8 +67,8 @@ async def ask(
             spent_ms["retrieve"] = (time.perf_counter() - begin) * 1000.0
             # What an answer names beside the question is looked up when it is checked.
             given = None if row.knowledge is None and engine.reads_answers else known
-            count = n or policy.candidates
-            for attempt in range(policy.attempts):
+            count = n or policy.samples
+            for attempt in range(policy.rounds):
                 with stage("attempt", number=attempt + 1):
                     asked = time.perf_counter()
                     texts = await _sample(engine, row.question, known, count, failed)
@@ -87,7 +87,7 @@ async def ask(
                     failed = feedback(pool[0].sentences)
                     spent = time.perf_counter() - begin
                     left = (policy.deadline_s or float("inf")) - spent
-                    if attempt + 1 < policy.attempts and left < LAST_ATTEMPT_S:
+                    if attempt + 1 < policy.rounds and left < LAST_ATTEMPT_S:
                         problems.append(late(policy, policy.deadline_s))
                         break
     except TimeoutError:

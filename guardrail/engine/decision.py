@@ -17,7 +17,7 @@ from guardrail.core.types import (
 from guardrail.markers.rendering import without_sentences
 from guardrail.policy import Policy
 
-__all__ = ["Decision", "as_it_came", "decide", "feedback"]
+__all__ = ["Decision", "as_it_came", "decide", "dry", "feedback"]
 
 
 class Decision(NamedTuple):
@@ -28,12 +28,14 @@ class Decision(NamedTuple):
         reasons: Why, one line each.
         answer: The answer to show.
         removed: The sentences that it lacks, as they were judged.
+        would: What would have been done, had this been no dry run; None where it was none.
     """
 
     action: Action
     reasons: tuple[str, ...]
     answer: AttributedAnswer
     removed: tuple[Sentence, ...] = ()
+    would: Action | None = None
 
 
 def decide(policy: Policy, answer: AttributedAnswer, card: ScoreCard) -> Decision:
@@ -89,6 +91,17 @@ def as_it_came(decision: Decision, shown: AttributedAnswer, first: AttributedAns
     """
     before = {one.start: other for one, other in zip(shown.sentences, first.sentences, strict=True)}
     return decision._replace(removed=tuple(before[one.start] for one in decision.removed))
+
+
+def dry(decision: Decision, first: AttributedAnswer) -> Decision:
+    """A decision that is told and not carried out.
+
+    Args:
+        decision: What was decided.
+        first: The answer as it came.
+    """
+    done = Action.UNVERIFIED if decision.action is Action.UNVERIFIED else Action.PASS
+    return Decision(done, decision.reasons, first, would=decision.action)
 
 
 def feedback(sentences: Sequence[Sentence]) -> list[FailedSentence]:

@@ -33,7 +33,7 @@ from guardrail.core.types import (
     ScoreCard,
 )
 from guardrail.correction.judged_again import Correcting
-from guardrail.engine.decision import Decision, as_it_came, decide
+from guardrail.engine.decision import Decision, as_it_came, decide, dry
 from guardrail.engine.parts import Parts
 from guardrail.engine.pipeline import Checked, Pipeline, Row
 from guardrail.engine.recording import Recorder
@@ -242,7 +242,9 @@ class Engine:
             if item is None or card is None or any(it.part in ERRORS_OF_PARTS for it in told):
                 return self.unavailable(row, told, policy, spent, item, card)
             decision = decide(policy, item.answer, card)
-            if item.first is not None:
+            if policy.dry_run:
+                decision = dry(decision, item.first or item.answer)
+            elif item.first is not None:
                 decision = as_it_came(decision, item.answer, item.first)
             return self._result(row, item, card, decision, told, policy, spent)
 
@@ -313,16 +315,18 @@ class Engine:
     ) -> GuardedAnswer:
         """What the policy says for an answer that could not be verified."""
         reason = "; ".join(problem.message for problem in problems)
-        if policy.unavailable is Unavailable.RAISE:
+        if policy.unavailable is Unavailable.RAISE and not policy.dry_run:
             part = next((item.part for item in problems if item.part in ERRORS_OF_PARTS), "judge")
             raise ERRORS_OF_PARTS[part](reason)
-        if policy.unavailable is Unavailable.REFUSE:
+        if policy.unavailable is Unavailable.REFUSE and not policy.dry_run:
             refused = AttributedAnswer(text=policy.refusal, marked=policy.refusal)
             decision = Decision(Action.REFUSE, (reason,), refused)
         else:
             bare = AttributedAnswer(text=row.answer, marked=row.answer)
-            answer = checked.answer if checked else bare
-            decision = Decision(Action.UNVERIFIED, (reason,), answer)
+            answer = (checked.first or checked.answer) if checked else bare
+            kept = policy.unavailable is Unavailable.RETURN_UNVERIFIED
+            would = (Action.UNVERIFIED if kept else Action.REFUSE) if policy.dry_run else None
+            decision = Decision(Action.UNVERIFIED, (reason,), answer, would=would)
         none = ScoreCard(overall=Score(reason=reason))
         return self._result(row, checked, card or none, decision, problems, policy, spent)
 
@@ -359,6 +363,7 @@ class Engine:
             question=row.question,
             **dict(decision.answer),  # text, marked, sentences
             action=decision.action,
+            would=decision.would,
             reasons=decision.reasons,
             removed=decision.removed,
             entities=known.entities,

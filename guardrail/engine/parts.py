@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from guardrail.config import GuardrailConfig
 from guardrail.core.errors import ConfigError
+from guardrail.core.types import Usage, Used
 
 if TYPE_CHECKING:
     from guardrail.core.types.weighing import Weighing
@@ -302,6 +303,11 @@ class Parts:
             if part is not None:
                 names["judge" if name in ("nli", "grounding") else name] = str(part.name)
         return names
+
+    def in_use(self) -> Usage:
+        """What those made so far are busy with."""
+        made = list(self._made.values())  # without the lock, which is held while a part loads
+        return Usage.together(part.in_use() for part in made if isinstance(part, Used))
 
     def close(self) -> None:
         """Release the parts that were made here; those handed in stay their owner's."""

@@ -43,7 +43,7 @@ def _key(answer: GuardedAnswer, name: str) -> tuple[bool, bool, float, float, fl
     citations = scores["citations"].value if "citations" in scores else None
     lacking = scores["na_share"].value if "na_share" in scores else None
     return (
-        answer.action is Action.REFUSE,
+        (answer.would or answer.action) is Action.REFUSE,
         value is None,
         -(value or 0.0),
         -(citations or 0.0),

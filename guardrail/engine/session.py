@@ -81,6 +81,7 @@ class CheckSession:
                 "deadline_s": policy.deadline_s,
                 "strictness": policy.strictness,
                 "correct_with": policy.correct_with,
+                "dry_run": policy.dry_run,
             }
         )
         if policy.contradicted is Action.CORRECT:

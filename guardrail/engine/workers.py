@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 from guardrail.core.cancellation import watch
 from guardrail.core.errors import GuardrailError, OverloadedError
+from guardrail.core.types import Usage
 
 __all__ = ["Workers", "off_loop"]
 
@@ -75,6 +76,12 @@ class Workers:
         """Calls that were given up and still run."""
         with self._lock:
             return self._stuck
+
+    def in_use(self) -> Usage:
+        """How many calls wait, are in work, and are stuck."""
+        with self._lock:
+            queues = {"calls": len(self._waiting)}
+            return Usage(queues=queues, running=self._busy, stuck=self._stuck)
 
     async def run(self, work: Callable[..., T], *args: Any) -> T:
         """Run a blocking call in a thread, in the caller's context variables.

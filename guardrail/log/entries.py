@@ -155,6 +155,7 @@ class RecordFilter(Value):
         entity: An entity id or label that was linked.
         max_overall: The overall score is at most this.
         bounds: Bounds on scores.
+        would_block: A dry run alone let it leave as the model wrote it.
         tag: ``name=value`` among the caller's tags.
     """
 
@@ -166,6 +167,7 @@ class RecordFilter(Value):
     entity: str | None = None
     max_overall: float | None = None
     bounds: tuple[ScoreBound, ...] = ()
+    would_block: bool = False
     tag: str | None = None
 
     def accepts(self, record: Record) -> bool:
@@ -188,6 +190,7 @@ class RecordFilter(Value):
             )
             and (self.max_overall is None or (overall is not None and overall <= self.max_overall))
             and all(bound.holds(record) for bound in self.bounds)
+            and (answer.would_block or not self.would_block)
             and (self.tag is None or record.tags.get(name) == value)
         )
 

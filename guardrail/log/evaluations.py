@@ -65,7 +65,7 @@ def evaluations_of(answer: GuardedAnswer) -> tuple[Evaluation, ...]:
     Args:
         answer: As the guardrail returned it.
     """
-    action = answer.action.value
+    action = answer.decided
     counts = Counter(_verdict(item).value for item in answer.judged)
     whole = Evaluation(
         name=conventions.VERDICT,
@@ -129,6 +129,8 @@ def record_answer(answer: GuardedAnswer, *, alone: bool = True) -> None:
         )
     if alone and span.is_recording():
         span.set_attribute(own("action"), answer.action.value)
+        if answer.would is not None:
+            span.set_attribute(own("would"), answer.would.value)
         span.set_attribute(own("answer.id"), answer.id)
 
 

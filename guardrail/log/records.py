@@ -372,6 +372,7 @@ def _query(what: str, where: RecordFilter, order: str) -> tuple[str, tuple[objec
         ("created < ?", where.until and where.until.astimezone(UTC).isoformat()),
         ("action = ?", where.action),
         ("overall <= ?", where.max_overall),
+        ("instr(payload, ?)", '"would":"' if where.would_block else None),
         ("instr(payload, ?)", where.category and f'"{where.category.value}"'),
     ):
         if bound is not None:

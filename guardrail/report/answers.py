@@ -50,7 +50,7 @@ def answer_view(record: Record, feedback: Sequence[Feedback], *, asking: bool) -
     overall = answer.scorecard.overall.value
     head = (
         f'<summary><span class="score">{"—" if overall is None else number(overall)}</span>'
-        f'<span class="act act-{answer.action.value}">{answer.action.value}</span>'
+        f'<span class="act act-{answer.action.value}">{answer.decided}</span>'
         f'<span class="q">{quote(answer.question or answer.text, 110)}</span>'
         f'<time datetime="{record.created.isoformat()}">{record.created:%Y-%m-%d %H:%M}</time>'
         "</summary>"
@@ -159,7 +159,7 @@ def _facts(record: Record) -> tuple[list[Triple], list[Triple]]:
 
 def _why(record: Record) -> str:
     answer = record.answer
-    rows: list[tuple[str, str]] = [("decision", f"{answer.action.value}")]
+    rows: list[tuple[str, str]] = [("decision", answer.decided)]
     rows += [("because", quote(reason, 300)) for reason in answer.reasons]
     scores = [
         f"{escape(name)} {'—' if score.value is None else number(score.value)}"

@@ -195,7 +195,7 @@ class _Tally:
         self._records += 1
         self._first = when if self._first is None else min(self._first, when)
         self._last = when if self._last is None else max(self._last, when)
-        self._actions[answer.action.value] += 1
+        self._actions[answer.decided] += 1
         kinds = Counter(
             sentence.category.value if sentence.category else NO_CLAIM for sentence in answer.judged
         )

@@ -49,6 +49,6 @@ def test_gateway_curl(upstream):
                 env=environ, capture_output=True, text=True, timeout=100, check=False,
             )  # fmt: skip
     assert run.returncode == 0, run.stdout + run.stderr
-    assert 'guardrail_answers_total{action="filter",host="chat",policy="strict"} 2.0' in run.stdout
+    assert 'phase="output",policy="strict",result="filtered",tenant=""} 1.0' in run.stdout
     assert '"ranking":[{"index":1' in run.stdout
     assert CANARY not in run.stdout

@@ -121,6 +121,19 @@ def test_the_compose_file_builds_mounts_and_starts_what_there_is() -> None:
         assert name.removeprefix("GUARDRAIL_GATEWAY__").lower() in GatewaySettings.model_fields
 
 
+def test_the_graph_of_ones_own_lies_where_the_program_looks() -> None:
+    added = yaml.safe_load((DEPLOY / "compose.graph.yaml").read_text("utf-8"))
+    assert set(added) == {"services"}
+    ((name, service),) = added["services"].items()
+    assert name in yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))["services"]
+    held = GuardrailConfig.from_toml(DEPLOY / "guardrail.toml", environ=service["environment"])
+    (mount,) = service["volumes"]
+    source, target, mode = re.fullmatch(r"(\$\{.+\}):(/\w+):(\w+)", mount).groups()  # type: ignore[union-attr]
+    assert held.graph.location == target
+    assert mode == "ro"
+    assert source.startswith("${GRAPH:?")
+
+
 def test_the_unit_starts_what_there_is_and_may_write_its_log(tmp_path: Path) -> None:
     settings = unit()
     (start,) = settings["ExecStart"]

@@ -55,9 +55,8 @@ class FMSDetector:
         sources = found.sources or (Source.GRAPH,)
         case = Case(question, evidence, sources, problems=found.problems)
         answer = await case.check(guarding.guard, content, guarding.checks_policy)
-        return [_detection(sentence) for sentence in answer.sentences if _failed(sentence)], (
-            answer,
-        )
+        told = () if answer.dry_run else answer.sentences
+        return [_detection(sentence) for sentence in told if _failed(sentence)], (answer,)
 
 
 def _failed(sentence: Sentence) -> bool:

@@ -140,6 +140,8 @@ def _texts(body: JSON) -> list[str]:
 
 def _shown(answer: GuardedAnswer, text: str, style: MarkerStyle) -> tuple[str, int]:
     """The text to return, and how many characters of its end a later call may change."""
+    if answer.dry_run:
+        return text, 0
     shown = render(answer, style).text
     return shown, len(shown) - len(_settled(answer, text, shown, style))
 

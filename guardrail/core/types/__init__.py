@@ -56,11 +56,13 @@ from guardrail.core.types.strictness import (
     StrictnessSetting,
     as_strictness,
 )
+from guardrail.core.types.usage import CacheUse, Usage, Used
 from guardrail.core.types.value import Probability, Value
 
 __all__ = [
     "Action",
     "AttributedAnswer",
+    "CacheUse",
     "Candidate",
     "Category",
     "Citation",
@@ -94,6 +96,8 @@ __all__ = [
     "Subgraph",
     "TableRow",
     "Triple",
+    "Usage",
+    "Used",
     "Value",
     "Verdict",
     "VerdictThresholds",

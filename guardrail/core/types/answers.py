@@ -218,6 +218,10 @@ class Action(StrEnum):
     UNVERIFIED = "unverified"
 
 
+CHANGING = frozenset({Action.FILTER, Action.CORRECT, Action.REGENERATE, Action.REFUSE})
+"""Actions after which the text is not the one that the model wrote."""
+
+
 class Problem(Value):
     """Something that went wrong in a part, without stopping the whole.
 
@@ -241,6 +245,7 @@ class GuardedAnswer(Value):
         text: The clean text to show.
         marked: The same with markers.
         action: What the policy did.
+        would: What it would have done, had this been no dry run; None where it was none.
         reasons: Why, one line each.
         sentences: The sentences of ``text``.
         removed: The sentences that the policy took out, as they were judged: of a filtered answer
@@ -265,6 +270,7 @@ class GuardedAnswer(Value):
     text: str
     marked: str
     action: Action
+    would: Action | None = None
     reasons: tuple[str, ...] = ()
     sentences: tuple[Sentence, ...] = ()
     removed: tuple[Sentence, ...] = ()
@@ -284,6 +290,21 @@ class GuardedAnswer(Value):
             *(sentence.explain() for sentence in self.sentences),
             *(sentence.explain(removed=True) for sentence in self.removed),
         )
+
+    @property
+    def dry_run(self) -> bool:
+        """Whether it left as the model wrote it, whatever the policy said."""
+        return self.would is not None
+
+    @property
+    def would_block(self) -> bool:
+        """Whether, but for a dry run, its text would not have left as the model wrote it."""
+        return self.would in CHANGING
+
+    @property
+    def decided(self) -> str:
+        """What the policy did, for a person to read; of a dry run ``would filter`` and so on."""
+        return self.action.value if self.would is None else f"would {self.would.value}"
 
     @property
     def judged(self) -> tuple[Sentence, ...]:

@@ -216,11 +216,13 @@ async def test_numbers_for_prometheus(gateway):
     await client.get("/v1/nothing")
     page = (await client.get("/metrics")).text
     route = 'route="/v1/chat/completions"'
-    assert f'guardrail_requests_total{{{route},status="200"}} 2.0' in page
-    assert 'guardrail_answers_total{action="filter",host="chat",policy="strict"} 2.0' in page
-    assert "guardrail_first_release_seconds_count 1.0" in page
+    assert f'kg_guardrail_http_requests_total{{{route},status="200",tenant=""}} 2.0' in page
+    for phase in ("output", "stream"):
+        labels = f'error_type="",phase="{phase}",policy="strict",result="filtered",tenant=""'
+        assert f"kg_guardrail_requests_total{{{labels}}} 1.0" in page
+    assert "kg_guardrail_first_release_seconds_count 1.0" in page
     assert 'status="403"' in page
-    assert "guardrail_requests_in_work 0.0" in page
+    assert "kg_guardrail_http_requests_in_work 0.0" in page
 
 
 def test_a_caller_that_goes_away_cancels_the_call(upstream, fake, strict_guard):

@@ -36,6 +36,7 @@ evidence_mode = "both"
 tool_results = false
 evidence_marks = ["<a>", "</a>"]
 keep_parts = true
+dry_run = true
 caller = "strict"
 caller_policy = false
 caller_evidence = true
@@ -57,6 +58,10 @@ address_per_minute = 11
 
 [gateway.tenants.shop]
 keys = ["shop-key"]
+policy = "annotate"
+
+[gateway.routes.drafts]
+models = "draft-*"
 policy = "annotate"
 """
 ALONE = typer.Typer(add_completion=False)

@@ -148,8 +148,8 @@ async def test_numbers_tell_names_and_no_key(gateway):
     await gateway.post("/v1/chat/completions", json=CHAT, headers=by("red-key"))
     await gateway.post("/v1/checks", json=ASKED, headers=by("own"))
     page = (await gateway.get("/metrics", headers=by("own"))).text
-    assert 'guardrail_tenant_requests_total{status="200",tenant="red"} 1.0' in page
-    assert 'guardrail_tenant_answers_total{action="annotate",tenant="red"} 1.0' in page
+    assert 'http_requests_total{route="/v1/checks",status="200",tenant="key-1"} 1.0' in page
+    assert 'policy="annotate",result="annotated",tenant="red"} 1.0' in page
     assert 'tenant="key-1"' in page
     for key in ("red-key", "own", "other", "blue-next"):
         assert f'"{key}"' not in page

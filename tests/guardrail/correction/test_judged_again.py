@@ -57,6 +57,15 @@ def test_no_other_policy_corrects(guard):
         assert answer.action is not Action.CORRECT
 
 
+def test_a_dry_run_tells_of_the_correction_and_leaves_what_was_written(guard):
+    said = f"{WRONG} {TRUE}"
+    dry = STRICT_CORRECT.changed(dry_run=True)
+    answer = guard.check(QUESTION, said, evidence=FACTS, policy=dry)
+    assert (answer.action, answer.would, answer.text) == (Action.PASS, Action.CORRECT, said)
+    assert answer.sentences[0].sure
+    assert answer.reasons[0].startswith("corrected")
+
+
 def test_a_batch_is_corrected_as_each_answer_alone(guard):
     from guardrail import CheckRequest
 
