@@ -5,7 +5,8 @@ import pytest
 
 from chains.gateway import create_app
 from chains.gateway.settings import JUDGE_CACHE, sharing
-from guardrail import GuardrailConfig, NLIScores
+from guardrail import GuardrailConfig, NLIScores, Verdict
+from guardrail.selftest import TOLD, TRIED
 from judges.registry import register
 
 FACTS = [["Mary Shelley", "occupation", "writer"], ["Mary Shelley", "born", "London"]]
@@ -23,13 +24,19 @@ class Counting:
 
     def __init__(self):
         self.pairs = []
-        self.items = []
 
     def warm_up(self): ...
 
     def judge(self, pairs):
-        self.pairs += pairs
-        return [NLIScores(entailment=1.0, neutral=0.0, contradiction=0.0) for _ in pairs]
+        self.pairs += [pair for pair in pairs if TOLD not in pair.premise]
+        return [self._scores(pair.hypothesis) for pair in pairs]
+
+    def _scores(self, hypothesis):
+        """Right of the sentences of the self-test; all others are entailed."""
+        verdict = TRIED.get(hypothesis, Verdict.SUPPORTED)
+        labels = (Verdict.SUPPORTED, Verdict.UNSUPPORTED, Verdict.CONTRADICTED)
+        entailment, neutral, contradiction = (float(verdict is label) for label in labels)
+        return NLIScores(entailment=entailment, neutral=neutral, contradiction=contradiction)
 
 
 @pytest.fixture
