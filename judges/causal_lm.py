@@ -16,6 +16,7 @@ from http.client import HTTPException
 from typing import TYPE_CHECKING, Any
 
 from guardrail.core.errors import ConfigError, JudgeError
+from guardrail.core.packaged_model import default_weights
 from judges.base import CausalLM, TokenLikelihoods
 from judges.causal_transformers import Progress, TransformersCausalLM
 
@@ -49,8 +50,6 @@ def create_causal_lm(
         GuardrailError: For ``local``: its package is missing or has no room to unpack.
     """
     if name == "local":
-        from guardrail.models.local import default_weights
-
         return TransformersCausalLM(str(default_weights()), dtype=dtype, progress=progress)
     scheme, _, rest = name.partition(":")
     if scheme == "transformers" and rest:

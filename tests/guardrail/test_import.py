@@ -77,12 +77,10 @@ def test_graphs_and_judges_know_neither_the_engine_nor_each_other(package, other
         for file in (root / package).rglob("*.py")
         if "training" not in file.parts and file.name != "build_people.py"
     ]  # offline tools stand above everything
-    # Only models know where the weights lie that "local" stands for; asked when it is named.
-    late = {("causal_lm.py", "guardrail.models")}
     for file in files:
         names = imported(file)
         ours = {name for name in names if name.startswith("guardrail")}
-        assert {name for name in ours if (file.name, name) not in late} <= {GROUND}, file
+        assert ours <= {GROUND}, file
         assert not {name for name in names if name.split(".")[0] in others}, file
 
 
