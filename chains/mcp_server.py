@@ -87,6 +87,7 @@ def mcp_server(guard: Guardrail) -> MCPServer[Any]:
     Args:
         guard: Checks answers, and its graph has the facts.
     """
+    usual = ANNOTATE.changed(deadline_s=guard.config.policy.deadline_s)
     server: MCPServer[Any] = MCPServer("kg-guardrail", instructions=INSTRUCTIONS)
 
     @server.tool()
@@ -117,7 +118,7 @@ def mcp_server(guard: Guardrail) -> MCPServer[Any]:
                 question=question,
                 answer=answer,
                 evidence=field.evidence,
-                policy=field.chosen_policy(ANNOTATE),
+                policy=field.chosen_policy(usual),
             )
         rendition = render(checked, MarkerStyle.FOOTNOTES)
         return {

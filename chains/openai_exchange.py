@@ -22,7 +22,7 @@ from chains.openai_chat import (
 )
 from chains.openai_response_stream import ResponseStream, response_events
 from chains.openai_responses import guard_responses
-from chains.openai_sse import Event, EventDecoder
+from chains.openai_sse import DONE, Event, EventDecoder
 from chains.openai_text import JSON, Guarding, UnreadableReplyError, finite_json
 from chains.regeneration import retry_message
 from guardrail import Action, GuardedAnswer, Policy
@@ -273,6 +273,7 @@ class StreamGuard:
     def __init__(self, stream: ChatStream | ResponseStream) -> None:
         self._stream = stream
         self._decoder = EventDecoder()
+        self._began = False
 
     @property
     def answers(self) -> Sequence[GuardedAnswer]:
@@ -289,11 +290,18 @@ class StreamGuard:
         return await self._through(self._decoder.feed(chunk))
 
     async def finish(self) -> bytes:
-        """What is left at the regular end of the stream."""
+        """What is left at the regular end of the stream.
+
+        Raises:
+            UnreadableReplyError: There was nothing in it but what is no event.
+        """
         remaining = await self._through(self._decoder.finish())
+        if not self._began:
+            raise UnreadableReplyError("the model's server sent a stream without one event")
         return remaining + b"".join(event.encode() for event in await self._stream.finish())
 
     async def _through(self, events: Sequence[Event]) -> bytes:
+        self._began = self._began or any(event.data == DONE or event.json() for event in events)
         return b"".join(
             [item.encode() for event in events for item in await self._stream.feed(event)]
         )

@@ -136,12 +136,15 @@ class LogConfig(_Section):
             deleted, when the file is rotated by its size.
         whole: Keep all evidence and all candidates of linking, not only what the answer's
             sentences rest on; records are then some fifty times as large.
+        wait_s: Seconds that an answer waits for its record. One that is not written by then is
+            told in the answer's ``errors``, and is written as soon as the file can be.
     """
 
     path: Path
     sample: Probability = 1.0
     retention_days: float | None = Field(default=None, gt=0)
     whole: bool = False
+    wait_s: float = Field(default=2.0, gt=0)
 
     @property
     def retention(self) -> timedelta | None:

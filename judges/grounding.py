@@ -11,11 +11,12 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, cast
 
+from guardrail.core.errors import GuardrailError, JudgeError
 from guardrail.core.types import Grounding, NLIScores, StatementScore, WordScore
 from judges.base import GroundingItem, GroundingJudge, NLIJudge, NLITraits, Pair, traits_of
 from judges.lifting import sub_facts
 
-__all__ = ["NLIGrounding", "as_grounding", "premise_of"]
+__all__ = ["NLIGrounding", "as_grounding", "grounded_by", "premise_of"]
 
 ASKED = 8
 """At most this many statements of an item are judged one by one, the most important first."""
@@ -58,6 +59,26 @@ def as_grounding(
     if isinstance(judge, GroundingJudge) and getattr(judge, "grounds", True):
         return judge
     return NLIGrounding(cast("NLIJudge", judge), words=words, statements=statements)
+
+
+def grounded_by(judge: GroundingJudge, items: Sequence[GroundingItem]) -> list[Grounding]:
+    """A judge's word on n items, in their order, whatever the judge is made of.
+
+    Raises:
+        JudgeError: It failed, or did not give one ``Grounding`` for each item.
+    """
+    try:
+        found = list(judge.ground(items))
+    except GuardrailError:
+        raise
+    except Exception as error:  # a judge may be foreign code and raise anything
+        raise JudgeError(f"the judge failed: {type(error).__name__}: {error}") from error
+    if len(found) != len(items) or not all(isinstance(item, Grounding) for item in found):
+        raise JudgeError(
+            f"the judge gave {len(found)} results for {len(items)} items; it must give one "
+            "Grounding for each"
+        )
+    return found
 
 
 class NLIGrounding:

@@ -103,14 +103,18 @@ class RequestField(Value):
     def chosen_policy(self, configured: Policy) -> Policy:
         """The policy named, else the configured one, with the strictness told.
 
+        The time that an answer may take stays the configured one: a caller does not change it.
+
         Raises:
             ConfigError: There is none of that name.
         """
         policy = configured
         if self.policy:
-            # Who tries the guardrail out on all answers does so on those of other policies too.
+            # Time is the settings', and who tries the guardrail out does so on every policy.
             policy = policy_named(self.policy)
-            policy = policy.changed(dry_run=policy.dry_run or configured.dry_run)
+            policy = policy.changed(
+                deadline_s=configured.deadline_s, dry_run=policy.dry_run or configured.dry_run
+            )
         return policy.changed(strictness=self.strictness) if self.strictness else policy
 
 

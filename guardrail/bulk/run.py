@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final, Literal
+
+from pydantic import ValidationError
 
 from guardrail.bulk.engines import run_local, run_ray
 from guardrail.bulk.inputs import file_system
 from guardrail.bulk.scorer import BulkScorer
 from guardrail.bulk.shards import UNFINISHED, Plan, Shard, plan_shards
-from guardrail.bulk.summary import Counts, Summary, summarise
-from guardrail.core.errors import InputError
+from guardrail.bulk.summary import Counts, Finished, Summary, summarise
+from guardrail.core.errors import GuardrailError, InputError
 
 __all__ = ["SHARD_ROWS", "run_bulk"]
 
@@ -50,8 +53,30 @@ def run_bulk(
 
     Raises:
         InputError: Input or output cannot be used, or the output is another job's.
-        GuardrailError: A worker died; run the job again to go on.
+        GuardrailError: A worker died, or a file could not be read or written; run the job again
+            to go on.
     """
+    try:
+        return _run(scorer, source, output, engine, workers, shard_rows, kind, progress)
+    except GuardrailError:
+        raise  # of which one is a kind of OSError
+    except OSError as error:
+        raise GuardrailError(
+            f"the job stopped: {error}; what is finished in {output} stays, and the same command "
+            "goes on from there"
+        ) from error
+
+
+def _run(
+    scorer: BulkScorer,
+    source: str,
+    output: str,
+    engine: Literal["local", "ray"],
+    workers: int | None,
+    shard_rows: int,
+    kind: Literal["jsonl", "parquet"] | None,
+    progress: Callable[[int, int], None] | None,
+) -> Summary:
     started = time.perf_counter()
     shards = plan_shards(source, shard_rows)
     plan = Plan(scorer=scorer, output=output, kind=kind or (shards[0].kind if shards else "jsonl"))
@@ -91,20 +116,32 @@ def _open_output(plan: Plan, shards: list[Shard]) -> dict[int, Counts]:
         files.mv(job + UNFINISHED, job)
         return {}
     with files.open(job, "rb") as file:
-        if json.loads(file.read()).get("job") != mark:
+        if _job_of(file.read()) != mark:
             raise InputError(
-                f"{plan.output} holds the results of other rows or settings; name another folder"
+                f"{plan.output} holds the results of other rows or settings, or is damaged; "
+                "name another folder"
             )
     for left in (folder, f"{folder.rstrip('/')}/_finished"):
         for name in files.glob(f"{left.rstrip('/')}/*{UNFINISHED}"):
             files.rm(name)
-    finished = {}
+    finished: dict[int, Counts] = {}
     for shard in shards:
         _, note = file_system(plan.report(shard.number))
-        if files.exists(note):
-            with files.open(note, "rb") as file:
-                finished[shard.number] = Counts.model_validate_json(file.read())
+        _, part = file_system(plan.part(shard.number))
+        if files.exists(note) and files.exists(part):
+            with files.open(note, "rb") as file, suppress(ValidationError):  # cut short: run again
+                known = Finished.model_validate_json(file.read())
+                if known.size in (None, files.info(part)["size"]):
+                    finished[shard.number] = known
     return finished
+
+
+def _job_of(note: bytes) -> object:
+    """Which job a note tells of; None where it is damaged."""
+    try:
+        return json.loads(note)["job"]
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def _fresh(files: Any, folder: str) -> bool:

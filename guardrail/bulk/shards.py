@@ -18,7 +18,7 @@ from guardrail.bulk.inputs import (
     stretches,
 )
 from guardrail.bulk.scorer import BulkScorer, as_table
-from guardrail.bulk.summary import Counts, count_row
+from guardrail.bulk.summary import Counts, Finished, count_row
 from guardrail.core.types import Value
 
 __all__ = ["UNFINISHED", "Plan", "Shard", "plan_shards", "run_shard"]
@@ -139,6 +139,8 @@ def run_shard(plan: Plan, shard: Shard) -> Counts:
         return counts
     files, note = file_system(plan.report(shard.number))
     with files.open(note + new, "wb") as file:
-        file.write(counts.model_dump_json().encode())
+        file.write(
+            Finished(**dict(counts), size=files.info(part)["size"]).model_dump_json().encode()
+        )
     files.mv(note + new, note)
     return counts

@@ -11,7 +11,7 @@ from pydantic import Field
 from guardrail.core.types import Value
 from guardrail.intervals import Z_95, wilson
 
-__all__ = ["Counts", "Rate", "Summary", "count_row", "summarise"]
+__all__ = ["Counts", "Finished", "Rate", "Summary", "count_row", "summarise"]
 
 
 OUT_OF_REACH: Final = {"kg", "judge", "model", "deadline", "overload"}
@@ -34,6 +34,16 @@ class Counts(Value):
     unverified: int = 0
     tallies: Mapping[str, int] = Field(default_factory=dict)
     scores: Mapping[str, tuple[int, float, float]] = Field(default_factory=dict)
+
+
+class Finished(Counts):
+    """What is noted of a finished shard.
+
+    Attributes:
+        size: Bytes of its results; None in notes of before.
+    """
+
+    size: int | None = None
 
 
 class Rate(Value):

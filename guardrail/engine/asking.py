@@ -71,7 +71,8 @@ async def ask(
             for attempt in range(policy.rounds):
                 with stage("attempt", number=attempt + 1):
                     asked = time.perf_counter()
-                    texts = await _sample(engine, row.question, known, count, failed)
+                    left = policy.deadline_s and max(0.01, policy.deadline_s - asked + begin)
+                    texts = await _sample(engine, row.question, known, count, failed, left)
                     spent_ms["generate"] += (time.perf_counter() - asked) * 1000.0
                     calls += 1
                     rows = [
@@ -115,8 +116,17 @@ def _check_question(question: str, most: int) -> None:
 
 
 async def _sample(
-    engine: Engine, question: str, known: Knowledge, n: int, failed: Sequence[FailedSentence]
+    engine: Engine,
+    question: str,
+    known: Knowledge,
+    n: int,
+    failed: Sequence[FailedSentence],
+    left: float | None,
 ) -> list[str]:
+    settings = engine.config.model.generation
+    if left is not None and not (settings.timeout_s and settings.timeout_s < left):
+        # A call that nobody waits for would go on; a second more, so that the deadline is told.
+        settings = settings.model_copy(update={"timeout_s": left + 1.0})
     model = await engine.workers.run(lambda: engine.parts.model)
     with model_call(model, n):
         answers = await generate(
@@ -124,7 +134,7 @@ async def _sample(
             known.subgraphs,
             model,
             n,
-            settings=engine.config.model.generation,
+            settings=settings,
             failed=failed,
         )
     return [answer.marked for answer in answers]

@@ -94,7 +94,7 @@ class Engine:
         self._pipeline = Pipeline(config, parts)
         self._retriever = retriever
         self.workers = Workers(config.limits.concurrency, config.limits.stuck)
-        self.recorder = Recorder(config.log, log, self.workers)
+        self.recorder = Recorder(config.log, log)
 
     def warm_up(self) -> None:
         """Load what the first answer would load."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from guardrail.config import LogConfig
-from guardrail.core.errors import GuardrailError
+from guardrail.core.errors import GuardrailError, OverloadedError, RecordError
 from guardrail.core.types import GuardedAnswer, Problem
 from guardrail.engine.workers import Workers
 from guardrail.log.evaluations import record_answer
@@ -17,21 +19,32 @@ if TYPE_CHECKING:
 
 __all__ = ["Recorder"]
 
+WRITERS = 2
+"""Threads that write; a log has one writer at a time, so that more would wait for each other."""
+HELD_UP = 32
+"""Writes that hang and are no longer waited for, before further ones are not begun."""
+HANGS = f"{HELD_UP} records before it still wait for the score log; look for what holds its file"
+WAIT_S = 2.0
+"""Seconds that answers wait for a log handed in."""
+
 
 class Recorder:
     """Writes answers to a score log that is opened when it is first needed.
 
+    Its threads are its own: a log that another process holds locked takes none from the judge.
+
     Args:
         settings: Which log to open; None for none.
         log: A log handed in, in place of that; it stays its owner's.
-        workers: Threads to write in.
     """
 
-    def __init__(self, settings: LogConfig | None, log: ScoreLog | None, workers: Workers) -> None:
+    def __init__(self, settings: LogConfig | None, log: ScoreLog | None) -> None:
         self._settings = settings
         self._log = log
         self._owns_log = log is None
-        self._workers = workers
+        self._wait_s = settings.wait_s if settings else WAIT_S
+        self._workers = Workers(WRITERS, HELD_UP)
+        self._opening = threading.Lock()
 
     def open(self) -> ScoreLog | None:
         """The log; None where there is none.
@@ -39,24 +52,30 @@ class Recorder:
         Raises:
             RecordError: It cannot be opened.
         """
-        if self._log is None and self._settings is not None:
-            from guardrail.log.records import open_log
+        with self._opening:
+            if self._log is None and self._settings is not None:
+                from guardrail.log.records import open_log
 
-            self._log = open_log(
-                self._settings.path,
-                sample=self._settings.sample,
-                retention=self._settings.retention,
-                whole=self._settings.whole,
-            )
-        return self._log
+                self._log = open_log(
+                    self._settings.path,
+                    sample=self._settings.sample,
+                    retention=self._settings.retention,
+                    whole=self._settings.whole,
+                )
+            return self._log
 
     async def record(self, answers: Sequence[GuardedAnswer]) -> list[GuardedAnswer]:
-        """Write n answers; what could not be written is told in their errors."""
+        """Write n answers; what could not be written, or not in time, is told in their errors."""
         finished = list(answers)
         if self._log is not None or self._settings is not None:
             with stage("record"):
                 try:
-                    finished = await self._workers.run(self._write_all, answers)
+                    async with asyncio.timeout(self._wait_s):
+                        finished = await self._workers.run(self._write_all, answers)
+                except TimeoutError:
+                    finished = [_unrecorded(item, self._late()) for item in answers]
+                except OverloadedError:
+                    finished = [_unrecorded(item, RecordError(HANGS)) for item in answers]
                 except GuardrailError as error:
                     finished = [_unrecorded(item, error) for item in answers]
         for answer in finished:
@@ -64,9 +83,16 @@ class Recorder:
         return finished
 
     def close(self) -> None:
-        """Release the log where it was opened here."""
+        """Release the threads, and the log where it was opened here."""
+        self._workers.close()
         if self._owns_log and self._log is not None:
             self._log.close()
+
+    def _late(self) -> RecordError:
+        return RecordError(
+            f"the score log took no record within {self._wait_s:g} s; it may come yet. Look for "
+            "what holds the file, or raise log.wait_s"
+        )
 
     def _write_all(self, answers: Sequence[GuardedAnswer]) -> list[GuardedAnswer]:
         return [self._write(answer) for answer in answers]

@@ -103,8 +103,8 @@ class Workers:
                 raise GuardrailError("the guardrail is closed; make another")
             if self._stuck >= self._most_stuck:
                 raise OverloadedError(
-                    f"{self._stuck} calls of the graph, the judge or the retriever were given up "
-                    "and still hang; give that part a timeout of its own, or raise limits.stuck"
+                    f"{self._stuck} calls of the graph, the judge, the model or the retriever were "
+                    "given up and still hang; give that part a timeout, or raise limits.stuck"
                 )
             self._waiting.append(job)
             self._start()

@@ -29,7 +29,7 @@ from guardrail.log.entries import (
     to_json,
 )
 from guardrail.log.line_log import JSONLinesLog
-from guardrail.log.schema import migrate
+from guardrail.log.schema import file_at, open_to_write
 
 __all__ = [
     "Feedback",
@@ -121,14 +121,8 @@ class SQLiteLog:
             if read_only:
                 self._db = self._reader()
             else:
-                self._db = sqlite3.connect(
-                    self.path, timeout=BUSY_TIMEOUT_S, check_same_thread=False
-                )
-                self._db.execute("PRAGMA journal_mode = WAL")
-                # In WAL mode NORMAL survives the death of the process; only a power cut may
-                # lose the last commits.
-                self._db.execute("PRAGMA synchronous = NORMAL")
-                migrate(self._db, self.path)
+                self._db = open_to_write(self.path, BUSY_TIMEOUT_S)
+        self._file = file_at(self.path)
         if not read_only:
             self.purge()
 
@@ -156,7 +150,7 @@ class SQLiteLog:
             )
             for record in records
         ]
-        with self._lock, self._reported("write"), self._db:
+        with self._lock, self._reported("write"), self._current():
             self._db.execute("BEGIN IMMEDIATE")
             self._db.executemany(
                 "INSERT OR IGNORE INTO responses (id, created, action, overall, payload, answer_id,"
@@ -188,7 +182,7 @@ class SQLiteLog:
         Raises:
             RecordError: There is no such record, or it cannot be written.
         """
-        with self._lock, self._reported("write feedback to"), self._db:
+        with self._lock, self._reported("write feedback to"), self._current():
             self._db.execute("BEGIN IMMEDIATE")
             known = self._db.execute(
                 "SELECT id FROM responses WHERE (id = ?1 OR answer_id = ?1)"
@@ -309,6 +303,17 @@ class SQLiteLog:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _current(self) -> sqlite3.Connection:
+        """The connection to the file at the log's path. Holds the lock.
+
+        SQLite would go on writing to a file that was moved or deleted, where nobody looks.
+        """
+        if file_at(self.path) != self._file:
+            self._db.close()
+            self._db = open_to_write(self.path, BUSY_TIMEOUT_S)
+            self._file = file_at(self.path)
+        return self._db
 
     def _reader(self) -> sqlite3.Connection:
         uri = f"{self.path.resolve().as_uri()}?mode=ro"

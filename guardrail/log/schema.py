@@ -7,7 +7,7 @@ from pathlib import Path
 
 from guardrail.core.errors import RecordError
 
-__all__ = ["VERSION", "migrate"]
+__all__ = ["VERSION", "file_at", "migrate", "open_to_write"]
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
@@ -36,6 +36,38 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 """Statement lists; applying the first n makes version n."""
 
 VERSION = len(MIGRATIONS)
+
+
+def open_to_write(path: Path, patience_s: float) -> sqlite3.Connection:
+    """Open a log, with its tables in their current version.
+
+    Args:
+        path: The file; made where there is none.
+        patience_s: Seconds to wait for another process's transaction.
+
+    Raises:
+        RecordError: A newer version of this package made the file.
+    """
+    db = sqlite3.connect(path, timeout=patience_s, check_same_thread=False)
+    try:
+        db.execute("PRAGMA journal_mode = WAL")
+        # In WAL mode NORMAL survives the death of the process; only a power cut may lose the last
+        # commits.
+        db.execute("PRAGMA synchronous = NORMAL")
+        migrate(db, path)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def file_at(path: Path) -> tuple[int, int] | None:
+    """What tells the file at a path from another one; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def migrate(db: sqlite3.Connection, path: Path) -> None:

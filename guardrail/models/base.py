@@ -7,9 +7,10 @@ from typing import Literal, Protocol, runtime_checkable
 from pydantic import Field, FiniteFloat
 
 from guardrail.core.types import Value
+from guardrail.engine.workers import Workers
 from guardrail.models.constraints import CitationConstraint
 
-__all__ = ["Completion", "LanguageModel", "Message", "Prompt", "SampleRequest"]
+__all__ = ["Completion", "LanguageModel", "Message", "Prompt", "SampleRequest", "model_workers"]
 
 
 class Message(Value):
@@ -109,3 +110,12 @@ class LanguageModel(Protocol):
     def close(self) -> None:
         """Release connections and memory; a later call may open them again."""
         ...
+
+
+def model_workers() -> Workers:
+    """Threads for the blocking calls of one model.
+
+    They are its own: calls that hang must not take those of the event loop's other work. Beyond
+    64 that hang and are no longer waited for, further ones are refused.
+    """
+    return Workers(concurrency=32, stuck=64)

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from guardrail.core.errors import ConfigError, ModelError
-from guardrail.models.base import Completion, SampleRequest
+from guardrail.models.base import Completion, SampleRequest, model_workers
 from guardrail.models.constraints import CitationConstraint
 
 __all__ = ["LangChainModel"]
@@ -45,6 +45,7 @@ class LangChainModel:
         self._structured = structured
         self._forward = forward_sampling
         self._name = name
+        self._workers = model_workers()
 
     @property
     def name(self) -> str:
@@ -59,7 +60,9 @@ class LangChainModel:
         """Nothing to load."""
 
     def close(self) -> None:
-        """The model belongs to the caller and stays open."""
+        """Release the threads; the model belongs to the caller and stays open."""
+        workers, self._workers = self._workers, model_workers()
+        workers.close()
 
     async def sample(self, request: SampleRequest) -> list[Completion]:
         """Draw samples, as a batch of ``request.n`` equal inputs.
@@ -67,7 +70,7 @@ class LangChainModel:
         Raises:
             ModelError: The model raised, or time ran out.
         """
-        call = asyncio.to_thread(self._call, request)
+        call = self._workers.run(self._call, request)
         try:
             return await asyncio.wait_for(call, request.timeout_s)
         except TimeoutError as error:

@@ -7,7 +7,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Literal
 
 from guardrail.core.errors import ConfigError, ModelError
-from guardrail.models.base import Completion, SampleRequest
+from guardrail.models.base import Completion, SampleRequest, model_workers
 
 if TYPE_CHECKING:
     import openai
@@ -62,6 +62,7 @@ class OpenAIModel:
         self._max_retries = max_retries
         self._client = client
         self._lock = threading.Lock()
+        self._workers = model_workers()
 
     @property
     def name(self) -> str:
@@ -76,6 +77,8 @@ class OpenAIModel:
         """Close the connections."""
         with self._lock:
             client, self._client = self._client, None
+            workers, self._workers = self._workers, model_workers()
+        workers.close()
         if client is not None:
             client.close()
 
@@ -85,12 +88,12 @@ class OpenAIModel:
         Raises:
             ModelError: The endpoint failed, refused, or sent something that is no completion.
         """
-        samples = await asyncio.to_thread(self._call, request)
+        samples = await self._workers.run(self._call, request)
         if len(samples) < request.n and request.n > 1:
             missing = range(len(samples), request.n)
             singles = [self._nth(request, number) for number in missing]
             further = await asyncio.gather(
-                *(asyncio.to_thread(self._call, single) for single in singles)
+                *(self._workers.run(self._call, single) for single in singles)
             )
             samples += [sample for batch in further for sample in batch[:1]]
         if not samples:
@@ -140,6 +143,10 @@ class OpenAIModel:
             ) from error
         except openai.OpenAIError as error:
             raise ModelError(f"model {self._model!r}: {_shorten(str(error))}") from error
+        except (ValueError, RecursionError) as error:
+            raise ModelError(
+                f"the endpoint of model {self._model!r} sent something that is no JSON"
+            ) from error
         choices = getattr(reply, "choices", None)
         if not isinstance(choices, list):
             raise ModelError(f"the endpoint of model {self._model!r} sent no completion")
@@ -191,7 +198,10 @@ class OpenAIModel:
         return options
 
     def _completion(self, choice: Any, request: SampleRequest) -> Completion:
-        text = (choice.message.content if self._api == "chat" else choice.text) or ""
+        try:
+            text = (choice.message.content if self._api == "chat" else choice.text) or ""
+        except AttributeError as error:
+            raise ModelError(f"the endpoint of model {self._model!r} sent no completion") from error
         constrained = request.constraint is not None and self._form != "none"
         if request.constraint is not None and self._form == "json_schema":
             text = request.constraint.from_json(text)

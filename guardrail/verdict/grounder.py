@@ -36,6 +36,7 @@ from guardrail.verdict.reasons import against_of, note_of
 from guardrail.verdict.spans import spans_of
 from guardrail.verdict.subjects import subjects_of
 from judges.base import GroundingItem, GroundingJudge
+from judges.grounding import grounded_by
 from judges.second_opinion import Doubt, SecondOpinions
 
 __all__ = ["Grounder", "GroundingRequest"]
@@ -211,7 +212,7 @@ class Grounder:
         try:
             for first in range(0, len(asked), AT_ONCE):
                 stop_if_given_up()
-                found += self._judge.ground(asked[first : first + AT_ONCE])
+                found += grounded_by(self._judge, asked[first : first + AT_ONCE])
         except JudgeError as error:
             problems.append(Problem(part="judge", message=str(error)))
             return [None] * len(drafts)

@@ -3,12 +3,14 @@
 import json
 import subprocess
 import sys
+import time
 
 import pytest
 
 mcp = pytest.importorskip("mcp", reason="the extra 'mcp' is not installed")
 
 from chains.mcp_server import mcp_server  # noqa: E402
+from guardrail import ANNOTATE, Guardrail, GuardrailConfig, JudgeError  # noqa: E402
 from tests.chains.hotel import HOTEL_QUESTION, ITEMS, RIGHT, SAID, SECRET  # noqa: E402
 
 
@@ -86,3 +88,29 @@ def test_half_a_character_gets_an_answer():
         server.kill()
     assert replies[1]["id"] == 2
     assert "result" in replies[1]
+
+
+class Slow:
+    """A judge that takes its time."""
+
+    name = "slow-1"
+
+    def warm_up(self):
+        """Nothing to load."""
+
+    def ground(self, items):
+        time.sleep(3)
+        raise JudgeError("too late to matter")
+
+
+@pytest.mark.parametrize("policy", [None, "strict"])
+async def test_the_time_of_the_settings_bounds_every_policy(policy):
+    config = GuardrailConfig(graph="none", policy=ANNOTATE.changed(deadline_s=0.3))
+    asked = {"question": "?", "answer": RIGHT, "evidence": [RIGHT], "policy": policy}
+    with Guardrail(config, grounding=Slow()) as slow:
+        async with mcp.Client(mcp_server(slow)) as client:
+            begin = time.monotonic()
+            told = content_of(await client.call_tool("check_answer", asked))
+            assert time.monotonic() - begin < 2.5
+    assert told["action"] == ("refuse" if policy else "unverified")
+    assert not told["sentences"]

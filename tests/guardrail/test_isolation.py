@@ -4,9 +4,17 @@ from collections.abc import Sequence
 
 import pytest
 
-from guardrail import Action, CheckRequest, Guardrail, GuardrailConfig, JudgeError, Passage
-from guardrail.core.types import NLIScores
-from judges.base import Pair
+from guardrail import (
+    STRICT,
+    Action,
+    CheckRequest,
+    Guardrail,
+    GuardrailConfig,
+    JudgeError,
+    Passage,
+)
+from guardrail.core.types import Grounding, NLIScores
+from judges.base import GroundingItem, Pair
 from judges.registry import register
 
 GOOD = "Artemisia was painting in Rome."
@@ -69,3 +77,35 @@ def test_a_part_that_is_down_is_not_asked_once_a_row(judge: Squeamish) -> None:
     once = judge.calls
     checked([BAD])
     assert once <= 4 * (judge.calls - once)
+
+
+class Broken:
+    """A grounding judge of another package that does what it pleases."""
+
+    name = "broken-1"
+
+    def __init__(self, gives: object) -> None:
+        self.gives = gives
+
+    def warm_up(self) -> None:
+        """Nothing to load."""
+
+    def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
+        if isinstance(self.gives, Exception):
+            raise self.gives
+        return self.gives  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("cache", [0, 100])
+@pytest.mark.parametrize(
+    "gives", [ConnectionResetError("gone"), MemoryError(), [], [b"noise"], None]
+)
+def test_whatever_a_judge_does_is_a_judges_error(gives: object, cache: int) -> None:
+    config = GuardrailConfig(graph="none", policy="strict", judge_cache=cache)
+    with Guardrail(config, grounding=Broken(gives)) as guard:
+        refused = guard.check("Who?", GOOD, evidence=[Passage("Artemisia was born in Rome.")])
+        assert refused.action is Action.REFUSE
+        assert [error.part for error in refused.errors] == ["judge"]
+        strict = STRICT.changed(unavailable="raise")
+        with pytest.raises(JudgeError, match="the judge"):
+            guard.check("Who?", GOOD, evidence=[Passage("Artemisia was born.")], policy=strict)

@@ -153,3 +153,11 @@ async def test_readyz_without_an_upstream(guard):
     ):
         await client.post("/v1/checks", json={"question": QUESTION, "answer": TRUE_START})
         assert (await client.get("/readyz")).json()["upstream"] == "none"
+
+
+@pytest.mark.parametrize("noise", [b"", b"\xa7\xff\x00", b"null", b"[" * 50_000, b"data: {\n\n"])
+@pytest.mark.parametrize(("path", "body"), [("chat/completions", CHAT), ("responses", RESPONSE)])
+async def test_a_stream_without_an_event_is_an_error(asked, path, body, noise):
+    reply = httpx.Response(200, headers={"content-type": "text/event-stream"}, content=noise)
+    got = await asked(f"/v1/{path}", body | {"stream": True}, reply)
+    assert "without one event" in json.loads(got.text.removeprefix("data: "))["error"]["message"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -191,6 +192,43 @@ def test_a_job_that_was_killed_while_it_began_begins_again(tmp_path: Path) -> No
     (target / "_finished").mkdir(parents=True)
     (target / "_job.json.new").write_text("")
     assert run(source, target).rows == 4
+
+
+def test_a_full_disk_stops_a_job_that_then_goes_on(tmp_path: Path) -> None:
+    source, target = write(tmp_path / "a.jsonl", 8), tmp_path / "out"
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (500, before[1]))  # less than a shard's results
+    try:
+        with pytest.raises(GuardrailError, match="the same command goes on"):
+            run(source, target)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert run(source, target).errors == 0
+    assert [json.loads(line)["row"] for line in output(target)] == list(range(8))
+
+
+@pytest.mark.parametrize("name", ["part-000001.jsonl", "_finished/000001.json"])
+@pytest.mark.parametrize("cut", [True, False])
+def test_what_was_cut_short_or_lost_is_judged_again(tmp_path: Path, name: str, cut: bool) -> None:
+    source, target = write(tmp_path / "a.jsonl", 8), tmp_path / "out"
+    run(source, target)
+    whole = output(target)
+    spoilt = target / name
+    if cut:
+        spoilt.write_bytes(spoilt.read_bytes()[:-9])
+    else:
+        spoilt.unlink()
+    assert run(source, target).skipped == 1
+    assert output(target) == whole
+
+
+@pytest.mark.parametrize("noise", [b"", b"\xff\x00", b"[]", b"{}"])
+def test_a_damaged_note_of_the_job_is_told(tmp_path: Path, noise: bytes) -> None:
+    source, target = write(tmp_path / "a.jsonl", 4), tmp_path / "out"
+    run(source, target)
+    (target / "_job.json").write_bytes(noise)
+    with pytest.raises(InputError, match="damaged"):
+        run(source, target)
 
 
 def test_a_worker_has_one_thread_of_the_judge(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
@@ -444,3 +445,30 @@ async def test_callers_tag_what_they_ask_for(tmp_path):
     assert tags["sync"] == {"tenant": "blue"}
     assert tags["async"] == {"tenant": "blue", "user": "u17"}
     assert tags["bare"] == {}
+
+
+def test_a_log_whose_file_was_taken_away_goes_on_in_a_new_one(tmp_path):
+    path = tmp_path / "scores.sqlite"
+    with open_log(path) as log:
+        log.write(answer("before"))
+        for file in tmp_path.glob("scores.sqlite*"):
+            file.rename(tmp_path / f"moved-{file.name}")
+        log.write(answer("after"))
+        with open_log(path, read_only=True) as read:
+            assert [record.answer.id for record in read.records()] == ["after"]
+
+
+def test_a_log_that_another_process_holds_keeps_no_answer_waiting(tmp_path):
+    path = tmp_path / "scores.sqlite"
+    config = GuardrailConfig(judge="none", graph="none", log={"path": path, "wait_s": 0.3})
+    with Guardrail(config) as guard, closing(sqlite3.connect(path)) as other:
+        guard.warm_up()
+        other.execute("BEGIN IMMEDIATE")
+        begin = time.monotonic()
+        held_up = guard.check("Who?", "Ada was born in London.", id="held-up")
+        assert time.monotonic() - begin < 10  # SQLite itself waits for thirty
+        assert [problem.part for problem in held_up.errors if problem.part == "records"]
+        other.rollback()
+        guard.check("Who?", "Ada was born in London.", id="later")
+    with open_log(path, read_only=True) as log:
+        assert {record.answer.id for record in log.records()} == {"held-up", "later"}

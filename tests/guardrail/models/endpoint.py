@@ -20,6 +20,7 @@ class Endpoint:
         self.choices_at_most = 99
         self.status = 200
         self.body: bytes | None = None
+        self.kind = "text/html"
         self.delay_s = 0.0
         self.url = ""
 
@@ -52,7 +53,7 @@ def serve() -> Iterator[Endpoint]:
             endpoint.requests.append(request)
             time.sleep(endpoint.delay_s)
             body = endpoint.body or json.dumps(endpoint.reply(self.path, request)).encode()
-            kind = "text/html" if endpoint.body else "application/json"
+            kind = endpoint.kind if endpoint.body else "application/json"
             try:
                 self.send_response(endpoint.status)
                 self.send_header("Content-Type", kind)

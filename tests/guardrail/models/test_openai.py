@@ -96,3 +96,32 @@ def test_what_goes_wrong_is_a_model_error(endpoint: Endpoint) -> None:
     gone = OpenAIModel("m", base_url="http://127.0.0.1:9/v1", api_key="k", max_retries=0)
     with pytest.raises(ModelError, match="cannot reach"):
         asyncio.run(gone.sample(REQUEST))
+
+
+NO_ANSWERS = [b"\xa7\xff\x00", b"[" * 50_000, b'{"choices": 3}', b"null"]
+
+
+@pytest.mark.parametrize("body", NO_ANSWERS)
+@pytest.mark.parametrize("api", ["chat", "completion"])
+def test_a_reply_of_any_bytes_is_a_model_error(endpoint: Endpoint, body: bytes, api: str) -> None:
+    endpoint.body, endpoint.kind = body, "application/json"
+    with pytest.raises(ModelError):
+        asyncio.run(model(endpoint, api=api).sample(REQUEST))
+
+
+def test_a_choice_without_a_message_is_a_model_error(endpoint: Endpoint) -> None:
+    endpoint.body, endpoint.kind = b'{"choices": [{}]}', "application/json"
+    with pytest.raises(ModelError, match="no completion"):
+        asyncio.run(model(endpoint).sample(REQUEST))
+
+
+async def test_calls_that_hang_leave_the_loop_its_threads(endpoint: Endpoint) -> None:
+    endpoint.delay_s = 4.0
+    chat = model(endpoint)
+    hanging = [asyncio.create_task(chat.sample(REQUEST)) for _ in range(30)]
+    await asyncio.sleep(0.5)
+    for task in hanging:
+        task.cancel()
+    assert await asyncio.wait_for(asyncio.to_thread(int, "7"), 2) == 7
+    await asyncio.gather(*hanging, return_exceptions=True)
+    chat.close()

@@ -1,0 +1,93 @@
+"""The bench of faults: it notices what it is there to notice."""
+
+import random
+
+import pytest
+
+pytest.importorskip("fastapi", reason="the extra 'server' is not installed")
+pytest.importorskip("mcp", reason="the extra 'mcp' is not installed")
+
+from benchmarks.faults.disk import no_room, spoilt
+from benchmarks.faults.facts import CANARY, CASES, RIGHT, Case, fault_of, told
+from benchmarks.faults.leaks import held
+from benchmarks.faults.seen import seen_answers, seen_error, seen_reply
+from benchmarks.faults.server import serving
+from benchmarks.faults.ways import Ways
+from guardrail import Action, Category, GuardedAnswer, JudgeError, ScoreCard, Sentence
+from guardrail.core.types import Score
+
+SOUND = Case("check", "none", "none")
+BLIND = Case("check", "judge", "reset")
+
+
+def answer(text: str, category: Category) -> GuardedAnswer:
+    sentence = Sentence(text=text, start=0, end=len(text), category=category)
+    return GuardedAnswer(
+        id="a",
+        question="?",
+        text=text,
+        marked=text,
+        action=Action.PASS,
+        sentences=(sentence,),
+        scorecard=ScoreCard(overall=Score(value=0.5)),
+    )
+
+
+def test_what_should_not_have_left_is_counted() -> None:
+    leaked = seen_answers(SOUND, [answer(f"Born in {CANARY}.", Category.SUPPORTIVE)])
+    assert (leaked.unjudged, leaked.wrong) == (2 * len(CANARY), 1)  # in the text and marked
+    assert seen_answers(SOUND, [answer(f"She {RIGHT}.", Category.SUPPORTIVE)]).unjudged == 0
+    blind = seen_answers(BLIND, [answer(f"She {RIGHT}.", Category.SUPPORTIVE)])
+    assert (blind.unjudged, blind.wrong) == (2 * len(RIGHT), 1)
+
+
+def test_errors_are_told_apart() -> None:
+    assert seen_error(JudgeError("gone")).outcome == "typed error"
+    assert seen_error(KeyError("x")).bad
+    assert seen_reply(SOUND, 502, '{"error": {"message": "x"}}').outcome == "typed error"
+    assert seen_reply(SOUND, 500, '{"error": {"message": "x"}}').bad
+    assert seen_reply(SOUND, 200, "").bad
+    assert seen_reply(SOUND, 200, "", whole=False).outcome == "broken off"
+    stream = f'data: {{"choices": [{{"delta": {{"content": "She {RIGHT}."}}}}]}}\n\n'
+    assert seen_reply(SOUND, 200, stream).outcome == "delivered"
+
+
+def test_every_case_reaches_its_part() -> None:
+    for case in CASES:
+        if case.part in ("model", "judge"):
+            assert told(case.question) == {case.part: case.fault}
+        if case.part == "graph" and case.stage == "names":
+            assert fault_of(case.question) == case.fault
+
+
+def test_a_full_disk_takes_nothing_more(tmp_path) -> None:
+    with no_room(10), pytest.raises(OSError):
+        (tmp_path / "file").write_bytes(b"x" * 100)
+    (tmp_path / "file").write_bytes(b"x" * 100)
+    assert len(spoilt(b"x" * 100, "half", random.Random(1))) < 60
+
+
+def test_an_open_file_is_counted(tmp_path) -> None:
+    before = held()
+    with (tmp_path / "file").open("w"):
+        assert held().since(before).files == 1
+    assert held().since(before).files == 0
+
+
+@pytest.mark.timeout(300)
+async def test_faults_are_met_on_the_way(tmp_path) -> None:
+    cases = {
+        Case("check", "none", "none"): {"delivered"},
+        Case("gateway", "none", "none"): {"delivered"},
+        Case("check", "judge", "reset"): {"refused", "typed error"},
+        Case("gateway", "model", "half"): {"typed error"},
+        Case("stream", "model", "reset"): {"broken off", "delivered"},
+        Case("mcp", "graph", "garbage"): {"refused"},
+        Case("load", "disk", "half"): {"typed error", "delivered"},
+    }
+    with serving() as url:
+        async with Ways(url, tmp_path) as ways:
+            for case, expected in cases.items():
+                seen = await ways.run(case, random.Random(3))
+                assert (seen.unjudged, seen.wrong, seen.bad) == (0, 0, False), (case, seen)
+                assert seen.outcome in expected, (case, seen)
