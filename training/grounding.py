@@ -24,6 +24,9 @@ __all__ = ["Grounded", "fit_calibrations", "ground", "kinds_table", "measure_gro
 
 KINDS = ("triples", "passages")
 
+LEAST_OF_A_KIND = 20
+"""Statements of a kind that the table tells of; fewer say more of chance than of the judge."""
+
 _LABEL = {Verdict.SUPPORTED: 0, Verdict.UNSUPPORTED: 1, Verdict.CONTRADICTED: 2}
 
 
@@ -245,7 +248,7 @@ def measured_table(measured: Mapping[str, Grounded]) -> str:
 
 
 def kinds_table(groundings: Sequence[Grounding], statements: Sequence[Statement]) -> str:
-    """Balanced accuracy by kind of phenomenon, worst first, in Markdown."""
+    """Balanced accuracy by kind of phenomenon, worst first, in Markdown; rare kinds stay out."""
     parts: dict[str, list[tuple[bool, bool]]] = defaultdict(list)
     for grounding, statement in zip(groundings, statements, strict=True):
         if statement.verdict is not Verdict.NO_CLAIM:
@@ -255,7 +258,7 @@ def kinds_table(groundings: Sequence[Grounding], statements: Sequence[Statement]
     for kind, pairs in parts.items():
         true = [passed for passed, right in pairs if right]
         false = [passed for passed, right in pairs if not right]
-        if true and false:
+        if true and false and len(pairs) >= LEAST_OF_A_KIND:
             let, kept = sum(false) / len(false), sum(true) / len(true)
             rows.append(((kept + 1 - let) / 2, kind, len(pairs), kept, let))
     lines = ["| kind | rows | balanced | true passed | false passed |", "|---|--:|--:|--:|--:|"]
