@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 ENGINE = ("engine", "core/text", "evidence", "verdict")
-MOST_LINES = 8_280
+MOST_LINES = 8_010
 DEEPEST = 10
 
 

@@ -11,7 +11,6 @@ from guardrail.core.text.words import property_words
 
 __all__ = [
     "Unit",
-    "canonical_unit",
     "currency_before",
     "is_unit_name",
     "period",
@@ -86,44 +85,6 @@ def _before() -> re.Pattern[str]:
     return re.compile(
         rf"(?:{'|'.join(re.escape(item) for item in sorted(signs, key=len, reverse=True))})\s?$"
     )
-
-
-def canonical_unit(unit: Unit, written: str, *, one: bool = False) -> str:
-    """How the canonical form writes a unit: *km*, *euros*, *hours*, *%*.
-
-    Money and time have words, of one or of several; other measures their first symbol.
-
-    Args:
-        unit: The unit.
-        written: Its sign or name as it stands behind the number; empty where it stands before.
-        one: Whether there is one of it.
-    """
-    names, symbols = _canonical_names().get(unit, ((), ()))
-    own = names[:2]
-    if unit.measure.startswith(MONEY) and own:
-        named = written.lower().split()
-        if written in _symbols() or not written or any(name in named for name in own):
-            return own[0 if one else -1]
-        return written
-    if unit.measure == "time" and own:
-        return own[0 if one else -1]
-    return symbols[0] if symbols else written
-
-
-@cache
-def _canonical_names() -> dict[Unit, tuple[tuple[str, ...], tuple[str, ...]]]:
-    """The names and symbols of each unit."""
-    found = {
-        Unit(measure, item["factor"], item["offset"]): (
-            tuple(item["words"]),
-            tuple(item["symbols"]),
-        )
-        for measure, units in reversed(lexicon("units")["measures"].items())
-        for item in units
-    }
-    for item in lexicon("currencies")["currencies"]:
-        found[Unit(MONEY + item["code"], 1.0)] = (tuple(item["words"]), tuple(item["signs"]))
-    return found
 
 
 def unit_behind(text: str, place: int) -> tuple[Unit, int] | None:
