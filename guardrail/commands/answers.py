@@ -131,11 +131,12 @@ def check(
     Reads {id, question, answer, triples?: [[subject, property, value], …], passages?: [text or
     {text, id, title, url}, …]};
     inline triples or passages replace the graph for that row. Writes a GuardedAnswer per row:
-    {id, index, question, text, marked, action, reasons, sentences, removed, entities, evidence,
-    scorecard, original, attempts, versions, timings_ms, errors, evidence_from}. On a terminal,
-    prints them for a person.
+    {id, index, question, text, marked, action, would, reasons, sentences, removed, entities,
+    evidence, scorecard, original, attempts, versions, timings_ms, errors, evidence_from}. On a
+    terminal, prints them for a person.
 
-    action is pass, annotate, correct, filter, regenerate, refuse or unverified; reasons say why.
+    action is pass, annotate, correct, filter, regenerate, refuse or unverified; reasons say why;
+    would is what a dry run left undone.
     sentences: [{text, start, end, category, na, citations: [{entity, property, value}], uncited,
     spans, judgement, findings, against, note, support, contradiction, sure, weights: [{name,
     support, contradiction}], thresholds: {support, contradiction, removal}, correction: {original,

@@ -78,8 +78,8 @@ class WordJudge:
 
 
 def test_own_judges_can_be_registered() -> None:
-    register("words", WordJudge)
-    judge = create_nli("words:x")
+    register("registered", WordJudge)
+    judge = create_nli("registered:x")
     assert isinstance(judge, NLIJudge)
     assert judge.name == "words:x"
 
