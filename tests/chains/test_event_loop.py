@@ -68,10 +68,13 @@ async def asked_by_litellm(guard: Guardrail) -> None:
 async def test_a_long_answer_is_worked_on_elsewhere(work: Work) -> None:
     with Guardrail(GuardrailConfig(judge="none"), retriever=lambda question: FACTS) as guard:
         await work(guard)  # loads
-        of_loop, of_all = time.thread_time(), time.process_time()
-        await work(guard)
-        of_loop, of_all = time.thread_time() - of_loop, time.process_time() - of_all
-    assert of_loop < MOST * of_all
+        shares = []
+        for _ in range(5):  # what a busy machine does between two of the loop's steps only adds
+            of_loop, of_all = time.thread_time(), time.process_time()
+            await work(guard)
+            of_loop, of_all = time.thread_time() - of_loop, time.process_time() - of_all
+            shares.append(of_loop / of_all)
+    assert min(shares) < MOST
 
 
 async def test_a_streamed_sentence_is_worked_on_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
