@@ -35,9 +35,10 @@ def try_judge(judge: GroundingJudge, setting: str = "judge") -> None:
         JudgeError: It finds one of them something else, or cannot be asked.
     """
     from judges.base import GroundingItem, traits_of
+    from judges.grounding import grounded_by
 
     items = [GroundingItem(statements=(TOLD,), sentence=sentence) for sentence in TRIED]
-    found = [grounding.verdict for grounding in judge.ground(items)]
+    found = [grounding.verdict for grounding in grounded_by(judge, items)]
     wanted = list(TRIED.values())
     if traits_of(judge).tells_contradiction:
         right = found == wanted

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import cast
 
 from benchmarks.faults.facts import HANG_S, LATE_S, told
-from guardrail.core.types import Grounding, StatementScore, WordScore
-from judges.base import GroundingItem, NLITraits
+from guardrail.core.types import Grounding, NLIScores, StatementScore, WordScore
+from judges.base import GroundingItem, NLITraits, Pair
 
 __all__ = ["FaultyJudge"]
 
@@ -30,9 +30,17 @@ class FaultyJudge:
     def warm_up(self) -> None:
         """Nothing to load."""
 
-    def judge(self, pairs: Sequence[object]) -> list[object]:
-        """Nothing asks for pairs: the judge reads evidence once."""
-        raise NotImplementedError("this judge grounds")
+    def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
+        """Judge n pairs, each as a sentence beside one statement."""
+        found = [_grounding(GroundingItem((pair.premise,), pair.hypothesis)) for pair in pairs]
+        return [
+            NLIScores(
+                entailment=item.supported,
+                neutral=item.unsupported + item.no_claim,
+                contradiction=item.contradicted,
+            )
+            for item in found
+        ]
 
     def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
         """Judge n sentences, or fail."""

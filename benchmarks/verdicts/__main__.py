@@ -6,21 +6,13 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
-from functools import partial
-from pathlib import Path
+from collections.abc import Sequence
 
 from benchmarks.verdicts.cases import Case
-from benchmarks.verdicts.judging import judge_cases
+from benchmarks.verdicts.judging import Opened, add_options, judge_cases, opened
 from benchmarks.verdicts.measure import Row, summed
-from benchmarks.verdicts.scores import KeptScores
-from benchmarks.verdicts.sets import SETS, read_set
-from guardrail import GuardrailConfig
-from guardrail.engine.parts import Parts
+from benchmarks.verdicts.sets import read_set
 from guardrail.verdict.checks import all_checks
-from guardrail.verdict.grounder import Grounder
-from judges.base import GroundingJudge
-from judges.memory import RememberedGrounding
 
 __all__ = ["main"]
 
@@ -39,19 +31,18 @@ COLUMNS = {
 
 
 def _rows(
-    grounder: Callable[..., Grounder],
-    judge: GroundingJudge,
-    remembered: GroundingJudge,
+    harness: Opened,
     cases: Sequence[Case],
     checks: Sequence[str],
     *,
     ablate: bool,
 ) -> dict[str, Row]:
     """Rows by name: the engine, the bare judge, and the engine without each check."""
+    grounder, remembered = harness.grounder, harness.remembered
     timed = cases[:TIMED]
     begin = time.perf_counter()
     for case in timed:
-        judge_cases(grounder(judge), [case])
+        judge_cases(grounder(harness.judge), [case])
     spent = (time.perf_counter() - begin) * 1000.0 / max(1, len(timed))
     rows = {SHIPPED: summed(cases, judge_cases(grounder(remembered), cases), spent)}
     rows[BARE] = summed(cases, judge_cases(grounder(remembered, off=checks), cases))
@@ -72,30 +63,17 @@ def _cell(value: float | None) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description="How good verdicts are, over every set.")
-    parser.add_argument("--data", type=Path, required=True, help="the folder of public data")
-    parser.add_argument("--sets", default="", help=f"of {', '.join(SETS)}; all but train")
-    parser.add_argument("--limit", type=int, default=400, help="most cases of a set; 0 for all")
-    parser.add_argument("--judge", default="onnx")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--scores", type=Path, help="a file that keeps the judge's scores")
+    add_options(parser)
     parser.add_argument("--json", action="store_true", help="one JSON object in place of tables")
     parser.add_argument("--no-checks", action="store_true", help="leave the ablation out")
     options = parser.parse_args(arguments)
-    names = [item for item in options.sets.split(",") if item] or [
-        name for name in SETS if not name.startswith("train")
-    ]
-    parts = Parts(GuardrailConfig(judge=options.judge), {}, ())
-    judge, grounder = parts.grounding, partial(Grounder, weighing=parts.weighing)
-    if judge is None:
-        raise SystemExit("a judge is needed: --judge")
-    judge.warm_up()
-    remembered = KeptScores(judge, options.scores) if options.scores else RememberedGrounding(judge)
+    names, harness = opened(options)
     checks = [check.name for check in all_checks()]
     table: dict[str, dict[str, Row]] = {}
     for name in names:
         cases = read_set(name, options.data, options.limit or None, seed=options.seed)
         ablate = not options.no_checks
-        table[name] = _rows(grounder, judge, remembered, cases, checks, ablate=ablate)
+        table[name] = _rows(harness, cases, checks, ablate=ablate)
         if not options.json:
             _print(name, table[name])
     if options.json:
@@ -103,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             name: {row: item.model_dump() for row, item in rows.items()}
             for name, rows in table.items()
         }
-        print(json.dumps({"judge": judge.name, "sets": plain}))
+        print(json.dumps({"judge": harness.judge.name, "sets": plain}))
     return 0
 
 

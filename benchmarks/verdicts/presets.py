@@ -13,15 +13,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.verdicts.judging import judge_cases
+from benchmarks.verdicts.judging import add_options, judge_cases, opened
 from benchmarks.verdicts.measure import Row, summed
-from benchmarks.verdicts.scores import KeptScores
-from benchmarks.verdicts.sets import SETS, read_set
-from guardrail import GuardrailConfig
+from benchmarks.verdicts.sets import read_set
 from guardrail.core.types import Strictness
-from guardrail.engine.parts import Parts
-from guardrail.verdict.grounder import Grounder
-from judges.memory import RememberedGrounding
 
 __all__ = ["main", "preset_table", "write_table"]
 
@@ -71,24 +66,11 @@ def write_table(page: Path, text: str) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description="What each strictness passes, over every set.")
-    parser.add_argument("--data", type=Path, required=True, help="the folder of public data")
-    parser.add_argument("--sets", default="", help=f"of {', '.join(SETS)}; all but train")
-    parser.add_argument("--limit", type=int, default=400, help="most cases of a set; 0 for all")
-    parser.add_argument("--judge", default="onnx")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--scores", type=Path, help="a file that keeps the judge's scores")
+    add_options(parser)
     parser.add_argument("--write", type=Path, metavar="PAGE", help="a page to put the rows into")
     options = parser.parse_args(arguments)
-    names = [item for item in options.sets.split(",") if item] or [
-        name for name in SETS if not name.startswith("train")
-    ]
-    parts = Parts(GuardrailConfig(judge=options.judge), {}, ())
-    judge = parts.grounding
-    if judge is None:
-        raise SystemExit("a judge is needed: --judge")
-    judge.warm_up()
-    remembered = KeptScores(judge, options.scores) if options.scores else RememberedGrounding(judge)
-    grounder = Grounder(remembered, weighing=parts.weighing)
+    names, harness = opened(options)
+    grounder = harness.grounder(harness.remembered)
     measured: dict[Strictness, list[Row]] = {preset: [] for preset in Strictness}
     for name in names:
         cases = read_set(name, options.data, options.limit or None, seed=options.seed)
@@ -98,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     total = sum(row.cases for row in measured[Strictness.BALANCED])
     told = (
         f"{preset_table(measured)}\n\nMeans over {len(names)} sets ({', '.join(names)}), "
-        f"{total:,} texts in all, judge `{judge.name}`."
+        f"{total:,} texts in all, judge `{harness.judge.name}`."
     )
     print(told)
     if options.write:

@@ -7,9 +7,9 @@ from dataclasses import replace
 from fastapi import Request
 
 from chains.gateway.requests import caller_of
-from chains.gateway.routes import in_dry_run, laid_over, route_of
+from chains.gateway.routes import Route, in_dry_run, laid_over, route_of
 from chains.gateway.settings import GatewaySettings
-from chains.gateway.tenants import guarding_of
+from chains.gateway.tenants import Tenant, guarding_of
 from chains.openai_text import Guarding
 from guardrail import Guardrail
 
@@ -29,7 +29,7 @@ class Guardings:
 
     def __init__(self, guard: Guardrail, settings: GatewaySettings) -> None:
         policy = guard.config.policy
-        self._settings = settings
+        self._routes = settings.routes
         self.common = in_dry_run(
             Guarding(
                 guard=guard,
@@ -42,6 +42,12 @@ class Guardings:
             ),
             settings.dry_run or policy.dry_run,
         )
+        # Each pair of sections is laid out once: checking a policy takes longer than a look-up.
+        self._laid_out = {
+            (id(route), id(tenant)): self._over(route, tenant)
+            for route in (None, *settings.routes.values())
+            for tenant in (None, *settings.tenants.values())
+        }
 
     def of(self, request: Request, model: object = None) -> Guarding:
         """How a call is guarded.
@@ -50,10 +56,11 @@ class Guardings:
             request: The call, which came through the door.
             model: What its body names as the model.
         """
-        caller, guarding = caller_of(request), self.common
-        route = route_of(self._settings.routes, request.url.path, model)
-        if route is not None:
-            guarding = laid_over(route, guarding)
-        if caller.tenant is not None:
-            guarding = guarding_of(caller.tenant, guarding)
-        return replace(guarding, owner=caller.owner)
+        caller = caller_of(request)
+        route = route_of(self._routes, request.url.path, model)
+        return replace(self._laid_out[id(route), id(caller.tenant)], owner=caller.owner)
+
+    def _over(self, route: Route | None, tenant: Tenant | None) -> Guarding:
+        """What the sections of a route and a tenant make of the common guarding."""
+        guarding = self.common if route is None else laid_over(route, self.common)
+        return guarding if tenant is None else guarding_of(tenant, guarding)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, Final, Literal
 
 from pydantic import ValidationError
@@ -56,8 +56,39 @@ def run_bulk(
         GuardrailError: A worker died, or a file could not be read or written; run the job again
             to go on.
     """
+    started = time.perf_counter()
+    with _telling_how_to_go_on(output):
+        shards = plan_shards(source, shard_rows)
+        plan = Plan(
+            scorer=scorer, output=output, kind=kind or (shards[0].kind if shards else "jsonl")
+        )
+        finished = _open_output(plan, shards)
+        done = sum(item.rows for item in finished.values())
+        total = sum(shard.rows for shard in shards)
+        left = [shard for shard in shards if shard.number not in finished]
+        fresh = 0
+        if progress:
+            progress(done, total)
+        if left:
+            run = run_ray if engine == "ray" else run_local
+            for number, counts in run(plan, left, workers):
+                finished[number] = counts
+                fresh += counts.rows
+                if progress:
+                    progress(done + fresh, total)
+    return summarise(
+        (finished[shard.number] for shard in shards),
+        skipped=len(shards) - len(left),
+        seconds=time.perf_counter() - started,
+        fresh=fresh,
+    )
+
+
+@contextmanager
+def _telling_how_to_go_on(output: str) -> Iterator[None]:
+    """Tell of a file that cannot be read or written, and that the job can go on."""
     try:
-        return _run(scorer, source, output, engine, workers, shard_rows, kind, progress)
+        yield
     except GuardrailError:
         raise  # of which one is a kind of OSError
     except OSError as error:
@@ -65,41 +96,6 @@ def run_bulk(
             f"the job stopped: {error}; what is finished in {output} stays, and the same command "
             "goes on from there"
         ) from error
-
-
-def _run(
-    scorer: BulkScorer,
-    source: str,
-    output: str,
-    engine: Literal["local", "ray"],
-    workers: int | None,
-    shard_rows: int,
-    kind: Literal["jsonl", "parquet"] | None,
-    progress: Callable[[int, int], None] | None,
-) -> Summary:
-    started = time.perf_counter()
-    shards = plan_shards(source, shard_rows)
-    plan = Plan(scorer=scorer, output=output, kind=kind or (shards[0].kind if shards else "jsonl"))
-    finished = _open_output(plan, shards)
-    done = sum(item.rows for item in finished.values())
-    total = sum(shard.rows for shard in shards)
-    left = [shard for shard in shards if shard.number not in finished]
-    fresh = 0
-    if progress:
-        progress(done, total)
-    if left:
-        run = run_ray if engine == "ray" else run_local
-        for number, counts in run(plan, left, workers):
-            finished[number] = counts
-            fresh += counts.rows
-            if progress:
-                progress(done + fresh, total)
-    return summarise(
-        (finished[shard.number] for shard in shards),
-        skipped=len(shards) - len(left),
-        seconds=time.perf_counter() - started,
-        fresh=fresh,
-    )
 
 
 def _open_output(plan: Plan, shards: list[Shard]) -> dict[int, Counts]:

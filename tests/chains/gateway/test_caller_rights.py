@@ -9,7 +9,6 @@ from chains.caller import CallerRights
 from chains.gateway import GatewaySettings, create_app
 from guardrail import STRICT, GuardrailConfig
 from tests.chains.conftest import CANARY, FALSE_MIDDLE, QUESTION, scripted_guard
-from tests.chains.fake_openai import FakeOpenAI, served
 
 ASKED = {"model": "false-only", "messages": [{"role": "user", "content": QUESTION}]}
 TOLD = [FALSE_MIDDLE]
@@ -40,12 +39,6 @@ BROUGHT = {
 }
 TOOL = {"type": "function", "function": {"name": "look_up", "parameters": {}}}
 FORMAT = {"type": "json_object"}
-
-
-@pytest.fixture(scope="module")
-def upstream():
-    with served(FakeOpenAI().app) as url:
-        yield f"{url}/v1"
 
 
 @pytest.fixture(scope="module")

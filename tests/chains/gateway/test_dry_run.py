@@ -9,7 +9,7 @@ from chains.gateway import GatewaySettings, create_app
 from guardrail import BEST_OF_N, STRICT, GuardrailConfig, open_log
 from guardrail.core.errors import KnowledgeGraphError
 from tests.chains.conftest import ANSWER, CANARY, FALSE_MIDDLE, QUESTION, scripted_guard
-from tests.chains.fake_openai import CANDIDATES, JSON_ANSWER, FakeOpenAI, served
+from tests.chains.fake_openai import CANDIDATES, JSON_ANSWER
 from tests.chains.gateway.protocols.test_protocols import LITELLM, response_call
 
 CHAT = {"model": "plain", "messages": [{"role": "user", "content": QUESTION}]}
@@ -18,17 +18,6 @@ RESPONSES = {"model": "plain", "input": QUESTION}
 
 def by(key):
     return {"authorization": f"Bearer {key}"}
-
-
-@pytest.fixture(scope="module")
-def fake():
-    return FakeOpenAI()
-
-
-@pytest.fixture(scope="module")
-def upstream(fake):
-    with served(fake.app) as url:
-        yield f"{url}/v1"
 
 
 @pytest.fixture

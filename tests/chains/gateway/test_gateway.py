@@ -19,22 +19,11 @@ import pytest
 from chains.gateway import GatewaySettings, create_app, serving
 from guardrail import STRICT, GuardrailConfig
 from tests.chains.conftest import ANSWER, CANARY, QUESTION, TRUE_START, scripted_guard
-from tests.chains.fake_openai import FakeOpenAI, served
+from tests.chains.fake_openai import served
 from tests.chains.gateway.process import until_ready
 
 JSON = {"content-type": "application/json"}
 BODY = {"model": "plain", "messages": [{"role": "user", "content": QUESTION}]}
-
-
-@pytest.fixture(scope="module")
-def fake():
-    return FakeOpenAI()
-
-
-@pytest.fixture(scope="module")
-def upstream(fake):
-    with served(fake.app) as url:
-        yield f"{url}/v1"
 
 
 @pytest.fixture(scope="module")

@@ -8,17 +8,10 @@ from chains.gateway import GatewaySettings, create_app
 from guardrail import STRICT, Guardrail, GuardrailConfig
 from guardrail.core.errors import KnowledgeGraphError
 from tests.chains.conftest import ANSWER, FACTS, QUESTION, TRUE_START
-from tests.chains.fake_openai import FakeOpenAI, served
 from tests.chains.scripted import ScriptedJudge
 
 CHAT = {"model": "plain", "messages": [{"role": "user", "content": QUESTION}]}
 ASKED = {"question": QUESTION, "answer": TRUE_START}
-
-
-@pytest.fixture(scope="module")
-def upstream():
-    with served(FakeOpenAI().app) as url:
-        yield f"{url}/v1"
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from chains.gateway.routes import Route, route_of
 from chains.gateway.serving import plain_settings
 from guardrail import STRICT, ConfigError, GuardrailConfig
 from tests.chains.conftest import CANARY, QUESTION, scripted_guard
-from tests.chains.fake_openai import FakeOpenAI, served
 
 ROUTES = {
     "drafts": {"models": "false-*", "policy": {"base": "annotate", "name": "drafts"}},
@@ -17,12 +16,6 @@ ROUTES = {
     "high": {"models": "plain", "policy": {"thresholds": {"overall": 0.99}, "below": "refuse"}},
 }
 CHAT = {"messages": [{"role": "user", "content": QUESTION}]}
-
-
-@pytest.fixture(scope="module")
-def upstream():
-    with served(FakeOpenAI().app) as url:
-        yield f"{url}/v1"
 
 
 @pytest.fixture

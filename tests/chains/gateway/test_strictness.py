@@ -9,7 +9,6 @@ import pytest
 from chains.gateway import GatewaySettings, create_app
 from guardrail import STRICT, Guardrail, GuardrailConfig
 from guardrail.core.types import Grounding
-from tests.chains.fake_openai import FakeOpenAI, served
 from tests.guardrail.scripted import Scripted
 
 SENTENCE = "The old bridge was opened by a queen."
@@ -29,12 +28,6 @@ def guard() -> Iterator[Guardrail]:
     config = GuardrailConfig.model_validate({"graph": "none", "policy": STRICT})
     with Guardrail(config, grounding=SaysSo({})) as guard:
         yield guard
-
-
-@pytest.fixture(scope="module")
-def upstream() -> Iterator[str]:
-    with served(FakeOpenAI().app) as url:
-        yield f"{url}/v1"
 
 
 @pytest.fixture

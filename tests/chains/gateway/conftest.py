@@ -1,0 +1,17 @@
+"""The server of a model that gateways of these tests stand before."""
+
+import pytest
+
+from tests.chains.fake_openai import FakeOpenAI, served
+
+
+@pytest.fixture(scope="module")
+def fake():
+    return FakeOpenAI()
+
+
+@pytest.fixture(scope="module")
+def upstream(fake):
+    """The address of its API."""
+    with served(fake.app) as url:
+        yield f"{url}/v1"
