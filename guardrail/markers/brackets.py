@@ -49,7 +49,8 @@ _ESCAPE = re.compile(r"\\([\\\[\],:;n])")
 _COLON = re.compile(r"\\.|: ")
 _IDENTIFIER = re.compile(r"[QPL]\d+$|[A-Za-z][A-Za-z0-9+.-]*:[^\s:,]\S*$")
 _NOT_AVAILABLE = frozenset({"NA", "N/A"})
-_INNER_MARKER = re.compile(r"\[(?:NA\]|[QPL]\d+[,\]])")
+_INNER_MARKER = re.compile(r"(?<!\\)(?:\\\\)*\[(?:NA\]|[QPL]\d+[,\]])")
+"""One that is not escaped: an escaped bracket is a value's own."""
 
 
 class KnownFacts:

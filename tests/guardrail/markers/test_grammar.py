@@ -3,7 +3,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from guardrail.core.types import Citation, Triple
@@ -141,6 +141,7 @@ entities = st.from_regex(r"Q[1-9][0-9]{0,6}", fullmatch=True)
 
 
 @given(st.lists(st.builds(Citation, entity=entities, property=parts, value=parts), min_size=1))
+@example([Citation(entity="Q1", property="1", value="[Q1,")])
 def test_any_citation_can_be_written_and_read_back(citations: list[Citation]) -> None:
     bracket = render_marker(citations)
     assert parse(f"A claim {bracket}.").citations == tuple(citations)
