@@ -15,25 +15,30 @@ from guardrail.verdict.grounder import AT_ONCE
 from tests.chains.scripted import ScriptedJudge
 
 SENTENCES = 6 * AT_ONCE
+SECONDS = 3.0  # in which even a busy machine has come to the judge
 ANSWER = " ".join(f"The bridge number {number} was opened." for number in range(SENTENCES))
 ASKED = {"question": "", "answer": ANSWER, "passages": ["The bridge was opened."]}
 
 
-class SlowJudge(ScriptedJudge):
-    """Takes its time for each lot, and counts what it was asked."""
+class HeldJudge(ScriptedJudge):
+    """Holds the first lot until it is let go, and counts what it was asked."""
 
     def __init__(self):
         self.asked = 0
+        self.begun, self.let_go = threading.Event(), threading.Event()
 
     def ground(self, items):
         self.asked += len(items)
-        time.sleep(0.2)
+        self.begun.set()
+        assert self.let_go.wait(60)
         return super().ground(items)
 
 
 @pytest.fixture
 def judge():
-    return SlowJudge()
+    judge = HeldJudge()
+    yield judge
+    judge.let_go.set()
 
 
 @pytest.fixture
@@ -42,8 +47,9 @@ def guard(judge):
         yield guard
 
 
-async def settled(judge):
-    """How many sentences the judge was asked about once it is no longer asked."""
+async def asked_in_all(judge):
+    """How many sentences the judge was asked about once the lot that it holds is let go."""
+    judge.let_go.set()
     before = -1
     while before != judge.asked:
         before = judge.asked
@@ -52,18 +58,18 @@ async def settled(judge):
 
 
 async def test_after_a_504_the_judge_is_left_alone(guard, judge):
-    app = create_app(guard, GatewaySettings(timeout_s=0.5))
+    app = create_app(guard, GatewaySettings(timeout_s=SECONDS))
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://gateway") as client:
         reply = await client.post("/v1/checks", json=ASKED)
     assert reply.status_code == 504
-    assert 0 < await settled(judge) < SENTENCES
+    assert 0 < await asked_in_all(judge) < SENTENCES
 
 
 async def test_after_a_deadline_the_judge_is_left_alone(guard, judge):
-    answer = await guard.acheck(question="", answer=ANSWER, policy=ANNOTATE.changed(deadline_s=0.5))
+    answer = await guard.acheck(question="", answer=ANSWER, policy=ANNOTATE.changed(deadline_s=SECONDS))
     assert "deadline" in [problem.part for problem in answer.errors]
-    assert 0 < await settled(judge) < SENTENCES
+    assert 0 < await asked_in_all(judge) < SENTENCES
 
 
 async def test_a_call_that_was_given_up_sees_it():
