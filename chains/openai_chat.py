@@ -318,6 +318,7 @@ class ChatStream:
         last: JSON = {}
         if release.answer is not None:
             self.answers.append(release.answer)
+            await asyncio.to_thread(self._asked.remember, [release.answer], self._head)
             citations = [*state.citations, *release.citations]
             last = {
                 # All in one delta: clients that add deltas up cannot join such lists.

@@ -254,6 +254,7 @@ class Exchange:
         return request | {"input": [*before, *turns]}
 
     def _guarded(self, reply: Reply, outcome: Outcome) -> GuardedReply:
+        self._asked.remember(outcome.answers, outcome.body)
         body = json.dumps(outcome.body).encode()
         events: tuple[Event, ...] | None = None
         if self.streams and self.endpoint is Endpoint.CHAT:

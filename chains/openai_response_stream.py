@@ -166,6 +166,7 @@ class ResponseStream:
                 )
                 kept["output"][index] = alone["output"][0]
                 self.answers += answers
+        await asyncio.to_thread(self._asked.remember, self.answers, kept)
         return [*out, {"type": kind, "response": kept}]
 
     def _contents(self, index: int) -> list[JSON | None]:

@@ -37,6 +37,7 @@ class Source(StrEnum):
     RETRIEVERS = "retrievers"
     PARTS = "content parts"
     TOOLS = "tool results"
+    EARLIER = "earlier answers"
     MARKED = "marked text"
     GRAPH = "graph"
 
@@ -45,7 +46,8 @@ class EvidenceMode(StrEnum):
     """What an answer is judged against.
 
     ``given``: what the caller, a chain's retrievers or content parts hand over, in place of the
-    graph; tool results and marked text count beside it. ``both``: all of it and the graph.
+    graph; tool results, earlier answers and marked text count beside it. ``both``: all of it and
+    the graph.
     ``graph``: the graph alone.
     """
 
@@ -75,6 +77,8 @@ class EvidenceSettings(Value):
         tools: Whether results of tools count.
         tool_results: Most results of tools that are read, newest first.
         tool_chars: Most characters of all of them together; a longer text is cut.
+        earlier: Most earlier answers of a conversation whose own evidence counts again, so that
+            what was judged supported may be referred to; what else they said is never evidence.
         marks: Delimiters of a marked stretch in system and user messages, such as
             ``("<context>", "</context>")``, two that differ; None to look for none.
         keep_parts: Whether content parts that only other gateways know are sent on as they are,
@@ -85,6 +89,7 @@ class EvidenceSettings(Value):
     tools: bool = True
     tool_results: int = Field(default=16, ge=1)
     tool_chars: int = Field(default=100_000, ge=1)
+    earlier: int = Field(default=6, ge=0)
     marks: Marks | None = None
     keep_parts: bool = False
 

@@ -84,6 +84,8 @@ class GatewaySettings(Value):
         evidence_mode: Whether evidence in a request stands in place of the graph (``given``),
             beside it (``both``), or does not count (``graph``).
         tool_results: Whether results of tools in a conversation count as evidence.
+        earlier_answers: Most earlier answers of a conversation whose own evidence counts again; 0
+            for none.
         evidence_marks: Delimiters of a marked stretch in system and user messages, two with a
             space between them: ``<context> </context>``.
         keep_parts: Whether content parts of other gateways are sent on as they are.
@@ -124,6 +126,7 @@ class GatewaySettings(Value):
     stream_mode: StreamMode = StreamMode.SENTENCE
     evidence_mode: EvidenceMode = EvidenceMode.GIVEN
     tool_results: bool = True
+    earlier_answers: int = Field(default=6, ge=0)
     evidence_marks: Marks | None = None
     keep_parts: bool = False
     dry_run: bool = False
@@ -184,6 +187,7 @@ class GatewaySettings(Value):
         return EvidenceSettings(
             mode=self.evidence_mode,
             tools=self.tool_results,
+            earlier=self.earlier_answers,
             marks=self.evidence_marks,
             keep_parts=self.keep_parts,
         )

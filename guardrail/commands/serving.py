@@ -91,6 +91,13 @@ def serve(
     tool_results: Annotated[
         bool | None, typer.Option(help="Whether results of tools count as evidence (default: yes).")
     ] = None,
+    earlier_answers: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Earlier answers of a conversation whose own evidence counts again (default: 6).",
+        ),
+    ] = None,
     evidence_marks: Annotated[
         str | None,
         typer.Option(
@@ -207,6 +214,7 @@ def serve(
         "stream_mode": stream_mode,
         "evidence_mode": evidence_mode,
         "tool_results": tool_results,
+        "earlier_answers": earlier_answers,
         "evidence_marks": evidence_marks,
         "keep_parts": keep_parts,
         "dry_run": dry_run,

@@ -34,6 +34,7 @@ style = "none"
 stream_mode = "buffer"
 evidence_mode = "both"
 tool_results = false
+earlier_answers = 2
 evidence_marks = ["<a>", "</a>"]
 keep_parts = true
 dry_run = true

@@ -67,7 +67,9 @@ async def test_after_a_504_the_judge_is_left_alone(guard, judge):
 
 
 async def test_after_a_deadline_the_judge_is_left_alone(guard, judge):
-    answer = await guard.acheck(question="", answer=ANSWER, policy=ANNOTATE.changed(deadline_s=SECONDS))
+    answer = await guard.acheck(
+        question="", answer=ANSWER, policy=ANNOTATE.changed(deadline_s=SECONDS)
+    )
     assert "deadline" in [problem.part for problem in answer.errors]
     assert 0 < await asked_in_all(judge) < SENTENCES
 
