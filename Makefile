@@ -82,7 +82,7 @@ wheel: | $(BIN)/python
 	mkdir -p build/wheel
 	git archive HEAD | tar -xpf - -C build/wheel
 	$(PIP) setuptools
-	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m pip wheel --quiet \
+	umask 022; SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m pip wheel --quiet \
 		--disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist ./build/wheel
 	@$(BIN)/python -m pip hash dist/*.whl
 
@@ -94,7 +94,7 @@ supply: wheel $(VENV)/.supply
 	$(SUPPLIED) check
 	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
 		--output-file build/supply/sbom.cdx.json build/supply/environment/bin/python
-	$(BIN)/pip-licenses --python build/supply/environment/bin/python --with-urls \
+	$(BIN)/pip-licenses --python build/supply/environment/bin/python --with-urls --partial-match --fail-on "GPL;GNU" \
 		--format csv --output-file build/supply/licences.csv
 
 locks: requirements/base.txt requirements/server-documents.txt
