@@ -180,5 +180,5 @@ class LlamaServerCausalLM:
         try:
             with urllib.request.urlopen(request, timeout=self._timeout) as reply:
                 return json.load(reply)
-        except (OSError, HTTPException, ValueError) as error:
+        except (OSError, HTTPException, ValueError, RecursionError) as error:
             raise JudgeError(f"{self.name}: {error}") from error

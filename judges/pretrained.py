@@ -29,7 +29,7 @@ def config_of(model: str) -> dict[str, Any]:
     """
     try:
         found: object = json.loads(_file(model, "config.json").read_text("utf-8"))
-    except ValueError as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise JudgeError(f"the configuration of {model!r} is not JSON: {error}") from error
     if not isinstance(found, dict):
         raise JudgeError(f"the configuration of {model!r} is no table")

@@ -258,12 +258,17 @@ def cell_text(value: object) -> str | None:
         return "true" if value else "false"
     if isinstance(value, float):
         value = Decimal(f"{value:.15g}")
+    if isinstance(value, int):
+        value = Decimal(value)  # which writes figures of any length
     if isinstance(value, Decimal):
         return f"{value:f}" if value.is_finite() else None
     if isinstance(value, datetime):
         return value.isoformat(" ", "seconds")
     if isinstance(value, dict | list | tuple):
-        return json.dumps(value, ensure_ascii=False, default=str)
+        try:
+            return json.dumps(value, ensure_ascii=False, default=str)
+        except (ValueError, RecursionError):
+            return None  # a figure of thousands of digits, or nested without end: no cell
     return str(value).strip() or None
 
 

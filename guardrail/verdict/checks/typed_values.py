@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
+from guardrail.core.cancellation import stop_if_given_up
 from guardrail.core.text.clock_times import ClockTime
 from guardrail.core.text.quantities import Bound, Quantity
 from guardrail.core.text.values import Agreement, TypedValue, compare, find_values
@@ -50,6 +51,10 @@ EXACTLY = 0.002
 RECKONED = 24
 """At most this many values of one kind are reckoned with."""
 
+COMPARED = 100
+"""Values of one sentence that are compared; prose has fewer. The rest count as missing, since
+each is held against all of the evidence's."""
+
 
 class _Rival(NamedTuple):
     """A held value that differs from one that is told, and how well their statements align."""
@@ -57,6 +62,23 @@ class _Rival(NamedTuple):
     score: float
     number: int
     known: TypedValue
+
+
+class _Told:
+    """Which values of the evidence a sentence tells; each is compared once, whatever it rivals.
+
+    Args:
+        values: The sentence's.
+    """
+
+    def __init__(self, values: Sequence[TypedValue]) -> None:
+        self._values = values
+        self._seen: dict[TypedValue, bool] = {}
+
+    def __contains__(self, known: TypedValue) -> bool:
+        if known not in self._seen:
+            self._seen[known] = _agrees(known, self._values)
+        return self._seen[known]
 
 
 class TypedValues:
@@ -70,7 +92,11 @@ class TypedValues:
         days = find_days(claim.text) if claim.values else []
         computed = computed_of(claim, evidence).spans if claim.values else ()
         found: list[Finding] = []
-        for claimed in claim.values:
+        values = claim.values[:COMPARED]
+        told_here = _Told(values)
+        named = mentions_of(claim, [item for _, item in evidence.chosen]) if values else []
+        for claimed in values:
+            stop_if_given_up()
             if (claimed.start, claimed.end) in computed:
                 continue  # what is told of rows together has a check of its own
             if days and isinstance(claimed.value, ClockTime):
@@ -83,11 +109,11 @@ class TypedValues:
                 because = f"{claimed.text} agrees with {texts}"
                 found.append(finding(self.name, Effect.CARRIES, claim, span, because, agreeing))
                 continue
-            if _names_a_subject(claimed, claim, evidence):
+            if _within_a_name(claimed, named):
                 continue
             told = _agrees(claimed, before) or _agrees(claimed, _all_values(evidence))
             other = told or _reckonable(claimed, claim, before, evidence)
-            rival = _rival(claimed, claim, evidence, sure=other)
+            rival = _rival(claimed, claim, evidence, told_here, sure=other)
             if rival is not None:
                 statement = evidence.indexed.statements[rival.number]
                 because = f"{claimed.text} is not {rival.known.text}: {statement.text}"
@@ -106,6 +132,10 @@ class TypedValues:
             elif not other and not _idle(claimed):
                 because = f"no evidence tells {claimed.text}"
                 found.append(finding(self.name, Effect.MISSING, claim, span, because))
+        if left := claim.values[COMPARED:]:
+            span = left[0].start, left[-1].end
+            because = f"{len(left)} values of the sentence were not compared, beyond {COMPARED}"
+            found.append(finding(self.name, Effect.MISSING, claim, span, because))
         return _without_carriers(found)
 
 
@@ -115,14 +145,13 @@ def _of_a_name(text: str, claimed: TypedValue) -> bool:
     return claimed.kind == "number" and before is not None and before[1][0].isupper()
 
 
-def _names_a_subject(claimed: TypedValue, claim: Claim, evidence: Premises) -> bool:
+def _within_a_name(claimed: TypedValue, names: Sequence[tuple[int, int]]) -> bool:
     """Whether a value is a piece of the name of a subject: the *3* of *Fjell 3*."""
-    statements = [statement for _, statement in evidence.chosen]
     return any(
         start <= claimed.start
         and claimed.end <= end
         and (start, end) != (claimed.start, claimed.end)
-        for start, end in mentions_of(claim, statements)
+        for start, end in names
     )
 
 
@@ -143,15 +172,28 @@ def _without_carriers(found: Sequence[Finding]) -> list[Finding]:
 def _agreeing(claimed: TypedValue, claim: Claim, evidence: Premises) -> tuple[int, ...]:
     """The aligned statements that hold a value, the best aligned ones."""
     scores: dict[int, float] = {}
-    for number, statement in evidence.chosen:
-        if not evidence.speaks_of(statement):
-            continue
+    for number, statement in _aligning(evidence):
         for known in statement.values:
             if compare(claimed, known) is Agreement.SAME:
                 score = _alignment(claimed, known, claim, statement, evidence, number)
                 scores[number] = max(score, scores.get(number, 0.0))
     best = max(scores.values(), default=0.0)
     return tuple(number for number, score in scores.items() if score == best > 0.0)
+
+
+def _aligning(evidence: Premises) -> list[tuple[int, Statement]]:
+    """The statements whose values may align: facts, and prose that the judge is sure of."""
+    return [
+        (number, statement)
+        for number, statement in evidence.chosen
+        if evidence.speaks_of(statement)
+        and (statement.fact is not None or _word(evidence, number) >= SURE)
+    ]
+
+
+def _word(evidence: Premises, number: int) -> float:
+    """How sure the judge is that a statement carries or denies a part of the sentence."""
+    return max(evidence.carries(number), evidence.conflicts(number))
 
 
 def _idle(claimed: TypedValue) -> bool:
@@ -168,27 +210,28 @@ def _agrees(claimed: TypedValue, known: Iterable[TypedValue]) -> bool:
     return any(compare(claimed, item) is Agreement.SAME for item in known)
 
 
-def _rival(claimed: TypedValue, claim: Claim, evidence: Premises, *, sure: bool) -> _Rival | None:
+def _rival(
+    claimed: TypedValue, claim: Claim, evidence: Premises, told: _Told, *, sure: bool
+) -> _Rival | None:
     """The value that the best aligned statement gives instead; None where none is sure.
 
     Args:
         claimed: The value.
         claim: Its sentence.
         evidence: What it is held against.
+        told: Values that the sentence tells; they are no rivals.
         sure: Whether only a property that the sentence names counts, of the one subject that it
             speaks of: the value is told of something else, or may be reckoned.
     """
     rivals: list[_Rival] = []
     if sure and len(evidence.subjects) != 1:
         return None
-    for number, statement in evidence.chosen:
-        if not evidence.speaks_of(statement):
-            continue
+    for number, statement in _aligning(evidence):
         if sure and (statement.fact is None or named_share(claim, statement.fact.property) < NAMED):
             continue
         for known in statement.values:
             verdict = compare(claimed, known)
-            if verdict is Agreement.SAME or _agrees(known, claim.values):
+            if verdict is Agreement.SAME or known in told:
                 continue
             score = _alignment(claimed, known, claim, statement, evidence, number)
             if score <= 0.0:
@@ -223,7 +266,7 @@ def _alignment(
     number: int,
 ) -> float:
     """How sure it is that two values are told of the same thing; 0 where it is not."""
-    word = max(evidence.carries(number), evidence.conflicts(number))
+    word = _word(evidence, number)
     if statement.fact is not None:
         share = named_share(claim, statement.fact.property)
         if share >= 0.5 or (evidence.conflicts(number) >= SURE and claimed.kind == known.kind):

@@ -117,9 +117,10 @@ def test_score_weighs_sck_as_a_file_of_learned_weights_says(lines, tmp_path):
     (found,) = lines("score", [row], "--sck-weights", str(learned))
     assert found["sck"]["score"]["value"] == found["sck"]["content"]["score"]["value"]
     assert found["sck"]["score"]["value"] != plain["sck"]["score"]["value"]
-    learned.write_text("{}{", "utf-8")
-    wrong = CliRunner().invoke(app, ["score", "--sck-weights", str(learned)], input="{}")
-    assert "weights.json holds no SCK weights" in str(wrong.exception)
+    for damaged in ("{}{", "[" * 200_000):
+        learned.write_text(damaged, "utf-8")
+        wrong = CliRunner().invoke(app, ["score", "--sck-weights", str(learned)], input="{}")
+        assert "weights.json holds no SCK weights" in str(wrong.exception)
 
 
 def test_kg_load_query_and_stats(tmp_path):
