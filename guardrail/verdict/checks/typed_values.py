@@ -10,7 +10,8 @@ judge; one that agrees with nothing is missing, unless it may be reckoned from o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -52,8 +53,9 @@ RECKONED = 24
 """At most this many values of one kind are reckoned with."""
 
 COMPARED = 100
-"""Values of one sentence that are compared; prose has fewer. The rest count as missing, since
-each is held against all of the evidence's."""
+"""Values of one sentence that are compared with all of the evidence's; the rest are missing."""
+
+_Tells = Callable[[TypedValue], bool]
 
 
 class _Rival(NamedTuple):
@@ -62,23 +64,6 @@ class _Rival(NamedTuple):
     score: float
     number: int
     known: TypedValue
-
-
-class _Told:
-    """Which values of the evidence a sentence tells; each is compared once, whatever it rivals.
-
-    Args:
-        values: The sentence's.
-    """
-
-    def __init__(self, values: Sequence[TypedValue]) -> None:
-        self._values = values
-        self._seen: dict[TypedValue, bool] = {}
-
-    def __contains__(self, known: TypedValue) -> bool:
-        if known not in self._seen:
-            self._seen[known] = _agrees(known, self._values)
-        return self._seen[known]
 
 
 class TypedValues:
@@ -93,7 +78,7 @@ class TypedValues:
         computed = computed_of(claim, evidence).spans if claim.values else ()
         found: list[Finding] = []
         values = claim.values[:COMPARED]
-        told_here = _Told(values)
+        told_here = cache(lambda known: _agrees(known, values))
         named = mentions_of(claim, [item for _, item in evidence.chosen]) if values else []
         for claimed in values:
             stop_if_given_up()
@@ -117,25 +102,15 @@ class TypedValues:
             if rival is not None:
                 statement = evidence.indexed.statements[rival.number]
                 because = f"{claimed.text} is not {rival.known.text}: {statement.text}"
-                number, instead = (rival.number,), rival.known.text
-                found.append(
-                    finding(
-                        self.name,
-                        Effect.CONTRADICTS,
-                        claim,
-                        span,
-                        because,
-                        number,
-                        instead=instead,
-                    )
-                )
+                said = self.name, Effect.CONTRADICTS, claim, span, because, (rival.number,)
+                found.append(finding(*said, instead=rival.known.text))
             elif not other and not _idle(claimed):
                 because = f"no evidence tells {claimed.text}"
                 found.append(finding(self.name, Effect.MISSING, claim, span, because))
         if left := claim.values[COMPARED:]:
-            span = left[0].start, left[-1].end
             because = f"{len(left)} values of the sentence were not compared, beyond {COMPARED}"
-            found.append(finding(self.name, Effect.MISSING, claim, span, because))
+            whole = left[0].start, left[-1].end
+            found.append(finding(self.name, Effect.MISSING, claim, whole, because))
         return _without_carriers(found)
 
 
@@ -211,7 +186,7 @@ def _agrees(claimed: TypedValue, known: Iterable[TypedValue]) -> bool:
 
 
 def _rival(
-    claimed: TypedValue, claim: Claim, evidence: Premises, told: _Told, *, sure: bool
+    claimed: TypedValue, claim: Claim, evidence: Premises, told: _Tells, *, sure: bool
 ) -> _Rival | None:
     """The value that the best aligned statement gives instead; None where none is sure.
 
@@ -219,7 +194,7 @@ def _rival(
         claimed: The value.
         claim: Its sentence.
         evidence: What it is held against.
-        told: Values that the sentence tells; they are no rivals.
+        told: Whether the sentence tells a value; such are no rivals.
         sure: Whether only a property that the sentence names counts, of the one subject that it
             speaks of: the value is told of something else, or may be reckoned.
     """
@@ -231,7 +206,7 @@ def _rival(
             continue
         for known in statement.values:
             verdict = compare(claimed, known)
-            if verdict is Agreement.SAME or known in told:
+            if verdict is Agreement.SAME or told(known):
                 continue
             score = _alignment(claimed, known, claim, statement, evidence, number)
             if score <= 0.0:
@@ -240,14 +215,10 @@ def _rival(
                 rivals.append(_Rival(score, number, known))
             elif known.kind == claimed.kind and not _other_rate(claimed, known):
                 return None  # a range or bound leaves room
-    if not rivals:
-        return None
-    rivals.sort(key=lambda item: -item.score)
-    first = rivals[0]
-    for other in rivals[1:]:
-        if other.score >= first.score and compare(other.known, first.known) is not Agreement.SAME:
-            return None
-    return first
+    best = max((item.score for item in rivals), default=0.0)
+    level = [item for item in rivals if item.score == best]
+    same = all(compare(item.known, level[0].known) is Agreement.SAME for item in level[1:])
+    return level[0] if level and same else None
 
 
 def _other_rate(claimed: TypedValue, known: TypedValue) -> bool:
@@ -281,10 +252,8 @@ def _alignment(
 
 
 def _near(text: str, value: TypedValue) -> frozenset[str]:
-    around = (
-        f"{text[max(0, value.start - NEAR) : value.start]} {text[value.end : value.end + NEAR]}"
-    )
-    return content_stems(around)
+    before = text[max(0, value.start - NEAR) : value.start]
+    return content_stems(f"{before} {text[value.end : value.end + NEAR]}")
 
 
 def _reckonable(
