@@ -11,7 +11,7 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
-from typing import Any, cast
+from typing import cast
 
 import anyio
 from mcp.server.mcpserver import MCPServer
@@ -44,7 +44,7 @@ def _told() -> Iterator[None]:
         raise ToolError(str(error)) from error
 
 
-def serve_stdio(server: MCPServer[Any]) -> None:
+def serve_stdio(server: MCPServer[object]) -> None:
     """Serve one client over stdin and stdout until it goes away.
 
     Args:
@@ -53,7 +53,7 @@ def serve_stdio(server: MCPServer[Any]) -> None:
     anyio.run(_serve, server)
 
 
-async def _serve(server: MCPServer[Any]) -> None:
+async def _serve(server: MCPServer[object]) -> None:
     lines = cast("anyio.AsyncFile[str]", _Requests())
     async with stdio_server(stdin=lines) as (received, sent):
         inner = server._lowlevel_server
@@ -81,23 +81,23 @@ def _whole(line: str) -> str:
         return line
 
 
-def mcp_server(guard: Guardrail) -> MCPServer[Any]:
+def mcp_server(guard: Guardrail) -> MCPServer[object]:
     """Make the server.
 
     Args:
         guard: Checks answers, and its graph has the facts.
     """
     usual = ANNOTATE.changed(deadline_s=guard.config.policy.deadline_s)
-    server: MCPServer[Any] = MCPServer("kg-guardrail", instructions=INSTRUCTIONS)
+    server: MCPServer[object] = MCPServer("kg-guardrail", instructions=INSTRUCTIONS)
 
     @server.tool()
     async def check_answer(
         question: str,
         answer: str,
-        evidence: list[Any] | None = None,
+        evidence: list[object] | None = None,
         policy: str | None = None,
         strictness: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """Check an answer sentence by sentence against evidence, or the knowledge graph.
 
         Args:
@@ -146,7 +146,7 @@ def mcp_server(guard: Guardrail) -> MCPServer[Any]:
         }
 
     @server.tool()
-    async def find_facts(question: str) -> dict[str, Any]:
+    async def find_facts(question: str) -> dict[str, object]:
         """Find the facts that the knowledge graph holds on what a question names.
 
         Args:

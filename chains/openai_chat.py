@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from chains.evidence.base import Case
 from chains.openai_asked import Asked
@@ -165,7 +165,7 @@ def _guarded_choice(guarding: Guarding, choice: JSON, answer: GuardedAnswer, raw
     return kept
 
 
-def token_scores(logprobs: Any, text: str) -> JSON | None:
+def token_scores(logprobs: object, text: str) -> JSON | None:
     """Log-probabilities of a text's own tokens; None where they are those of another text.
 
     Likely alternatives to a token are text that nobody judged.
@@ -201,7 +201,7 @@ def nested_annotation(citation: PlacedCitation) -> JSON:
     }
 
 
-def _summed(usages: Sequence[Any]) -> JSON | None:
+def _summed(usages: Sequence[object]) -> JSON | None:
     """What several calls have used together."""
     known = [usage for usage in usages if isinstance(usage, dict)]
     if not known:
@@ -350,7 +350,7 @@ def completion_events(request: JSON, body: JSON) -> list[Event]:
         message: JSON = dict(choice["message"])
         index = choice["index"]
 
-        def chunk(delta: JSON, finish_reason: Any = None, index: int = index) -> JSON:
+        def chunk(delta: JSON, finish_reason: object = None, index: int = index) -> JSON:
             only = {"index": index, "delta": delta, "finish_reason": finish_reason}
             return head | {"choices": [only]}
 

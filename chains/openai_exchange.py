@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from chains.openai_asked import Asked
 from chains.openai_chat import (
@@ -308,7 +308,7 @@ class StreamGuard:
         )
 
 
-def _items(value: object) -> list[Any]:
+def _items(value: object) -> list[object]:
     """A list of the protocol; anything else in its place holds nothing."""
     return value if isinstance(value, list) else []
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 from chains.openai_asked import Asked
 from chains.openai_responses import (
@@ -43,7 +42,7 @@ Place = tuple[int, int]
 class _StreamedPart:
     """What has come of one part of a message so far."""
 
-    def __init__(self, asked: Asked, item_id: Any, *, data: bool) -> None:
+    def __init__(self, asked: Asked, item_id: object, *, data: bool) -> None:
         self.item_id = item_id
         self.text = StreamedText(asked.guarding, asked.case, data=data)
         self.refusal = ""
@@ -233,7 +232,7 @@ class ResponseStream:
         self._parts[place].shown += text
         return [self._event("response.output_text.delta", place, delta=text, logprobs=[])]
 
-    def _event(self, kind: str, place: Place, **fields: Any) -> JSON:
+    def _event(self, kind: str, place: Place, **fields: object) -> JSON:
         return {
             "type": kind,
             "item_id": self._parts[place].item_id,
@@ -268,7 +267,7 @@ def response_events(body: JSON) -> list[Event]:
     ]
 
 
-def _part_events(item_id: Any, index: int, place: int, part: JSON) -> list[JSON]:
+def _part_events(item_id: object, index: int, place: int, part: JSON) -> list[JSON]:
     where = {"item_id": item_id, "output_index": index, "content_index": place}
     refusal = part["type"] == "refusal"
     field = "refusal" if refusal else "text"

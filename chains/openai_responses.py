@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
 
 from chains.evidence.base import Case, Found, Source
 from chains.evidence.openai import search_results
@@ -174,7 +173,7 @@ def of_a_tool(item: JSON) -> bool:
     return str(item.get("type")).endswith(TOOL_ITEMS)
 
 
-def searched(item: Any, request: JSON) -> Found:
+def searched(item: object, request: JSON) -> Found:
     """What a file search found that the request asked for; nothing for any other item."""
     tools = request.get("tools")
     wanted = any(
@@ -198,7 +197,7 @@ def clean_response(body: JSON) -> JSON:
     return kept
 
 
-def clean_item(item: Any) -> JSON | None:
+def clean_item(item: object) -> JSON | None:
     """An item of the output with only what may leave; None where nothing may."""
     if not isinstance(item, dict):
         return None
@@ -216,7 +215,7 @@ def clean_item(item: Any) -> JSON | None:
     return {key: value for key, value in item.items() if key not in TOLD_BY_TOOLS}
 
 
-def clean_part(part: Any) -> JSON | None:
+def clean_part(part: object) -> JSON | None:
     """A part of a message; None where it is neither a text nor a refusal."""
     if not isinstance(part, dict):
         return None

@@ -129,7 +129,7 @@ async def guard_refusal(guarding: Guarding, case: Case, text: str) -> str:
     return text if answer.dry_run else answer.text
 
 
-def finite_json(text: str | bytes) -> Any:
+def finite_json(text: str | bytes) -> object:
     """Read JSON; what stands for no finite number (``Infinity``, ``1e999``) is null.
 
     Python writes such numbers again as they are, and no other reader takes them.

@@ -27,7 +27,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
@@ -303,7 +303,7 @@ class GuardrailConfig(_Section):
         """
         return cls._build({}, environ, "the environment")
 
-    def changed(self, **fields: Any) -> Self:
+    def changed(self, **fields: object) -> Self:
         """A copy with other values, each checked.
 
         Args:
@@ -316,7 +316,7 @@ class GuardrailConfig(_Section):
 
     @classmethod
     def _build(
-        cls, settings: dict[str, Any], environ: Mapping[str, str] | None, source: str
+        cls, settings: dict[str, object], environ: Mapping[str, str] | None, source: str
     ) -> Self:
         _overlay(settings, os.environ if environ is None else environ)
         try:
@@ -329,7 +329,7 @@ class GuardrailConfig(_Section):
         return made
 
 
-def gateway_section(path: str | Path) -> dict[str, Any]:
+def gateway_section(path: str | Path) -> dict[str, object]:
     """The ``[gateway]`` section of a settings file, as it stands; empty where there is none.
 
     Raises:
@@ -341,7 +341,7 @@ def gateway_section(path: str | Path) -> dict[str, Any]:
     return section
 
 
-def _read_toml(path: str | Path) -> dict[str, Any]:
+def _read_toml(path: str | Path) -> dict[str, object]:
     try:
         return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
@@ -351,7 +351,7 @@ def _read_toml(path: str | Path) -> dict[str, Any]:
         raise ConfigError(f"{path} is not TOML: {error}") from error
 
 
-def _overlay(settings: dict[str, Any], environ: Mapping[str, str]) -> None:
+def _overlay(settings: dict[str, object], environ: Mapping[str, str]) -> None:
     for variable, text in sorted(environ.items()):
         if not variable.startswith(ENV_PREFIX):
             continue
@@ -363,8 +363,9 @@ def _overlay(settings: dict[str, Any], environ: Mapping[str, str]) -> None:
             section = table.get(parent)
             if isinstance(section, str):
                 section = {_SHORTHANDS[parent]: section} if parent in _SHORTHANDS else {}
-            table[parent] = dict(section or {})
-            table = table[parent]
+            inner: dict[str, object] = dict(section) if isinstance(section, dict) else {}
+            table[parent] = inner
+            table = inner
         table[last] = _read_value(text)
 
 
@@ -373,7 +374,7 @@ _SHORTHANDS = {"graph": "location", "log": "path", "model": "name", "policy": "b
 }
 
 
-def _read_value(text: str) -> Any:
+def _read_value(text: str) -> object:
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except (tomllib.TOMLDecodeError, RecursionError):

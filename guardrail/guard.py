@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 from uuid import uuid4
 
 from guardrail.config import GuardrailConfig
@@ -87,11 +87,11 @@ class Guardrail:
         nli: NLIJudge | None = None,
         attribution: AttributionJudge | None = None,
         grounding: GroundingJudge | None = None,
-        model: Any = None,
+        model: object = None,
         scorers: Sequence[Scorer] = (),
         checks: Sequence[Check] = (),
         log: ScoreLog | None = None,
-        retriever: Any = None,
+        retriever: object = None,
         policy: Policy | str | None = None,
         strictness: Strictness | VerdictThresholds | str | None = None,
     ) -> None:

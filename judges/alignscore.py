@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from judges.session import readable, softmax
 from judges.torch_judge import TorchJudge
 from judges.torch_runner import Prepared, TorchRunner
 from judges.windows import pair_windows
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 __all__ = ["AlignScore"]
 
@@ -65,10 +68,10 @@ class AlignScore(TorchJudge):
         """Name of the judge with the size of its model, for the score log."""
         return f"{super().name}-{self._size}"
 
-    def _load(self, device: str, dtype: str) -> tuple[Any, Any]:
+    def _load(self, device: str, dtype: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
         return load_alignscore(self._id, self._size, device=device, dtype=dtype)
 
-    def _runner_of(self, model: Any) -> TorchRunner:
+    def _runner_of(self, model: PreTrainedModel) -> TorchRunner:
         return TorchRunner(
             model,
             pad_id=self._tokenizer.pad_token_id,

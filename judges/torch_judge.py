@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ from judges.torch_runner import (
     load_pretrained,
     prepared_ahead,
 )
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 __all__ = ["TorchJudge", "TorchModel"]
 
@@ -49,7 +52,7 @@ class TorchModel(ABC):
         self._device = device
         self._dtype = dtype
         self._lock = threading.Lock()
-        self._tokenizer: Any = None
+        self._tokenizer: PreTrainedTokenizerBase
         self._runner: TorchRunner | None = None
 
     @property
@@ -70,7 +73,7 @@ class TorchModel(ABC):
                 model, self._tokenizer = self._load(device, dtype)
                 self._runner = self._runner_of(model)
 
-    def _load(self, device: str, dtype: str) -> tuple[Any, Any]:
+    def _load(self, device: str, dtype: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
         """The model in evaluation mode on its device, and its tokenizer."""
         return load_pretrained(self._id, self._auto_class, device=device, dtype=dtype)
 
@@ -84,7 +87,7 @@ class TorchModel(ABC):
         return ids
 
     @abstractmethod
-    def _runner_of(self, model: Any) -> TorchRunner:
+    def _runner_of(self, model: PreTrainedModel) -> TorchRunner:
         """Settle what depends on the loaded model, and say how it is run."""
 
 

@@ -18,7 +18,6 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote, unquote
 
 from pydantic import Field, ValidationError
@@ -230,12 +229,12 @@ def _load(source: str) -> Profile:
         raise ConfigError(f"{path}: {where}: {first['msg']}") from error
 
 
-def _settings(path: Path, seen: tuple[Path, ...]) -> dict[str, Any]:
+def _settings(path: Path, seen: tuple[Path, ...]) -> dict[str, object]:
     """Read a profile file, CURIEs spelt out, on top of the profile it extends."""
     if path in seen:
         raise ConfigError(f"{path} extends itself")
     table = tomllib.loads(path.read_text(encoding="utf-8"))
-    base: dict[str, Any] = {}
+    base: dict[str, object] = {}
     parent = table.pop("extends", None)
     if parent is not None:
         beside = path.parent / f"{str(parent).removesuffix('.toml')}.toml"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BeforeValidator, ValidationError
 from typing_extensions import TypedDict
@@ -43,7 +43,7 @@ FILE_KEYS = ("filename", "file_data")
 class WrittenTable(TypedDict, total=False):
     """Rows of a table: objects by column, or lists of cells in the order of ``columns``."""
 
-    rows: list[dict[str, Any]] | list[list[Any]]
+    rows: list[dict[str, object]] | list[list[object]]
     columns: list[str]
     subject: str
     name: str
@@ -192,7 +192,7 @@ def evidence_of_item(item: object, where: str = "item") -> tuple[Evidence, ...]:
     )
 
 
-def _object(item: Mapping[str, Any], where: str) -> tuple[Evidence, ...]:
+def _object(item: Mapping[str, object], where: str) -> tuple[Evidence, ...]:
     _known_keys(item, ITEM_KEYS, where)
     for key, read in (("table", _table), ("file", _file)):
         if item.get(key) is not None:
@@ -235,7 +235,7 @@ def _file(value: object, where: str) -> tuple[Evidence, ...]:
     return Passage.from_bytes(content, name)
 
 
-def _passage(fields: Mapping[str, Any], where: str) -> Passage:
+def _passage(fields: Mapping[str, object], where: str) -> Passage:
     try:
         return Passage.model_validate({key: _written(value) for key, value in fields.items()})
     except ValidationError as error:
@@ -255,7 +255,7 @@ def _triple(parts: object, where: str) -> Triple:
     return Triple(subject=subject, property=name, value=value)
 
 
-def _known_keys(value: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
+def _known_keys(value: Mapping[str, object], known: tuple[str, ...], where: str) -> None:
     for key in value:
         if key not in known:
             raise InputError(f"{where} has no field {key!r}; {did_you_mean(str(key), known)}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from chains.conversation import Turn, standalone_question
 from chains.evidence.base import EvidenceSettings, Found, Source
@@ -24,7 +23,7 @@ __all__ = [
     "search_results",
 ]
 
-JSON = dict[str, Any]
+JSON = dict[str, object]
 ROLES = {"user": "user", "assistant": "assistant"}
 
 
@@ -102,7 +101,7 @@ def response_evidence(request: JSON, field: RequestField, settings: EvidenceSett
     )
 
 
-def search_results(item: Mapping[str, Any]) -> tuple[Evidence, ...]:
+def search_results(item: Mapping[str, object]) -> tuple[Evidence, ...]:
     """The passages of a file search: of an item of the input, or of the reply's own output."""
     results = item.get("results")
     return tuple(

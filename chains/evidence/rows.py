@@ -93,7 +93,7 @@ def rows_of_text(text: str) -> Sequence[object] | None:
 
 
 def _table(
-    names: Sequence[object], rows: Sequence[Sequence[Any]], name: str | None
+    names: Sequence[object], rows: Sequence[Sequence[object]], name: str | None
 ) -> Table | None:
     try:
         return Table.from_columns(names, rows, name=name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeGuard
+from typing import NamedTuple, TypeGuard
 
 from chains.evidence.base import EvidenceSettings, Found, Source
 from chains.evidence.rows import rows_of_text, table_of_result
@@ -171,7 +171,7 @@ def _rows(data: object, name: str | None) -> Table | None:
     return table_of_result(data, name)
 
 
-def _object(data: Mapping[str, Any], subject: str | None, depth: int) -> Iterable[Evidence]:
+def _object(data: Mapping[str, object], subject: str | None, depth: int) -> Iterable[Evidence]:
     documents, data = _documents(data)
     yield from documents
     named = next((key for key in SUBJECT_KEYS if _scalar(data.get(key))), None)
@@ -193,14 +193,14 @@ def _object(data: Mapping[str, Any], subject: str | None, depth: int) -> Iterabl
             yield from _facts(value, inner, depth + 1)
 
 
-def _documents(data: Mapping[str, Any]) -> tuple[list[Passage], Mapping[str, Any]]:
+def _documents(data: Mapping[str, object]) -> tuple[list[Passage], Mapping[str, object]]:
     """The texts of an object, each with where it is from, and what else the object tells."""
     texts = {
-        key: data[key] for key in TEXT_KEYS if isinstance(data.get(key), str) and data[key].strip()
+        key: text for key in TEXT_KEYS if isinstance(text := data.get(key), str) and text.strip()
     }
     if not texts:
         return [], data
-    rest: dict[str, Any] = {}
+    rest: dict[str, object] = {}
     for key, value in data.items():
         if key in METADATA_KEYS and isinstance(value, Mapping):
             rest = {**value, **rest}
@@ -215,7 +215,7 @@ def _documents(data: Mapping[str, Any]) -> tuple[list[Passage], Mapping[str, Any
     return [Passage(text=text, **fields) for text in dict.fromkeys(texts.values())], rest
 
 
-def _beside(document: Passage, data: Mapping[str, Any]) -> Mapping[str, Any]:
+def _beside(document: Passage, data: Mapping[str, object]) -> Mapping[str, object]:
     """What an object tells beside what its document holds."""
     document_fields = (
         (ID_KEYS, document.id),
@@ -250,7 +250,7 @@ def _as_json(data: object) -> str | None:
         return None
 
 
-def _is_plain_part(data: object) -> TypeGuard[Mapping[str, Any]]:
+def _is_plain_part(data: object) -> TypeGuard[Mapping[str, object]]:
     """Whether an object is a content part with text and tells no more."""
     return (
         isinstance(data, Mapping)

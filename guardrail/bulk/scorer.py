@@ -95,7 +95,7 @@ class BulkScorer(Value):
             id_, error = row.pop("id", None), row.pop("error", None)
             for field in _UNSTEADY:
                 row.pop(field, None)
-            yield id_, _json(row) if error is None else None, error
+            yield id_, *((_json(row), None) if error is None else (None, str(error)))
 
 
 _LOADED: dict[str, tuple[Guardrail, LineJob[Any]]] = {}

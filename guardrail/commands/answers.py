@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from pydantic import Field
@@ -216,7 +216,7 @@ def rank(
         groups: deque[list[GuardedAnswer]] = deque()
         job = rank_job(guard, evidence, groups.extend if for_person else lambda _: None)
 
-        def show(_: dict[str, Any]) -> None:
+        def show(_: dict[str, object]) -> None:
             _print_ranking(groups.popleft())
 
         if question is not None and answers:
@@ -275,7 +275,7 @@ def _for_person(target: str, *, as_json: bool) -> bool:
     return target == "-" and not as_json and sys.stdout.isatty()
 
 
-def _shown(target: str, *, as_json: bool) -> Callable[[dict[str, Any]], None] | None:
+def _shown(target: str, *, as_json: bool) -> Callable[[dict[str, object]], None] | None:
     """What prints a result for a person, None where it is to be a line of JSON."""
     if not _for_person(target, as_json=as_json):
         return None

@@ -6,7 +6,6 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from guardrail.core.errors import ConfigError
 from guardrail.tuning.curve import toml_key
@@ -72,15 +71,16 @@ def _without_plain(text: str, name: str) -> str:
     return top + text[end:]
 
 
-def _set(settings: dict[str, Any], place: list[str], values: Mapping[str, float]) -> None:
+def _set(settings: dict[str, object], place: list[str], values: Mapping[str, float]) -> None:
     for name in place:
-        if not isinstance(settings.get(name), dict):
-            settings[name] = {}
-        settings = settings[name]
+        inner = settings.get(name)
+        if not isinstance(inner, dict):
+            inner = settings[name] = {}
+        settings = inner
     settings.update({name: float(f"{value:.4f}") for name, value in values.items()})
 
 
-def _read(text: str) -> dict[str, Any] | None:
+def _read(text: str) -> dict[str, object] | None:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError:

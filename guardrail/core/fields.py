@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 from pydantic import BaseModel, ValidationError
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 __all__ = ["did_you_mean", "field_problems", "fields_at"]
 
@@ -56,7 +59,7 @@ def fields_at(model: type[BaseModel], place: Iterable[int | str]) -> list[str]:
     return list(dict.fromkeys(name for item in models for name in item.model_fields))
 
 
-def _told(model: type[BaseModel], problem: Any) -> str:
+def _told(model: type[BaseModel], problem: ErrorDetails) -> str:
     place = [str(part) for part in problem["loc"]]
     if problem["type"] == "extra_forbidden":
         hint = did_you_mean(place[-1], fields_at(model, problem["loc"][:-1]))

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from guardrail.config import GuardrailConfig
@@ -32,6 +32,7 @@ from guardrail.core.types import (
     Score,
     ScoreCard,
 )
+from guardrail.core.workers import Workers, off_loop
 from guardrail.correction.judged_again import Correcting
 from guardrail.engine.decision import Decision, as_it_came, decide, dry
 from guardrail.engine.parts import Parts
@@ -44,7 +45,6 @@ from guardrail.engine.scoring import (
     score_answers,
     sentence_card,
 )
-from guardrail.engine.workers import Workers, off_loop
 from guardrail.evidence.retrieval import Knowledge, given, retrieve_passages
 from guardrail.log.fingerprints import fingerprints
 from guardrail.log.tracing import stage
@@ -87,7 +87,7 @@ class Engine:
     """
 
     def __init__(
-        self, config: GuardrailConfig, parts: Parts, retriever: Any, log: ScoreLog | None
+        self, config: GuardrailConfig, parts: Parts, retriever: object, log: ScoreLog | None
     ) -> None:
         self.config = config
         self.parts = parts

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, islice, zip_longest
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from guardrail.core.errors import GuardrailError, InputError, KnowledgeGraphError
 from guardrail.core.text.names import NO_NAMES
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
 
     from guardrail.config import GraphConfig
+    from guardrail.core.workers import InThread
     from kg.linking import EntityLinker
 
 __all__ = [
@@ -245,10 +246,10 @@ def _one(item: object) -> Evidence:
 
 
 async def retrieve_passages(
-    retriever: Callable[[str], Any] | Any,
+    retriever: object,
     questions: Sequence[str],
     limit: int,
-    in_thread: Callable[..., Awaitable[Any]],
+    in_thread: InThread,
 ) -> list[Knowledge]:
     """Ask a retriever for the evidence of n questions.
 
@@ -263,7 +264,10 @@ async def retrieve_passages(
         KnowledgeGraphError: The retriever failed.
         InputError: It returned something that is no evidence.
     """
-    call = getattr(retriever, "ainvoke", None) or getattr(retriever, "invoke", None) or retriever
+    call = cast(
+        "Callable[[str], object]",
+        getattr(retriever, "ainvoke", None) or getattr(retriever, "invoke", None) or retriever,
+    )
     unique = list(dict.fromkeys(questions))
 
     async def ask(question: str) -> tuple[Evidence, ...]:

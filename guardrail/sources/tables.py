@@ -24,15 +24,15 @@ NAME: Final = "table"
 class ArrowTable(Protocol):
     """A table of Arrow's."""
 
-    def to_pylist(self) -> list[dict[str, Any]]: ...
+    def to_pylist(self) -> Sequence[Mapping[str, object]]: ...
 
 
 @runtime_checkable
 class DataFrame(Protocol):
-    """A data frame of pandas."""
+    """A data frame of pandas, whose own stubs are needed for more than this."""
 
-    columns: Any
-
+    @property
+    def columns(self) -> object: ...
     def astype(self, dtype: Any) -> Any: ...
     def notna(self) -> Any: ...
 
@@ -42,19 +42,19 @@ class Cursor(Protocol):
     """A cursor of any database (PEP 249) behind its query."""
 
     @property
-    def description(self) -> Sequence[Sequence[Any]] | None: ...
+    def description(self) -> Sequence[Sequence[object]] | None: ...
 
-    def fetchall(self) -> Sequence[Sequence[Any]]: ...
+    def fetchall(self) -> Sequence[Sequence[object]]: ...
 
 
 @runtime_checkable
 class Result(Protocol):
     """The result of a query of SQLAlchemy's."""
 
-    def mappings(self) -> Iterable[Mapping[str, Any]]: ...
+    def mappings(self) -> Iterable[Mapping[str, object]]: ...
 
 
-Rows: TypeAlias = Iterable[Mapping[str, Any]] | ArrowTable | DataFrame | Cursor | Result
+Rows: TypeAlias = Iterable[Mapping[str, object]] | ArrowTable | DataFrame | Cursor | Result
 """What the rows of a table may be."""
 
 
@@ -196,8 +196,8 @@ def rows_by_column(
     return found
 
 
-def _dicts(rows: Rows) -> list[Mapping[str, Any]]:
-    found: Iterable[Mapping[str, Any]]
+def _dicts(rows: Rows) -> list[Mapping[str, object]]:
+    found: Iterable[Mapping[str, object]]
     if isinstance(rows, ArrowTable):
         found = rows.to_pylist()
     elif isinstance(rows, DataFrame):
@@ -223,7 +223,7 @@ def _dicts(rows: Rows) -> list[Mapping[str, Any]]:
     return listed
 
 
-def _whole_days(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _whole_days(rows: Sequence[Mapping[str, object]]) -> list[dict[str, object]]:
     """The rows, with dates in columns of points in time that are midnight throughout."""
     timed = {
         column
@@ -242,7 +242,7 @@ def _whole_days(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _written(row: Mapping[str, Any]) -> dict[str, list[str]]:
+def _written(row: Mapping[str, object]) -> dict[str, list[str]]:
     """The cells of a row as texts; a list has several."""
     return {
         column: [

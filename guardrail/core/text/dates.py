@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from enum import StrEnum
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from guardrail.core.text.lexicon import lexicon
 from guardrail.core.text.words import plain
@@ -149,7 +149,7 @@ def _read(match: re.Match[str]) -> Date | None:
 
 
 def _month_and_day(
-    parts: Mapping[str, Any], months: list[str]
+    parts: Mapping[str, str], months: list[str]
 ) -> tuple[int | None, int | None, tuple[int, int] | None]:
     month = day = None
     if parts.get("name"):
