@@ -65,7 +65,8 @@ class Asked:
             )
         )
         found = rights.evidence_of(find(given, field, settings))
-        found |= Found.of(Source.EARLIER, self._earlier or None)
+        if not found.sources:  # what comes with the request is newer than what is remembered
+            found |= Found.of(Source.EARLIER, self._earlier or None)
         self._found = found._replace(problems=(*problems, *found.problems))
         self.data = wants_json(given)
         asked = (response_question if responses else chat_question)(given, settings)

@@ -44,17 +44,21 @@ class EarlierAnswers:
         self._lock = threading.Lock()
 
     def keep(self, keys: Iterable[bytes], evidence: Sequence[Evidence]) -> None:
-        """Remember evidence under each of an answer's keys; nothing where there is none."""
+        """Remember evidence under each of an answer's keys.
+
+        Of two conversations whose answers have a key in common only what both rest on is kept: no
+        caller may add evidence to another's conversation by having the same said in their own.
+        """
         left, kept = MOST_CHARS, []
         for item in evidence:
-            left -= len(item.text)
+            left -= len(item.model_dump_json())
             if left >= 0:
                 kept.append(item)
-        if not kept:
-            return
         with self._lock:
             for key in keys:
-                self._kept[key] = tuple(kept)
+                known = self._kept.get(key)
+                both = kept if known is None else [item for item in kept if item in known]
+                self._kept[key] = tuple(both)
                 self._kept.move_to_end(key)
             while len(self._kept) > self._most:
                 self._kept.popitem(last=False)

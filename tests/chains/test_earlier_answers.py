@@ -143,6 +143,25 @@ async def test_another_callers_answers_are_not_known(empty, upstream):
     assert "[Mary Shelley," not in other["content"]
 
 
+@pytest.mark.parametrize("own", [[], [{"triple": ["Mary Shelley", "occupation", "writer"]}]])
+def test_what_a_request_brings_itself_is_all_that_counts(client_of, own):
+    client = client_of(ANNOTATE)
+    asked = [{"role": "user", "content": QUESTION}]
+    first = told(client, asked, stream=False, guardrail={"evidence": ITEMS})
+    assert "mother: Mary Wollstonecraft]" in first
+    again = told(client, after(first), stream=False, guardrail={"evidence": own})
+    assert "mother: Mary Wollstonecraft]" not in again
+
+
+def test_of_two_conversations_with_one_key_only_what_both_rest_on_is_kept():
+    memory = EarlierAnswers()
+    memory.keep([b"same"], [Passage("right"), Passage("both")])
+    memory.keep([b"same"], [Passage("both"), Passage("laundered")])
+    assert memory.of([b"same"]) == (Passage("both"),)
+    memory.keep([b"same"], [Passage("laundered")])
+    assert memory.of([b"same"]) == ()
+
+
 def test_the_memory_forgets_what_was_used_longest_ago():
     memory = EarlierAnswers(most=2)
     for name in ("one", "two"):
