@@ -24,6 +24,9 @@ from guardrail.core.types import GuardedAnswer, Problem
 
 __all__ = ["Asked"]
 
+BRING_TOOLS = ("tools", "functions", "prompt", "previous_response_id", "conversation")
+"""Fields of a request that name tools, or what the server keeps that may name them."""
+
 
 class Asked:
     """One request: its question, its evidence, and its body as the model's server gets it.
@@ -39,6 +42,7 @@ class Asked:
             gateways as plain text unless the settings keep them.
         question: What is asked.
         data: Whether JSON was asked for in place of an answer.
+        takes_calls: Whether the reply may call tools: the caller may have them, and named some.
 
     Raises:
         InputError: The ``guardrail`` field holds what is not known, or is no evidence.
@@ -69,6 +73,7 @@ class Asked:
             found |= Found.of(Source.EARLIER, self._earlier or None)
         self._found = found._replace(problems=(*problems, *found.problems))
         self.data = wants_json(given)
+        self.takes_calls = rights.tools and any(given.get(name) for name in BRING_TOOLS)
         asked = (response_question if responses else chat_question)(given, settings)
         self.question = self._found.question or asked
         self.body = given if settings.keep_parts else plain_body(given)

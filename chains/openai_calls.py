@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from chains.evidence.base import Case
 from chains.openai_asked import Asked
 from chains.openai_text import JSON, is_json_document
 from chains.structured import Document, Judged, judge_documents
 
-__all__ = ["CALLS", "judge_data", "without_calls"]
+__all__ = ["CALLS", "judge_data", "without_a_call", "without_calls"]
 
 CALLS = frozenset({"tool_calls", "function_call"})
 """Fields of a message that call tools, and what its ``finish_reason`` says then."""
@@ -16,8 +18,13 @@ CALLS = frozenset({"tool_calls", "function_call"})
 def without_calls(choice: JSON) -> JSON:
     """A choice without calls of tools, which its caller may not have."""
     message = {key: value for key, value in choice["message"].items() if key not in CALLS}
-    ended = "stop" if choice.get("finish_reason") in CALLS else choice.get("finish_reason")
-    return choice | {"message": message, "finish_reason": ended}
+    return choice | {"message": message, "finish_reason": without_a_call(choice)}
+
+
+def without_a_call(choice: JSON) -> Any:
+    """Why a choice ended, whose calls of tools were taken out."""
+    ended = choice.get("finish_reason")
+    return "stop" if isinstance(ended, str) and ended in CALLS else ended
 
 
 async def judge_data(asked: Asked, case: Case, choice: JSON) -> list[Judged]:

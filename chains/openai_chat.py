@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from chains.evidence.base import Case
 from chains.openai_asked import Asked
-from chains.openai_calls import CALLS, judge_data, without_calls
+from chains.openai_calls import CALLS, judge_data, without_a_call, without_calls
+from chains.openai_codes import clean_call, codes_only, echoed
 from chains.openai_sse import DONE, Event, written
 from chains.openai_text import (
     JSON,
@@ -42,6 +43,12 @@ MESSAGE_FIELDS = frozenset({
     "role", "content", "refusal", "tool_calls", "function_call",
 })
 # fmt: on
+TEXTS = frozenset({"logprobs", "message"})
+"""Fields of a choice that hold texts, which are judged or compared with what is."""
+
+ECHOED = frozenset({"model"})
+"""Fields in which a reply repeats its request."""
+
 USAGE_COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
 
 
@@ -79,7 +86,7 @@ async def guard_completions(
     """
     guarding, data = asked.guarding, asked.data
     choices = [choice for body in bodies for choice in _choices(body)]
-    if not guarding.rights.tools:
+    if not asked.takes_calls:
         choices = [without_calls(choice) for choice in choices]
     texts = [text_of(choice["message"].get("content")) for choice in choices]
     places = [
@@ -105,7 +112,7 @@ async def guard_completions(
         if isinstance(refusal, str) and refusal.strip():
             choice["message"]["refusal"] = await guard_refusal(guarding, case, refusal)
     structured = [verdict for choice in done for verdict in await judge_data(asked, case, choice)]
-    body = {key: value for key, value in bodies[0].items() if key in COMPLETION_FIELDS}
+    body = _head(bodies[0], asked)
     if len(bodies) > 1:
         body["usage"] = _summed([item.get("usage") for item in bodies])
     raw = texts[places[ranked[0][0]]] if ranked else ""
@@ -136,10 +143,28 @@ def _choices(body: JSON) -> list[JSON]:
     return choices
 
 
+def _head(body: JSON, asked: Asked) -> JSON:
+    """What a reply, or a chunk of one, says beside its choices."""
+    kept = {key: codes_only(body[key]) for key in body if key in COMPLETION_FIELDS - {"choices"}}
+    return kept | echoed(body, asked.body, ECHOED)
+
+
+def _calls(message: JSON) -> JSON:
+    """The calls of tools of a message, or of a piece of one."""
+    found = {key: message[key] for key in sorted(CALLS) if message.get(key)}
+    if isinstance(found.get("tool_calls"), list):
+        found["tool_calls"] = [clean_call(call) for call in found["tool_calls"]]
+    return {
+        key: clean_call(value) if key == "function_call" else value for key, value in found.items()
+    }
+
+
 def _plain_choice(choice: JSON) -> JSON:
     """A choice that is not an answer; only what the protocol does not know is left out."""
-    kept = {key: value for key, value in choice.items() if key in CHOICE_FIELDS}
-    message = {key: value for key, value in choice["message"].items() if key in MESSAGE_FIELDS}
+    kept = {key: codes_only(choice[key]) for key in choice if key in CHOICE_FIELDS - TEXTS}
+    kept |= {key: choice[key] for key in choice if key in CHOICE_FIELDS & TEXTS}
+    message = {key: choice["message"][key] for key in choice["message"] if key in MESSAGE_FIELDS}
+    message |= {"role": codes_only(message.get("role")) or "assistant"} | _calls(message)
     if "content" in message and not isinstance(message["content"], str):
         message["content"] = text_of(message["content"]) or None
     if message.get("content"):
@@ -252,7 +277,7 @@ class ChatStream:
             return []
         if "error" in chunk:
             return [Event.of({"error": chunk["error"]}, event.name)]
-        self._head = {key: value for key, value in chunk.items() if key in COMPLETION_FIELDS}
+        self._head = _head(chunk, self._asked)
         usage = self._head.pop("usage", None)
         choices = chunk.get("choices")
         out: list[JSON] = []
@@ -282,8 +307,9 @@ class ChatStream:
             self._choices[index] = state
         delta = choice.get("delta")
         delta = delta if isinstance(delta, dict) else {}
-        names = {"role"} | (CALLS if self._asked.guarding.rights.tools else set())
-        passed = {key: delta[key] for key in sorted(names) if delta.get(key)}
+        passed = _calls(delta) if self._asked.takes_calls else {}
+        if delta.get("role"):
+            passed = {"role": codes_only(delta["role"]) or "assistant"} | passed
         state.calls_tools |= "tool_calls" in passed or "function_call" in passed
         if "role" in passed and delta.get("content") is not None:
             passed["content"] = ""
@@ -298,7 +324,9 @@ class ChatStream:
                 self.released = True
                 out.append(self._chunk(state, {"content": release.text}))
         if choice.get("finish_reason"):
-            out += await self._close(state, choice["finish_reason"])
+            takes = self._asked.takes_calls
+            ended = choice["finish_reason"] if takes else without_a_call(choice)
+            out += await self._close(state, codes_only(ended) or "stop")
         return out
 
     async def _close(self, state: _StreamedChoice, finish_reason: str | None) -> list[JSON]:

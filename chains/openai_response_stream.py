@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from chains.openai_asked import Asked
+from chains.openai_codes import codes_only
 from chains.openai_responses import (
     clean_item,
     clean_response,
@@ -34,6 +35,9 @@ TOOL_EVENTS = (
     "response.compaction.",
 )
 """Beginnings of the types of events that are a tool's business."""
+
+HANDED_OVER = frozenset({"delta", "arguments", "input", "code", "command", "partial_image_b64"})
+"""Fields of such events in which a tool is given something."""
 
 Place = tuple[int, int]
 """Output index and content index of a part."""
@@ -93,14 +97,14 @@ class ResponseStream:
         if kind == "error" or "error" in data:
             return [data]
         if kind in STATES:
-            response = clean_response(data.get("response") or {})
+            response = clean_response(data.get("response") or {}, self._asked.body)
             return [{"type": kind, "response": response | {"output": []}}]
         if kind in ENDS:
             return await self._end(kind, data)
         if kind.startswith("response.output_item."):
             return await self._item(kind, data)
         if kind.startswith(TOOL_EVENTS):
-            return [data] if self._asked.guarding.rights.tools else []
+            return [_of_a_call(data)] if self._asked.takes_calls else []
         place = (_index(data, "output_index"), _index(data, "content_index"))
         return await self._text(kind, place, data)
 
@@ -133,7 +137,7 @@ class ResponseStream:
 
     async def _item(self, kind: str, data: JSON) -> list[JSON]:
         item = clean_item(data.get("item"))
-        if item is None or (of_a_tool(item) and not self._asked.guarding.rights.tools):
+        if item is None or (of_a_tool(item) and not self._asked.takes_calls):
             return []
         self._asked.add(searched(data.get("item"), self._asked.body))
         index = _index(data, "output_index")
@@ -149,8 +153,8 @@ class ResponseStream:
         response: JSON = data["response"] if isinstance(data.get("response"), dict) else {}
         out = await self._close_all(None)
         streamed = {index for index, _ in self._parts}
-        kept = clean_response(response)
-        if not self._asked.guarding.rights.tools:
+        kept = clean_response(response, self._asked.body)
+        if not self._asked.takes_calls:
             kept["output"] = [item for item in kept["output"] if not of_a_tool(item)]
         for index, item in enumerate(kept["output"]):
             if item.get("type") != "message":
@@ -220,9 +224,8 @@ class ResponseStream:
 
     def _part(self, place: Place, data: JSON) -> _StreamedPart:
         if place not in self._parts:
-            self._parts[place] = _StreamedPart(
-                self._asked, data.get("item_id"), data=self._asked.data
-            )
+            name = codes_only(data.get("item_id"))
+            self._parts[place] = _StreamedPart(self._asked, name, data=self._asked.data)
         return self._parts[place]
 
     def _delta(self, place: Place, text: str) -> list[JSON]:
@@ -240,6 +243,11 @@ class ResponseStream:
             "content_index": place[1],
             **fields,
         }
+
+
+def _of_a_call(data: JSON) -> JSON:
+    """An event of a call with texts in what is handed over alone."""
+    return codes_only(data) | {key: data[key] for key in data if key in HANDED_OVER}  # type: ignore[no-any-return]
 
 
 def _index(data: JSON, name: str) -> int:

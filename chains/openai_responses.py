@@ -12,6 +12,7 @@ from chains.evidence.base import Case, Found, Source
 from chains.evidence.openai import search_results
 from chains.openai_asked import Asked
 from chains.openai_chat import Outcome
+from chains.openai_codes import codes_only, echoed
 from chains.openai_text import (
     JSON,
     UnreadableReplyError,
@@ -44,6 +45,21 @@ RESPONSE_FIELDS = frozenset({
     "top_logprobs", "truncation", "usage", "user",
 })
 # fmt: on
+ECHOED = frozenset(
+    {
+        "model",
+        "instructions",
+        "tools",
+        "tool_choice",
+        "prompt",
+        "text",
+        "user",
+        "prompt_cache_key",
+        "safety_identifier",
+    }
+)  # fmt: skip
+"""Fields in which a response repeats its request."""
+
 REASONING_FIELDS = frozenset({"id", "type", "status", "encrypted_content"})
 TOOL_ITEMS = (
     "_call",
@@ -96,8 +112,8 @@ async def guard_response(
     for item in body.get("output") or ():
         asked.add(searched(item, asked.body))
     case = await asked.case()
-    kept = clean_response(body)
-    if not guarding.rights.tools:
+    kept = clean_response(body, asked.body)
+    if not asked.takes_calls:
         kept["output"] = [item for item in kept["output"] if not of_a_tool(item)]
     parts = [
         part for item in kept["output"] if item.get("type") == "message" for part in item["content"]
@@ -185,9 +201,18 @@ def searched(item: object, request: JSON) -> Found:
     return Found()
 
 
-def clean_response(body: JSON) -> JSON:
-    """A response with only what the protocol names; its texts are still unjudged."""
-    kept = {key: value for key, value in body.items() if key in RESPONSE_FIELDS}
+def clean_response(body: JSON, request: JSON) -> JSON:
+    """A response with only what the protocol names; its texts are still unjudged.
+
+    Args:
+        body: The response as the server sent it.
+        request: What was asked.
+    """
+    plain = RESPONSE_FIELDS - ECHOED - {"output", "error"}
+    kept = {key: codes_only(body[key]) for key in body if key in plain}
+    kept |= echoed(body, request, ECHOED)
+    if "error" in body:
+        kept["error"] = body["error"] if body.get("status") == "failed" else None
     if isinstance(found := kept.get("incomplete_details"), dict):
         reason = found.get("reason")
         kept["incomplete_details"] = {"reason": reason if reason in REASONS else None}
@@ -206,13 +231,17 @@ def clean_item(item: object) -> JSON | None:
         head = {key: item[key] for key in ("id", "type", "role", "status", "phase") if key in item}
         content = item.get("content")
         parts = [clean_part(part) for part in (content if isinstance(content, list) else [])]
-        return head | {"content": [part for part in parts if part is not None]}
+        return codes_only(head) | {"content": [part for part in parts if part is not None]}
     if kind == "reasoning":
         kept = {key: value for key, value in item.items() if key in REASONING_FIELDS}
-        return kept | {"summary": []}
+        return codes_only(kept) | {"summary": []}
     if not of_a_tool(item):
         return None
-    return {key: value for key, value in item.items() if key not in TOLD_BY_TOOLS}
+    return {
+        key: codes_only(value) if key in CALL_HEADS else value
+        for key, value in item.items()
+        if key not in TOLD_BY_TOOLS
+    }
 
 
 def clean_part(part: object) -> JSON | None:
@@ -241,7 +270,7 @@ def flat_annotation(citation: PlacedCitation) -> JSON:
 def _answer_text(body: JSON) -> str:
     return " ".join(
         part["text"]
-        for item in clean_response(body)["output"]
+        for item in clean_response(body, {})["output"]
         if item.get("type") == "message"
         for part in item["content"]
         if part["type"] == "output_text"

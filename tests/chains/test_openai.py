@@ -188,12 +188,19 @@ def test_candidates_are_ranked_in_streams_too(way):
     assert CANARY not in "".join(texts.values())
 
 
+LOOK_UP = {
+    "type": "function",
+    "function": {"name": "look_up", "strict": True, "parameters": {"type": "object"}},
+}
+
+
 def test_tool_calls_pass(way):
-    completion = way.run("chat.completions.create", model="tools", messages=MESSAGES)
+    asked = {"model": "tools", "messages": MESSAGES, "tools": [LOOK_UP]}
+    completion = way.run("chat.completions.create", **asked)
     (call,) = completion.choices[0].message.tool_calls
     assert call.function.arguments == '{"name": "Mary Shelley"}'
     assert completion.choices[0].finish_reason == "tool_calls"
-    _, stream = way.run("chat.completions.stream", model="tools", messages=MESSAGES)
+    _, stream = way.run("chat.completions.stream", **asked)
     (call,) = stream.get_final_completion().choices[0].message.tool_calls
     assert call.function.arguments == '{"name": "Mary Shelley"}'
 
