@@ -146,7 +146,7 @@ def _choices(body: JSON) -> list[JSON]:
 def _head(body: JSON, asked: Asked) -> JSON:
     """What a reply, or a chunk of one, says beside its choices."""
     kept = {key: codes_only(body[key]) for key in body if key in COMPLETION_FIELDS - {"choices"}}
-    return kept | echoed(body, asked.body, ECHOED)
+    return {**kept, **echoed(body, asked.body, ECHOED)}
 
 
 def _calls(message: JSON) -> JSON:

@@ -231,10 +231,10 @@ def clean_item(item: object) -> JSON | None:
         head = {key: item[key] for key in ("id", "type", "role", "status", "phase") if key in item}
         content = item.get("content")
         parts = [clean_part(part) for part in (content if isinstance(content, list) else [])]
-        return codes_only(head) | {"content": [part for part in parts if part is not None]}
+        return {**codes_only(head), "content": [part for part in parts if part is not None]}
     if kind == "reasoning":
         kept = {key: value for key, value in item.items() if key in REASONING_FIELDS}
-        return codes_only(kept) | {"summary": []}
+        return {**codes_only(kept), "summary": []}
     if not of_a_tool(item):
         return None
     return {
