@@ -15,6 +15,7 @@ from chains.openai_asked import Asked
 from chains.openai_calls import CALLS, judge_data, without_a_call, without_calls
 from chains.openai_codes import clean_call, codes_only, echoed
 from chains.openai_sse import DONE, Event, written
+from chains.openai_stream import ReplyStream
 from chains.openai_text import (
     JSON,
     Guarding,
@@ -250,23 +251,13 @@ class _StreamedChoice:
         self.citations: list[PlacedCitation] = []
 
 
-class ChatStream:
-    """Guards the events of one streamed chat completion, choice by choice.
-
-    Args:
-        asked: The request.
-
-    Attributes:
-        answers: The verdicts so far.
-        released: Whether judged text has been released.
-    """
+class ChatStream(ReplyStream):
+    """Guards the events of one streamed chat completion, choice by choice."""
 
     def __init__(self, asked: Asked) -> None:
-        self._asked = asked
+        super().__init__(asked)
         self._choices: dict[int, _StreamedChoice] = {}
         self._head: JSON = {}
-        self.answers: list[GuardedAnswer] = []
-        self.released = False
 
     async def feed(self, event: Event) -> list[Event]:
         """Take an event of the model's server; return those that may leave."""

@@ -23,6 +23,7 @@ from chains.openai_chat import (
 from chains.openai_response_stream import ResponseStream, response_events
 from chains.openai_responses import guard_responses
 from chains.openai_sse import DONE, Event, EventDecoder
+from chains.openai_stream import ReplyStream
 from chains.openai_text import JSON, Guarding, UnreadableReplyError, finite_json
 from chains.regeneration import retry_message
 from guardrail import Action, GuardedAnswer, Policy
@@ -271,7 +272,7 @@ class StreamGuard:
         stream: Judges the events.
     """
 
-    def __init__(self, stream: ChatStream | ResponseStream) -> None:
+    def __init__(self, stream: ReplyStream) -> None:
         self._stream = stream
         self._decoder = EventDecoder()
         self._began = False

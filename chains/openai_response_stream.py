@@ -15,9 +15,9 @@ from chains.openai_responses import (
     searched,
 )
 from chains.openai_sse import Event, written
+from chains.openai_stream import ReplyStream
 from chains.openai_text import JSON, StreamedText, guard_refusal
 from chains.rendition import PlacedCitation, details
-from guardrail import GuardedAnswer
 
 __all__ = ["ResponseStream", "response_events"]
 
@@ -55,26 +55,17 @@ class _StreamedPart:
         self.done: JSON | None = None
 
 
-class ResponseStream:
+class ResponseStream(ReplyStream):
     """Guards the events of one streamed response, part by part.
 
     Events are numbered anew. Reasoning is left out, and so is every event whose type is not
     known: it may hold the answer.
-
-    Args:
-        asked: The request.
-
-    Attributes:
-        answers: The verdicts so far.
-        released: Whether judged text has been released.
     """
 
     def __init__(self, asked: Asked) -> None:
-        self._asked = asked
+        super().__init__(asked)
         self._parts: dict[Place, _StreamedPart] = {}
         self._number = 0
-        self.answers: list[GuardedAnswer] = []
-        self.released = False
 
     async def feed(self, event: Event) -> list[Event]:
         """Take an event of the model's server; return those that may leave."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 from uuid import uuid4
 
 from guardrail.config import GuardrailConfig
+from guardrail.core.closing import Closing
 from guardrail.core.errors import ConfigError
 from guardrail.core.types import (
     Evidence,
@@ -33,8 +34,6 @@ from guardrail.requests import AskRequest, CheckRequest, RankRequest, all_of, se
 from guardrail.selftest import try_judge
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from guardrail.log.records import ScoreLog
     from guardrail.sources.tables import Table
     from guardrail.verdict.checks import Check
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["AskRequest", "CheckRequest", "Guardrail", "RankRequest"]
 
 
-class Guardrail:
+class Guardrail(Closing):
     """Grounds answers in a knowledge graph, marks what lacks support, scores and decides.
 
     Cheap to make: parts load when first needed, or in ``warm_up``. One guardrail may be used
@@ -148,26 +147,10 @@ class Guardrail:
         """Release all parts that this guardrail made; it cannot be used afterwards."""
         self._engine.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await asyncio.to_thread(self.close)
 
     def check(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from judges.checkers import ALL_CHARS
 from judges.chunks import even_chunks
 from judges.pretrained import load_alignscore
 from judges.session import readable, softmax
-from judges.torch_judge import TorchJudge
+from judges.torch_judge import Placed, TorchJudge
 from judges.torch_runner import Prepared, TorchRunner
 from judges.windows import pair_windows
 
@@ -41,9 +41,8 @@ class AlignScore(TorchJudge):
     Args:
         model: Model id, or a folder that holds the checkpoint.
         size: ``base`` or ``large``.
-        device: ``cuda``, ``cpu``, …; the GPU where there is one by default.
-        dtype: ``bfloat16``, ``float32``, …; bfloat16 on a GPU by default.
         temperature: Divides the logits before they become probabilities.
+        placed: ``device`` and ``dtype``, as of ``TorchModel``.
     """
 
     _kind = "hf"
@@ -55,11 +54,10 @@ class AlignScore(TorchJudge):
         model: str | None,
         *,
         size: str = "large",
-        device: str | None = None,
-        dtype: str | None = None,
         temperature: float = 1.0,
+        **placed: Unpack[Placed],
     ) -> None:
-        super().__init__(model, device=device, dtype=dtype)
+        super().__init__(model, **placed)
         self._size = size
         self._temperature = temperature
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from judges.chunks import sentence_chunks
 from judges.pretrained import load_hhem
 from judges.session import readable, softmax
 from judges.t5 import answer_tokens, first_logits
-from judges.torch_judge import TorchJudge
+from judges.torch_judge import Placed, TorchJudge
 from judges.torch_runner import Prepared, TorchRunner
 
 if TYPE_CHECKING:
@@ -107,10 +107,9 @@ class _Checker(TorchJudge):
     Args:
         model: Model id or folder.
         form: How it is asked.
-        device: ``cuda``, ``cpu``, …; the GPU where there is one by default.
-        dtype: ``bfloat16``, ``float32``, …; bfloat16 on a GPU by default.
         temperature: Replaces the form's, for probabilities calibrated on data of one's own.
         token_budget: Most tokens of a batch, padding included.
+        placed: ``device`` and ``dtype``, as of ``TorchModel``.
     """
 
     _kind = "hf"
@@ -122,12 +121,11 @@ class _Checker(TorchJudge):
         model: str | None,
         form: CheckerForm,
         *,
-        device: str | None = None,
-        dtype: str | None = None,
         temperature: float | None = None,
         token_budget: int = TOKEN_BUDGET,
+        **placed: Unpack[Placed],
     ) -> None:
-        super().__init__(model, device=device, dtype=dtype)
+        super().__init__(model, **placed)
         self._form = form
         self._temperature = form.temperature if temperature is None else temperature
         self._budget = token_budget

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from guardrail.core.types import Grounding, NLIScores, WordScore
 from judges.base import GroundingItem, NLITraits, Pair
 from judges.session import readable, softmax
-from judges.torch_judge import TorchModel
+from judges.torch_judge import Placed, TorchModel
 from judges.torch_runner import Prepared, TorchRunner
 
 if TYPE_CHECKING:
@@ -72,9 +72,8 @@ class SpanMarker(TorchModel):
 
     Args:
         model: Model id or folder.
-        device: ``cuda``, ``cpu``, …; the GPU where there is one by default.
-        dtype: ``bfloat16``, ``float32``, …; bfloat16 on a GPU by default.
         temperature: Divides the logits before they become probabilities.
+        placed: ``device`` and ``dtype``, as of ``TorchModel``.
     """
 
     _kind = "hf"
@@ -86,11 +85,10 @@ class SpanMarker(TorchModel):
         self,
         model: str | None,
         *,
-        device: str | None = None,
-        dtype: str | None = None,
         temperature: float = 1.0,
+        **placed: Unpack[Placed],
     ) -> None:
-        super().__init__(model, device=device, dtype=dtype)
+        super().__init__(model, **placed)
         self._temperature = temperature
         self._longest = LONGEST
 

@@ -7,7 +7,7 @@ answer: the logits of "1" and "0" as first token.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from guardrail.core.errors import JudgeError
 from guardrail.core.types import NLIScores
 from judges.base import NLITraits, Pair
-from judges.torch_judge import TorchJudge
+from judges.torch_judge import Placed, TorchJudge
 from judges.torch_runner import Prepared, TorchRunner
 from judges.windows import pair_windows
 
@@ -42,11 +42,10 @@ class T5True(TorchJudge):
 
     Args:
         model: Model id or folder.
-        device: ``cuda``, ``cpu``, …; the GPU where there is one by default.
-        dtype: ``bfloat16``, ``float32``, …; bfloat16 on a GPU by default.
         max_length: Most tokens of a pair.
         token_budget: Most tokens of a batch, padding included.
         compiled: Run the model through ``torch.compile``.
+        placed: ``device`` and ``dtype``, as of ``TorchModel``.
     """
 
     _kind = "t5-true"
@@ -58,13 +57,12 @@ class T5True(TorchJudge):
         self,
         model: str | None,
         *,
-        device: str | None = None,
-        dtype: str | None = None,
         max_length: int = MAX_LENGTH,
         token_budget: int = TOKEN_BUDGET,
         compiled: bool = False,
+        **placed: Unpack[Placed],
     ) -> None:
-        super().__init__(model, device=device, dtype=dtype)
+        super().__init__(model, **placed)
         self._max_length = max_length
         self._budget = token_budget
         self._compiled = compiled

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,14 @@ from judges.torch_runner import (
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = ["TorchJudge", "TorchModel"]
+__all__ = ["Placed", "TorchJudge", "TorchModel"]
+
+
+class Placed(TypedDict, total=False):
+    """Where a model runs, and in which number format; see ``TorchModel``."""
+
+    device: str | None
+    dtype: str | None
 
 
 class TorchModel(ABC):
@@ -45,7 +52,9 @@ class TorchModel(ABC):
     _auto_class: ClassVar[str]
     """Class of ``transformers`` that loads it."""
 
-    def __init__(self, model: str | None, *, device: str | None, dtype: str | None) -> None:
+    def __init__(
+        self, model: str | None, *, device: str | None = None, dtype: str | None = None
+    ) -> None:
         if not model:
             raise ConfigError(f"this judge needs a model, as in '{self._kind}:{self._example}'")
         self._id = model

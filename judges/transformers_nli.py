@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from guardrail.core.types import NLIScores
 from judges.base import NLITraits, Pair
 from judges.batching import distinct
 from judges.session import softmax
-from judges.torch_judge import TorchJudge
+from judges.torch_judge import Placed, TorchJudge
 from judges.torch_runner import Prepared, TorchRunner
 from judges.windows import pair_windows
 
@@ -72,12 +72,11 @@ class TransformersNLI(TorchJudge):
 
     Args:
         model: Model id or folder.
-        device: ``cuda``, ``cpu``, …; the GPU where there is one by default.
-        dtype: ``bfloat16``, ``float32``, …; bfloat16 on a GPU by default.
         labels: Labels in the order of the model's logits, where its configuration does not
             name them; ``not_entailment`` for the second of two.
         token_budget: Most tokens of a batch, padding included.
         compiled: Run through ``torch.compile``, over few padded lengths.
+        placed: ``device`` and ``dtype``, as of ``TorchModel``.
     """
 
     _kind = "transformers"
@@ -88,13 +87,12 @@ class TransformersNLI(TorchJudge):
         self,
         model: str | None,
         *,
-        device: str | None = None,
-        dtype: str | None = None,
         labels: Sequence[str] | None = None,
         token_budget: int = TOKEN_BUDGET,
         compiled: bool = False,
+        **placed: Unpack[Placed],
     ) -> None:
-        super().__init__(model, device=device, dtype=dtype)
+        super().__init__(model, **placed)
         self._labels = labels
         self._budget = token_budget
         self._compiled = compiled

@@ -93,7 +93,7 @@ def evaluate(
     from guardrail.evaluation.rows import EvalResult, evaluation_job
 
     last = read_run(against) if against is not None and against.exists() else None
-    with build_guard(config, kg, judge, None, strictness) as guard:
+    with build_guard(config, kg=kg, judge=judge, strictness=strictness) as guard:
         wanted = Requirement(supported=supported, contradicted=contradicted)
         found = results_of(evaluation_job(guard, wanted), source)
     results = [EvalResult.model_validate(row) for row in found]

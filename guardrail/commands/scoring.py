@@ -46,5 +46,5 @@ def score(
     Every score is {value, reason, evidence}: one that cannot be computed has no value and a
     reason, such as informativeness without --causal-lm and validity without a reference.
     """
-    with build_guard(config, kg, judge, None) as guard:
+    with build_guard(config, kg=kg, judge=judge) as guard:
         run_lines(score_job(guard, causal_lm, sck_weights), source, target)

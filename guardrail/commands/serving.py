@@ -9,7 +9,15 @@ from typing import Annotated
 
 import typer
 
-from guardrail.commands.options import Config, Graph, JudgeName, PolicyName, StrictnessName
+from guardrail.commands.options import (
+    Config,
+    Graph,
+    JudgeName,
+    Judging,
+    PolicyName,
+    StrictnessName,
+    grouped,
+)
 from guardrail.commands.setup import build_config
 from guardrail.config import GuardrailConfig, LogConfig, gateway_section
 from guardrail.core.errors import ConfigError, MissingExtraError
@@ -263,13 +271,8 @@ def require_free(host: str, port: int) -> None:
         ) from error
 
 
-def mcp(
-    kg: Graph = None,
-    config: Config = None,
-    judge: JudgeName = None,
-    policy: PolicyName = None,
-    strictness: StrictnessName = None,
-) -> None:
+@grouped
+def mcp(*, judging: Judging) -> None:
     """Serve the tools check_answer and find_facts to agents, over the Model Context Protocol.
 
     The client starts this program and talks to it over stdin and stdout.
@@ -280,8 +283,7 @@ def mcp(
         raise MissingExtraError(getattr(error, "name", None) or "mcp", "mcp") from error
     from guardrail.guard import Guardrail
 
-    settings = build_config(config, kg=kg, judge=judge, policy=policy, strictness=strictness)
-    with Guardrail(settings) as guard:
+    with Guardrail(judging.settings()) as guard:
         serve_stdio(mcp_server(guard))
 
 

@@ -47,10 +47,11 @@ def build_config(
 
 
 def build_guard(
-    config: Path | None,
-    kg: str | None,
-    judge: str | None,
-    policy: str | None,
+    config: Path | None = None,
+    *,
+    kg: str | None = None,
+    judge: str | None = None,
+    policy: str | None = None,
     strictness: str | None = None,
 ) -> Guardrail:
     """A loaded guardrail as a command's options describe it.

@@ -13,10 +13,10 @@ from pydantic import BaseModel
 
 from chains import guard_openai
 from chains.gateway import GatewaySettings, create_app
-from guardrail import BEST_OF_N, STRICT, Action, Guardrail, GuardrailConfig
+from guardrail import BEST_OF_N, STRICT, Action, Guardrail
 from guardrail.core.errors import ConfigError
-from tests.chains.conftest import ANSWER, CANARY, QUESTION, scripted_guard
-from tests.chains.fake_openai import GOOD, JSON_ANSWER, MORE, USAGE, FakeOpenAI, served
+from tests.chains.conftest import ANSWER, CANARY, QUESTION
+from tests.chains.fake_openai import GOOD, JSON_ANSWER, MORE, USAGE, served
 from tests.clock import PATIENCE_S
 
 pytestmark = pytest.mark.timeout(300)
@@ -81,11 +81,6 @@ def _named(client: Any, method: str) -> Any:
 
 
 @pytest.fixture(scope="module")
-def fake():
-    return FakeOpenAI()
-
-
-@pytest.fixture(scope="module")
 def upstream(fake):
     with served(fake.app) as url:
         yield url
@@ -96,14 +91,6 @@ def gateway(upstream, strict_guard):
     settings = GatewaySettings(upstream=f"{upstream}/v1", connect_timeout_s=5)
     with served(create_app(strict_guard, settings)) as url:
         yield url
-
-
-@pytest.fixture(scope="module")
-def strict_guard():
-    config = GuardrailConfig(policy=STRICT)
-    with scripted_guard(config=config) as guard:
-        guard.warm_up()
-        yield guard
 
 
 @pytest.fixture(params=["client", "async client", "gateway", "async gateway"])

@@ -17,8 +17,8 @@ import httpx
 import pytest
 
 from chains.gateway import GatewaySettings, create_app, serving
-from guardrail import STRICT, GuardrailConfig
-from tests.chains.conftest import ANSWER, CANARY, QUESTION, TRUE_START, scripted_guard
+from guardrail import GuardrailConfig
+from tests.chains.conftest import ANSWER, CANARY, QUESTION, TRUE_START
 from tests.chains.fake_openai import served
 from tests.chains.gateway.process import until_ready
 from tests.clock import PATIENCE_S, until
@@ -26,14 +26,6 @@ from tests.ports import free_port
 
 JSON = {"content-type": "application/json"}
 BODY = {"model": "plain", "messages": [{"role": "user", "content": QUESTION}]}
-
-
-@pytest.fixture(scope="module")
-def strict_guard():
-    config = GuardrailConfig(policy=STRICT)
-    with scripted_guard(config=config) as guard:
-        guard.warm_up()
-        yield guard
 
 
 @pytest.fixture
