@@ -22,7 +22,7 @@ from chains.evidence.items import request_field
 from chains.rendition import MarkerStyle, details, render
 from guardrail import ANNOTATE, Guardrail
 from guardrail.core.errors import GuardrailError
-from guardrail.core.incoming import without_controls
+from guardrail.core.incoming import read_clean_json
 from guardrail.core.types import Category, Triple
 
 __all__ = ["mcp_server", "serve_stdio"]
@@ -76,7 +76,7 @@ def _whole(line: str) -> str:
     if "\\ud" not in line.lower():
         return line
     try:
-        return without_controls(json.dumps(json.loads(line), ensure_ascii=False)) + "\n"
+        return json.dumps(read_clean_json(line)) + "\n"
     except (ValueError, RecursionError):
         return line
 

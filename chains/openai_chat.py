@@ -266,7 +266,7 @@ class ChatStream(ReplyStream):
         chunk = event.json()
         if not isinstance(chunk, dict):
             return []
-        if "error" in chunk:
+        if chunk.get("error"):
             return [Event.of({"error": chunk["error"]}, event.name)]
         self._head = _head(chunk, self._asked)
         usage = self._head.pop("usage", None)
@@ -287,6 +287,10 @@ class ChatStream(ReplyStream):
         for state in self._choices.values():
             out += await self._close(state, None)
         return await written(map(Event.of, out), long=bool(self.answers))
+
+    async def broken_off(self) -> None:
+        """Give the verdict on choices that were not ended, for the log; nothing of it leaves."""
+        await self.finish()
 
     async def _choice(self, choice: JSON) -> list[JSON]:
         choice_index = choice.get("index")
@@ -323,9 +327,9 @@ class ChatStream(ReplyStream):
     async def _close(self, state: _StreamedChoice, finish_reason: str | None) -> list[JSON]:
         if state.closed:
             return []
-        state.closed = True
         out = []
         release = await state.text.finish()
+        state.closed = True  # not before: where the time runs out in a verdict, it is still to come
         text = shown(release.text, release.answer, calls_tools=state.calls_tools)
         if text:
             self.released = True

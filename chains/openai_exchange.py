@@ -302,6 +302,10 @@ class StreamGuard:
             raise UnreadableReplyError("the model's server sent a stream without one event")
         return remaining + b"".join(event.encode() for event in await self._stream.finish())
 
+    async def broken_off(self) -> None:
+        """Give the verdict on what has come of a stream without an end, for the log."""
+        await self._stream.broken_off()
+
     async def _through(self, events: Sequence[Event]) -> bytes:
         self._began = self._began or any(event.data == DONE or event.json() for event in events)
         return b"".join(

@@ -22,6 +22,8 @@ from chains.rendition import PlacedCitation, details
 __all__ = ["ResponseStream", "response_events"]
 
 STATES = frozenset({"response.created", "response.in_progress", "response.queued"})
+ERROR_FIELDS = ("code", "message", "param", "error")
+"""What an error tells; anything else that stands beside it has not been judged."""
 ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
 TOOL_EVENTS = (
     "response.function_call_arguments.",
@@ -83,12 +85,16 @@ class ResponseStream(ReplyStream):
         """Nothing is left: a response that breaks off before its end has no answer."""
         return []
 
+    async def broken_off(self) -> None:
+        """Give the verdict on parts that were not ended, for the log; nothing of it leaves."""
+        await self._close_all(None)
+
     async def _guarded(self, data: JSON) -> list[JSON]:
         kind = str(data.get("type"))
-        if kind == "error" or "error" in data:
-            return [data]
+        if kind == "error" or data.get("error"):
+            return [{"type": kind} | {key: data[key] for key in ERROR_FIELDS if key in data}]
         if kind in STATES:
-            response = clean_response(data.get("response") or {}, self._asked.body)
+            response = clean_response(_object(data, "response"), self._asked.body)
             return [{"type": kind, "response": response | {"output": []}}]
         if kind in ENDS:
             return await self._end(kind, data)
@@ -102,7 +108,7 @@ class ResponseStream(ReplyStream):
     async def _text(self, kind: str, place: Place, data: JSON) -> list[JSON]:
         """An event of a message's part; all others end here, and are dropped."""
         if kind == "response.content_part.added":
-            form = (data.get("part") or {}).get("type")
+            form = _object(data, "part").get("type")
             if form == "output_text":
                 part: JSON = {"type": form, "text": "", "annotations": [], "logprobs": []}
             elif form == "refusal":
@@ -141,7 +147,7 @@ class ResponseStream(ReplyStream):
         return [*out, {"type": kind, "output_index": index, "item": item}]
 
     async def _end(self, kind: str, data: JSON) -> list[JSON]:
-        response: JSON = data["response"] if isinstance(data.get("response"), dict) else {}
+        response = _object(data, "response")
         out = await self._close_all(None)
         streamed = {index for index, _ in self._parts}
         kept = clean_response(response, self._asked.body)
@@ -239,6 +245,11 @@ class ResponseStream(ReplyStream):
 def _of_a_call(data: JSON) -> JSON:
     """An event of a call with texts in what is handed over alone."""
     return codes_only(data) | {key: data[key] for key in data if key in HANDED_OVER}  # type: ignore[no-any-return]
+
+
+def _object(data: JSON, name: str) -> JSON:
+    found = data.get(name)
+    return found if isinstance(found, dict) else {}
 
 
 def _index(data: JSON, name: str) -> int:

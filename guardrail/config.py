@@ -23,7 +23,6 @@ Environment variables win over the file: ``GUARDRAIL_JUDGE=onnx``,
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -33,6 +32,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from guardrail.core.errors import ConfigError
 from guardrail.core.fields import did_you_mean, fields_at
+from guardrail.core.toml import read_toml
 from guardrail.core.types import Probability, Problem, Sentence, Strictness, StrictnessSetting
 from guardrail.models.settings import GenerationSettings
 from guardrail.policy import ANNOTATE, Policy, policy_named
@@ -343,12 +343,10 @@ def gateway_section(path: str | Path) -> dict[str, object]:
 
 def _read_toml(path: str | Path) -> dict[str, object]:
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        cause = getattr(error, "strerror", None) or error  # strerror names no file again
-        raise ConfigError(f"cannot read the settings file {path}: {cause}") from error
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigError(f"{path} is not TOML: {error}") from error
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise ConfigError(f"cannot read the settings file {path}: {error.strerror}") from error
+    return read_toml(content, path)
 
 
 def _overlay(settings: dict[str, object], environ: Mapping[str, str]) -> None:
@@ -376,8 +374,8 @@ _SHORTHANDS = {"graph": "location", "log": "path", "model": "name", "policy": "b
 
 def _read_value(text: str) -> object:
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except (tomllib.TOMLDecodeError, RecursionError):
+        return read_toml(f"value = {text}", "it")["value"]
+    except ConfigError:
         return text
 
 

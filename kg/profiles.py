@@ -14,7 +14,6 @@ the package. A user's own file may say ``extends = "wikidata"`` and change singl
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
@@ -23,6 +22,7 @@ from urllib.parse import quote, unquote
 from pydantic import Field, ValidationError
 
 from guardrail.core.errors import ConfigError, InputError
+from guardrail.core.toml import read_toml
 from guardrail.core.types import Value
 from kg.characters import CONTROLS, SURROGATES
 
@@ -221,8 +221,6 @@ def _load(source: str) -> Profile:
         return Profile.model_validate(settings)
     except OSError as error:
         raise ConfigError(f"cannot read the profile {path}: {error}") from error
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigError(f"{path} is not TOML: {error}") from error
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
@@ -233,7 +231,7 @@ def _settings(path: Path, seen: tuple[Path, ...]) -> dict[str, object]:
     """Read a profile file, CURIEs spelt out, on top of the profile it extends."""
     if path in seen:
         raise ConfigError(f"{path} extends itself")
-    table = tomllib.loads(path.read_text(encoding="utf-8"))
+    table = read_toml(path.read_bytes(), path)
     base: dict[str, object] = {}
     parent = table.pop("extends", None)
     if parent is not None:

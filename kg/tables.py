@@ -22,6 +22,7 @@ from pydantic import Field
 from pyoxigraph import DefaultGraph, Literal, NamedNode, Store
 
 from guardrail.core.errors import InputError, KnowledgeGraphError
+from guardrail.core.incoming import read_clean_json
 from guardrail.core.types import Value
 
 __all__ = [
@@ -215,7 +216,7 @@ def _json_rows(stream: Iterable[bytes], source: str) -> Iterator[tuple[int, dict
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
+            row = read_clean_json(line.decode("utf-8-sig"))
         except (ValueError, RecursionError) as error:
             raise KnowledgeGraphError(f"{source}, line {number}: not JSON: {error}") from error
         if not isinstance(row, dict):

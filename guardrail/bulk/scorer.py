@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from guardrail.commands.lines import LineJob
     from guardrail.guard import Guardrail
 
-__all__ = ["BulkScorer", "Result", "Task", "as_table"]
+__all__ = ["BulkScorer", "Result", "Task", "as_table", "release"]
 
 Task = Literal["check", "score", "rank"]
 
@@ -108,9 +108,7 @@ def _job(scorer: BulkScorer) -> LineJob[Any]:
 
     key = scorer.state()
     if key not in _LOADED:
-        for guard, _ in _LOADED.values():
-            guard.close()
-        _LOADED.clear()
+        release()
         # Each row gets the whole of the policy's time: nobody waits for a batch.
         limits = scorer.config.limits.model_copy(update={"batch_s": math.inf})
         guard = Guardrail(scorer.config.changed(limits=limits))
@@ -121,6 +119,13 @@ def _job(scorer: BulkScorer) -> LineJob[Any]:
             job = check_job(guard) if scorer.task == "check" else rank_job(guard)
         _LOADED[key] = guard, job
     return _LOADED[key][1]
+
+
+def release() -> None:
+    """Close the guardrail that a process keeps for its next table."""
+    while _LOADED:
+        _, (guard, _) = _LOADED.popitem()
+        guard.close()
 
 
 def as_table(rows: Sequence[Result]) -> pa.Table:
