@@ -14,6 +14,7 @@ from chains.evidence.base import Case
 from chains.openai_asked import Asked
 from chains.openai_calls import CALLS, judge_data, without_a_call, without_calls
 from chains.openai_codes import clean_call, codes_only, echoed
+from chains.openai_errors import clean_error, told_error
 from chains.openai_sse import DONE, Event, written
 from chains.openai_stream import ReplyStream
 from chains.openai_text import (
@@ -262,12 +263,12 @@ class ChatStream(ReplyStream):
     async def feed(self, event: Event) -> list[Event]:
         """Take an event of the model's server; return those that may leave."""
         if event.data == DONE:
-            return [*await self.finish(), event]
+            return [*await self.finish(), Event(DONE)]
         chunk = event.json()
         if not isinstance(chunk, dict):
             return []
-        if chunk.get("error"):
-            return [Event.of({"error": chunk["error"]}, event.name)]
+        if chunk.get("error") or event.name == "error":
+            return [Event.of({"error": clean_error(told_error(chunk))})]
         self._head = _head(chunk, self._asked)
         usage = self._head.pop("usage", None)
         choices = chunk.get("choices")

@@ -15,13 +15,13 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from chains.evidence.base import EvidenceSettings
+from chains.openai_errors import error_body
 from chains.openai_exchange import (
     Endpoint,
     Exchange,
     GuardedReply,
     Reply,
     endpoint_of,
-    error_body,
     is_unguarded,
     request_body,
 )
@@ -252,9 +252,7 @@ class _Transport(_Wire["httpx.Client"]):
     def _once(self, request: httpx.Request, exchange: Exchange) -> httpx.Response:
         """Send as it is; judge the reply as it streams, or whole where it does not."""
         response = self._open(request)
-        if response.status_code >= 300:
-            return response
-        if not _is_stream(response):
+        if response.status_code >= 300 or not _is_stream(response):
             response.read()
             return self._response(run_sync(exchange.judge(_reply(response))))
         guard = exchange.stream()
@@ -302,9 +300,7 @@ class _AsyncTransport(_Wire["httpx.AsyncClient"]):
 
     async def _once(self, request: httpx.Request, exchange: Exchange) -> httpx.Response:
         response = await self._open(request)
-        if response.status_code >= 300:
-            return response
-        if not _is_stream(response):
+        if response.status_code >= 300 or not _is_stream(response):
             await response.aread()
             return self._response(await exchange.judge(_reply(response)))
         guard = exchange.stream()

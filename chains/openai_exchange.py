@@ -20,6 +20,7 @@ from chains.openai_chat import (
     completion_events,
     guard_completions,
 )
+from chains.openai_errors import clean_error, told_error
 from chains.openai_response_stream import ResponseStream, response_events
 from chains.openai_responses import guard_responses
 from chains.openai_sse import DONE, Event, EventDecoder
@@ -37,7 +38,6 @@ __all__ = [
     "Reply",
     "StreamGuard",
     "endpoint_of",
-    "error_body",
     "is_unguarded",
     "request_body",
 ]
@@ -53,6 +53,8 @@ ANSWER_FIELDS = frozenset({"choices", "output"})
 """Fields that a reply with an answer has."""
 FAILED_UPSTREAM = 502
 """Status of a reply that tells of an error where it should be an answer."""
+ERROR_STATUSES = range(400, 600)
+"""Statuses of errors; HTTP knows none above."""
 
 UNGUARDED = re.compile(
     r"/(?:chat/completions/.+|responses/compact|responses/[^/]+/input_items.*|completions|"
@@ -133,11 +135,6 @@ def request_body(content: bytes) -> JSON:
     return body
 
 
-def error_body(message: str, *, kind: str, code: str | None = None) -> JSON:
-    """An error as the protocol writes it."""
-    return {"error": {"message": message, "type": kind, "param": None, "code": code}}
-
-
 class Exchange:
     """One request and its guarded reply.
 
@@ -195,7 +192,7 @@ class Exchange:
             send: Sends a request's body to the server; ``stream`` is never set in it.
 
         Returns:
-            The guarded reply; a reply that is not a success is returned as it came.
+            The guarded reply; of one that is not a success its status and its error.
 
         Raises:
             UnreadableReplyError: The server answered with something else.
@@ -207,9 +204,9 @@ class Exchange:
         } | ({"stream": False} if self.streams else {})
         for attempt in range(1, policy.rounds + 1):
             replies = await self._sampled(request, max(self._count, policy.samples), send)
-            failed = next((failed for reply in replies if (failed := _failed(reply))), None)
-            if failed is not None:
-                return GuardedReply(failed)
+            failed = await asyncio.to_thread(lambda found: [*map(_failed, found)], replies)
+            if any(failed):
+                return GuardedReply(next(filter(None, failed)))
             last = attempt == policy.rounds
             outcome = await self._judged(replies, policy.settled() if last else policy)
             best = outcome.answers[0] if outcome.answers else None
@@ -321,18 +318,25 @@ def _items(value: object) -> list[object]:
 def _failed(reply: Reply) -> Reply | None:
     """A reply that is an error, or tells of one with a status of success; else None.
 
-    The latter gets a status that clients take for an error, and keeps what it says of it.
+    Its status stays, and of its body the error. One whose status clients would not take for an
+    error, or that no server may send, gets one that they do.
     """
     if reply.status >= 300:
-        return reply
-    if ERROR_BEGINS not in reply.body:
-        return None
-    body = _body(reply)
-    if not body.get("error") or ANSWER_FIELDS & body.keys():
-        return None
-    told = json.dumps({"error": body["error"]}).encode()
+        try:
+            told = told_error(_body(reply))
+        except UnreadableReplyError:
+            told = None
+    else:
+        if ERROR_BEGINS not in reply.body:
+            return None
+        body = _body(reply)
+        if not body.get("error") or ANSWER_FIELDS & body.keys():
+            return None
+        told = body["error"]
+    status = reply.status if reply.status in ERROR_STATUSES else FAILED_UPSTREAM
+    content = json.dumps({"error": clean_error(told, reply.status)}).encode()
     headers = [pair for pair in reply.headers if pair[0].lower() != "content-type"]
-    return Reply(FAILED_UPSTREAM, (*headers, ("content-type", "application/json")), told)
+    return Reply(status, (*headers, ("content-type", "application/json")), content)
 
 
 def _body(reply: Reply) -> JSON:

@@ -6,6 +6,7 @@ import asyncio
 
 from chains.openai_asked import Asked
 from chains.openai_codes import codes_only
+from chains.openai_errors import clean_error
 from chains.openai_responses import (
     clean_item,
     clean_response,
@@ -22,8 +23,6 @@ from chains.rendition import PlacedCitation, details
 __all__ = ["ResponseStream", "response_events"]
 
 STATES = frozenset({"response.created", "response.in_progress", "response.queued"})
-ERROR_FIELDS = ("code", "message", "param", "error")
-"""What an error tells; anything else that stands beside it has not been judged."""
 ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
 TOOL_EVENTS = (
     "response.function_call_arguments.",
@@ -91,8 +90,12 @@ class ResponseStream(ReplyStream):
 
     async def _guarded(self, data: JSON) -> list[JSON]:
         kind = str(data.get("type"))
-        if kind == "error" or data.get("error"):
-            return [{"type": kind} | {key: data[key] for key in ERROR_FIELDS if key in data}]
+        if data.get("error"):
+            return [{"type": "error", "error": clean_error(data["error"])}]
+        if kind == "error":
+            # The protocol's own event has the error's fields beside its type.
+            error = clean_error(data)
+            return [{"type": kind, **{name: error[name] for name in ("code", "message", "param")}}]
         if kind in STATES:
             response = clean_response(_object(data, "response"), self._asked.body)
             return [{"type": kind, "response": response | {"output": []}}]

@@ -13,6 +13,7 @@ from chains.evidence.openai import search_results
 from chains.openai_asked import Asked
 from chains.openai_chat import Outcome
 from chains.openai_codes import codes_only, echoed
+from chains.openai_errors import clean_error
 from chains.openai_text import (
     JSON,
     UnreadableReplyError,
@@ -216,6 +217,9 @@ def clean_response(body: JSON, request: JSON) -> JSON:
     if isinstance(found := kept.get("incomplete_details"), dict):
         reason = found.get("reason")
         kept["incomplete_details"] = {"reason": reason if reason in REASONS else None}
+    if told := kept.get("error"):
+        error = clean_error(told)
+        kept["error"] = {"code": error["code"], "message": error["message"]}
     output = body.get("output")
     items = [clean_item(item) for item in output] if isinstance(output, list) else []
     kept["output"] = [item for item in items if item is not None]

@@ -45,13 +45,13 @@ from chains.gateway.schemas import (
 from chains.gateway.settings import GatewaySettings, sharing
 from chains.gateway.streaming import Afterwards, BrokenOffError, JudgedStream, unless_gone
 from chains.gateway.upstream import Upstream, kept_headers
+from chains.openai_errors import error_body
 from chains.openai_exchange import (
     Endpoint,
     Exchange,
     GuardedReply,
     Reply,
     StreamGuard,
-    error_body,
 )
 from chains.openai_sse import Event
 from chains.openai_text import JSON
