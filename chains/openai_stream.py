@@ -34,3 +34,7 @@ class ReplyStream(ABC):
     @abstractmethod
     async def finish(self) -> list[Event]:
         """What is left at the end of the stream."""
+
+    @abstractmethod
+    async def broken_off(self) -> None:
+        """Give the verdict on what has come of a stream without an end, for the log."""

@@ -13,7 +13,7 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
-from guardrail.engine.workers import off_loop
+from guardrail.core.workers import off_loop
 
 __all__ = [
     "NOISE_MIB",
