@@ -21,6 +21,7 @@ from chains.evidence.parts import plain_body
 from chains.openai_text import JSON, Guarding
 from guardrail.core.errors import KnowledgeGraphError
 from guardrail.core.types import GuardedAnswer, Problem
+from guardrail.evidence.bounds import bounded
 
 __all__ = ["Asked"]
 
@@ -71,6 +72,8 @@ class Asked:
         found = rights.evidence_of(find(given, field, settings))
         if not found.sources:  # what comes with the request is newer than what is remembered
             found |= Found.of(Source.EARLIER, self._earlier or None)
+        for place, item in enumerate(found.evidence):
+            bounded(item, f"evidence[{place}]")
         self._found = found._replace(problems=(*problems, *found.problems))
         self.data = wants_json(given)
         self.takes_calls = rights.tools and any(given.get(name) for name in BRING_TOOLS)

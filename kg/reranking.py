@@ -11,10 +11,10 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 from guardrail.core.text.lexicon import lexicon, lexicon_set
+from guardrail.core.text.remembered import remembered
 from guardrail.core.types import Candidate, Entity, Subgraph, Triple
 from kg.mentions import fold
 from kg.relations import genders
@@ -203,6 +203,6 @@ def _neighbour_labels(subgraph: Subgraph) -> dict[str, None]:
     )
 
 
-@lru_cache(maxsize=1 << 16)
+@remembered(1 << 16)
 def _words(label: str) -> tuple[str, ...]:
     return tuple(_WORDS.findall(fold(label)))

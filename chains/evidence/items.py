@@ -21,6 +21,7 @@ from guardrail.core.types import (
     Value,
     passage_of_document,
 )
+from guardrail.evidence.bounds import bounded
 
 __all__ = [
     "FIELD",
@@ -153,12 +154,13 @@ def evidence_items(items: object, where: str = "evidence") -> tuple[Evidence, ..
         where: Its name, for errors.
 
     Raises:
-        InputError: It is no list, or an item is none of these.
+        InputError: It is no list, or an item is none of these or has a name of thousands of
+            characters.
     """
     if isinstance(items, str | bytes | Mapping | Value) or not isinstance(items, Iterable):
         raise InputError(f"{where} must be a list of items, not {_kind(items)}")
     return tuple(
-        evidence
+        bounded(evidence, f"{where}[{place}]")
         for place, item in enumerate(items)
         for evidence in evidence_of_item(item, f"{where}[{place}]")
     )

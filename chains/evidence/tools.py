@@ -11,6 +11,7 @@ from chains.evidence.base import EvidenceSettings, Found, Source
 from chains.evidence.rows import rows_of_text, table_of_result
 from guardrail import Table
 from guardrail.core.types import Evidence, Passage, Problem, Triple
+from guardrail.evidence.bounds import MOST_CHARS, too_long
 
 __all__ = ["ToolResult", "evidence_of_tools", "result_evidence"]
 
@@ -101,7 +102,12 @@ def result_evidence(content: object, tool: str | None = None) -> list[Evidence]:
 
 
 def _within(item: Evidence, room: int) -> Evidence | None:
-    """The item if there is room for it, else what can be kept of it; None for nothing."""
+    """The item if there is room for it, else what can be kept of it; None for nothing.
+
+    A tool may return what others wrote: a name of any length in it is no fault of the caller's.
+    """
+    if too_long(item):
+        return None
     if len(item.text) <= room:
         return item
     if not isinstance(item, Passage):
@@ -130,9 +136,10 @@ def _unread(
     problems = []
     if cut or left_out:
         problems.append(
-            f"tools returned more than the {settings.tool_chars:,} characters that are read; texts "
-            f"that were cut: {cut}, texts and facts left out: {left_out}; let the tools return "
-            "less, or raise tool_chars where you give EvidenceSettings"
+            f"tools returned more than the {settings.tool_chars:,} characters that are read, or "
+            f"names of more than {MOST_CHARS:,}; texts that were cut: {cut}, texts and facts left "
+            f"out: {left_out}; let the tools return less, or raise tool_chars where you give "
+            "EvidenceSettings"
         )
     if results > settings.tool_results:
         problems.append(

@@ -19,6 +19,7 @@ from guardrail.core.types import (
     Triple,
     passage_of_document,
 )
+from guardrail.evidence.bounds import bounded
 from guardrail.models.facts import flatten, relevant_triples
 from guardrail.sources.tables import Table
 from kg.base import KnowledgeGraph
@@ -158,7 +159,12 @@ def given(evidence: Sequence[Evidence], limit: int) -> Knowledge:
     Args:
         evidence: Triples and passages.
         limit: Most of them for one answer.
+
+    Raises:
+        InputError: A name is longer than names are; see ``bounds.MOST_CHARS``.
     """
+    for place, item in enumerate(evidence):
+        bounded(item, f"evidence[{place}]")
     left_out = 0
     if len(evidence) > limit:
         owned: dict[str, list[Evidence]] = {}

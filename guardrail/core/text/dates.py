@@ -8,6 +8,7 @@ from enum import StrEnum
 from functools import cache
 from typing import NamedTuple
 
+from guardrail.core.text.apart import Apart
 from guardrail.core.text.lexicon import lexicon
 from guardrail.core.text.words import plain
 
@@ -93,13 +94,15 @@ def find_dates(text: str, offset: int = 0, *, yearless: bool = False) -> list[Da
     if not any(sign.isdigit() for sign in text):
         return []
     found: list[Date] = []
+    apart = Apart()
     for form in _forms(yearless):
         for match in form.finditer(text):
-            if any(match.start() < item.end and item.start < match.end() for item in found):
+            if not apart.free(*match.span()):
                 continue
             date = _read(match)
             if date is not None:
                 found.append(date)
+                apart.take(date.start, date.end)
     return [
         date._replace(start=date.start + offset, end=date.end + offset)
         for date in sorted(found, key=lambda item: item.start)

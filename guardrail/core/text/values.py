@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from guardrail.core.text import dates
+from guardrail.core.text.apart import Apart
 from guardrail.core.text.clock_times import ClockTime, find_times
 from guardrail.core.text.dates import Date, find_dates
 from guardrail.core.text.lexicon import lexicon
@@ -88,10 +89,12 @@ def find_values(text: str, unit: Unit | None = None) -> list[TypedValue]:
         return []
     text = plain(text)
     found: list[TypedValue] = []
+    apart = Apart()
 
     def add(kind: str, value: Date | ClockTime | Version | Quantity) -> None:
         start, end = value.start, value.end
-        if not any(start < item.end and item.start < end for item in found):
+        if apart.free(start, end):
+            apart.take(start, end)
             found.append(TypedValue(kind, text[start:end], start, end, value))
 
     for match in VERSION.finditer(text):

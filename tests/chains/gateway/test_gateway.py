@@ -192,6 +192,24 @@ async def test_rows_and_documents_are_evidence(gateway):
     assert "evidence[0].file.file_data is not base 64" in refused.text
 
 
+@pytest.mark.parametrize("stream", [False, True])
+async def test_names_of_evidence_have_a_bound(gateway, fake, stream):
+    item = {"text": "Mary Shelley was a writer.", "title": "x" * 600_000}
+    body = BODY | {"guardrail": {"evidence": ["It rains.", item]}, "stream": stream}
+    parts = [{"type": "text", "text": QUESTION}, {"type": "grounding_source"} | item]
+    asked = len(fake.headers)
+    for sent in (body, BODY | {"messages": [{"role": "user", "content": parts}], "stream": stream}):
+        refused = await gateway().post("/v1/chat/completions", json=sent)
+        assert refused.status_code == 400
+        assert ".title has 600,000 characters" in refused.text
+        assert len(refused.text) < 1_000
+    assert len(fake.headers) == asked
+    checked = await gateway().post(
+        "/v1/checks", json={"question": "", "answer": "It rains.", "passages": ["It rains.", item]}
+    )
+    assert (checked.status_code, "evidence[1].title" in checked.text) == (400, True)
+
+
 async def test_numbers_for_prometheus(gateway):
     client = gateway()
     await client.post("/v1/chat/completions", json=BODY)
