@@ -16,7 +16,6 @@ from guardrail.correction.dates import dates_like, times_like, versions_like
 from guardrail.correction.edits import Edit, replaced
 from guardrail.correction.numbers import quantities_like
 from guardrail.correction.wording import with_article
-from guardrail.verdict.subjects import mentions_of
 
 if TYPE_CHECKING:
     from guardrail.core.types import Finding
@@ -66,11 +65,10 @@ def lone_value(claim: Claim, evidence: Premises, number: int) -> Edit | None:
     """
     held = evidence.indexed.statements[number].values
     known = [value for _, statement in evidence.chosen for value in statement.values]
-    named = mentions_of(claim, evidence.indexed.statements)
     left = [
         told
         for told in claim.values
-        if not any(start <= told.start and told.end <= end for start, end in named)
+        if not any(start <= told.start and told.end <= end for start, end in claim.mentions)
         and not any(compare(told, other) is Agreement.SAME for other in known)
     ]
     if len(held) != 1 or len(left) != 1:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from operator import itemgetter
 from typing import NamedTuple
 
 from guardrail.core.text.layout import is_heading, is_label, is_table_head
-from guardrail.core.text.names import NO_NAMES, find_names
+from guardrail.core.text.names import NO_NAMES, find_names, label_in
 from guardrail.core.text.sentences import Stretch, code_blocks, split_sentences
 from guardrail.core.text.values import TypedValue, find_values
 from guardrail.core.text.words import Token, content_stems, plain, tokenise, without_emphasis
@@ -67,10 +67,18 @@ class Claim:
         before: The sentences shortly before it.
         prose: Whether it may assert something, which the judge then says: all but the head of a
             table, a bare heading or label, and code without plain words.
+        subjects: What the evidence tells of, by all names.
     """
 
     def __init__(
-        self, stretch: Stretch, written: str, question: str, before: str, *, prose: bool
+        self,
+        stretch: Stretch,
+        written: str,
+        question: str,
+        before: str,
+        *,
+        prose: bool,
+        subjects: Collection[str] = (),
     ) -> None:
         self.stretch = stretch
         self.written = re.sub(r"\s", " ", written)
@@ -78,6 +86,7 @@ class Claim:
         self.question = question
         self.before = before
         self.prose = prose
+        self.subjects = subjects
 
     @property
     def context(self) -> str:
@@ -96,8 +105,22 @@ class Claim:
 
     @cached_property
     def values(self) -> list[TypedValue]:
-        """Its typed values; offsets are the sentence's own."""
-        return find_values(self.text)
+        """Its typed values; the *2* inside of the name *Alba 2* is none.
+
+        Offsets are the sentence's own.
+        """
+        found = find_values(self.text)
+        return [item for item in found if not self._in_a_name(item.start, item.end)]
+
+    @cached_property
+    def mentions(self) -> list[tuple[int, int]]:
+        """Where it writes out the name of a subject of the evidence; offsets are its own."""
+        text = plain(self.text)
+        return [span for name in self.subjects for span in label_in(text, self.tokens, name)]
+
+    def _in_a_name(self, start: int, end: int) -> bool:
+        """Whether characters are a piece of a subject's name, and not the whole of it."""
+        return any(a <= start and end <= b and b - a > end - start for a, b in self.mentions)
 
     @cached_property
     def names(self) -> list[tuple[int, int]]:
@@ -109,8 +132,13 @@ class Claim:
         return self.stretch.start + start, self.stretch.start + end
 
 
-def claims_of(request: GroundingRequest) -> list[Claim]:
-    """The sentences of one answer, in order."""
+def claims_of(request: GroundingRequest, subjects: Collection[str] = ()) -> list[Claim]:
+    """The sentences of one answer, in order.
+
+    Args:
+        request: The answer.
+        subjects: What its evidence tells of, by all names.
+    """
     text = request.answer.clean
     blocks = code_blocks(text)
     entities = {
@@ -132,6 +160,7 @@ def claims_of(request: GroundingRequest) -> list[Claim]:
                 _last(earlier),
                 prose=not _is_bare(text, stretch)
                 and (PLAIN_WORDS.search(judged) is not None or not _within(stretch, blocks)),
+                subjects=subjects,
             )
         )
         earlier.append(" ".join(judged.split()))

@@ -187,7 +187,7 @@ class Grounder:
         )
         indexed = IndexedEvidence(statements)
         index = StatementIndex(statements, self._budget)
-        claims = claims_of(request)
+        claims = claims_of(request, indexed.names)
         spoken = subjects_of(claims, indexed.labels, request.names, request.asked)
         drafts: list[_Draft] = []
         for claim, subjects in zip(claims, spoken, strict=True):

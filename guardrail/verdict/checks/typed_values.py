@@ -25,7 +25,6 @@ from guardrail.core.types import Effect, Finding
 from guardrail.verdict.checks.aggregates import computed_of
 from guardrail.verdict.checks.alignment import NAMED, named_share
 from guardrail.verdict.checks.base import Context, finding
-from guardrail.verdict.subjects import mentions_of
 
 if TYPE_CHECKING:
     from guardrail.evidence.statements import Statement
@@ -79,7 +78,6 @@ class TypedValues:
         found: list[Finding] = []
         values = claim.values[:COMPARED]
         told_here = cache(lambda known: _agrees(known, values))
-        named = mentions_of(claim, [item for _, item in evidence.chosen]) if values else []
         for claimed in values:
             stop_if_given_up()
             if (claimed.start, claimed.end) in computed:
@@ -93,8 +91,6 @@ class TypedValues:
                 texts = "; ".join(evidence.indexed.statements[number].text for number in agreeing)
                 because = f"{claimed.text} agrees with {texts}"
                 found.append(finding(self.name, Effect.CARRIES, claim, span, because, agreeing))
-                continue
-            if _within_a_name(claimed, named):
                 continue
             told = _agrees(claimed, before) or _agrees(claimed, _all_values(evidence))
             other = told or _reckonable(claimed, claim, before, evidence)
@@ -118,16 +114,6 @@ def _of_a_name(text: str, claimed: TypedValue) -> bool:
     """Whether a bare number stands right behind a capitalised word: *Fjell 3*, *Terminal 2*."""
     before = re.search(r"(\w+)\s$", text[: claimed.start])
     return claimed.kind == "number" and before is not None and before[1][0].isupper()
-
-
-def _within_a_name(claimed: TypedValue, names: Sequence[tuple[int, int]]) -> bool:
-    """Whether a value is a piece of the name of a subject: the *3* of *Fjell 3*."""
-    return any(
-        start <= claimed.start
-        and claimed.end <= end
-        and (start, end) != (claimed.start, claimed.end)
-        for start, end in names
-    )
 
 
 def _without_carriers(found: Sequence[Finding]) -> list[Finding]:
