@@ -15,6 +15,7 @@ from pydantic_core import ErrorDetails
 
 from chains.caller import CallerRights
 from chains.evidence.base import EvidenceMode, EvidenceSettings, Marks
+from chains.gateway.protocols import PROTOCOLS
 from chains.gateway.routes import Route, Routes
 from chains.gateway.tenants import NAME, Caller, Tenant, Tenants, rights_of
 from chains.rendition import MarkerStyle
@@ -43,8 +44,6 @@ REPEATED = {
     "trusted_hosts": "trusted-host",
 }
 """Lists, each with the option that may be given several times."""
-
-PROTOCOL_NAMES = ("litellm", "portkey", "fms")
 
 JUDGE_CACHE = 65_536
 """Verdicts of the judges that the gateway remembers; about 50 MB with short texts."""
@@ -243,9 +242,9 @@ class GatewaySettings(Value):
     @classmethod
     def _known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         for name in names:
-            if name and name not in PROTOCOL_NAMES:
-                near = get_close_matches(name, PROTOCOL_NAMES, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else ", ".join(PROTOCOL_NAMES)
+            if name and name not in PROTOCOLS:
+                near = get_close_matches(name, PROTOCOLS, n=1)
+                hint = f"did you mean {near[0]!r}?" if near else ", ".join(PROTOCOLS)
                 raise ValueError(f"there is no protocol {name!r}; {hint}")
         return tuple(name for name in names if name)
 
