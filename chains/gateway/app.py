@@ -351,7 +351,9 @@ class _Gateway:
                 gone, answers = await unless_gone(request.receive, answer(body, guarding))
         if answers:  # calls before a request bring nothing to judge
             self.metrics.answers(answers, of)
-        return await asyncio.to_thread(JSONResponse, gone)
+        headers = self.dashboard.record_header([answer.id for answer in answers])
+        headers |= dry_run_headers(guarding.policy, answers)
+        return await asyncio.to_thread(JSONResponse, gone, headers=headers)
 
     async def rank(self, request: Request) -> Response:
         """Rank answers; nothing is sent to the upstream."""
