@@ -147,14 +147,18 @@ def mcp_server(guard: Guardrail) -> MCPServer[object]:
 
     @server.tool()
     async def find_facts(question: str) -> dict[str, object]:
-        """Find the facts that the knowledge graph holds on what a question names.
+        """Find the facts on a question, of the knowledge graph or of the files in its place.
 
         Args:
             question: The question, or a name.
         """
         with _told():
             known = await guard.aretrieve(question=question)
-        triples = [item for item in known.evidence if isinstance(item, Triple)]
+        triples = (
+            known.relevant(question)
+            if known.source == "files"
+            else [item for item in known.evidence if isinstance(item, Triple)]
+        )
         return {
             "entities": [
                 {"id": entity.entity.id, "label": entity.entity.label, "url": entity.entity.url}

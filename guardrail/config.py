@@ -6,6 +6,8 @@ Parts are named by data, so that each is replaceable without code::
     scorers = ["sck", "conner"]
     log = {path = "scores.sqlite", sample = 0.1, retention_days = 30}    # or log = "scores.sqlite"
 
+    evidence = ["machines.csv", "handbook.pdf"]    # in place of the graph, relative to this file
+
     [graph]
     location = "https://query.wikidata.org/sparql"
 
@@ -197,6 +199,10 @@ class GuardrailConfig(_Section):
 
     Attributes:
         graph: The knowledge graph.
+        evidence: Files that answers are judged by in place of the graph, wherever a call brings no
+            evidence of its own; read once, at the start. Text, Markdown, PDF, HTML or DOCX gives a
+            passage for each paragraph; CSV, TSV or JSON lines a fact for each cell. Names in a
+            settings file are relative to it; one text may hold several with commas between.
         judge: Judge by name: ``onnx`` (shipped), ``hf:MODEL``, ``transformers:MODEL``,
             ``t5-true:MODEL``, ``chat:MODEL``; ``none`` for exact evidence alone; or one from
             outside, by the name of an installed one or as ``module:Class``.
@@ -222,6 +228,7 @@ class GuardrailConfig(_Section):
     """
 
     graph: GraphConfig = GraphConfig()
+    evidence: tuple[Path, ...] = ()
     judge: str = "onnx"
     attribution_judge: str | None = None
     second_judge: SecondJudgeSettings | None = None
@@ -249,6 +256,11 @@ class GuardrailConfig(_Section):
     @classmethod
     def _graph_by_location(cls, value: object) -> object:
         return {"location": value} if isinstance(value, str) else value
+
+    @field_validator("evidence", mode="before")
+    @classmethod
+    def _evidence_by_name(cls, value: object) -> object:
+        return _names(value) if isinstance(value, str) else value
 
     @field_validator("model", mode="before")
     @classmethod
@@ -292,6 +304,8 @@ class GuardrailConfig(_Section):
         """
         settings = _read_toml(path)
         settings.pop(GATEWAY, None)
+        if "evidence" in settings:
+            settings["evidence"] = _beside(path, settings["evidence"])
         return cls._build(settings, environ, str(path))
 
     @classmethod
@@ -347,6 +361,19 @@ def _read_toml(path: str | Path) -> dict[str, object]:
     except OSError as error:
         raise ConfigError(f"cannot read the settings file {path}: {error.strerror}") from error
     return read_toml(content, path)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _beside(path: str | Path, files: object) -> object:
+    """Names of files in a settings file, from where it lies; what is no name is left as it is."""
+    files = _names(files) if isinstance(files, str) else files
+    if not isinstance(files, list):
+        return files
+    folder = Path(path).parent
+    return [folder / Path(name).expanduser() if isinstance(name, str) else name for name in files]
 
 
 def _overlay(settings: dict[str, object], environ: Mapping[str, str]) -> None:

@@ -62,7 +62,7 @@ class Guardrail(Closing):
         checks: Further checks, beside those of the package and those named in the config.
         log: A score log; one that fails never fails an answer.
         retriever: A LangChain retriever, or a function from a question to evidence, asked in
-            place of the graph.
+            place of the graph, and of the files that ``config.evidence`` names.
         policy: A policy, or the name of one, in place of the configured one.
         strictness: ``lenient``, ``balanced`` or ``strict``, or thresholds, in place of the
             configured strictness. For one call, hand in a policy: ``STRICT.changed(strictness=…)``.
@@ -257,17 +257,22 @@ class Guardrail(Closing):
 
     # --- retrieve ------------------------------------------------------------------------
 
-    def retrieve(self, question: str) -> Knowledge:
+    def retrieve(self, question: str, *, graph: bool = False) -> Knowledge:
         """Link a question's entities and retrieve the facts round them.
 
+        Args:
+            question: The question.
+            graph: Whether the graph is asked where a retriever or files stand in its place, too.
+
         Raises:
+            ConfigError: A file of ``config.evidence`` cannot be read.
             KnowledgeGraphError: The graph cannot be used.
         """
-        return run_sync(self.aretrieve(question=question))
+        return run_sync(self.aretrieve(question=question, graph=graph))
 
-    async def aretrieve(self, question: str) -> Knowledge:
+    async def aretrieve(self, question: str, *, graph: bool = False) -> Knowledge:
         """``retrieve`` as a coroutine."""
-        return await self._engine.knowledge(question)
+        return await self._engine.knowledge(question, graph=graph)
 
     def rank(
         self,

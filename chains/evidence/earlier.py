@@ -28,6 +28,8 @@ MOST_CHARS: Final = 20_000
 """Characters of evidence that are remembered of one answer."""
 
 GRAPH_ALONE: Final = ("graph",)
+FILES_ALONE: Final = ("files",)
+"""All of them are there for the next answer, too."""
 """Where the evidence came from, of an answer whose facts the graph gives again."""
 
 
@@ -79,6 +81,8 @@ def grounds_of(answer: GuardedAnswer) -> tuple[Evidence, ...]:
     supported = [item for item in answer.sentences if item.citations and not item.na]
     rendition = render_sentences(answer.text, supported, answer, MarkerStyle.NONE, notes=Notes())
     cited = dict.fromkeys(item.evidence for item in rendition.citations if item.evidence)
+    if answer.evidence_from == FILES_ALONE:
+        return ()
     again = answer.evidence_from == GRAPH_ALONE
     return tuple(item for item in cited if isinstance(item, Passage) or not again)
 

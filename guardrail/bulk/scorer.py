@@ -58,7 +58,7 @@ class BulkScorer(Value):
     causal_lm: str | None = None
 
     def state(self) -> str:
-        """What its results depend on: task, settings, files of the graphs, profile and judges."""
+        """What its results depend on: task, settings, files of graphs, evidence, profile, judge."""
         graph = self.config.graph
         second = self.config.second_judge
         judges = (
@@ -67,6 +67,7 @@ class BulkScorer(Value):
             second.judge if second else "",
         )
         places = [part.strip() for part in (graph.location or "").split(SEPARATOR)]
+        places += map(str, self.config.evidence)
         places += [graph.profile or "", *(judge.partition(":")[2] for judge in judges)]
         states = [state for place in places if place for state in _states(Path(place).expanduser())]
         return self.model_dump_json() + json.dumps(states) + shipped_judge()

@@ -29,7 +29,6 @@ from guardrail.commands.options import (
     Passages,
     grouped,
 )
-from guardrail.commands.passages import read_passages
 from guardrail.commands.setup import build_config
 from guardrail.core.errors import ConfigError
 from guardrail.core.types import (
@@ -38,6 +37,7 @@ from guardrail.core.types import (
     Value,
 )
 from guardrail.requests import AskRequest
+from guardrail.sources.files import evidence_of_files
 
 __all__ = ["CheckRow", "ask", "check", "explain", "link", "rank"]
 
@@ -150,7 +150,7 @@ def check(
     """
     if question is not None and answer is None:
         raise typer.BadParameter("give both: guardrail check QUESTION ANSWER", param_hint="ANSWER")
-    evidence = read_passages(passage or ())
+    evidence = evidence_of_files(passage or ())
     with judging.guard() as guard:
         if question is not None and answer is not None:
             _put(guard.check(question, answer, evidence=evidence), lines.target, as_json=as_json)
@@ -179,7 +179,7 @@ def explain(
     weights, findings, rests_on, against}.
     """
     with judging.guard() as guard:
-        checked = guard.check(question, answer, evidence=read_passages(passage or ()))
+        checked = guard.check(question, answer, evidence=evidence_of_files(passage or ()))
     for one in checked.explain():
         typer.echo(json_line(one.model_dump(mode="json")) if as_json else f"{one}")
 
@@ -202,7 +202,7 @@ def rank(
     """
     if question is not None and not answers:
         raise typer.BadParameter("give both: guardrail rank QUESTION ANSWER…", param_hint="ANSWERS")
-    evidence = read_passages(passage or ())
+    evidence = evidence_of_files(passage or ())
     with judging.guard() as guard:
         for_person = _for_person(lines.target, as_json=as_json)
         groups: deque[list[GuardedAnswer]] = deque()

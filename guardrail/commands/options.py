@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AsJson",
     "Config",
+    "EvidenceFiles",
     "Graph",
     "Input",
     "JudgeName",
@@ -79,10 +80,22 @@ Passages = Annotated[
     list[Path] | None,
     typer.Option(
         "--passage",
+        "--evidence",
         metavar="FILE",
         help="A file that the answers are judged by in place of the graph: text, Markdown, PDF, "
         "HTML or DOCX, a passage for each paragraph; CSV, TSV or JSON lines, a fact for each cell. "
         "May be given several times.",
+        dir_okay=False,
+    ),
+]
+EvidenceFiles = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--evidence",
+        metavar="FILE",
+        help="A file that answers are judged by in place of the graph, where a call brings no "
+        "evidence of its own: text, Markdown, PDF, HTML or DOCX; CSV, TSV or JSON lines. "
+        "Repeatable; those of the settings unless given.",
         dir_okay=False,
     ),
 ]

@@ -15,7 +15,16 @@ from pydantic import BaseModel, ValidationError
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-__all__ = ["did_you_mean", "field_problems", "fields_at"]
+__all__ = ["LONGEST", "did_you_mean", "field_problems", "fields_at", "in_short"]
+
+LONGEST = 80
+"""Most characters of a value that a message prints; what somebody sent may be a whole file."""
+
+
+def in_short(value: object) -> str:
+    """A value as a message prints it, cut where it is long."""
+    text = repr(value[: LONGEST + 1] if isinstance(value, str) else value)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

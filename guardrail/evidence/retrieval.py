@@ -57,7 +57,8 @@ class Knowledge(NamedTuple):
         subgraphs: The neighbourhoods behind the evidence, for the prompt.
         left_out: Number of triples and passages beyond the limit, which are not in ``evidence``.
         wider: Names of the places that hold a triple's value, by its id, nearest first.
-        source: ``graph``, ``retriever``, or ``caller`` where the evidence came with the call.
+        source: ``graph``, ``retriever``, ``files`` of the settings, or ``caller`` where the
+            evidence came with the call.
     """
 
     entities: tuple[LinkedEntity, ...] = ()
@@ -77,7 +78,11 @@ class Knowledge(NamedTuple):
 
     def relevant_text(self, question: str) -> str:
         """The facts that bear on a question as flat text, for a prompt (KaLMA 3.3)."""
-        return flatten(relevant_triples(question, self.subgraphs))
+        return flatten(self.relevant(question))
+
+    def relevant(self, question: str) -> tuple[Triple, ...]:
+        """The facts that bear on a question; a passage is one as well."""
+        return relevant_triples(question, self.subgraphs)
 
 
 class GraphRetriever:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, time
+from io import BytesIO
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
+from typing import Any, BinaryIO, Final, Protocol, TypeAlias, runtime_checkable
 
 from guardrail.core.errors import InputError, KnowledgeGraphError
+from guardrail.core.fields import LONGEST, in_short
 from guardrail.core.types import TableRow, Triple
 from kg.tables import cell_text, read_rows
 
@@ -85,7 +87,7 @@ class Table:
         columns = list(dict.fromkeys(column for row in cells for column in row))
         if subject is not None and cells and subject not in columns:
             raise InputError(
-                f"the table has no column {subject!r}; it has {', '.join(columns) or 'none'}"
+                f"the table has no column {in_short(subject)}; it has {_named(columns)}"
             )
         self.name = name or NAME
         self.columns: tuple[str, ...] = tuple(columns)
@@ -108,17 +110,28 @@ class Table:
             InputError: The file cannot be read, is no such file, or a row is no row.
         """
         path = Path(path)
-        kind = TABLE_FILES.get(path.suffix.lower())
-        if kind is None:
-            raise InputError(f"{path} is no table; it must end in {', '.join(TABLE_FILES)}")
+        kind = _kind_of(path)
         try:
             with path.open("rb") as stream:
-                rows = [row for _, row in read_rows(stream, kind, str(path))]
+                rows = _rows_of(stream, kind, str(path))
         except OSError as error:
             raise InputError(f"cannot read {path}: {error.strerror}") from error
-        except KnowledgeGraphError as error:
-            raise InputError(str(error)) from error
         return cls(rows, subject=subject, name=name or path.stem)
+
+    @classmethod
+    def from_bytes(
+        cls, data: bytes, filename: str, *, subject: str | None = None, name: str | None = None
+    ) -> Table:
+        """Read a table of a file that is at hand as bytes; all else is as in ``from_file``.
+
+        Args:
+            data: The bytes of the file.
+            filename: Its name; the ending says how it is read.
+            subject: As of a table.
+            name: As of a table; the file's own where it is None.
+        """
+        rows = _rows_of(BytesIO(data), _kind_of(filename), filename)
+        return cls(rows, subject=subject, name=name or Path(filename).stem)
 
     @classmethod
     def from_columns(
@@ -187,13 +200,32 @@ def rows_by_column(
     names = [str(column) for column in columns]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise InputError(f"two columns are called {twice!r}; give each a name of its own")
+        raise InputError(f"two columns are called {in_short(twice)}; give each a name of its own")
     found = []
     for place, row in enumerate(rows):
         if not isinstance(row, Sequence) or isinstance(row, str) or len(row) != len(names):
             raise InputError(f"rows[{place}] must be a list of {len(names)} cells")
         found.append(dict(zip(names, row, strict=True)))
     return found
+
+
+def _named(columns: Sequence[str]) -> str:
+    listed = ", ".join(columns) or "none"
+    return listed if len(listed) <= LONGEST else f"{listed[:LONGEST]}…"
+
+
+def _kind_of(path: str | Path) -> str:
+    kind = TABLE_FILES.get(Path(path).suffix.lower())
+    if kind is None:
+        raise InputError(f"{path} is no table; it must end in {', '.join(TABLE_FILES)}")
+    return kind
+
+
+def _rows_of(stream: BinaryIO, kind: str, source: str) -> list[dict[str, object]]:
+    try:
+        return [row for _, row in read_rows(stream, kind, source)]
+    except KnowledgeGraphError as error:
+        raise InputError(str(error)) from error
 
 
 def _dicts(rows: Rows) -> list[Mapping[str, object]]:

@@ -67,7 +67,7 @@ policy = "annotate"
 """
 ALONE = typer.Typer(add_completion=False)
 ALONE.command()(serving_command.serve)
-OF_THE_GUARDRAIL = {"kg", "config", "judge", "policy", "strictness", "log", "help"}
+OF_THE_GUARDRAIL = {"kg", "evidence", "config", "judge", "policy", "strictness", "log", "help"}
 
 
 @pytest.fixture
