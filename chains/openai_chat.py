@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from chains.evidence.base import Case
 from chains.openai_asked import Asked
-from chains.openai_calls import CALLS, judge_data, without_a_call, without_calls
-from chains.openai_codes import clean_call, codes_only, echoed
+from chains.openai_calls import calls_in, judge_data, without_a_call, without_calls
+from chains.openai_codes import CHOICE, COMPLETION, MESSAGE, fitting
 from chains.openai_errors import clean_error, told_error
 from chains.openai_sse import DONE, Event, written
 from chains.openai_stream import ReplyStream
@@ -32,24 +32,6 @@ from chains.rendition import PlacedCitation, details, render
 from guardrail import GuardedAnswer, Policy
 
 __all__ = ["ChatStream", "Outcome", "completion_events", "guard_completions"]
-
-# fmt: off
-COMPLETION_FIELDS = frozenset({
-    "id", "object", "created", "model", "choices", "usage", "system_fingerprint",
-    "service_tier", "prompt_filter_results",
-})
-CHOICE_FIELDS = frozenset({
-    "index", "finish_reason", "logprobs", "message", "content_filter_results",
-})
-MESSAGE_FIELDS = frozenset({
-    "role", "content", "refusal", "tool_calls", "function_call",
-})
-# fmt: on
-TEXTS = frozenset({"logprobs", "message"})
-"""Fields of a choice that hold texts, which are judged or compared with what is."""
-
-ECHOED = frozenset({"model"})
-"""Fields in which a reply repeats its request."""
 
 USAGE_COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
 
@@ -90,7 +72,7 @@ async def guard_completions(
     choices = [choice for body in bodies for choice in _choices(body)]
     if not asked.takes_calls:
         choices = [without_calls(choice) for choice in choices]
-    texts = [text_of(choice["message"].get("content")) for choice in choices]
+    texts = [choice["message"]["content"] or "" for choice in choices]
     places = [
         place
         for place, text in enumerate(texts)
@@ -114,9 +96,10 @@ async def guard_completions(
         if isinstance(refusal, str) and refusal.strip():
             choice["message"]["refusal"] = await guard_refusal(guarding, case, refusal)
     structured = [verdict for choice in done for verdict in await judge_data(asked, case, choice)]
-    body = _head(bodies[0], asked)
+    heads = [_head(body, asked) for body in bodies]
+    body = heads[0]
     if len(bodies) > 1:
-        body["usage"] = _summed([item.get("usage") for item in bodies])
+        body["usage"] = _summed([head.get("usage") for head in heads])
     raw = texts[places[ranked[0][0]]] if ranked else ""
     answers = (*(answer for _, answer in ranked), *(verdict.answer for verdict in structured))
     return Outcome(body | {"choices": done}, answers, raw)
@@ -142,33 +125,26 @@ def _choices(body: JSON) -> list[JSON]:
         isinstance(choice, dict) and isinstance(choice.get("message"), dict) for choice in choices
     ):
         raise UnreadableReplyError("the model's server did not answer with a chat completion")
-    return choices
+    return [_clean_choice(choice) for choice in choices]
 
 
 def _head(body: JSON, asked: Asked) -> JSON:
-    """What a reply, or a chunk of one, says beside its choices."""
-    kept = {key: codes_only(body[key]) for key in body if key in COMPLETION_FIELDS - {"choices"}}
-    return {**kept, **echoed(body, asked.body, ECHOED)}
+    """What a reply, or a chunk of one, says beside its choices; the model is the one asked."""
+    asked_model = {"model": asked.body["model"]} if {"model"} <= body.keys() & asked.body else {}
+    return fitting(body, COMPLETION) | asked_model
 
 
-def _calls(message: JSON) -> JSON:
-    """The calls of tools of a message, or of a piece of one."""
-    found = {key: message[key] for key in sorted(CALLS) if message.get(key)}
-    if isinstance(found.get("tool_calls"), list):
-        found["tool_calls"] = [clean_call(call) for call in found["tool_calls"]]
-    return {
-        key: clean_call(value) if key == "function_call" else value for key, value in found.items()
-    }
+def _clean_choice(choice: JSON) -> JSON:
+    """A choice with only what the protocol names; its texts are still unjudged."""
+    message: JSON = {"role": "assistant", "content": None}
+    message |= fitting(choice["message"], MESSAGE) | calls_in(choice["message"])
+    scores = {"logprobs": choice["logprobs"]} if "logprobs" in choice else {}
+    return {"finish_reason": None} | fitting(choice, CHOICE) | scores | {"message": message}
 
 
 def _plain_choice(choice: JSON) -> JSON:
-    """A choice that is not an answer; only what the protocol does not know is left out."""
-    kept = {key: codes_only(choice[key]) for key in choice if key in CHOICE_FIELDS - TEXTS}
-    kept |= {key: choice[key] for key in choice if key in CHOICE_FIELDS & TEXTS}
-    message = {key: choice["message"][key] for key in choice["message"] if key in MESSAGE_FIELDS}
-    message |= {"role": codes_only(message.get("role")) or "assistant"} | _calls(message)
-    if "content" in message and not isinstance(message["content"], str):
-        message["content"] = text_of(message["content"]) or None
+    """A choice that is not an answer."""
+    kept, message = dict(choice), dict(choice["message"])
     if message.get("content"):
         message.pop("refusal", None)  # a reply is an answer or a refusal, never both
     if "logprobs" in kept:
@@ -303,9 +279,9 @@ class ChatStream(ReplyStream):
             self._choices[index] = state
         delta = choice.get("delta")
         delta = delta if isinstance(delta, dict) else {}
-        passed = _calls(delta) if self._asked.takes_calls else {}
+        passed = calls_in(delta) if self._asked.takes_calls else {}
         if delta.get("role"):
-            passed = {"role": codes_only(delta["role"]) or "assistant"} | passed
+            passed = {"role": fitting(delta, MESSAGE).get("role", "assistant")} | passed
         state.calls_tools |= "tool_calls" in passed or "function_call" in passed
         if "role" in passed and delta.get("content") is not None:
             passed["content"] = ""
@@ -320,9 +296,9 @@ class ChatStream(ReplyStream):
                 self.released = True
                 out.append(self._chunk(state, {"content": release.text}))
         if choice.get("finish_reason"):
-            takes = self._asked.takes_calls
-            ended = choice["finish_reason"] if takes else without_a_call(choice)
-            out += await self._close(state, codes_only(ended) or "stop")
+            said = fitting(choice, CHOICE)
+            ended = said.get("finish_reason") if self._asked.takes_calls else without_a_call(said)
+            out += await self._close(state, ended or "stop")
         return out
 
     async def _close(self, state: _StreamedChoice, finish_reason: str | None) -> list[JSON]:
@@ -367,7 +343,7 @@ class ChatStream(ReplyStream):
 
 def completion_events(request: JSON, body: JSON) -> list[Event]:
     """A whole guarded completion as the events of a stream."""
-    head = {key: body[key] for key in body if key in COMPLETION_FIELDS - {"choices", "usage"}}
+    head = {key: body[key] for key in body if key in COMPLETION.keys() - {"usage"}}
     head["object"] = "chat.completion.chunk"
     out: list[JSON] = []
     for choice in body["choices"]:

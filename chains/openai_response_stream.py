@@ -5,41 +5,26 @@ from __future__ import annotations
 import asyncio
 
 from chains.openai_asked import Asked
-from chains.openai_codes import codes_only
+from chains.openai_codes import identifier, unspaced
 from chains.openai_errors import clean_error
 from chains.openai_responses import (
     clean_item,
     clean_response,
     flat_annotation,
     guard_response,
-    of_a_tool,
     searched,
 )
 from chains.openai_sse import Event, written
 from chains.openai_stream import ReplyStream
 from chains.openai_text import JSON, StreamedText, guard_refusal
+from chains.openai_tool_items import clean_tool_event, is_tool_event, of_a_tool
 from chains.rendition import PlacedCitation, details
 
 __all__ = ["ResponseStream", "response_events"]
 
 STATES = frozenset({"response.created", "response.in_progress", "response.queued"})
+ITEMS = frozenset({"response.output_item.added", "response.output_item.done"})
 ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
-TOOL_EVENTS = (
-    "response.function_call_arguments.",
-    "response.custom_tool_call_input.",
-    "response.mcp_",
-    "response.web_search_call.",
-    "response.file_search_call.",
-    "response.code_interpreter_call",
-    "response.image_generation_call.",
-    "response.shell_call_",
-    "response.compaction.",
-)
-"""Beginnings of the types of events that are a tool's business."""
-
-HANDED_OVER = frozenset({"delta", "arguments", "input", "code", "command", "partial_image_b64"})
-"""Fields of such events in which a tool is given something."""
-
 Place = tuple[int, int]
 """Output index and content index of a part."""
 
@@ -89,7 +74,7 @@ class ResponseStream(ReplyStream):
         await self._close_all(None)
 
     async def _guarded(self, data: JSON) -> list[JSON]:
-        kind = str(data.get("type"))
+        kind = identifier(data.get("type")) or ""
         if data.get("error"):
             return [{"type": "error", "error": clean_error(data["error"])}]
         if kind == "error":
@@ -101,10 +86,10 @@ class ResponseStream(ReplyStream):
             return [{"type": kind, "response": response | {"output": []}}]
         if kind in ENDS:
             return await self._end(kind, data)
-        if kind.startswith("response.output_item."):
+        if kind in ITEMS:
             return await self._item(kind, data)
-        if kind.startswith(TOOL_EVENTS):
-            return [_of_a_call(data)] if self._asked.takes_calls else []
+        if is_tool_event(kind):
+            return [clean_tool_event(data)] if self._asked.takes_calls else []
         place = (_index(data, "output_index"), _index(data, "content_index"))
         return await self._text(kind, place, data)
 
@@ -150,10 +135,9 @@ class ResponseStream(ReplyStream):
         return [*out, {"type": kind, "output_index": index, "item": item}]
 
     async def _end(self, kind: str, data: JSON) -> list[JSON]:
-        response = _object(data, "response")
         out = await self._close_all(None)
         streamed = {index for index, _ in self._parts}
-        kept = clean_response(response, self._asked.body)
+        kept = clean_response(_object(data, "response"), self._asked.body)
         if not self._asked.takes_calls:
             kept["output"] = [item for item in kept["output"] if not of_a_tool(item)]
         for index, item in enumerate(kept["output"]):
@@ -224,7 +208,7 @@ class ResponseStream(ReplyStream):
 
     def _part(self, place: Place, data: JSON) -> _StreamedPart:
         if place not in self._parts:
-            name = codes_only(data.get("item_id"))
+            name = unspaced(data.get("item_id"))
             self._parts[place] = _StreamedPart(self._asked, name, data=self._asked.data)
         return self._parts[place]
 
@@ -243,11 +227,6 @@ class ResponseStream(ReplyStream):
             "content_index": place[1],
             **fields,
         }
-
-
-def _of_a_call(data: JSON) -> JSON:
-    """An event of a call with texts in what is handed over alone."""
-    return codes_only(data) | {key: data[key] for key in data if key in HANDED_OVER}  # type: ignore[no-any-return]
 
 
 def _object(data: JSON, name: str) -> JSON:
