@@ -28,6 +28,7 @@ from chains.gateway.passing import UNTOUCHED, pass_on, response_of
 from chains.gateway.paths import misspelled, no_such_call
 from chains.gateway.protocols import PROTOCOLS, Protocol
 from chains.gateway.requests import (
+    JSON_TYPE,
     RejectedError,
     caller_of,
     error_response,
@@ -294,7 +295,7 @@ class _Gateway:
         reply = guarded.reply
         if reply.status < 300:
             self.metrics.answers(guarded.answers, of)
-        body, kind = reply.body, None
+        body, kind = reply.body, JSON_TYPE
         if guarded.events is not None:
             body = b"".join(event.encode() for event in guarded.events)
             kind = "text/event-stream; charset=utf-8"
