@@ -44,14 +44,14 @@ Table = Mapping[str, Kind]
 MOST_NESTED = 4
 """Of counts and filter results in each other."""
 SEVERITIES = frozenset({"safe", "low", "medium", "high"})
-IDENTIFIER = re.compile(r"\S{1,200}")
+IDENTIFIER = re.compile(r"\S{1,1000}")
 UNSPACED = re.compile(r"\S+")
 SEALED = re.compile(r"[\w+/=.-]+", re.ASCII)
 """What is encrypted or signed, as base64 writes it."""
 
 
 def identifier(value: object) -> str | None:
-    """A name or an id: text without white space of at most 200 characters."""
+    """A name or an id: text without white space of at most 1,000 characters."""
     return value if isinstance(value, str) and IDENTIFIER.fullmatch(value) else None
 
 

@@ -194,7 +194,7 @@ async def test_a_call_that_was_not_asked_for_ends_as_any_answer(guarding, ended)
 
 # --- kinds of fields ---------------------------------------------------------------------
 
-LONG = CANARY + "-" * 200
+LONG = CANARY + "-" * 1_000
 """No white space, and longer than any name."""
 PROSE = (TEXT, LONG, [TEXT], {TEXT: 1}, {"a": TEXT}, {"a": {"b": [TEXT, {"c": TEXT}]}}, [{TEXT: 1}])
 HEADS = ("id", "object", "created", "model", "usage", "system_fingerprint", "service_tier",
