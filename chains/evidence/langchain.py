@@ -11,13 +11,7 @@ from langchain_core.prompt_values import PromptValue
 from langchain_core.runnables import RunnableConfig
 
 from chains.evidence.base import EvidenceSettings, Found, Source
-from chains.evidence.items import (
-    FIELD,
-    RequestField,
-    evidence_items,
-    evidence_of_item,
-    request_field,
-)
+from chains.evidence.items import FIELD, RequestField, request_field
 from chains.evidence.marks import marked_evidence
 from chains.evidence.parts import parts_of_messages
 from chains.evidence.paths import value_at
@@ -25,6 +19,7 @@ from chains.evidence.steps import StepsSeen
 from chains.evidence.tools import ToolResult, evidence_of_tools
 from guardrail.core.errors import InputError
 from guardrail.core.types import Evidence
+from guardrail.sources.items import evidence_items, evidence_of_item
 
 __all__ = [
     "EvidenceOf",

@@ -77,8 +77,8 @@ class BulkScorer(Value):
 
         Args:
             table: Columns by the fields of the task's rows (``question``, ``answer``,
-                ``answers``, ``triples``, ``passages``, ``reference``, ``id``), or one column
-                ``json`` that holds a JSON line a row, as text or as bytes.
+                ``answers``, ``evidence``, ``triples``, ``passages``, ``reference``, ``id``), or
+                one column ``json`` that holds a JSON line a row, as text or as bytes.
             first: Number of the first row, for messages.
 
         Returns:

@@ -127,9 +127,10 @@ def check(
 ) -> None:
     """Check answers that were written elsewhere: one QUESTION and ANSWER, or rows.
 
-    Reads {id, question, answer, triples?: [[subject, property, value], …], passages?: [text or
-    {text, id, title, url}, …]};
-    inline triples or passages replace the graph for that row. Writes a GuardedAnswer per row:
+    Reads {id, question, answer, evidence?}; evidence replaces the graph for that row: a text, or a
+    list of texts, {text, id?, title?, url?}, [subject, property, value], {table: {rows, columns?,
+    subject?, name?}} and {file: {filename, file_data: base 64}}. passages? (texts) and triples? are
+    shorter forms. Writes a GuardedAnswer per row:
     {id, index, question, text, marked, action, would, reasons, sentences, removed, entities,
     evidence, scorecard, original, attempts, versions, timings_ms, errors, evidence_from}. On a
     terminal, prints them for a person.
@@ -196,7 +197,7 @@ def rank(
 ) -> None:
     """Rank several answers to one question, best first: one QUESTION and its ANSWERS, or rows.
 
-    Reads {id, question, answers: [text, …], triples?, passages?}; writes {id, ranking:
+    Reads {id, question, answers: [text, …], evidence?}, evidence as in check; writes {id, ranking:
     [{index, score, scorecard}, …]}, where index is the answer's place in the input. On a terminal,
     prints the rankings for a person.
     """

@@ -23,6 +23,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from guardrail.commands.figures import json_line
 from guardrail.commands.progress import bars, visible
 from guardrail.core.errors import GuardrailError, InputError
+from guardrail.core.fields import in_short
 from guardrail.core.types import Action
 
 __all__ = ["LineJob", "Row", "put_line", "results_of", "run_lines"]
@@ -61,7 +62,7 @@ class Row(BaseModel):
                 near = get_close_matches(key.lower(), left_out, n=1, cutoff=ALIKE)
                 meant = near[0] if near else None
             if meant in left_out:
-                raise ValueError(f"there is no field {key!r}; did you mean {meant!r}?")
+                raise ValueError(f"there is no field {in_short(key)}; did you mean {meant!r}?")
         return self
 
 
@@ -233,7 +234,7 @@ def put_line(result: dict[str, object], target: str) -> None:
 
 def _tell_unread(job: LineJob[RowT]) -> None:
     if job.unread:
-        keys = ", ".join(map(repr, list(job.unread)[:KEYS_NAMED]))
+        keys = ", ".join(map(in_short, list(job.unread)[:KEYS_NAMED]))
         more = " and more" if len(job.unread) > KEYS_NAMED else ""
         print(f"guardrail: not read: {keys}{more}; no field of {job.title}", file=sys.stderr)
 

@@ -201,7 +201,7 @@ def test_a_cell_of_evidence_is_a_text_or_a_list(tmp_path: Path) -> None:
             "line 2: there is no label 'perhaps'; known: sup",
         ),
         (b"answer,evidence,label\n,b,1\n", "line 2: no answer"),
-        (b'answer,evidence,label\na,"[7]",1\n', "line 2: 7 is no evidence"),
+        (b'answer,evidence,label\na,"[7]",1\n', "line 2: evidence[0] must be a text"),
         (b"answer,evidence,label\n\xff,b,1\n", "is not UTF-8"),
         (b"answer,evidence,label\n" + b"a,b,1\n" * 30, "all 30 rows are supported"),
         (b"answer,evidence,label\na,b,1\na,b,0\n", "1 supported and 1 other rows are too few; 10"),
