@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from guardrail.core.text.clock_times import ClockTime
+from guardrail.core.text.contacts import Contact
 from guardrail.core.text.dates import Date
 from guardrail.core.text.lexicon import lexicon_set
 from guardrail.core.text.quantities import Quantity
@@ -176,6 +177,8 @@ def _ways(written: str, told: TypedValue, held: TypedValue) -> Iterator[str]:
         yield from times_like(written, theirs, held.text)
     elif isinstance(mine, Version) and isinstance(theirs, Version):
         yield from versions_like(written, held.text)
+    elif isinstance(mine, Contact) and isinstance(theirs, Contact):
+        yield held.text
 
 
 def _tells(text: str, edit: Edit, held: TypedValue) -> bool:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.core.cancellation import stop_if_given_up
 from guardrail.core.text.clock_times import ClockTime
+from guardrail.core.text.contacts import WEB
 from guardrail.core.text.quantities import Bound, Quantity
 from guardrail.core.text.values import Agreement, TypedValue, compare, find_values
 from guardrail.core.text.weekdays import find_days
@@ -158,9 +159,9 @@ def _word(evidence: Premises, number: int) -> float:
 
 
 def _idle(claimed: TypedValue) -> bool:
-    """Whether a value may stand for no number at all: *one day*, *one second*."""
+    """Whether a value may tell nothing by itself: *one day*, *one second*, a link to a page."""
     value = claimed.value
-    return isinstance(value, Quantity) and value.words and value.low == 1
+    return claimed.kind == WEB or (isinstance(value, Quantity) and value.words and value.low == 1)
 
 
 def _all_values(evidence: Premises) -> Iterable[TypedValue]:
