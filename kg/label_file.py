@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 
 from guardrail.core.errors import KnowledgeGraphError
-from guardrail.core.text.remembered import remembered
+from guardrail.core.remembered import remembered
 from kg.labels import MAX_WORDS, key_of
 from kg.profiles import Profile
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from operator import itemgetter
 from typing import NamedTuple
 
-from guardrail.core.text.layout import is_heading, is_label, is_table_head
+from guardrail.core.text.layout import cells_of, has_rows, is_heading, is_label, is_table_head
 from guardrail.core.text.names import NO_NAMES, find_names, label_in
 from guardrail.core.text.sentences import Stretch, code_blocks, split_sentences
 from guardrail.core.text.values import TypedValue, find_values
@@ -17,14 +17,12 @@ from guardrail.core.text.words import Token, content_stems, plain, tokenise, wit
 from guardrail.core.types import Evidence, Strictness, Triple, VerdictThresholds
 from guardrail.markers.grammar import ParsedText
 from guardrail.markers.ruins import without_ruins
+from guardrail.verdict.heads import is_bare, measures, names_columns
 
 __all__ = ["Claim", "GroundingRequest", "claims_of"]
 
 BEFORE_CHARS = 400
 """Characters of earlier sentences that are read beside a sentence: pronouns point no further."""
-
-BARE_WORDS = 3
-"""Most words of a heading, or of a label above a list, that only names what follows."""
 
 PLAIN_WORDS = re.compile(r"\w[\w'’-]*+(?:,? \w[\w'’-]*+){3,}")
 """Four or more words with nothing but spaces and commas between them, as prose has and code not."""
@@ -66,7 +64,9 @@ class Claim:
         question: The question.
         before: The sentences shortly before it.
         prose: Whether it may assert something, which the judge then says: all but the head of a
-            table, a bare heading or label, and code without plain words.
+            table that names its columns, a bare heading or label, and code without plain words.
+        head: Whether it is such a head with an amount in it: nothing supports that it
+            names columns, and only what contradicts it counts.
         subjects: What the evidence tells of, by all names.
     """
 
@@ -78,6 +78,7 @@ class Claim:
         before: str,
         *,
         prose: bool,
+        head: bool = False,
         subjects: Collection[str] = (),
     ) -> None:
         self.stretch = stretch
@@ -87,6 +88,7 @@ class Claim:
         self.before = before
         self.prose = prose
         self.subjects = subjects
+        self.head = head
 
     @property
     def context(self) -> str:
@@ -152,13 +154,15 @@ def claims_of(request: GroundingRequest, subjects: Collection[str] = ()) -> list
     earlier: list[str] = []
     for stretch in split_sentences(text):
         judged = without_ruins(stretch.text, entities)
+        head = names_columns(text, stretch)
         claims.append(
             Claim(
                 stretch,
                 judged,
                 request.question,
                 _last(earlier),
-                prose=not _is_bare(text, stretch)
+                head=head,
+                prose=not ((head and not measures(stretch.text)) or _is_bare(text, stretch))
                 and (PLAIN_WORDS.search(judged) is not None or not _within(stretch, blocks)),
                 subjects=subjects,
             )
@@ -185,9 +189,7 @@ def _within(stretch: Stretch, blocks: Sequence[tuple[int, int]]) -> bool:
 
 
 def _is_bare(text: str, stretch: Stretch) -> bool:
-    """Whether a sentence is the head of a table, or a heading or label of hardly a word."""
+    """Whether a sentence is a heading or label of hardly a word, or a head of nothing but such."""
     if is_table_head(text, stretch):
-        return True
-    named = is_heading(text, stretch) or is_label(text, stretch)
-    short = len(stretch.text.split()) <= BARE_WORDS
-    return named and short and not any(sign.isdigit() for sign in stretch.text)
+        return not has_rows(text, stretch) and all(map(is_bare, cells_of(stretch.text)))
+    return (is_heading(text, stretch) or is_label(text, stretch)) and is_bare(stretch.text)

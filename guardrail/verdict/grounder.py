@@ -263,6 +263,8 @@ class Grounder:
         outcome = Outcome(Verdict.NO_CLAIM)
         if claim.prose:
             outcome = combine(claim, evidence, findings, weighing or self._weighing)
+            if claim.head and outcome.verdict is Verdict.UNSUPPORTED:
+                outcome = Outcome(Verdict.NO_CLAIM)
         return _Looked(evidence, findings, outcome)
 
     def _sentence(

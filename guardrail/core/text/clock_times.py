@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-from guardrail.core.text.apart import Apart
+from guardrail.core.apart import Apart
 from guardrail.core.text.lexicon import lexicon
 
 __all__ = ["ClockTime", "find_times"]

@@ -8,7 +8,7 @@ from enum import StrEnum
 from functools import cache
 from typing import NamedTuple
 
-from guardrail.core.text.apart import Apart
+from guardrail.core.apart import Apart
 from guardrail.core.text.lexicon import lexicon
 from guardrail.core.text.words import plain
 

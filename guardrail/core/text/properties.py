@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from guardrail.core.remembered import remembered
 from guardrail.core.text.lexicon import lexicon, lexicon_set
-from guardrail.core.text.remembered import remembered
 from guardrail.core.text.words import content_stems, property_words
 
 __all__ = ["cues", "is_single_valued", "tells_place"]

@@ -9,7 +9,7 @@ from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from guardrail.core.text.apart import Apart
+from guardrail.core.apart import Apart
 from guardrail.core.text.lexicon import lexicon
 from guardrail.core.text.units import MONEY, Unit, currency_before, unit_behind
 from guardrail.core.text.words import Token, number_of, stem, tokenise

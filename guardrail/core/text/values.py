@@ -11,8 +11,8 @@ import re
 from enum import StrEnum
 from typing import NamedTuple
 
+from guardrail.core.apart import Apart
 from guardrail.core.text import dates
-from guardrail.core.text.apart import Apart
 from guardrail.core.text.clock_times import ClockTime, find_times
 from guardrail.core.text.contacts import PHONE, Contact, find_contacts
 from guardrail.core.text.dates import Date, find_dates

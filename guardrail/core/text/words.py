@@ -11,8 +11,8 @@ import unicodedata
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from guardrail.core.remembered import remembered
 from guardrail.core.text.lexicon import lexicon, lexicon_set
-from guardrail.core.text.remembered import remembered
 
 __all__ = [
     "Token",

@@ -2,9 +2,9 @@
 
 import tracemalloc
 
+from guardrail.core.remembered import LONGEST, remembered
 from guardrail.core.text.names import label_in
 from guardrail.core.text.properties import cues
-from guardrail.core.text.remembered import LONGEST, remembered
 from guardrail.core.text.words import content_stems, property_words, tokenise
 
 
