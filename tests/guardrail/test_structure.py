@@ -7,7 +7,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 ENGINE = {"engine": 2_316, "core/text": 2_091, "evidence": 1_023, "verdict": 2_410}
 """Rooms of the engine, with their lines when the bound was last looked at."""
-MOST_LINES = 8_010
+MOST_LINES = 8_130
 DEEPEST = 10
 CORE = ("core", "engine", "markers", "policy.py", "verdict")
 ELSEWHERE = {
