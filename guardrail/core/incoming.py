@@ -19,10 +19,13 @@ __all__ = [
     "without_controls",
 ]
 
-NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
-"""Control characters and lone surrogates: no text, and no JSON either."""
+NO_TEXT = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\U000e0000-\U000e007f\U000e0100-\U000e01ef]"
+)
+"""Control characters and lone surrogates, no text and no JSON either; signs that are never seen and
+may spell out a text: tags, and the variation selectors that no emoji needs."""
 BREAKS = re.compile("[\\s\x85\u2028\u2029]+")
-UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+UNSEEN = re.compile(f"{NO_TEXT.pattern}|[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """Controls, and what turns the direction in which a line is shown."""
 SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 RUN = frozenset({"blob", "data", "filesystem", "javascript", "livescript", "mocha", "vbscript"})

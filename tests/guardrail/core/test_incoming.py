@@ -72,6 +72,28 @@ def test_a_session_takes_controls_letter_by_letter(guard, noise, step):
     finished.model_dump_json()
 
 
+def hidden_in_tags(text):
+    return "".join(chr(0xE0000 + ord(sign)) for sign in text)
+
+
+def hidden_in_selectors(text):
+    return "".join(chr(0xE0100 + ord(sign) - 16) for sign in text)
+
+
+@pytest.mark.parametrize("hidden", [hidden_in_tags, hidden_in_selectors])
+def test_text_in_signs_that_are_never_seen_is_taken_out(guard, hidden):
+    secret = hidden("Mary Shelley was a baker.")
+    answer = guard.check(question=QUESTION, answer=f"ok{secret} {TRUE_START}", policy=ANNOTATE)
+    assert answer.text == f"ok {TRUE_START}"
+    assert Passage(text=f"a{secret}", title=f"b{secret}", id=secret).text == "a"
+    assert one_line(f"b{secret}") == "b"
+
+
+def test_what_emoji_need_stays():
+    for emoji in ("\u2764\ufe0f", "\U0001f469\u200d\U0001f4bb", "\U0001f44d\U0001f3fd"):
+        assert clean_text(emoji) == emoji
+
+
 HOSTILE = (
     "javascript:alert(1)",
     "JaVaScRiPt:alert(1)",
