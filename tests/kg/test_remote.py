@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 import urllib.error
 import urllib.request
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -19,22 +18,21 @@ from typer.testing import CliRunner
 from guardrail import Guardrail, GuardrailConfig
 from guardrail.cli import app
 from guardrail.core.errors import KnowledgeGraphError
-from kg import FederatedGraph, OxigraphGraph, SparqlGraph
+from kg import FederatedGraph, OxigraphGraph, SparqlGraph, endpoint, traffic
 from kg.base import KnowledgeGraph, MentionIndex, PlaceIndex
 from kg.endpoint import Endpoint
 from kg.traffic import CircuitBreaker, RateLimit, TimedCache
+from tests.clock import PATIENCE_S, HandClock, until
 
 from .conftest import PAINTERS, SparqlServer
 from .test_endpoint import QUERY, reply, serving, settings
 
-LATENCY_S = 0.05
-
 
 class Far:
-    """A SPARQL server behind a long wire: passes queries on after 50 ms, and notes when."""
+    """Passes queries on to a SPARQL server, and notes them."""
 
     def __init__(self, server: SparqlServer) -> None:
-        self.spans: list[tuple[float, float]] = []
+        self.asked = 0
         self.connections: set[tuple[str, int]] = set()
         outer = self
 
@@ -42,10 +40,9 @@ class Far:
             protocol_version = "HTTP/1.1"
 
             def do_POST(self) -> None:
-                began = time.monotonic()
+                outer.asked += 1
                 outer.connections.add(self.client_address)
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                time.sleep(LATENCY_S)
                 request = urllib.request.Request(
                     server.query_url,
                     body,
@@ -64,7 +61,6 @@ class Far:
                 self.send_header("Content-Length", str(len(answer)))
                 self.end_headers()
                 self.wfile.write(answer)
-                outer.spans.append((began, time.monotonic()))
 
             def log_message(self, format: str, *args: object) -> None:
                 pass
@@ -73,15 +69,6 @@ class Far:
         self.http.daemon_threads = True
         self.url = f"http://127.0.0.1:{self.http.server_port}/sparql"
         threading.Thread(target=self.http.serve_forever, args=(0.02,), daemon=True).start()
-
-    @property
-    def round_trips(self) -> int:
-        """How many queries waited for one another: the longest chain of one after the other."""
-        trips, free = 0, 0.0
-        for began, ended in sorted(self.spans, key=lambda span: span[1]):
-            if began >= free:
-                trips, free = trips + 1, ended
-        return trips
 
 
 @pytest.fixture
@@ -93,11 +80,33 @@ def far(sparql_server: SparqlServer) -> Iterator[Far]:
     server.http.server_close()
 
 
-def test_four_entities_take_three_round_trips(far: Far) -> None:
+@pytest.fixture
+def round_trips(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many queries went out together, each time that the graph waited for an answer."""
+    trips: list[int] = []
+    alone, together = Endpoint.select, Endpoint.select_all
+
+    def select(self: Endpoint, query: str) -> object:
+        trips.append(1)
+        return alone(self, query)
+
+    def select_all(self: Endpoint, queries: Sequence[str]) -> object:
+        if queries:
+            trips.append(len(queries))
+        with monkeypatch.context() as within:
+            within.setattr(Endpoint, "select", alone)
+            return together(self, queries)
+
+    monkeypatch.setattr(Endpoint, "select", select)
+    monkeypatch.setattr(Endpoint, "select_all", select_all)
+    return trips
+
+
+def test_four_entities_take_three_round_trips(far: Far, round_trips: list[int]) -> None:
     graph = SparqlGraph(far.url, profile="wikidata-mirror", settings=settings())
     guard = Guardrail(GuardrailConfig(judge="none"), graph=graph)
     guard.warm_up()
-    far.spans.clear()
+    round_trips.clear()
     answer = guard.check(
         question="Who was Artemisia Gentileschi?",
         answer="Artemisia Gentileschi was born in Rome. Orazio Gentileschi died in London.",
@@ -105,35 +114,52 @@ def test_four_entities_take_three_round_trips(far: Far) -> None:
     assert not answer.errors
     assert {"Q212657", "Q220", "Q367360", "Q84"} <= {link.entity.id for link in answer.entities}
     assert [sentence.citations[0].value for sentence in answer.sentences] == ["Rome", "London"]
-    assert 1 <= far.round_trips <= 3
-    asked = len(far.spans)
+    assert 1 <= len(round_trips) <= 3
+    assert max(round_trips) <= settings().connections  # those of one trip go at once
+    asked = far.asked
     guard.check(question="Who was Artemisia Gentileschi?", answer="She was born in Rome.")
-    assert len(far.spans) == asked  # everything is remembered
+    assert far.asked == asked  # everything is remembered
     assert len(far.connections) <= settings().connections
     graph.close()
 
 
-def test_queries_go_at_once_but_no_more_than_allowed(far: Far) -> None:
-    endpoint = Endpoint(far.url, settings(connections=2))
-    endpoint.select_all([f"{QUERY} LIMIT {n}" for n in range(1, 7)])
-    assert len(far.connections) == 2
-    for moment, _ in far.spans:
-        assert sum(began <= moment < ended for began, ended in far.spans) <= 2
-    endpoint.close()
+def test_queries_go_at_once_but_no_more_than_allowed() -> None:
+    pairs, lock = threading.Barrier(2, timeout=PATIENCE_S), threading.Lock()
+    running, most = 0, 0
+
+    def meet(handler: BaseHTTPRequestHandler) -> None:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        pairs.wait()  # an answer only where another query is under way
+        with lock:
+            running -= 1
+        reply()(handler)
+
+    with serving(meet) as server:
+        endpoint = Endpoint(server.url, settings(connections=2))
+        endpoint.select_all([f"{QUERY} LIMIT {n}" for n in range(1, 7)])
+        endpoint.close()
+    assert most == 2
 
 
-def test_rate_limit() -> None:
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> HandClock:
+    return HandClock().runs(monkeypatch, endpoint, traffic)
+
+
+def test_rate_limit(clock: HandClock) -> None:
     limit = RateLimit(50)
-    started = time.monotonic()
-    assert all(limit.take(started + 10) for _ in range(60))
-    assert 0.15 <= time.monotonic() - started < 5
+    assert all(limit.take(clock.now + 10) for _ in range(60))
+    assert sum(clock.slept) == pytest.approx(0.2)  # one second's worth goes at once
     slow = RateLimit(0.1)
-    assert slow.take(time.monotonic() + 1)
-    assert not slow.take(time.monotonic() + 1)
+    assert slow.take(clock.now + 1)
+    assert not slow.take(clock.now + 1)
     assert all(RateLimit(None).take(0.0) for _ in range(100))
 
 
-def test_an_endpoint_that_is_down_is_left_alone_for_a_while() -> None:
+def test_an_endpoint_that_is_down_is_left_alone_for_a_while(clock: HandClock) -> None:
     with serving(reply(500), reply(500), reply()) as server:
         endpoint = Endpoint(server.url, settings(attempts=1, failures=2, pause_s=0.5))
         for _ in range(2):
@@ -142,47 +168,54 @@ def test_an_endpoint_that_is_down_is_left_alone_for_a_while() -> None:
         with pytest.raises(KnowledgeGraphError, match="failed 2 times in a row"):
             endpoint.select(QUERY)
         assert len(server.requests) == 2
-        time.sleep(0.6)
+        clock.now += 0.4
+        with pytest.raises(KnowledgeGraphError, match=r"asked again in 0\.1 s"):
+            endpoint.select(QUERY)
+        clock.now += 0.2
         assert endpoint.select(QUERY)
         assert endpoint.select(QUERY)
         assert len(server.requests) == 4
 
 
-def test_one_trial_call_at_a_time() -> None:
-    breaker = CircuitBreaker(1, 0.05)
+def test_one_trial_call_at_a_time(clock: HandClock) -> None:
+    breaker = CircuitBreaker(1, 5.0)
     breaker.failed()
-    assert breaker.closed_in() > 0
-    time.sleep(0.06)
+    assert breaker.closed_in() == 5.0
+    clock.now += 6.0
     assert breaker.closed_in() == 0
     assert breaker.closed_in() > 0  # the trial is under way
     breaker.failed()
-    assert breaker.closed_in() > 0
+    assert breaker.closed_in() == 5.0
 
 
-def test_our_own_rate_limit_opens_no_breaker() -> None:
+def test_our_own_rate_limit_opens_no_breaker(clock: HandClock) -> None:
     with serving(reply()) as server:
         endpoint = Endpoint(server.url, settings(failures=1, per_second=1, deadline_s=0.4))
         assert endpoint.select(QUERY)
         for _ in range(3):
             with pytest.raises(KnowledgeGraphError, match="1 queries a second"):
                 endpoint.select(QUERY)
-        time.sleep(1)
+        clock.now += 1
         assert endpoint.select(QUERY)
         assert len(server.requests) == 2
 
 
-def test_a_turn_that_leaves_no_time_opens_no_breaker() -> None:
-    def slow(handler: BaseHTTPRequestHandler) -> None:
-        time.sleep(2)
+def test_a_turn_that_leaves_no_time_opens_no_breaker(clock: HandClock) -> None:
+    gate = threading.Event()
+
+    def held(handler: BaseHTTPRequestHandler) -> None:
+        gate.wait(PATIENCE_S)
         reply()(handler)
 
-    with serving(reply(), slow, reply()) as server:
-        limits = settings(attempts=1, failures=1, per_second=1, deadline_s=1.1)
+    with serving(reply(), held, reply()) as server:
+        limits = settings(attempts=1, failures=1, per_second=0.01, deadline_s=100.1)
         endpoint = Endpoint(server.url, limits)
         assert endpoint.select(QUERY)
         with pytest.raises(KnowledgeGraphError, match="no answer within"):
-            endpoint.select(QUERY)  # it waited for one second of 1.1
-        time.sleep(1)
+            endpoint.select(QUERY)  # it waited for 100 of 100.1 seconds
+        until(lambda: len(server.requests) == 2)
+        gate.set()
+        clock.now += 100
         assert endpoint.select(QUERY)
 
 
@@ -190,23 +223,24 @@ def test_our_busy_connections_open_no_breaker() -> None:
     gate = threading.Event()
 
     def held(handler: BaseHTTPRequestHandler) -> None:
-        gate.wait(10)
+        gate.wait(PATIENCE_S)
         reply()(handler)
 
     with serving(held, reply()) as server, ThreadPoolExecutor(1) as pool:
         endpoint = Endpoint(server.url, settings(attempts=1, failures=1, connections=1))
         waiting = pool.submit(endpoint.select, QUERY)
-        while not server.requests:
-            time.sleep(0.01)
-        endpoint.settings = endpoint.settings.model_copy(update={"timeout_s": 0.2})
+        until(lambda: server.requests)
+        usual = endpoint.settings
+        endpoint.settings = usual.model_copy(update={"timeout_s": 0.2})
         with pytest.raises(KnowledgeGraphError, match="connections to it are busy"):
             endpoint.select(QUERY)
         gate.set()
+        endpoint.settings = usual
         assert waiting.result()
         assert endpoint.select(QUERY)
 
 
-def test_an_endpoint_that_fails_before_our_limit_counts_as_failing() -> None:
+def test_an_endpoint_that_fails_before_our_limit_counts_as_failing(clock: HandClock) -> None:
     with serving(reply(500)) as server:
         endpoint = Endpoint(server.url, settings(failures=1, per_second=1, deadline_s=0.5))
         with pytest.raises(KnowledgeGraphError, match="queries a second"):
@@ -215,10 +249,10 @@ def test_an_endpoint_that_fails_before_our_limit_counts_as_failing() -> None:
             endpoint.select(QUERY)
 
 
-def test_a_trial_call_without_a_turn_leaves_the_trial_to_the_next() -> None:
-    breaker = CircuitBreaker(1, 0.05)
+def test_a_trial_call_without_a_turn_leaves_the_trial_to_the_next(clock: HandClock) -> None:
+    breaker = CircuitBreaker(1, 5.0)
     breaker.failed()
-    time.sleep(0.06)
+    clock.now += 6.0
     assert breaker.closed_in() == 0
     breaker.unasked()
     assert breaker.closed_in() == 0
@@ -304,11 +338,13 @@ def test_commands_on_several_graphs(tmp_path: Path) -> None:
     assert "a.nt + b.nt is several graphs" in str(done.exception)
 
 
-def test_what_is_remembered_grows_stale() -> None:
-    cache: TimedCache[str, int] = TimedCache(2, 0.05)
+def test_what_is_remembered_grows_stale(clock: HandClock) -> None:
+    cache: TimedCache[str, int] = TimedCache(2, 5.0)
     cache.put("a", 1)
     assert cache.get("a") == 1
-    time.sleep(0.06)
+    clock.now += 4.0
+    assert cache.get("a") == 1
+    clock.now += 2.0
     assert cache.get("a") is None
     for number in range(5):
         cache.put(str(number), number)

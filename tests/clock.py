@@ -1,0 +1,50 @@
+"""Time without waiting: a clock that moves by hand, and waiting for what is sure to come."""
+
+import time
+from collections.abc import Callable
+from types import ModuleType
+
+import pytest
+
+PATIENCE_S = 100.0
+"""For what comes at once: even a machine that does much else has come to it by then."""
+
+
+class HandClock:
+    """Stands in for the module ``time``: sleeping moves it, and nothing else does.
+
+    Attributes:
+        now: What it shows, in seconds.
+        slept: How long each sleep was.
+    """
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.slept: list[float] = []
+
+    def monotonic(self) -> float:
+        """What it shows."""
+        return self.now
+
+    def time(self) -> float:
+        """The date, which it does not move."""
+        return time.time()
+
+    def sleep(self, seconds: float) -> None:
+        """Let the time pass at once."""
+        self.slept.append(seconds)
+        self.now += seconds
+
+    def runs(self, monkeypatch: pytest.MonkeyPatch, *modules: ModuleType) -> "HandClock":
+        """Be the time of some modules."""
+        for module in modules:
+            monkeypatch.setattr(module, "time", self)
+        return self
+
+
+def until(condition: Callable[[], object]) -> None:
+    """Wait until something holds."""
+    end = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < end, "it does not come"
+        time.sleep(0.002)
