@@ -2,7 +2,7 @@
 
 ``plain`` answers with one false sentence among true ones; ``tools`` calls a tool; ``json`` and
 ``broken-json`` answer JSON mode; ``error-401`` and so on fail; ``cut`` breaks off in the middle;
-``slow`` never answers and ``late`` takes three seconds.
+``slow`` never answers and ``held`` only when it is let go.
 """
 
 import asyncio
@@ -62,7 +62,8 @@ class FakeOpenAI:
         requests: Bodies of all requests, in order.
         headers: Their headers.
         seed: Of the sizes of the chunks that streams come in.
-        cancelled: Streams that the other side gave up.
+        cancelled: Set when the other side gave up a stream.
+        let_go: What waits with its answer until it is set.
     """
 
     def __init__(self) -> None:
@@ -70,6 +71,7 @@ class FakeOpenAI:
         self.headers: list[dict[str, str]] = []
         self.seed = 0
         self.cancelled = threading.Event()
+        self.let_go = threading.Event()
         self.app = Starlette(
             routes=[
                 Route("/v1/chat/completions", self.chat, methods=["POST"]),
@@ -108,8 +110,8 @@ class FakeOpenAI:
             return self._error(int(model.removeprefix("error-")))
         if model == "slow":
             await self._until_gone(request)
-        if model == "late":
-            await asyncio.sleep(3.0)
+        while model == "held" and not self.let_go.is_set():
+            await asyncio.sleep(0.02)
         head = {"id": "chatcmpl-1", "created": 1, "model": model, "x_debug": SECRETS}
         if body.get("stream"):
             events = self._cut_events if model == "cut" else self._chat_events
@@ -186,11 +188,9 @@ class FakeOpenAI:
                 data = data[size:]
 
     async def _until_gone(self, request: Request) -> None:
-        for _ in range(200):
-            if await request.is_disconnected():
-                self.cancelled.set()
-                return
+        while not await request.is_disconnected():
             await asyncio.sleep(0.05)
+        self.cancelled.set()
 
     async def responses(self, request: Request) -> Response:
         body = await self._asked(request)

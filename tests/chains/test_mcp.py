@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-import time
+import threading
 
 import pytest
 
@@ -12,6 +12,7 @@ mcp = pytest.importorskip("mcp", reason="the extra 'mcp' is not installed")
 from chains.mcp_server import mcp_server  # noqa: E402
 from guardrail import ANNOTATE, Guardrail, GuardrailConfig, JudgeError  # noqa: E402
 from tests.chains.hotel import HOTEL_QUESTION, ITEMS, RIGHT, SAID, SECRET  # noqa: E402
+from tests.clock import PATIENCE_S  # noqa: E402
 
 
 def content_of(result):
@@ -95,11 +96,14 @@ class Slow:
 
     name = "slow-1"
 
+    def __init__(self):
+        self.wake = threading.Event()
+
     def warm_up(self):
         """Nothing to load."""
 
     def ground(self, items):
-        time.sleep(3)
+        self.wake.wait(PATIENCE_S)
         raise JudgeError("too late to matter")
 
 
@@ -107,10 +111,10 @@ class Slow:
 async def test_the_time_of_the_settings_bounds_every_policy(policy):
     config = GuardrailConfig(graph="none", policy=ANNOTATE.changed(deadline_s=0.3))
     asked = {"question": "?", "answer": RIGHT, "evidence": [RIGHT], "policy": policy}
-    with Guardrail(config, grounding=Slow()) as slow:
+    judge = Slow()
+    with Guardrail(config, grounding=judge) as slow:
         async with mcp.Client(mcp_server(slow)) as client:
-            begin = time.monotonic()
             told = content_of(await client.call_tool("check_answer", asked))
-            assert time.monotonic() - begin < 2.5
+        judge.wake.set()
     assert told["action"] == ("refuse" if policy else "unverified")
     assert not told["sentences"]

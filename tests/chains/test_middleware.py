@@ -15,6 +15,7 @@ from langchain_core.tools import tool
 from chains import GuardrailMiddleware
 from guardrail import STRICT, Action
 from tests.chains.conftest import ANSWER, CANARY, FALSE_MIDDLE, QUESTION, TRUE_START
+from tests.clock import PATIENCE_S
 
 ASKED = {"messages": [("user", QUESTION)]}
 MODES = ["messages", "updates", "values"]
@@ -51,7 +52,7 @@ def test_the_final_answer_is_judged_and_the_verdict_is_in_the_state(guard):
 
 def test_as_many_agents_call_their_models_at_once_as_there_are_callers(guard):
     """More than the event loop's own pool of threads, which holds at most 32."""
-    together = threading.Barrier(40, timeout=60)
+    together = threading.Barrier(40, timeout=PATIENCE_S)
 
     @wrap_model_call
     def meet(request, handler):

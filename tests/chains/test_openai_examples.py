@@ -46,7 +46,7 @@ def test_gateway_curl(upstream):
             environ = os.environ | {"GATEWAY": url, "OPENAI_MODEL": "plain"}
             run = subprocess.run(
                 ["sh", str(EXAMPLES / "gateway_curl.sh")],
-                env=environ, capture_output=True, text=True, timeout=100, check=False,
+                env=environ, capture_output=True, text=True, timeout=280, check=False,
             )  # fmt: skip
     assert run.returncode == 0, run.stdout + run.stderr
     assert 'phase="output",policy="strict",result="filtered",tenant=""} 1.0' in run.stdout

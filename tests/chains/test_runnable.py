@@ -14,6 +14,7 @@ from langchain_core.runnables import RunnableLambda
 from chains import GuardrailRunnable, guard_runnable
 from guardrail import STRICT, InputError, KnowledgeGraphError
 from tests.chains.conftest import ANSWER, CANARY, FACTS, QUESTION, TRUE_START, scripted_guard
+from tests.clock import PATIENCE_S
 
 USAGE = {"input_tokens": 3, "output_tokens": 5, "total_tokens": 8}
 
@@ -202,7 +203,7 @@ async def test_the_evidence_of_a_batch_is_read_at_once():
             evidence_mode="both", style="none",
         )  # fmt: skip
         questions = [f"Who was Mary Shelley in {year}?" for year in (1816, 1817, 1818)]
-        assert await asyncio.wait_for(chain.abatch(questions), 20) == [TRUE_START] * 3
+        assert await asyncio.wait_for(chain.abatch(questions), PATIENCE_S) == [TRUE_START] * 3
 
 
 async def test_sync_and_async_agree(guard):

@@ -30,10 +30,10 @@ def test_chunks_of_any_size_give_the_same_events(size, end):
 def test_a_line_in_small_chunks_takes_linear_time():
     def seconds(length):
         decoder = EventDecoder()
-        begun = time.perf_counter()
+        begun = time.process_time()
         for _ in range(length):
             decoder.feed(b"xxxxxxxx")
-        return time.perf_counter() - begun
+        return time.process_time() - begun
 
     seconds(1_000)
     assert seconds(400_000) < 40 * max(seconds(40_000), 0.005)

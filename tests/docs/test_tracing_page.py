@@ -7,7 +7,6 @@ Phoenix is run from wherever its program is: where ``PHOENIX_PROGRAM`` says, in 
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -23,6 +22,7 @@ from starlette.routing import Route
 
 from tests.chains.fake_openai import served
 from tests.docs.pages import ROOT, blocks
+from tests.ports import free_port
 
 PAGE = ROOT / "docs" / "tracing.md"
 PROGRAM = os.environ.get("PHOENIX_PROGRAM") or shutil.which(
@@ -125,12 +125,6 @@ def test_the_documented_settings_reach_the_reader_s_address(
     ]
 
 
-def free_port() -> int:
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        return int(held.getsockname()[1])
-
-
 @pytest.mark.timeout(240)
 @pytest.mark.skipif(PROGRAM is None, reason="Phoenix is not installed: make hosts")
 def test_phoenix_shows_the_spans_and_takes_the_scores(folder: Path) -> None:
@@ -175,7 +169,7 @@ def test_phoenix_shows_the_spans_and_takes_the_scores(folder: Path) -> None:
         assert scores["supported_share", ""]["result"]["score"] == 0.5
     finally:
         phoenix.terminate()
-        phoenix.wait(30)
+        phoenix.wait(PATIENCE_S)
 
 
 def wait_for(address: str) -> None:

@@ -255,7 +255,7 @@ def browse(*arguments):
     return subprocess.run(
         [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
          "--virtual-time-budget=3000", *arguments],
-        capture_output=True, text=True, timeout=110, check=True,
+        capture_output=True, text=True, timeout=280, check=True,
     ).stdout  # fmt: skip
 
 
@@ -334,7 +334,7 @@ def _unfilter(method, row, before, step):
 def test_the_example_logs_redacts_and_reports(tmp_path):
     example = Path(__file__).parents[2] / "examples" / "log_scores.py"
     done = subprocess.run(
-        [sys.executable, str(example), str(tmp_path)], capture_output=True, text=True, timeout=110
+        [sys.executable, str(example), str(tmp_path)], capture_output=True, text=True, timeout=280
     )
     assert done.returncode == 0, done.stderr
     assert "[Q7259, place of birth: London]" in done.stdout

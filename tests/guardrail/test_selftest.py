@@ -1,7 +1,6 @@
 """A judge is tried before it serves: the shipped one passes, a mistaken one serves nobody."""
 
 import asyncio
-import socket
 
 import httpx
 import pytest
@@ -14,6 +13,8 @@ from guardrail.core.types import NLIScores, Verdict
 from guardrail.selftest import TRIED, try_judge
 from judges.base import NLITraits
 from judges.grounding import NLIGrounding
+from tests.clock import PATIENCE_S
+from tests.ports import free_port
 
 AGREES = f"{__name__}:AgreesWithAll"
 
@@ -72,10 +73,7 @@ def test_the_doctor_tells_it(monkeypatch):
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_it_serves_nobody(workers):
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port = str(one.getsockname()[1])
-    options = ["--judge", AGREES, "--kg", "none", "--port", port, "--workers", workers]
+    options = ["--judge", AGREES, "--kg", "none", "--port", str(free_port()), "--workers", workers]
     done = CliRunner().invoke(app, ["serve", *options])
     assert isinstance(done.exception, JudgeError)
 
@@ -87,10 +85,8 @@ async def test_a_worker_of_its_own_is_not_ready():
         served.router.lifespan_context(served),
         httpx.AsyncClient(transport=transport, base_url="http://gateway") as client,
     ):
-        for _ in range(500):
-            reply = await client.get("/readyz")
-            if "self-test" in reply.text:
-                break
-            await asyncio.sleep(0.02)
+        async with asyncio.timeout(PATIENCE_S):
+            while "self-test" not in (reply := await client.get("/readyz")).text:
+                await asyncio.sleep(0.02)
         assert reply.status_code == 503
         assert "self-test" in reply.text

@@ -169,11 +169,11 @@ pairs = [Pair(f"born in {town}", "born in rome") for town in ("rome", "paris", "
 expected = judge.judge(pairs)
 child = os.fork()
 if child == 0:
-    signal.alarm(60)
+    signal.alarm(250)
     same = judge.judge(pairs) == expected
     grandchild = os.fork()
     if grandchild == 0:
-        signal.alarm(60)
+        signal.alarm(250)
         os._exit(judge.judge(pairs) != expected)
     os._exit(os.waitstatus_to_exitcode(os.waitpid(grandchild, 0)[1]) or not same)
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
@@ -185,5 +185,5 @@ assert judge.judge(pairs) == expected
 def test_a_loaded_judge_works_in_forked_children(judge_folder: Path) -> None:
     """As a server that loads its application before it forks its workers."""
     command = [sys.executable, "-W", "ignore", "-c", FORKED, str(judge_folder)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
     assert done.returncode == 0, done.stderr

@@ -3,7 +3,6 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
@@ -14,6 +13,7 @@ from judges.base import AttributionItem, Pair
 from judges.microbatcher import MicroBatcher
 from judges.onnx import OnnxJudge
 from judges.service import AttributionService, JudgeService
+from tests.clock import PATIENCE_S, until
 from tests.judges.tiny import WORDS
 
 PAIRS = [Pair(f"born in {a}", f"the {b} is {a}") for a in WORDS[:8] for b in WORDS[8:16]]
@@ -29,7 +29,7 @@ class Doubler:
 
     def __call__(self, numbers: Sequence[int]) -> list[int]:
         self.batches.append(list(numbers))
-        assert self.gate.wait(10)
+        assert self.gate.wait(PATIENCE_S)
         if 13 in numbers:
             raise JudgeError("thirteen")
         return [2 * number for number in numbers]
@@ -37,13 +37,6 @@ class Doubler:
 
 def batcher(run: Doubler, **options: int) -> MicroBatcher[int, int]:
     return MicroBatcher(run, key=lambda: "doubler-1", **options)
-
-
-def until(condition: object, seconds: float = 5.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():  # type: ignore[operator]
-        assert time.monotonic() < end
-        time.sleep(0.001)
 
 
 async def test_threads_and_coroutines_get_what_an_unbatched_call_gives(
@@ -177,7 +170,7 @@ def test_closing_tells_those_who_joined_a_batch_that_fails() -> None:
     with ThreadPoolExecutor(4) as threads:
         tasks.append(threads.submit(service.call, [13]))
         until(lambda: len(tasks) == 3)
-        errors = [str(task.exception(10)) for task in tasks]
+        errors = [str(task.exception(PATIENCE_S)) for task in tasks]
     assert sorted(errors) == ["the judge was closed before it answered", "thirteen", "thirteen"]
 
 
@@ -189,7 +182,7 @@ def test_a_forked_child_has_a_worker_of_its_own() -> None:
         child = os.fork()
         if child == 0:
             try:
-                os._exit(0 if service.call([2], timeout_s=5.0) == [4] else 1)
+                os._exit(0 if service.call([2], timeout_s=PATIENCE_S) == [4] else 1)
             except BaseException:
                 os._exit(2)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import shutil
-import socket
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.clock import PATIENCE_S, until
+from tests.ports import free_port
 
 PAINTERS = """
 @prefix wd: <http://www.wikidata.org/entity/> .
@@ -67,23 +68,22 @@ class SparqlServer:
         binary = shutil.which("oxigraph", path=str(Path(sys.executable).parent))
         binary = binary or shutil.which("oxigraph")
         assert binary, "the oxigraph package of the dev extra is not installed"
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.address = f"127.0.0.1:{probe.getsockname()[1]}"
+        self.address = f"127.0.0.1:{free_port()}"
         self.process = subprocess.Popen(
             [binary, "serve", "--bind", self.address],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
         self.query_url = f"http://{self.address}/query"
-        for _ in range(300):
-            try:
-                self.put("", "text/turtle")
-                return
-            except urllib.error.URLError:
-                assert self.process.poll() is None, "the server did not start"
-                time.sleep(0.1)
-        raise AssertionError("the server does not answer")
+        until(self._answers)
+
+    def _answers(self) -> bool:
+        assert self.process.poll() is None, "the server did not start"
+        try:
+            self.put("", "text/turtle")
+        except urllib.error.URLError:
+            return False
+        return True
 
     def put(self, rdf: str, media_type: str = "text/turtle") -> None:
         """Replace the default graph."""
@@ -93,12 +93,12 @@ class SparqlServer:
             headers={"Content-Type": media_type},
             method="PUT",
         )
-        with urllib.request.urlopen(request, timeout=30):
+        with urllib.request.urlopen(request, timeout=PATIENCE_S):
             pass
 
     def stop(self) -> None:
         self.process.terminate()
-        self.process.wait(timeout=30)
+        self.process.wait(timeout=PATIENCE_S)
 
 
 @pytest.fixture(scope="session")

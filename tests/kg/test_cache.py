@@ -11,6 +11,7 @@ import pytest
 
 from guardrail.core.errors import ConfigError
 from kg.cache import QueryCache
+from tests.clock import PATIENCE_S
 
 WRITER = """
 import sys
@@ -45,7 +46,7 @@ def test_processes_and_threads_share_it(tmp_path: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert [writer.wait(timeout=60) for writer in writers] == [0, 0]
+    assert [writer.wait(timeout=PATIENCE_S) for writer in writers] == [0, 0]
     assert not failures
     assert all(cache.get("e", f"{w} {n}") == b"body" for w in range(2) for n in range(100))
 

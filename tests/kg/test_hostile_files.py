@@ -53,10 +53,10 @@ def test_entities_that_grow_are_refused(tmp_path, entities):
 
 def test_deep_elements_are_refused_and_soon(tmp_path):
     deep = "<rdf:Description><x:p>" * 100_000
-    begun = time.monotonic()
+    begun = time.process_time()
     with pytest.raises(KnowledgeGraphError, match="nest over"):
         loaded(written(tmp_path, body=deep))
-    assert time.monotonic() - begun < 10.0
+    assert time.process_time() - begun < 10.0
 
 
 def test_a_file_that_is_cut_short_is_no_graph(tmp_path):

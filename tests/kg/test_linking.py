@@ -215,10 +215,10 @@ def test_a_long_text_is_read_in_time(linker: EntityLinker) -> None:
     text = "Her father and Some Other Name met. " * 28_000 + "Bahram II came last."
     assert len(text) > 1_000_000
     doc = load_tagger().make_doc(text[:100])
-    start = time.perf_counter()
+    start = time.process_time()
     [found] = linker.link([text], docs=[doc])
     assert "Bahram II" in ways(found)
-    assert time.perf_counter() - start < 60
+    assert time.process_time() - start < 60
 
 
 def test_relation_words_are_read_from_the_general_table() -> None:

@@ -13,9 +13,10 @@ from typing import Any
 import httpx
 from websockets.sync.client import ClientConnection, connect
 
+from tests.clock import PATIENCE_S
+
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 KEYS = {"Tab": 9, "Enter": 13, "Escape": 27}
-PATIENCE_S = 60.0
 
 
 def find_browser() -> str | None:
@@ -45,7 +46,7 @@ def browser(program: str, folder: Path) -> Iterator["Page"]:
             yield Page(socket)
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(PATIENCE_S)
 
 
 def wait(condition: Callable[[], Any]) -> Any:

@@ -2,7 +2,6 @@
 
 import asyncio
 import socket
-import time
 
 import httpx
 import pytest
@@ -11,6 +10,7 @@ from chains.gateway import GatewaySettings, create_app, reading
 from chains.gateway.bounds import Rate, address_of
 from tests.chains.conftest import QUESTION, TRUE_START
 from tests.chains.fake_openai import served
+from tests.clock import PATIENCE_S, until
 
 ASKED = {"question": QUESTION, "answer": TRUE_START}
 HEAD = (
@@ -20,21 +20,21 @@ HEAD = (
 
 
 def slow_bodies(url, count):
-    """Connections that have sent one byte of a body each."""
+    """Connections that have sent one byte of a body each, once the gateway has taken them up."""
     host, _, port = url.removeprefix("http://").partition(":")
     found = []
     for _ in range(count):
-        sent = socket.create_connection((host, int(port)), timeout=20)
+        sent = socket.create_connection((host, int(port)), timeout=PATIENCE_S)
         sent.sendall(HEAD)
         found.append(sent)
-    time.sleep(0.3)
+    until(lambda: f"http_requests_in_work {count}.0" in httpx.get(f"{url}/metrics").text)
     return found
 
 
 def test_bodies_that_do_not_come_take_no_place(guard):
     with served(create_app(guard, GatewaySettings(concurrency=8))) as url:
         slow = slow_bodies(url, 8)
-        assert httpx.post(f"{url}/v1/checks", json=ASKED, timeout=30).status_code == 200
+        assert httpx.post(f"{url}/v1/checks", json=ASKED, timeout=PATIENCE_S).status_code == 200
         for connection in slow:
             connection.close()
 
@@ -76,13 +76,13 @@ def client_of(guard, **settings):
 def test_one_address_sends_few_bodies_at_once(guard):
     with served(create_app(guard, GatewaySettings(address_bodies=2))) as url:
         slow = slow_bodies(url, 2)
-        refused = httpx.post(f"{url}/v1/checks", json=ASKED, timeout=30)
+        refused = httpx.post(f"{url}/v1/checks", json=ASKED, timeout=PATIENCE_S)
         assert refused.status_code == 429
         assert refused.headers["retry-after"] == "1"
         for connection in slow:
             connection.close()
-        time.sleep(0.3)
-        assert httpx.post(f"{url}/v1/checks", json=ASKED, timeout=30).status_code == 200
+        until(lambda: "http_requests_in_work 0.0" in httpx.get(f"{url}/metrics").text)
+        assert httpx.post(f"{url}/v1/checks", json=ASKED, timeout=PATIENCE_S).status_code == 200
 
 
 async def test_one_address_has_its_number_a_minute(guard):

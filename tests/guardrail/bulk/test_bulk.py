@@ -26,6 +26,7 @@ from guardrail.bulk.summary import Counts, count_row, share, summarise
 from guardrail.config import GraphConfig
 from guardrail.core.errors import GuardrailError, InputError, JudgeError
 from judges.base import NLIScores, Pair
+from tests.clock import until
 
 pa = pytest.importorskip("pyarrow")
 SCORER = BulkScorer(task="check", config=GuardrailConfig(judge="none"))
@@ -322,11 +323,7 @@ def test_a_command_that_is_killed_leaves_no_worker_and_nothing_half(tmp_path: Pa
     process.wait()
     finished = len(list(target.glob("_finished/*.json")))
     (target / "part-000029.jsonl.0.new").write_text("half a li")
-    for _ in range(500):
-        if not any(Path(f"/proc/{pid}").exists() for pid in workers):
-            break
-        time.sleep(0.02)
-    assert not [pid for pid in workers if Path(f"/proc/{pid}/exe").exists()]
+    until(lambda: not [pid for pid in workers if Path(f"/proc/{pid}/exe").exists()])
     again = subprocess.run(command, capture_output=True, text=True)
     summary = json.loads(again.stdout)
     assert finished <= summary["skipped"] < 30

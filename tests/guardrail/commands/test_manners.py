@@ -60,8 +60,8 @@ def in_a_terminal(*arguments: str) -> str:
         stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, cwd=ROOT, env=environment,
     ):  # fmt: skip
         os.close(theirs)
-        printed, end = b"", time.monotonic() + 90
-        while time.monotonic() < end and select.select([ours], [], [], 60)[0]:
+        printed, end = b"", time.monotonic() + 200
+        while time.monotonic() < end and select.select([ours], [], [], 200)[0]:
             try:
                 piece = os.read(ours, 65536)
             except OSError:  # Linux tells so that the other end is closed
@@ -134,10 +134,8 @@ def test_a_port_in_use_is_told_before_loading() -> None:
 
 
 def test_a_bad_policy_is_told_before_loading() -> None:
-    begin = time.perf_counter()
-    done = run("check", "Q?", "A.", "--policy", "strikt")
+    done = run("check", "Q?", "A.", "--policy", "strikt", "--judge", "nowhere:Judge")
     assert "did you mean 'strict'" in str(done.exception)
-    assert time.perf_counter() - begin < 2
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ def test_a_model_that_fails_or_hangs_is_told_and_bounded(
     asking: Guardrail, endpoint: Endpoint
 ) -> None:
     endpoint.delay_s = 30.0
-    hurry = BEST_OF_N.model_copy(update={"deadline_s": 2.0, "unavailable": Unavailable.REFUSE})
+    hurry = BEST_OF_N.model_copy(update={"deadline_s": 0.5, "unavailable": Unavailable.REFUSE})
     late = asking.ask(question=QUESTION, policy=hurry)
     assert late.action is Action.REFUSE
     assert [error.part for error in late.errors] == ["deadline"]

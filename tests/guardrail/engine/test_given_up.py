@@ -13,6 +13,7 @@ from guardrail.core.cancellation import GivenUpError, stop_if_given_up
 from guardrail.engine.workers import Workers
 from guardrail.verdict.grounder import AT_ONCE
 from tests.chains.scripted import ScriptedJudge
+from tests.clock import PATIENCE_S
 
 SENTENCES = 6 * AT_ONCE
 SECONDS = 3.0  # in which even a busy machine has come to the judge
@@ -30,7 +31,7 @@ class HeldJudge(ScriptedJudge):
     def ground(self, items):
         self.asked += len(items)
         self.begun.set()
-        assert self.let_go.wait(60)
+        assert self.let_go.wait(PATIENCE_S)
         return super().ground(items)
 
 
@@ -67,7 +68,9 @@ async def test_after_a_504_the_judge_is_left_alone(guard, judge):
 
 
 async def test_after_a_deadline_the_judge_is_left_alone(guard, judge):
-    answer = await guard.acheck(question="", answer=ANSWER, policy=ANNOTATE.changed(deadline_s=SECONDS))
+    answer = await guard.acheck(
+        question="", answer=ANSWER, policy=ANNOTATE.changed(deadline_s=SECONDS)
+    )
     assert "deadline" in [problem.part for problem in answer.errors]
     assert 0 < await asked_in_all(judge) < SENTENCES
 
@@ -86,9 +89,9 @@ async def test_a_call_that_was_given_up_sees_it():
                 raise
 
     task = asyncio.ensure_future(workers.run(work))
-    await asyncio.to_thread(begun.wait, 5)
+    await asyncio.to_thread(begun.wait, PATIENCE_S)
     assert not seen.is_set()
     task.cancel()
-    assert await asyncio.to_thread(seen.wait, 5)
+    assert await asyncio.to_thread(seen.wait, PATIENCE_S)
     stop_if_given_up()  # of this context nothing was given up
     workers.close()

@@ -3,7 +3,6 @@
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 
@@ -16,6 +15,8 @@ from guardrail.cli import app
 from guardrail.log.backup import back_up
 from tests.chains.conftest import QUESTION, TRUE_START, scripted_guard
 from tests.chains.gateway.process import until_ready
+from tests.clock import PATIENCE_S
+from tests.ports import free_port
 
 
 @pytest.fixture
@@ -84,9 +85,7 @@ def test_the_command(written, tmp_path, monkeypatch):
 @pytest.mark.timeout(180)
 def test_a_service_that_is_told_to_stop_closes_its_log(tmp_path):
     path = tmp_path / "scores.sqlite"
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = [
         sys.executable, "-m", "guardrail", "serve", "--port", str(port), "--judge", "none",
         "--kg", "none", "--log", str(path),
@@ -96,9 +95,9 @@ def test_a_service_that_is_told_to_stop_closes_its_log(tmp_path):
         try:
             until_ready(url)
             asked = {"question": QUESTION, "answer": TRUE_START}
-            assert httpx.post(f"{url}/v1/checks", json=asked, timeout=60).status_code == 200
+            assert httpx.post(f"{url}/v1/checks", json=asked, timeout=PATIENCE_S).status_code == 200
             gateway.send_signal(signal.SIGTERM)
-            assert gateway.wait(60) == 0
+            assert gateway.wait(PATIENCE_S) == 0
         finally:
             gateway.kill()
     assert not path.with_name("scores.sqlite-wal").exists()

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +10,8 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from guardrail import Guardrail, GuardrailConfig, evidence_from_sql
+from tests.clock import PATIENCE_S
+from tests.ports import free_port
 
 psycopg = pytest.importorskip("psycopg", reason="the driver psycopg is not installed")
 ACCOUNT = "postgres"
@@ -44,13 +45,11 @@ def _serving(initdb: str, pg_ctl: str, folder: Path) -> Iterator[str]:
     def run(*arguments: str) -> None:
         done = subprocess.run(
             arguments, user=account, cwd=folder, capture_output=True, text=True, check=False,
-            timeout=60,
+            timeout=PATIENCE_S,
         )  # fmt: skip
         assert done.returncode == 0, f"{arguments}\n{done.stdout}{done.stderr}"
 
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     data = str(folder / "data")
     run(initdb, "-D", data, "-U", "guard", "--auth=trust", "--no-sync")
     options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories="

@@ -16,6 +16,7 @@ from spacy.language import Language
 from guardrail import cli
 from guardrail.core.text import tagging
 from guardrail.core.text.tagging import load_english, run_pipeline
+from tests.clock import PATIENCE_S
 
 PRODUCT = """
 from guardrail.core.text.tagging import load_english
@@ -97,7 +98,7 @@ def test_a_child_forked_while_another_thread_parses_can_parse() -> None:
             target=lambda: run_pipeline(nlp, ["She was born in Rome."])
         )
         child.start()
-        child.join(60)
+        child.join(PATIENCE_S)
     hung = child.is_alive()
     child.kill()
     assert not hung
