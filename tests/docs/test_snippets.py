@@ -10,13 +10,11 @@ of Python is what it prints; lines behind a command are what a terminal shows.
 
 import json
 import os
-import pty
 import re
 import shlex
 import subprocess
 import sys
 import tomllib
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import get_args
@@ -36,6 +34,7 @@ from tests.docs import spark
 from tests.docs.pages import ALL_PAGES, ROOT, Block, blocks, inline_code
 from tests.guardrail.core.documents import made
 from tests.guardrail.evaluation.plugin import LOADING
+from tests.program import on_terminal, python
 
 SKIPPED = {
     "pip": "installs; the wheel is built and installed by tests/packaging",
@@ -143,16 +142,16 @@ def run(command: str, folder: Path, shown: str = "") -> None:
     if program == "echo":
         subprocess.run(command, shell=True, check=True, cwd=folder)
     elif program == "make":
-        done = finished([*words, "--dry-run"], ROOT)
+        done = dry_run(words)
         for value in (word.partition("=")[2] for word in words if "=" in word):
             assert value in done, command
     elif any(re.search(pattern, command) for pattern in LOOKED_UP):
         look_up(command)
     elif program == "pytest":
-        finished([sys.executable, "-m", program, *LOADING, *words[1:]], folder)
+        finished(["-m", program, *LOADING, *words[1:]], folder)
     else:
         assert program == "guardrail", f"nothing runs {command}"
-        arguments = [sys.executable, "-m", "guardrail", *words[1:]]
+        arguments = ["-m", "guardrail", *words[1:]]
         if shown:
             assert on_a_terminal(arguments, folder) == shown, command
         else:
@@ -174,17 +173,21 @@ def look_up(command: str) -> None:
 @cache
 def help_of(program: tuple[str, ...]) -> str:
     """What ``--help`` prints of a module and its command, on lines wide enough for every name."""
-    return finished([sys.executable, "-m", *program, "--help"], ROOT, COLUMNS="200")
+    return finished(["-m", *program, "--help"], ROOT, COLUMNS="200")
 
 
 def finished(arguments: list[str], folder: Path, **environment: str) -> str:
-    """What a program printed that ended well."""
-    done = subprocess.run(
-        arguments, capture_output=True, text=True, check=False, cwd=folder, timeout=200,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
-    )  # fmt: skip
+    """What a program in Python printed that ended well."""
+    done = python(*arguments, cwd=folder, env={**os.environ, **environment})
     assert done.returncode == 0, f"{arguments}\n{done.stdout}{done.stderr}"
     return done.stdout
+
+
+def dry_run(words: list[str]) -> str:
+    """What a command of ``make`` would run."""
+    return subprocess.run(
+        [*words, "--dry-run"], capture_output=True, text=True, check=True, cwd=ROOT
+    ).stdout
 
 
 def test_no_reason_outlives_its_commands():
@@ -210,23 +213,14 @@ def test_commands_in_prose_are_known(page):
         elif code.startswith("python docs/"):
             assert (ROOT / code.split()[1]).exists(), code
         elif code.startswith("make "):
-            finished([*shlex.split(code), "--dry-run"], ROOT)
+            dry_run(shlex.split(code))
 
 
 def on_a_terminal(arguments: list[str], folder: Path) -> str:
     """What a program shows on a terminal, without colours."""
-    reader, writer = pty.openpty()
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "80", "TERM": "xterm"}
-    with subprocess.Popen(
-        arguments, stdout=writer, stderr=subprocess.DEVNULL, cwd=folder, env=environment
-    ):
-        os.close(writer)
-        seen = b""
-        with suppress(OSError):  # the end of a terminal is an error
-            while part := os.read(reader, 4096):
-                seen += part
-        os.close(reader)
-    return re.sub(r"\x1b\[[\d;?]*[a-zA-Z]|\r", "", seen.decode())
+    environment = {**os.environ, "COLUMNS": "80", "TERM": "xterm"}
+    seen = on_terminal(*arguments, cwd=folder, env=environment)
+    return re.sub(r"\x1b\[[\d;?]*[a-zA-Z]|\r", "", seen)
 
 
 def read_settings(block: Block) -> None:
