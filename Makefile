@@ -1,6 +1,8 @@
 # Commands for a fresh clone, with only Python, pip and make installed:
 #   make demo   install the base, then answers about an invented company judged
-#   make test   install, then lint, types and tests
+#   make test   install, then lint, types and all tests
+#   make unit   install, then the fast tests: no browser, program, training or whole data set
+#   make coverage  install, then the branches of verdict, policy and markers that their tests take
 #   make hosts  install LiteLLM, DeepEval and Ragas into environments of their own, then their tests
 #   make docs   install, then the documentation as a site in build/site
 #   make links  install, then ask every page that the documentation links to; needs the internet
@@ -11,12 +13,12 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test hosts docs links bench lint format types unit browser wheel clean
+.PHONY: demo test hosts docs links bench lint format types unit all coverage browser wheel clean
 
 demo: $(VENV)/.demo
 	$(BIN)/guardrail demo
 
-test: lint types unit
+test: lint types all
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -29,11 +31,19 @@ format: $(VENV)/.dev
 types: $(VENV)/.dev
 	$(BIN)/mypy
 
-unit: $(VENV)/.dev browser
+all: $(VENV)/.dev browser
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
+unit: $(VENV)/.dev
+	$(BIN)/python -m pytest -m "not slow" --numprocesses auto --dist worksteal
+
+coverage: $(VENV)/.dev
+	$(BIN)/python -m pytest -m "not slow" --numprocesses auto --dist worksteal tests/guardrail \
+		--cov=guardrail.verdict --cov=guardrail.policy --cov=guardrail.markers --cov-branch \
+		--cov-report=term-missing:skip-covered --cov-fail-under=95
+
 # These pin versions of their own, so they cannot live beside the others. LiteLLM's tests also run in
-# "make unit" once it is there.
+# "make all" once it is there.
 hosts: $(VENV)/.dev build/litellm/bin/litellm build/deepeval/.done build/ragas/.done
 	$(BIN)/python -m pytest tests/chains/gateway/protocols/test_litellm_proxy.py
 	build/deepeval/bin/python -m pytest tests/chains/evaluation/test_deepeval.py

@@ -184,7 +184,7 @@ JSON_VALUES = st.recursive(
 
 
 @pytest.mark.parametrize("endpoint", Endpoint)
-@settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(body=st.dictionaries(KEYS, JSON_VALUES, max_size=6))
 def test_any_body_is_read_or_refused(guard, endpoint, body):
     read(guard, endpoint, body)

@@ -1,4 +1,4 @@
-"""A thousand randomly chunked streams, each with a sentence that the judge must reject."""
+"""Hundreds of randomly chunked streams, each with a sentence that the judge must reject."""
 
 import random
 
@@ -12,7 +12,7 @@ from guardrail import STRICT, GuardrailConfig
 from tests.chains.conftest import CANARY, QUESTION, scripted_guard
 from tests.chains.fake_openai import FakeOpenAI
 
-STREAMS = 1000
+STREAMS = 150
 
 
 @pytest.fixture(scope="module")

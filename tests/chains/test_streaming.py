@@ -17,9 +17,9 @@ def cut(text: str, generator: random.Random) -> list[str]:
 
 
 @pytest.mark.timeout(900)
-def test_a_thousand_streams_leak_nothing(guard):
+def test_hundreds_of_streams_leak_nothing(guard):
     generator = random.Random(7)
-    for number in range(1000):
+    for number in range(400):
         mode = StreamMode.BUFFER if number % 4 == 0 else StreamMode.SENTENCE
         style = generator.choice(list(MarkerStyle))
         gate = SentenceGate(guard, QUESTION, policy=STRICT, mode=mode, style=style)

@@ -23,6 +23,7 @@ from starlette.routing import Route
 from tests.chains.fake_openai import served
 from tests.docs.pages import ROOT, blocks
 from tests.ports import free_port
+from tests.program import python
 
 PAGE = ROOT / "docs" / "tracing.md"
 PROGRAM = os.environ.get("PHOENIX_PROGRAM") or shutil.which(
@@ -54,15 +55,9 @@ def folder(tmp_path: Path) -> Path:
 
 def run_bot(folder: Path, endpoint: str, headers: str = "") -> tuple[str, str, str]:
     """Ids of trace and span, and the answer, of a program that follows the page."""
-    done = subprocess.run(
-        [sys.executable, "-c", BOT], cwd=folder, capture_output=True, text=True, check=False,
-        env={
-            **os.environ,
-            "PYTHONPATH": str(ROOT),
-            "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint,
-            "OTEL_EXPORTER_OTLP_HEADERS": headers,
-        },
-    )  # fmt: skip
+    (folder / "bot.py").write_text(BOT, "utf-8")
+    told = {"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_EXPORTER_OTLP_HEADERS": headers}
+    done = python(folder / "bot.py", cwd=folder, env={**os.environ, **told})
     assert done.returncode == 0, done.stderr
     assert "Failed to export" not in done.stderr
     ids, answer = done.stdout.splitlines()

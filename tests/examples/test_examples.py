@@ -1,27 +1,19 @@
 """Each example runs as a user would run it; remote models are a local server's."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.chains.fake_openai import CANARY, FakeOpenAI, served
+from tests.program import python
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def run(name: str, *arguments: str, **environment: str) -> str:
     """Run an example in a process of its own and return what it prints."""
-    done = subprocess.run(
-        [sys.executable, str(EXAMPLES / name), *arguments],
-        capture_output=True,
-        text=True,
-        timeout=280,
-        env={**os.environ, **environment},
-        check=False,
-    )
+    done = python(EXAMPLES / name, *arguments, env={**os.environ, **environment})
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -49,11 +41,7 @@ def test_langchain(name, endpoint):
 
 @pytest.mark.parametrize("name", ["langchain_chain.py", "langchain_agent.py", "openai_client.py"])
 def test_without_a_key_an_example_says_what_is_missing(name):
-    done = subprocess.run(
-        [sys.executable, str(EXAMPLES / name)],
-        capture_output=True, text=True, timeout=280, check=False,
-        env={**os.environ, "OPENAI_API_KEY": ""},
-    )  # fmt: skip
+    done = python(EXAMPLES / name, env={**os.environ, "OPENAI_API_KEY": ""})
     assert done.returncode == 1
     assert done.stderr.startswith("set OPENAI_API_KEY")
     assert "Traceback" not in done.stderr

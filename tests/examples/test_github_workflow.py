@@ -1,9 +1,7 @@
 """The workflow to copy: its commands run, in a repository laid out as it says."""
 
-import os
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +9,7 @@ import yaml
 
 from tests.docs.pages import ROOT, blocks
 from tests.guardrail.evaluation.plugin import LOADING
+from tests.program import python
 
 WORKFLOW = ROOT / "examples" / "github_workflow.yaml"
 PROGRAMS = {"guardrail": ("guardrail",), "pytest": ("pytest", *LOADING)}
@@ -35,11 +34,10 @@ def test_its_commands_run(tmp_path: Path) -> None:
     assert [words[0] for words in commands] == ["pip", "guardrail", "pytest", "cp"]
     for words in commands[1:]:
         program = PROGRAMS.get(words[0])
-        start = [sys.executable, "-m", *program] if program else words[:1]
-        done = subprocess.run(
-            [*start, *words[1:]], cwd=tmp_path, capture_output=True, text=True, check=False,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-        )  # fmt: skip
+        if program is None:
+            subprocess.run(words, cwd=tmp_path, check=True)
+            continue
+        done = python("-m", *program, *words[1:], cwd=tmp_path)
         assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -6,7 +6,6 @@ import re
 import shutil
 import struct
 import subprocess
-import sys
 import zlib
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
@@ -31,6 +30,7 @@ from guardrail.core.types import (
 from guardrail.log.records import Feedback, Record, SQLiteLog
 from guardrail.report import dashboard_html, read_feedback, report_html, summarise
 from kg import open_graph
+from tests.program import python
 
 MOZART = (
     "Wolfgang Amadeus Mozart was a composer born in Salzburg. He was born in 1770. "
@@ -333,9 +333,7 @@ def _unfilter(method, row, before, step):
 
 def test_the_example_logs_redacts_and_reports(tmp_path):
     example = Path(__file__).parents[2] / "examples" / "log_scores.py"
-    done = subprocess.run(
-        [sys.executable, str(example), str(tmp_path)], capture_output=True, text=True, timeout=280
-    )
+    done = python(example, tmp_path)
     assert done.returncode == 0, done.stderr
     assert "[Q7259, place of birth: London]" in done.stdout
     html = (tmp_path / "report.html").read_text(encoding="utf-8")

@@ -8,6 +8,41 @@ ROOT = Path(__file__).parents[2]
 ENGINE = ("engine", "core/text", "evidence", "verdict")
 MOST_LINES = 8_010
 DEEPEST = 10
+CORE = ("core", "engine", "markers", "policy.py", "verdict")
+ELSEWHERE = {
+    "core/documents/markup.py": "core/documents/test_documents.py",
+    "core/documents/pdf.py": "core/documents/test_documents.py",
+    "core/documents/reading.py": "core/documents/test_documents.py",
+    "core/documents/sections.py": "core/documents/test_documents.py",
+    "core/packaged_model.py": "models/test_local.py",
+    "core/text/dates.py": "core/text/test_values.py",
+    "core/text/names.py": "core/text/test_values.py",
+    "core/text/quantities.py": "core/text/test_values.py",
+    "core/types/answers.py": "test_explanation.py",
+    "core/types/explanation.py": "test_explanation.py",
+    "core/types/judging.py": "engine/test_agreement.py",
+    "core/types/knowledge.py": "core/test_incoming.py",
+    "core/types/usage.py": "test_usage.py",
+    "core/types/value.py": "core/test_fields.py",
+    "engine/flow.py": "test_guard.py",
+    "engine/parts.py": "test_guard.py",
+    "engine/pipeline.py": "test_guard.py",
+    "engine/recording.py": "log/test_records.py",
+    "engine/scoring.py": "engine/test_scorers.py",
+    "verdict/checks/base.py": "verdict/test_findings.py",
+    "verdict/checks/exact.py": "verdict/test_verdicts.py",
+    "verdict/checks/names.py": "verdict/test_verdicts.py",
+    "verdict/checks/typed_values.py": "verdict/test_verdicts.py",
+    "verdict/checks/weekday_hours.py": "core/text/test_weekdays.py",
+    "verdict/checks/yes_no.py": "verdict/test_verdicts.py",
+    "verdict/combination.py": "verdict/test_verdicts.py",
+    "verdict/grounder.py": "verdict/test_verdicts.py",
+    "verdict/premises.py": "verdict/test_verdicts.py",
+    "verdict/reasons.py": "verdict/test_verdicts.py",
+    "verdict/spans.py": "verdict/test_verdicts.py",
+    "verdict/subjects.py": "verdict/test_verdicts.py",
+}
+"""Modules of the core whose tests stand in another file than that of their name."""
 
 
 def test_the_engine_is_small() -> None:
@@ -41,3 +76,21 @@ def test_no_chain_of_imports_is_deep() -> None:
 
     deepest = max((chain(name) for name in modules), key=len)
     assert len(deepest) <= DEEPEST, " <- ".join(deepest)
+
+
+def test_each_module_of_the_core_has_a_file_of_tests() -> None:
+    """By its name in the same place under tests, or where ``ELSEWHERE`` says."""
+    tests = ROOT / "tests" / "guardrail"
+    lacking = []
+    for room in CORE:
+        place = ROOT / "guardrail" / room
+        for file in [place] if place.is_file() else place.rglob("*.py"):
+            module = file.relative_to(ROOT / "guardrail")
+            usual = module.with_name(f"test_{file.name}")
+            named = ELSEWHERE.get(module.as_posix())
+            if file.name == "__init__.py":
+                continue
+            assert not (named and (tests / usual).exists()), f"{module} is no longer elsewhere"
+            if not (tests / (named or usual)).exists():
+                lacking.append(f"{module}: write tests/guardrail/{usual}")
+    assert not lacking, "\n".join(sorted(lacking))

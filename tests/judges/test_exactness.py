@@ -54,7 +54,7 @@ def integer_tables(path: Path) -> dict[str, np.ndarray]:
 
 def test_default_and_exact_sessions_of_the_encoder_agree_bit_for_bit() -> None:
     model = OnnxTextModel(ENCODER)
-    sequences = [Segments(ids) for ids in model.tokenize([a for a, _ in real_pairs(200)])]
+    sequences = [Segments(ids) for ids in model.tokenize([a for a, _ in real_pairs(50)])]
     default = model.run(sequences)
     model._session = open_session(ENCODER / "model.onnx", exact=True)
     exact = model.run(sequences)
@@ -65,7 +65,7 @@ def test_default_and_exact_sessions_of_the_encoder_agree_bit_for_bit() -> None:
 def test_default_and_exact_sessions_of_the_judge_agree_bit_for_bit() -> None:
     items = [
         GroundingItem(one.statements, one.sentence, one.before)
-        for one in islice(own_statements(), 200)
+        for one in islice(own_statements(), 50)
     ]
     default, exact = OnnxJudge(), OnnxJudge()
     exact._model = OnnxTextModel(JUDGE)

@@ -30,7 +30,7 @@ hostile = st.lists(st.sampled_from(MARKS) | st.text(max_size=5), max_size=12).ma
 @given(text=hostile)
 @example(text="\\\x1f")
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_a_literal_comes_back_as_it_went(sparql_server: SparqlServer, text: str) -> None:
     endpoint = Endpoint(sparql_server.query_url, NO_CACHE)

@@ -1,10 +1,13 @@
-"""A tiny judge, written once."""
+"""A tiny judge, written once; torch on one thread: its models here are too small for more."""
 
 from pathlib import Path
 
 import pytest
+import torch
 
 from tests.judges.tiny import write_judge
+
+torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ from tests.chains.hosts.asking import Asked, recorded
 from tests.chains.hosts.test_langchain_agent import conversation
 from tests.chains.hotel import DOCUMENTS, HOTEL_QUESTION, ITEMS, SAID, SECRET
 
-STREAMS = 40
+STREAMS = 12
 MARKS = ("<context>", "</context>")
 TEXT = " ".join(document.text for document in DOCUMENTS)
 PARTS = [{"type": "grounding_source", **item} for item in ITEMS]

@@ -31,7 +31,7 @@ from kg import TableColumns, load_graph
 
 pytest.importorskip("pyarrow")
 PEOPLE = 40
-ANSWERS = 1000
+ANSWERS = 120
 
 
 def graph(folder: Path, name: str, moved: int | None = None) -> Path:

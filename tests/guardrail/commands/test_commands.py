@@ -87,10 +87,10 @@ def test_nli_and_attribute_give_probabilities(lines):
     assert sum(found["scores"].values()) == pytest.approx(1, abs=3e-6)
 
 
-def test_intent_answers_a_thousand_questions_in_one_call(lines):
-    rows = [{"id": n, "question": f"How do I bake {n} cakes?"} for n in range(1000)]
+def test_intent_answers_hundreds_of_questions_in_one_call(lines):
+    rows = [{"id": n, "question": f"How do I bake {n} cakes?"} for n in range(300)]
     found = lines("intent", rows)
-    assert [row["id"] for row in found] == list(range(1000))
+    assert [row["id"] for row in found] == list(range(300))
     assert found[0]["intent"].lower() == "instruction"
 
 

@@ -2,12 +2,7 @@
 
 import json
 import os
-import pty
-import select
 import socket
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +11,7 @@ from typer.testing import CliRunner
 from guardrail.cli import app
 from guardrail.commands.serving import require_free
 from guardrail.core.errors import ConfigError, GuardrailError
+from tests.program import on_terminal
 
 ROOT = Path(__file__).parents[3]
 
@@ -53,24 +49,8 @@ def test_a_question_without_an_answer_is_a_wrong_use() -> None:
 
 def in_a_terminal(*arguments: str) -> str:
     """What the program prints where its output is a terminal of 100 columns."""
-    ours, theirs = pty.openpty()
     environment = {**os.environ, "COLUMNS": "100", "TERM": "xterm-256color"}
-    with subprocess.Popen(
-        [sys.executable, "-m", "guardrail", *arguments],
-        stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, cwd=ROOT, env=environment,
-    ):  # fmt: skip
-        os.close(theirs)
-        printed, end = b"", time.monotonic() + 200
-        while time.monotonic() < end and select.select([ours], [], [], 200)[0]:
-            try:
-                piece = os.read(ours, 65536)
-            except OSError:  # Linux tells so that the other end is closed
-                break
-            if not piece:
-                break
-            printed += piece
-    os.close(ours)
-    return printed.decode()
+    return on_terminal("-m", "guardrail", *arguments, env=environment)
 
 
 def test_a_terminal_shows_the_sentence_beside_its_evidence(handbook: Path) -> None:

@@ -18,7 +18,7 @@ ROWS = [
 ]
 TENTHS = [
     dict(zip(("supported", "unsupported", "contradicted", "no_claim"), parts, strict=True))
-    for parts in product((0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 0.9), repeat=4)
+    for parts in product((0.0, 0.1, 0.3, 0.5, 0.7, 0.9), repeat=4)
     if abs(sum(parts) - 1.0) < 1e-9
 ]
 """What a judge may say of a sentence, over its whole range."""

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.guardrail.evaluation.plugin import LOADING, PLUGIN
+from tests.program import python
 
 pytest_plugins = ["pytester"]
 
@@ -52,9 +53,11 @@ def project(pytester: pytest.Pytester) -> pytest.Pytester:
 
 
 def run(project: pytest.Pytester, *arguments: str) -> pytest.RunResult:
-    done = project.runpytest_subprocess(*LOADING, "-p", "no:cacheprovider", *arguments)
-    assert "Traceback" not in done.stderr.str()
-    return done
+    options = (*LOADING, "-p", "no:cacheprovider", *arguments)
+    done = python("-m", "pytest", *options, cwd=project.path)
+    assert "Traceback" not in done.stderr
+    lines = (done.stdout.splitlines(), done.stderr.splitlines())
+    return pytest.RunResult(done.returncode, *lines, duration=0.0)
 
 
 def test_the_entry_point_leads_to_the_plugin() -> None:

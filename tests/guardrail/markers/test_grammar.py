@@ -152,18 +152,18 @@ def test_any_citation_can_be_written_and_read_back(citations: list[Citation]) ->
     [
         "[" * 10_000,
         "]" * 10_000,
-        "[" * 100_000 + "]" * 100_000,
-        "[Q1, " * 200_000,
-        "[Q1, a: b" + "; a" * 100_000 + "]",
-        "[x" + ", y" * 100_000 + "]",
-        "[Q1, a: b] " * 50_000,
-        "\\" * 1_000_000,
-        "  \t" * 100_000 + "[NA]",
-        "[" + "[NA]" * 100_000,
+        "[" * 30_000 + "]" * 30_000,
+        "[Q1, " * 50_000,
+        "[Q1, a: b" + "; a" * 30_000 + "]",
+        "[x" + ", y" * 30_000 + "]",
+        "[Q1, a: b] " * 15_000,
+        "\\" * 300_000,
+        "  \t" * 30_000 + "[NA]",
+        "[" + "[NA]" * 30_000,
     ],
 )
 def test_hostile_text_parses_in_linear_time(hostile: str) -> None:
     known = [Triple(subject="x", property="a", value="b; a; a; a")]
     began = time.process_time()
     assert render(parse(hostile, known)) == hostile
-    assert time.process_time() - began < 8  # about 1 s; a quadratic parser needs minutes
+    assert time.process_time() - began < 8  # below 1 s; a quadratic parser needs minutes

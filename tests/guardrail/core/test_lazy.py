@@ -1,0 +1,41 @@
+"""Public names load their module when they are first asked for."""
+
+import sys
+from types import ModuleType
+
+import pytest
+
+from guardrail.core.errors import MissingExtraError
+from guardrail.core.lazy import loaded_on_use
+
+
+@pytest.fixture
+def package(monkeypatch):
+    made = ModuleType("a_package")
+    made.__all__ = ["loads", "dumps"]
+    monkeypatch.setitem(sys.modules, "a_package", made)
+    return made
+
+
+def test_a_name_is_loaded_once_and_then_stands_there(package):
+    load, names = loaded_on_use("a_package", {"json": "loads dumps"})
+    assert load("loads")("[1]") == [1]
+    assert package.loads is load("loads")
+    assert not hasattr(package, "dumps")
+    assert names() == ["dumps", "loads"]
+
+
+def test_a_name_that_there_is_not_is_an_attribute_error(package):
+    load, _ = loaded_on_use("a_package", {"json": "loads"})
+    with pytest.raises(AttributeError, match="'a_package' has no attribute 'read'"):
+        load("read")
+
+
+def test_of_a_missing_library_the_extra_is_told_and_of_others_the_library(package, monkeypatch):
+    monkeypatch.setitem(sys.modules, "a_library", None)
+    homes = {"a_library.part": "read"}
+    with pytest.raises(MissingExtraError) as told:
+        loaded_on_use("a_package", homes, {"a_library": "documents"})[0]("read")
+    assert (told.value.package, told.value.extra) == ("a_library", "documents")
+    with pytest.raises(ModuleNotFoundError):
+        loaded_on_use("a_package", homes)[0]("read")

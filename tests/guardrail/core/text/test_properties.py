@@ -1,0 +1,21 @@
+"""How prose names properties."""
+
+import pytest
+
+from guardrail.core.text.properties import cues, is_single_valued, tells_place
+from guardrail.core.text.words import content_stems
+
+
+def test_a_property_is_named_by_its_own_words_and_by_others():
+    own = content_stems("date of birth")
+    assert own <= cues("date of birth")
+    assert content_stems("born") <= cues("date of birth")
+
+
+@pytest.mark.parametrize(
+    ("label", "single", "place"),
+    [("date of birth", True, False), ("place of birth", True, True), ("child", False, False)],
+)
+def test_of_what_kind_its_values_are(label, single, place):
+    assert is_single_valued(label) is single
+    assert tells_place(label) is place
