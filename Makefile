@@ -8,12 +8,17 @@
 #   make links  install, then ask every page that the documentation links to; needs the internet
 #   make bench  install, then speed and memory by size, written to docs/performance.md;
 #               small: make bench SIZES=10000,100000 ROWS=50 OUTPUT=build/performance.md
+#   make wheel  the last commit as a wheel, the same bytes on every machine
+#   make supply the wheel and its dependencies installed by their hashes; what they are, as CycloneDX, and
+#               their licences, in build/supply
+#   make locks  requirements/*.txt anew, after a change of constraints.txt or pyproject.toml
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+SUPPLIED = $(BIN)/python -m pip --disable-pip-version-check --python build/supply/environment/bin/python
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test hosts docs links bench lint format types unit all coverage browser wheel clean
+.PHONY: demo test hosts docs links bench lint format types unit all coverage browser wheel supply locks clean
 
 demo: $(VENV)/.demo
 	$(BIN)/guardrail demo
@@ -80,9 +85,37 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.bench $(if $(SIZES),--sizes $(SIZES)) \
 		$(if $(ROWS),--rows $(ROWS)) $(if $(OUTPUT),--output $(OUTPUT))
 
+# From the commit's files alone and with its time, so that a second build is the same to the byte.
 wheel: | $(BIN)/python
-	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
-	@ls dist/*.whl
+	@git diff --quiet HEAD || echo "what is not committed yet is not in the wheel"
+	rm -rf build/wheel dist/*.whl
+	mkdir -p build/wheel
+	git archive HEAD | tar -xpf - -C build/wheel
+	$(PIP) setuptools
+	umask 022; SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m pip wheel --quiet \
+		--disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist ./build/wheel
+	@$(BIN)/python -m pip hash dist/*.whl
+
+supply: wheel $(VENV)/.supply
+	rm -rf build/supply
+	$(PYTHON) -m venv --without-pip build/supply/environment
+	$(SUPPLIED) install --quiet --require-hashes --requirement requirements/server-documents.txt
+	$(SUPPLIED) install --quiet --no-index --no-deps dist/*.whl
+	$(SUPPLIED) check
+	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
+		--output-file build/supply/sbom.cdx.json build/supply/environment/bin/python
+	$(BIN)/pip-licenses --python build/supply/environment/bin/python --with-urls --partial-match --fail-on "GPL;GNU" \
+		--format csv --output-file build/supply/licences.csv
+
+locks: requirements/base.txt requirements/server-documents.txt
+
+# A lock's name tells its extras: "make requirements/langchain-mcp.txt" makes one of your own.
+requirements/%.txt: $(VENV)/.supply FORCE
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.5 --generate-hashes --no-header \
+		--no-annotate --constraint constraints.txt --output-file $@ pyproject.toml \
+		$(addprefix --extra ,$(filter-out base,$(subst -, ,$*)))
+
+FORCE:
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -94,6 +127,10 @@ $(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
 
 $(VENV)/.docs: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) --editable ".[docs]"
+	touch $@
+
+$(VENV)/.supply: constraints.txt | $(BIN)/python
+	$(PIP) uv cyclonedx-bom pip-licenses
 	touch $@
 
 # torch first and alone: the pinned CPU build is needed by the tests of the GPU back ends.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from guardrail import Guardrail
+from guardrail import Guardrail, Policy
 from guardrail.core.types import Action, Category, GuardedAnswer, Sentence
 from guardrail.markers.rendering import UNCARRIED
 from guardrail.requests import CheckRequest
@@ -39,15 +39,17 @@ class Outcome(NamedTuple):
         return not self.removed and not self.marked
 
 
-def checked(guard: Guardrail, requests: Sequence[CheckRequest]) -> list[GuardedAnswer]:
-    """Check n answers.
+def checked(
+    guard: Guardrail, requests: Sequence[CheckRequest], *, policy: Policy | None = None
+) -> list[GuardedAnswer]:
+    """Check n answers, by the configured policy unless another is given.
 
     Raises:
         SystemExit: A part failed, so that nothing was measured.
     """
     found: list[GuardedAnswer] = []
     for first in range(0, len(requests), TOGETHER):
-        found += guard.check_batch(list(requests[first : first + TOGETHER]))
+        found += guard.check_batch(list(requests[first : first + TOGETHER]), policy=policy)
     problems = [problem for answer in found for problem in answer.errors]
     if problems:
         raise SystemExit(f"{problems[0].part}: {problems[0].message}")

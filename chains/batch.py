@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from langchain_core.runnables import RunnableConfig
 
@@ -29,7 +29,7 @@ class Row(NamedTuple):
     """
 
     place: int
-    answer: Any
+    answer: object
     case: Case
     config: RunnableConfig
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from chains.evidence.base import EvidenceSettings, Found
 from chains.evidence.items import RequestField
@@ -75,7 +74,7 @@ class CallerRights(Value):
         """The places of evidence that are looked at: no results of tools without the right."""
         return settings if self.tools else settings.model_copy(update={"tools": False})
 
-    def require(self, request: Mapping[str, Any]) -> None:
+    def require(self, request: Mapping[str, object]) -> None:
         """Refuse a request of the OpenAI protocol that asks for tools or JSON without the right.
 
         Raises:
@@ -89,7 +88,7 @@ class CallerRights(Value):
             raise NotAllowedError("callers may not ask for JSON here; ask for text")
 
 
-def wants_json(request: Mapping[str, Any]) -> bool:
+def wants_json(request: Mapping[str, object]) -> bool:
     """Whether a request of either endpoint asks for JSON in place of an answer."""
     text = request.get("text")
     formats = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -16,7 +16,7 @@ from pydantic import PrivateAttr
 
 from chains.evidence.base import EvidenceMode
 from chains.rendition import MarkerStyle
-from chains.runnable import GuardrailRunnable, PolicySetting
+from chains.runnable import GuardingOptions, GuardrailRunnable, PolicySetting
 from chains.streaming import StreamMode
 from guardrail import STRICT, Guardrail
 
@@ -50,10 +50,12 @@ class GuardedChatModel(BaseChatModel):
     marks: tuple[str, str] | None = None
     reasons: bool = True
     _guard: Guardrail = PrivateAttr()
-    _guarded: GuardrailRunnable = PrivateAttr()
+    _guarded: GuardrailRunnable[LanguageModelInput, Any] = PrivateAttr()
 
-    def __init__(self, guard: Guardrail, bound: BaseChatModel, **fields: Any) -> None:
-        super().__init__(bound=bound, **fields)  # type: ignore[call-arg]
+    def __init__(
+        self, guard: Guardrail, bound: BaseChatModel, **fields: Unpack[GuardingOptions]
+    ) -> None:
+        super().__init__(bound=bound, **fields)  # type: ignore[call-arg, misc]
         self._guard = guard
         self._guarded = self._around(bound)
 
@@ -66,7 +68,7 @@ class GuardedChatModel(BaseChatModel):
 
     def bind_tools(
         self,
-        tools: Sequence[dict[str, Any] | type | Callable[..., Any] | BaseTool],
+        tools: Sequence[dict[str, Any] | type | Callable[..., object] | BaseTool],
         *,
         tool_choice: str | None = None,
         **kwargs: Any,
@@ -83,7 +85,9 @@ class GuardedChatModel(BaseChatModel):
         """The inner model's structured output, which is data and not an answer to judge."""
         return self.bound.with_structured_output(schema, include_raw=include_raw, **kwargs)
 
-    def _around(self, bound: Runnable[Any, Any]) -> GuardrailRunnable:
+    def _around(
+        self, bound: Runnable[LanguageModelInput, AIMessage]
+    ) -> GuardrailRunnable[LanguageModelInput, AIMessage]:
         return GuardrailRunnable(
             self._guard,
             bound,
@@ -101,9 +105,9 @@ class GuardedChatModel(BaseChatModel):
         messages: list[BaseMessage],
         stop: list[str] | None = None,
         run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> ChatResult:
-        message = self._guarded.invoke(messages, stop=stop, **kwargs)
+        message = self._guarded.invoke(messages, None, stop=stop, **kwargs)
         return ChatResult(generations=[ChatGeneration(message=message)])
 
     async def _agenerate(
@@ -111,9 +115,9 @@ class GuardedChatModel(BaseChatModel):
         messages: list[BaseMessage],
         stop: list[str] | None = None,
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> ChatResult:
-        message = await self._guarded.ainvoke(messages, stop=stop, **kwargs)
+        message = await self._guarded.ainvoke(messages, None, stop=stop, **kwargs)
         return ChatResult(generations=[ChatGeneration(message=message)])
 
     def _stream(
@@ -121,9 +125,9 @@ class GuardedChatModel(BaseChatModel):
         messages: list[BaseMessage],
         stop: list[str] | None = None,
         run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> Iterator[ChatGenerationChunk]:
-        for chunk in self._guarded.stream(messages, stop=stop, **kwargs):
+        for chunk in self._guarded.stream(messages, None, stop=stop, **kwargs):
             yield ChatGenerationChunk(message=chunk)
 
     async def _astream(
@@ -131,7 +135,7 @@ class GuardedChatModel(BaseChatModel):
         messages: list[BaseMessage],
         stop: list[str] | None = None,
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> AsyncIterator[ChatGenerationChunk]:
-        async for chunk in self._guarded.astream(messages, stop=stop, **kwargs):
+        async for chunk in self._guarded.astream(messages, None, stop=stop, **kwargs):
             yield ChatGenerationChunk(message=chunk)

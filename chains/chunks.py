@@ -32,7 +32,7 @@ class Chunks:
         self._key: str | None = None
         self._reasons = reasons
         self._answer: GuardedAnswer | None = None
-        self._citations: list[dict[str, Any]] = []
+        self._citations: list[dict[str, object]] = []
 
     def take(self, chunk: Any) -> str:
         """Remember a chunk and tell its text."""
@@ -48,7 +48,7 @@ class Chunks:
     def _said(self) -> Any:
         return self.whole if self._key is None else self.whole[self._key]
 
-    def _placed(self, piece: Any) -> Any:
+    def _placed(self, piece: object) -> Any:
         return piece if self._key is None else AddableDict({self._key: piece})
 
     def piece(self, release: Release) -> Any:

@@ -11,16 +11,18 @@ import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
+from guardrail.core.text.lexicon import lexicon
+
 __all__ = ["Turn", "standalone_question"]
 
 MAX_QUESTION_WORDS = 160
 """Words of history and question together; later turns are kept over earlier ones."""
 MAX_TURNS_BACK = 6
 
+_WORDS = lexicon("function_words")
 LEANS = re.compile(
-    r"\b(?:he|him|his|she|her|hers|they|them|their|theirs|it|its|this|that|these|those|there|"
-    r"then|former|latter|both|same|one|ones)\b"
-    r"|^\s*(?:and|but|or|so|also|what about|how about|who else|what else|really)\b",
+    rf"\b(?:{'|'.join([*_WORDS['third_persons'], *_WORDS['backward_pointers']])})\b"
+    rf"|^\s*(?:{'|'.join(_WORDS['continuations'])})\b",
     re.IGNORECASE,
 )
 """Words that point back, and openings of a question that is only a continuation."""

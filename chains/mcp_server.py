@@ -11,7 +11,7 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
-from typing import Any, cast
+from typing import cast
 
 import anyio
 from mcp.server.mcpserver import MCPServer
@@ -22,7 +22,7 @@ from chains.evidence.items import request_field
 from chains.rendition import MarkerStyle, details, render
 from guardrail import ANNOTATE, Guardrail
 from guardrail.core.errors import GuardrailError
-from guardrail.core.incoming import without_controls
+from guardrail.core.incoming import read_clean_json
 from guardrail.core.types import Category, Triple
 
 __all__ = ["mcp_server", "serve_stdio"]
@@ -44,7 +44,7 @@ def _told() -> Iterator[None]:
         raise ToolError(str(error)) from error
 
 
-def serve_stdio(server: MCPServer[Any]) -> None:
+def serve_stdio(server: MCPServer[object]) -> None:
     """Serve one client over stdin and stdout until it goes away.
 
     Args:
@@ -53,7 +53,7 @@ def serve_stdio(server: MCPServer[Any]) -> None:
     anyio.run(_serve, server)
 
 
-async def _serve(server: MCPServer[Any]) -> None:
+async def _serve(server: MCPServer[object]) -> None:
     lines = cast("anyio.AsyncFile[str]", _Requests())
     async with stdio_server(stdin=lines) as (received, sent):
         inner = server._lowlevel_server
@@ -76,28 +76,28 @@ def _whole(line: str) -> str:
     if "\\ud" not in line.lower():
         return line
     try:
-        return without_controls(json.dumps(json.loads(line), ensure_ascii=False)) + "\n"
+        return json.dumps(read_clean_json(line)) + "\n"
     except (ValueError, RecursionError):
         return line
 
 
-def mcp_server(guard: Guardrail) -> MCPServer[Any]:
+def mcp_server(guard: Guardrail) -> MCPServer[object]:
     """Make the server.
 
     Args:
         guard: Checks answers, and its graph has the facts.
     """
     usual = ANNOTATE.changed(deadline_s=guard.config.policy.deadline_s)
-    server: MCPServer[Any] = MCPServer("kg-guardrail", instructions=INSTRUCTIONS)
+    server: MCPServer[object] = MCPServer("kg-guardrail", instructions=INSTRUCTIONS)
 
     @server.tool()
     async def check_answer(
         question: str,
         answer: str,
-        evidence: list[Any] | None = None,
+        evidence: list[object] | None = None,
         policy: str | None = None,
         strictness: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """Check an answer sentence by sentence against evidence, or the knowledge graph.
 
         Args:
@@ -146,15 +146,19 @@ def mcp_server(guard: Guardrail) -> MCPServer[Any]:
         }
 
     @server.tool()
-    async def find_facts(question: str) -> dict[str, Any]:
-        """Find the facts that the knowledge graph holds on what a question names.
+    async def find_facts(question: str) -> dict[str, object]:
+        """Find the facts on a question, of the knowledge graph or of the files in its place.
 
         Args:
             question: The question, or a name.
         """
         with _told():
             known = await guard.aretrieve(question=question)
-        triples = [item for item in known.evidence if isinstance(item, Triple)]
+        triples = (
+            known.relevant(question)
+            if known.source == "files"
+            else [item for item in known.evidence if isinstance(item, Triple)]
+        )
         return {
             "entities": [
                 {"id": entity.entity.id, "label": entity.entity.label, "url": entity.entity.url}

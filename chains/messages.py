@@ -21,6 +21,7 @@ from guardrail.core.types import Action, GuardedAnswer, Passage
 __all__ = [
     "ANSWER_KEYS",
     "annotation",
+    "answer_at",
     "answer_key",
     "calls_tools",
     "guarded_message",
@@ -30,6 +31,7 @@ __all__ = [
     "judged_metadata",
     "output_text",
     "question_of",
+    "with_answer",
 ]
 
 ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"}
@@ -47,7 +49,9 @@ ANSWER_KEYS = ("answer", "output", "response", "result", "text")
 """Keys of a chain's output that hold the answer, the first one present counts."""
 
 
-def question_of(value: Any, key: str | None = None, places: EvidenceSettings | None = None) -> str:
+def question_of(
+    value: object, key: str | None = None, places: EvidenceSettings | None = None
+) -> str:
     """The question in a chain's input.
 
     Args:
@@ -86,14 +90,26 @@ def _turn(message: BaseMessage, places: EvidenceSettings | None) -> Turn:
     return Turn(role, text)  # type: ignore[arg-type]
 
 
-def answer_key(output: Any, keys: Sequence[str]) -> str | None:
+def answer_key(output: object, keys: Sequence[str]) -> str | None:
     """The key under which a mapping output holds its answer; None where it is no such mapping."""
     if not isinstance(output, Mapping):
         return None
     return next((key for key in keys if isinstance(output.get(key), str | AIMessage)), None)
 
 
-def _question_in(value: Mapping[str, Any], key: str | None, places: EvidenceSettings | None) -> str:
+def answer_at(output: object, key: str | None) -> object:
+    """What stands under the key that ``answer_key`` told; without one the output itself."""
+    return output[key] if isinstance(output, Mapping) and key is not None else output
+
+
+def with_answer(output: object, key: str | None, answer: object) -> object:
+    """The output with another answer in the place of its own."""
+    return {**output, key: answer} if isinstance(output, Mapping) and key is not None else answer
+
+
+def _question_in(
+    value: Mapping[str, object], key: str | None, places: EvidenceSettings | None
+) -> str:
     keys = QUESTION_KEYS if key is None else (key,)
     found = next((name for name in keys if value.get(name)), None)
     if found is not None:
@@ -109,31 +125,31 @@ def _question_in(value: Mapping[str, Any], key: str | None, places: EvidenceSett
     )
 
 
-def calls_tools(output: Any) -> bool:
+def calls_tools(output: object) -> bool:
     """Whether a chain's output is a message that calls tools."""
     return isinstance(output, AIMessage) and bool(output.tool_calls or output.invalid_tool_calls)
 
 
-def has_text(output: Any) -> bool:
+def has_text(output: object) -> bool:
     """Whether a chain's output has text to judge: an answer, or words beside a tool call."""
     if isinstance(output, AIMessage):
         return bool(output.text.strip() if calls_tools(output) else output.text)
     return isinstance(output, str)
 
 
-def is_answer(output: Any) -> bool:
+def is_answer(output: object) -> bool:
     """Whether a chain's output is an answer, rather than a tool call or data."""
     return has_text(output) and not calls_tools(output)
 
 
-def output_text(output: Any) -> str:
+def output_text(output: object) -> str:
     """The text of an answer."""
     return output.text if isinstance(output, BaseMessage) else str(output)
 
 
 def guarded_output(
-    output: Any, answer: GuardedAnswer, style: MarkerStyle, *, reasons: bool = True
-) -> Any:
+    output: object, answer: GuardedAnswer, style: MarkerStyle, *, reasons: bool = True
+) -> AIMessage | str:
     """The guarded answer in the type that the chain returned."""
     if isinstance(output, AIMessage):
         return guarded_message(output, answer, style, reasons=reasons)
@@ -188,11 +204,13 @@ def guarded_message(
     )
 
 
-def _with_text(content: str | list[Any], text: str) -> str | list[Any]:
+def _with_text(
+    content: str | Sequence[str | Mapping[str, object]], text: str
+) -> str | list[str | Mapping[str, object]]:
     """A message's content with the text in place of its own; all other parts as they are."""
     if isinstance(content, str):
         return text
-    parts: list[Any] = []
+    parts: list[str | Mapping[str, object]] = []
     for part in content:
         if not isinstance(part, str) and part.get("type") != "text":
             parts.append(part)
@@ -202,7 +220,7 @@ def _with_text(content: str | list[Any], text: str) -> str | list[Any]:
     return parts
 
 
-def judged_metadata(message: AIMessage) -> dict[str, Any]:
+def judged_metadata(message: AIMessage) -> dict[str, object]:
     """A reply's metadata without the fields that repeat what the model wrote."""
     return {
         name: value
@@ -211,13 +229,13 @@ def judged_metadata(message: AIMessage) -> dict[str, Any]:
     }
 
 
-def text_block(rendition: Rendition) -> dict[str, Any]:
+def text_block(rendition: Rendition) -> dict[str, object]:
     """A standard text block with its citations as annotations."""
     annotations = [annotation(citation) for citation in rendition.citations]
     return dict(create_text_block(rendition.text, annotations=annotations or None))  # type: ignore[arg-type]
 
 
-def annotation(citation: PlacedCitation) -> dict[str, Any]:
+def annotation(citation: PlacedCitation) -> dict[str, object]:
     """A citation as LangChain's standard annotation; offsets index the returned text."""
     return dict(
         create_citation(

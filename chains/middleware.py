@@ -7,7 +7,7 @@ import threading
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import copy_context
 from functools import partial
-from typing import Any, NotRequired, cast
+from typing import Any, NotRequired, TypeAlias, cast
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
 from langchain.agents.middleware.types import ExtendedModelResponse
@@ -27,14 +27,16 @@ from guardrail import STRICT, Action, GuardedAnswer, Guardrail, Policy, policy_n
 
 __all__ = ["GuardrailMiddleware", "GuardrailState"]
 
-SyncHandler = Callable[[ModelRequest[Any]], ModelResponse[Any]]
-AsyncHandler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+Request: TypeAlias = ModelRequest[Any]
+Response: TypeAlias = ModelResponse[Any]
+SyncHandler = Callable[[Request], Response]
+AsyncHandler = Callable[[Request], Awaitable[Response]]
 
 
 class GuardrailState(AgentState[Any]):
     """The agent's state with the verdict on its last answer."""
 
-    guardrail: NotRequired[dict[str, Any]]
+    guardrail: NotRequired[dict[str, object]]
 
 
 class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
@@ -88,11 +90,11 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
         self._reasons = reasons
 
     def wrap_model_call(
-        self, request: ModelRequest[Any], handler: SyncHandler
-    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
+        self, request: Request, handler: SyncHandler
+    ) -> Response | ExtendedModelResponse:
         """Call the model, judge its answer, and put the guarded one in its place."""
 
-        async def call(hidden_request: ModelRequest[Any]) -> ModelResponse[Any]:
+        async def call(hidden_request: Request) -> Response:
             # The handler blocks: it must not run on the loop that all sync callers share.
             return await _in_own_thread(partial(_quietly, handler, hidden_request, config))
 
@@ -100,23 +102,21 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
         return run_sync(self._call(request, call))
 
     async def awrap_model_call(
-        self, request: ModelRequest[Any], handler: AsyncHandler
-    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
+        self, request: Request, handler: AsyncHandler
+    ) -> Response | ExtendedModelResponse:
         """``wrap_model_call`` as a coroutine."""
         config = ensure_config()
 
-        async def call(hidden_request: ModelRequest[Any]) -> ModelResponse[Any]:
+        async def call(hidden_request: Request) -> Response:
             with set_config_context(_hidden_from_streams(config)) as context:
                 task = asyncio.get_running_loop().create_task(
                     cast(Any, handler(hidden_request)), context=context
                 )
-                return cast(ModelResponse[Any], await task)
+                return cast(Response, await task)
 
         return await self._call(request, call)
 
-    async def _call(
-        self, request: ModelRequest[Any], call: AsyncHandler
-    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
+    async def _call(self, request: Request, call: AsyncHandler) -> Response | ExtendedModelResponse:
         case = await self._case(request)
         policy = case.policy or self._policy
         request = _without_streaming(request)
@@ -138,8 +138,8 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
         return self._replaced(best, answer)
 
     async def _best(
-        self, case: Case, responses: Sequence[ModelResponse[Any]]
-    ) -> tuple[ModelResponse[Any], GuardedAnswer]:
+        self, case: Case, responses: Sequence[Response]
+    ) -> tuple[Response, GuardedAnswer]:
         policy = case.policy or self._policy
         texts = [_last(response).text for response in responses]
         if len(texts) == 1:
@@ -155,7 +155,7 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
 
         return (await traced(_asked(case, [text]), check()))[0]
 
-    async def _beside_tools(self, case: Case, response: ModelResponse[Any]) -> ModelResponse[Any]:
+    async def _beside_tools(self, case: Case, response: Response) -> Response:
         """Judge the words beside a tool call; the call itself and data stay as they are."""
         if response.structured_response is not None or not response.result:
             return response
@@ -167,9 +167,7 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
         guarded = guarded_message(message, answer, self._style, reasons=self._reasons)
         return ModelResponse(result=[*response.result[:-1], guarded])
 
-    def _replaced(
-        self, response: ModelResponse[Any], answer: GuardedAnswer
-    ) -> ExtendedModelResponse[Any]:
+    def _replaced(self, response: Response, answer: GuardedAnswer) -> ExtendedModelResponse:
         guarded = guarded_message(_last(response), answer, self._style, reasons=self._reasons)
         messages = [*response.result[:-1], guarded]
         return ExtendedModelResponse(
@@ -177,7 +175,7 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
             command=Command(update={"guardrail": details(answer, reasons=self._reasons)}),
         )
 
-    async def _case(self, request: ModelRequest[Any]) -> Case:
+    async def _case(self, request: Request) -> Case:
         """What the agent's next answer is judged against."""
         field = config_field(ensure_config())
         # The messages come from the request: other middleware may have changed them.
@@ -187,7 +185,7 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
         question = question_of(request.messages, None, self._places)
         return await case_of(self._guard, question, found, self._places.mode, policy)
 
-    async def _grounded(self, request: ModelRequest[Any], question: str) -> ModelRequest[Any]:
+    async def _grounded(self, request: Request, question: str) -> Request:
         known = await self._guard.aretrieve(question=question)
         facts = known.relevant_text(question)
         if not facts:
@@ -197,7 +195,7 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
         return request.override(system_message=SystemMessage(content=text))
 
 
-def _without_streaming(request: ModelRequest[Any]) -> ModelRequest[Any]:
+def _without_streaming(request: Request) -> Request:
     """The request with a model whose tokens no stream shows.
 
     Both the tag and the field are needed, and both must sit on the model itself: tags given
@@ -221,29 +219,27 @@ def _asked(case: Case, texts: Sequence[str]) -> list[Asked]:
     return [Asked(config, case.question, text, case.evidence) for text in texts]
 
 
-def _quietly(
-    handler: SyncHandler, request: ModelRequest[Any], config: RunnableConfig
-) -> ModelResponse[Any]:
+def _quietly(handler: SyncHandler, request: Request, config: RunnableConfig) -> Response:
     with set_config_context(_hidden_from_streams(config)) as context:
         return context.run(handler, request)
 
 
-async def _in_own_thread(call: Callable[[], ModelResponse[Any]]) -> ModelResponse[Any]:
+async def _in_own_thread(call: Callable[[], Response]) -> Response:
     """Run a blocking model call in a thread that no other call waits for.
 
     The loop's own pool is small, and a handler may come back here through a guarded model: calls
     that hold its last threads would wait for each other for ever.
     """
     loop = asyncio.get_running_loop()
-    done: asyncio.Future[ModelResponse[Any]] = loop.create_future()
+    done: asyncio.Future[Response] = loop.create_future()
 
-    def tell(response: ModelResponse[Any] | None, error: BaseException | None) -> None:
+    def tell(response: Response | None, error: BaseException | None) -> None:
         if done.done():  # the caller gave up
             return
         if error is not None:
             done.set_exception(error)
         else:
-            done.set_result(cast("ModelResponse[Any]", response))
+            done.set_result(cast("Response", response))
 
     def run() -> None:
         try:
@@ -258,7 +254,7 @@ async def _in_own_thread(call: Callable[[], ModelResponse[Any]]) -> ModelRespons
     return await done
 
 
-def _final(response: ModelResponse[Any]) -> bool:
+def _final(response: Response) -> bool:
     """Whether a response ends in an answer, rather than a tool call or structured data."""
     return (
         response.structured_response is None
@@ -267,13 +263,11 @@ def _final(response: ModelResponse[Any]) -> bool:
     )
 
 
-def _last(response: ModelResponse[Any]) -> AIMessage:
+def _last(response: Response) -> AIMessage:
     return cast(AIMessage, response.result[-1])
 
 
-def _with_feedback(
-    request: ModelRequest[Any], response: ModelResponse[Any], answer: GuardedAnswer
-) -> ModelRequest[Any]:
+def _with_feedback(request: Request, response: Response, answer: GuardedAnswer) -> Request:
     conversation: list[AnyMessage] = [
         *request.messages,
         # A message of its own, since the failed one must not enter the state.

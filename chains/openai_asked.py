@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from chains.caller import wants_json
-from chains.evidence.base import Case, Found, case_of
+from chains.evidence.base import Case, Found, Source, case_of
+from chains.evidence.earlier import grounds_of, keys_of_answer, keys_of_turns, reply_key
 from chains.evidence.items import FIELD, request_field
 from chains.evidence.openai import (
     chat_evidence,
     chat_question,
+    chat_turns,
     response_evidence,
     response_question,
+    response_turns,
 )
 from chains.evidence.parts import plain_body
 from chains.openai_text import JSON, Guarding
 from guardrail.core.errors import KnowledgeGraphError
-from guardrail.core.types import Problem
+from guardrail.core.types import GuardedAnswer, Problem
+from guardrail.evidence.bounds import bounded
 
 __all__ = ["Asked"]
+
+BRING_TOOLS = ("tools", "functions", "prompt", "previous_response_id", "conversation")
+"""Fields of a request that name tools, or what the server keeps that may name them."""
 
 
 class Asked:
@@ -35,6 +43,7 @@ class Asked:
             gateways as plain text unless the settings keep them.
         question: What is asked.
         data: Whether JSON was asked for in place of an answer.
+        takes_calls: Whether the reply may call tools: the caller may have them, and named some.
 
     Raises:
         InputError: The ``guardrail`` field holds what is not known, or is no evidence.
@@ -51,9 +60,23 @@ class Asked:
         self.guarding = replace(guarding, policy=policy)
         settings = rights.places(guarding.evidence)
         find = response_evidence if responses else chat_evidence
+        self._turns = (response_turns if responses else chat_turns)(given, settings)
+        self._remembers = settings.earlier > 0
+        ids = _ids(given, "previous_response_id") if responses else []
+        self._earlier = guarding.earlier.of(
+            (
+                *(reply_key(guarding.owner, id) for id in ids if self._remembers),
+                *keys_of_turns(guarding.owner, self._turns, settings.earlier),
+            )
+        )
         found = rights.evidence_of(find(given, field, settings))
+        if not found.sources:  # what comes with the request is newer than what is remembered
+            found |= Found.of(Source.EARLIER, self._earlier or None)
+        for place, item in enumerate(found.evidence):
+            bounded(item, f"evidence[{place}]")
         self._found = found._replace(problems=(*problems, *found.problems))
         self.data = wants_json(given)
+        self.takes_calls = rights.tools and any(given.get(name) for name in BRING_TOOLS)
         asked = (response_question if responses else chat_question)(given, settings)
         self.question = self._found.question or asked
         self.body = given if settings.keep_parts else plain_body(given)
@@ -65,6 +88,19 @@ class Asked:
         if found.sources and rights.evidence and rights.tools:
             self._found |= found
             self._case = None
+
+    def remember(self, answers: Sequence[GuardedAnswer], reply: JSON) -> None:
+        """Keep what answers rest on that leave now, for the turns that refer to them.
+
+        Args:
+            answers: The verdicts behind the reply.
+            reply: Its body, with its ``id`` and ``conversation``.
+        """
+        guarding = self.guarding
+        for answer in answers if self._remembers else ():
+            keys = keys_of_answer(guarding.owner, self._turns, answer, guarding.style)
+            keys |= {reply_key(guarding.owner, id) for id in _ids(reply, "id")}
+            guarding.earlier.keep(keys, (*grounds_of(answer), *self._earlier))
 
     async def case(self) -> Case:
         """What the answers are judged against; settled once."""
@@ -81,3 +117,11 @@ class Asked:
                 problems = (*found.problems, Problem(part="kg", message=str(error)))
                 self._case = Case(self.question, found.evidence, found.sources, problems=problems)
         return self._case
+
+
+def _ids(body: JSON, name: str) -> list[str]:
+    """By which ids a server knows a response, or the one before, and its conversation."""
+    conversation = body.get("conversation")
+    if isinstance(conversation, dict):
+        conversation = conversation.get("id")
+    return [id for id in (body.get(name), conversation) if isinstance(id, str) and id]

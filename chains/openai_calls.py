@@ -2,22 +2,58 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from chains.evidence.base import Case
 from chains.openai_asked import Asked
+from chains.openai_codes import (
+    Table,
+    anything,
+    each,
+    fitting,
+    identifier,
+    number,
+    object_of,
+    sealed,
+    tree,
+    unspaced,
+    word,
+)
 from chains.openai_text import JSON, is_json_document
 from chains.structured import Document, Judged, judge_documents
 
-__all__ = ["CALLS", "judge_data", "without_calls"]
+__all__ = ["CALLS", "calls_in", "judge_data", "without_a_call", "without_calls"]
 
 CALLS = frozenset({"tool_calls", "function_call"})
 """Fields of a message that call tools, and what its ``finish_reason`` says then."""
+
+FUNCTION: Table = {"name": identifier, "arguments": anything}
+CALL: Table = {
+    "index": number,
+    "id": unspaced,
+    "type": word("function", "custom"),
+    "function": object_of(FUNCTION),
+    "custom": object_of({"name": identifier, "input": anything}),
+    "extra_content": tree(sealed),  # Gemini's signature of a thought, which it wants back
+}
+MESSAGE_CALLS: Table = {"tool_calls": each(object_of(CALL)), "function_call": object_of(FUNCTION)}
+
+
+def calls_in(message: JSON) -> JSON:
+    """The fields of a message, or of a piece of one, that call tools; what is no call is none."""
+    return {name: held for name, held in fitting(message, MESSAGE_CALLS).items() if held}
 
 
 def without_calls(choice: JSON) -> JSON:
     """A choice without calls of tools, which its caller may not have."""
     message = {key: value for key, value in choice["message"].items() if key not in CALLS}
-    ended = "stop" if choice.get("finish_reason") in CALLS else choice.get("finish_reason")
-    return choice | {"message": message, "finish_reason": ended}
+    return choice | {"message": message, "finish_reason": without_a_call(choice)}
+
+
+def without_a_call(choice: JSON) -> Any:
+    """Why a choice ended, whose calls of tools were taken out."""
+    ended = choice.get("finish_reason")
+    return "stop" if isinstance(ended, str) and ended in CALLS else ended
 
 
 async def judge_data(asked: Asked, case: Case, choice: JSON) -> list[Judged]:

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from chains.evidence.base import Case
 from chains.openai_asked import Asked
-from chains.openai_calls import CALLS, judge_data, without_calls
+from chains.openai_calls import calls_in, judge_data, without_a_call, without_calls
+from chains.openai_codes import CHOICE, COMPLETION, MESSAGE, fitting
+from chains.openai_errors import clean_error, told_error
 from chains.openai_sse import DONE, Event, written
+from chains.openai_stream import ReplyStream
 from chains.openai_text import (
     JSON,
     Guarding,
@@ -30,18 +33,6 @@ from guardrail import GuardedAnswer, Policy
 
 __all__ = ["ChatStream", "Outcome", "completion_events", "guard_completions"]
 
-# fmt: off
-COMPLETION_FIELDS = frozenset({
-    "id", "object", "created", "model", "choices", "usage", "system_fingerprint",
-    "service_tier", "prompt_filter_results",
-})
-CHOICE_FIELDS = frozenset({
-    "index", "finish_reason", "logprobs", "message", "content_filter_results",
-})
-MESSAGE_FIELDS = frozenset({
-    "role", "content", "refusal", "tool_calls", "function_call",
-})
-# fmt: on
 USAGE_COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
 
 
@@ -79,9 +70,9 @@ async def guard_completions(
     """
     guarding, data = asked.guarding, asked.data
     choices = [choice for body in bodies for choice in _choices(body)]
-    if not guarding.rights.tools:
+    if not asked.takes_calls:
         choices = [without_calls(choice) for choice in choices]
-    texts = [text_of(choice["message"].get("content")) for choice in choices]
+    texts = [choice["message"]["content"] or "" for choice in choices]
     places = [
         place
         for place, text in enumerate(texts)
@@ -105,9 +96,10 @@ async def guard_completions(
         if isinstance(refusal, str) and refusal.strip():
             choice["message"]["refusal"] = await guard_refusal(guarding, case, refusal)
     structured = [verdict for choice in done for verdict in await judge_data(asked, case, choice)]
-    body = {key: value for key, value in bodies[0].items() if key in COMPLETION_FIELDS}
+    heads = [_head(body, asked) for body in bodies]
+    body = heads[0]
     if len(bodies) > 1:
-        body["usage"] = _summed([item.get("usage") for item in bodies])
+        body["usage"] = _summed([head.get("usage") for head in heads])
     raw = texts[places[ranked[0][0]]] if ranked else ""
     answers = (*(answer for _, answer in ranked), *(verdict.answer for verdict in structured))
     return Outcome(body | {"choices": done}, answers, raw)
@@ -133,15 +125,26 @@ def _choices(body: JSON) -> list[JSON]:
         isinstance(choice, dict) and isinstance(choice.get("message"), dict) for choice in choices
     ):
         raise UnreadableReplyError("the model's server did not answer with a chat completion")
-    return choices
+    return [_clean_choice(choice) for choice in choices]
+
+
+def _head(body: JSON, asked: Asked) -> JSON:
+    """What a reply, or a chunk of one, says beside its choices; the model is the one asked."""
+    asked_model = {"model": asked.body["model"]} if {"model"} <= body.keys() & asked.body else {}
+    return fitting(body, COMPLETION) | asked_model
+
+
+def _clean_choice(choice: JSON) -> JSON:
+    """A choice with only what the protocol names; its texts are still unjudged."""
+    message: JSON = {"role": "assistant", "content": None}
+    message |= fitting(choice["message"], MESSAGE) | calls_in(choice["message"])
+    scores = {"logprobs": choice["logprobs"]} if "logprobs" in choice else {}
+    return {"finish_reason": None} | fitting(choice, CHOICE) | scores | {"message": message}
 
 
 def _plain_choice(choice: JSON) -> JSON:
-    """A choice that is not an answer; only what the protocol does not know is left out."""
-    kept = {key: value for key, value in choice.items() if key in CHOICE_FIELDS}
-    message = {key: value for key, value in choice["message"].items() if key in MESSAGE_FIELDS}
-    if "content" in message and not isinstance(message["content"], str):
-        message["content"] = text_of(message["content"]) or None
+    """A choice that is not an answer."""
+    kept, message = dict(choice), dict(choice["message"])
     if message.get("content"):
         message.pop("refusal", None)  # a reply is an answer or a refusal, never both
     if "logprobs" in kept:
@@ -165,7 +168,7 @@ def _guarded_choice(guarding: Guarding, choice: JSON, answer: GuardedAnswer, raw
     return kept
 
 
-def token_scores(logprobs: Any, text: str) -> JSON | None:
+def token_scores(logprobs: object, text: str) -> JSON | None:
     """Log-probabilities of a text's own tokens; None where they are those of another text.
 
     Likely alternatives to a token are text that nobody judged.
@@ -201,7 +204,7 @@ def nested_annotation(citation: PlacedCitation) -> JSON:
     }
 
 
-def _summed(usages: Sequence[Any]) -> JSON | None:
+def _summed(usages: Sequence[object]) -> JSON | None:
     """What several calls have used together."""
     known = [usage for usage in usages if isinstance(usage, dict)]
     if not known:
@@ -225,34 +228,24 @@ class _StreamedChoice:
         self.citations: list[PlacedCitation] = []
 
 
-class ChatStream:
-    """Guards the events of one streamed chat completion, choice by choice.
-
-    Args:
-        asked: The request.
-
-    Attributes:
-        answers: The verdicts so far.
-        released: Whether judged text has been released.
-    """
+class ChatStream(ReplyStream):
+    """Guards the events of one streamed chat completion, choice by choice."""
 
     def __init__(self, asked: Asked) -> None:
-        self._asked = asked
+        super().__init__(asked)
         self._choices: dict[int, _StreamedChoice] = {}
         self._head: JSON = {}
-        self.answers: list[GuardedAnswer] = []
-        self.released = False
 
     async def feed(self, event: Event) -> list[Event]:
         """Take an event of the model's server; return those that may leave."""
         if event.data == DONE:
-            return [*await self.finish(), event]
+            return [*await self.finish(), Event(DONE)]
         chunk = event.json()
         if not isinstance(chunk, dict):
             return []
-        if "error" in chunk:
-            return [Event.of({"error": chunk["error"]}, event.name)]
-        self._head = {key: value for key, value in chunk.items() if key in COMPLETION_FIELDS}
+        if chunk.get("error") or event.name == "error":
+            return [Event.of({"error": clean_error(told_error(chunk))})]
+        self._head = _head(chunk, self._asked)
         usage = self._head.pop("usage", None)
         choices = chunk.get("choices")
         out: list[JSON] = []
@@ -272,6 +265,10 @@ class ChatStream:
             out += await self._close(state, None)
         return await written(map(Event.of, out), long=bool(self.answers))
 
+    async def broken_off(self) -> None:
+        """Give the verdict on choices that were not ended, for the log; nothing of it leaves."""
+        await self.finish()
+
     async def _choice(self, choice: JSON) -> list[JSON]:
         choice_index = choice.get("index")
         index = choice_index if isinstance(choice_index, int) else 0
@@ -282,8 +279,9 @@ class ChatStream:
             self._choices[index] = state
         delta = choice.get("delta")
         delta = delta if isinstance(delta, dict) else {}
-        names = {"role"} | (CALLS if self._asked.guarding.rights.tools else set())
-        passed = {key: delta[key] for key in sorted(names) if delta.get(key)}
+        passed = calls_in(delta) if self._asked.takes_calls else {}
+        if delta.get("role"):
+            passed = {"role": fitting(delta, MESSAGE).get("role", "assistant")} | passed
         state.calls_tools |= "tool_calls" in passed or "function_call" in passed
         if "role" in passed and delta.get("content") is not None:
             passed["content"] = ""
@@ -298,15 +296,17 @@ class ChatStream:
                 self.released = True
                 out.append(self._chunk(state, {"content": release.text}))
         if choice.get("finish_reason"):
-            out += await self._close(state, choice["finish_reason"])
+            said = fitting(choice, CHOICE)
+            ended = said.get("finish_reason") if self._asked.takes_calls else without_a_call(said)
+            out += await self._close(state, ended or "stop")
         return out
 
     async def _close(self, state: _StreamedChoice, finish_reason: str | None) -> list[JSON]:
         if state.closed:
             return []
-        state.closed = True
         out = []
         release = await state.text.finish()
+        state.closed = True  # not before: where the time runs out in a verdict, it is still to come
         text = shown(release.text, release.answer, calls_tools=state.calls_tools)
         if text:
             self.released = True
@@ -318,6 +318,7 @@ class ChatStream:
         last: JSON = {}
         if release.answer is not None:
             self.answers.append(release.answer)
+            await asyncio.to_thread(self._asked.remember, [release.answer], self._head)
             citations = [*state.citations, *release.citations]
             last = {
                 # All in one delta: clients that add deltas up cannot join such lists.
@@ -342,14 +343,14 @@ class ChatStream:
 
 def completion_events(request: JSON, body: JSON) -> list[Event]:
     """A whole guarded completion as the events of a stream."""
-    head = {key: body[key] for key in body if key in COMPLETION_FIELDS - {"choices", "usage"}}
+    head = {key: body[key] for key in body if key in COMPLETION.keys() - {"usage"}}
     head["object"] = "chat.completion.chunk"
     out: list[JSON] = []
     for choice in body["choices"]:
         message: JSON = dict(choice["message"])
         index = choice["index"]
 
-        def chunk(delta: JSON, finish_reason: Any = None, index: int = index) -> JSON:
+        def chunk(delta: JSON, finish_reason: object = None, index: int = index) -> JSON:
             only = {"index": index, "delta": delta, "finish_reason": finish_reason}
             return head | {"choices": [only]}
 

@@ -10,17 +10,18 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from typing import Any, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from chains.evidence.base import EvidenceSettings
+from chains.openai_errors import error_body
 from chains.openai_exchange import (
     Endpoint,
     Exchange,
     GuardedReply,
     Reply,
     endpoint_of,
-    error_body,
     is_unguarded,
     request_body,
 )
@@ -30,9 +31,14 @@ from chains.streaming import StreamMode
 from guardrail import STRICT, Guardrail, Policy, policy_named, run_sync
 from guardrail.core.errors import ConfigError, GuardrailError, InputError
 
+if TYPE_CHECKING:
+    # Newer clients use httpx2, whose classes have the same names and methods.
+    import httpx
+
 __all__ = ["guard_openai"]
 
 Client = TypeVar("Client")
+Inner = TypeVar("Inner", "httpx.Client", "httpx.AsyncClient")
 
 NO_WEBSOCKETS = "wss://answers-over-websockets-are-not-guarded.invalid"
 """Where a guarded client connects to when it is asked for a websocket: nowhere."""
@@ -100,17 +106,17 @@ def guard_openai(
         reasons=reasons,
     )
     inner: Any = client._client
-    httpx = _library(inner)
+    library = _library(inner)
     synchronous = isinstance(client, OpenAI)
-    transport = (_Transport if synchronous else _AsyncTransport)(guarding, inner, httpx)
-    outer = (httpx.Client if synchronous else httpx.AsyncClient)(
+    transport = (_Transport if synchronous else _AsyncTransport)(guarding, inner, library)
+    outer = (library.Client if synchronous else library.AsyncClient)(
         transport=transport, timeout=inner.timeout, headers=inner.headers, params=inner.params
     )
     changed: Any = client.with_options(http_client=outer, websocket_base_url=NO_WEBSOCKETS)
     return changed  # type: ignore[no-any-return]
 
 
-def _library(inner: object) -> Any:
+def _library(inner: object) -> ModuleType:
     """The HTTP library that a client uses: httpx, or the httpx2 of newer releases."""
     for kind in type(inner).__mro__:
         name = kind.__module__.partition(".")[0]
@@ -119,21 +125,21 @@ def _library(inner: object) -> Any:
     raise ConfigError(f"the client's HTTP client is a {type(inner).__name__}, not one of httpx")
 
 
-class _Wire:
+class _Wire(Generic[Inner]):
     """What the synchronous and the asynchronous transport share.
 
     Args:
         guarding: How replies are guarded.
         inner: The HTTP client of the unguarded client.
-        httpx: Its library.
+        library: Its library.
     """
 
-    def __init__(self, guarding: Guarding, inner: Any, httpx: Any) -> None:
+    def __init__(self, guarding: Guarding, inner: Inner, library: ModuleType) -> None:
         self._guarding = guarding
-        self._inner = inner
-        self._httpx = httpx
+        self._inner: Inner = inner
+        self._library = library
 
-    def _exchange(self, request: Any, content: bytes) -> Exchange | None:
+    def _exchange(self, request: httpx.Request, content: bytes) -> Exchange | None:
         endpoint: Endpoint | None = endpoint_of(request.method, request.url.path)
         if endpoint is None:
             return None
@@ -142,73 +148,75 @@ class _Wire:
             body = body | {"stream": True}
         return Exchange(self._guarding, endpoint, body)
 
-    def _refusal(self, request: Any) -> Any:
+    def _refusal(self, request: httpx.Request) -> httpx.Response:
         message = (
             f"the guardrail does not judge what {request.url.path} returns, so the call was "
             "refused; use chat.completions or responses, or the unguarded client"
         )
         return self._error(403, message, "not_guarded")
 
-    def _failure(self, error: GuardrailError) -> Any:
+    def _failure(self, error: GuardrailError) -> httpx.Response:
         if isinstance(error, UnreadableReplyError):
             return self._error(502, str(error), "bad_upstream_reply")
         if isinstance(error, InputError | ConfigError):
             return self._error(400, str(error), "invalid_request")
         return self._error(503, str(error), "guardrail_unavailable")
 
-    def _error(self, status: int, message: str, code: str) -> Any:
-        return self._httpx.Response(
+    def _error(self, status: int, message: str, code: str) -> httpx.Response:
+        response: httpx.Response = self._library.Response(
             status,
             json=error_body(message, kind="guardrail_error", code=code),
             # Asking again would only meet the same guardrail.
             headers={"x-should-retry": "false"},
         )
+        return response
 
-    def _with_body(self, request: Any, body: JSON) -> Any:
+    def _with_body(self, request: httpx.Request, body: JSON) -> httpx.Request:
         """The request with another body; the same one where nothing changes, signatures and all."""
         if body == json.loads(request.content or b"{}"):
             return request
         headers = [
             pair for pair in request.headers.multi_items() if pair[0].lower() != "content-length"
         ]
-        return self._httpx.Request(
+        changed: httpx.Request = self._library.Request(
             request.method,
             request.url,
             headers=headers,
             content=json.dumps(body).encode(),
             extensions=request.extensions,
         )
+        return changed
 
-    def _forwarded(self, request: Any, exchange: Exchange) -> Any:
+    def _forwarded(self, request: httpx.Request, exchange: Exchange) -> httpx.Request:
         """The request as the server gets it; a GET has no body."""
         return request if request.method == "GET" else self._with_body(request, exchange.body)
 
-    def _response(self, guarded: GuardedReply) -> Any:
+    def _response(self, guarded: GuardedReply) -> httpx.Response:
         reply = guarded.reply
-        if guarded.events is None:
-            return self._httpx.Response(
-                reply.status, headers=_kept(reply.headers), content=reply.body
-            )
-        headers = [pair for pair in _kept(reply.headers) if pair[0].lower() != "content-type"]
-        return self._httpx.Response(
-            reply.status,
-            headers=[*headers, ("content-type", EVENT_STREAM)],
-            content=b"".join(event.encode() for event in guarded.events),
+        headers, content = _kept(reply.headers), reply.body
+        if guarded.events is not None:
+            headers = [pair for pair in headers if pair[0].lower() != "content-type"]
+            headers.append(("content-type", EVENT_STREAM))
+            content = b"".join(event.encode() for event in guarded.events)
+        response: httpx.Response = self._library.Response(
+            reply.status, headers=headers, content=content
         )
+        return response
 
-    def _streamed(self, response: Any, stream: object) -> Any:
-        return self._httpx.Response(
+    def _streamed(self, response: httpx.Response, stream: object) -> httpx.Response:
+        streamed: httpx.Response = self._library.Response(
             response.status_code,
             headers=_kept(response.headers.multi_items()),
             stream=stream,
             extensions=response.extensions,
         )
+        return streamed
 
 
-class _Transport(_Wire):
+class _Transport(_Wire["httpx.Client"]):
     """Carries requests over another HTTP client and judges what comes back."""
 
-    def handle_request(self, request: Any) -> Any:
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
         try:
             exchange = self._exchange(request, request.read())
             if exchange is None:
@@ -235,18 +243,16 @@ class _Transport(_Wire):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _open(self, request: Any) -> Any:
+    def _open(self, request: httpx.Request) -> httpx.Response:
         return self._inner.send(request, stream=True, follow_redirects=False)
 
-    def _fetch(self, request: Any, body: JSON) -> Reply:
+    def _fetch(self, request: httpx.Request, body: JSON) -> Reply:
         return _reply(self._inner.send(self._with_body(request, body), follow_redirects=False))
 
-    def _once(self, request: Any, exchange: Exchange) -> Any:
+    def _once(self, request: httpx.Request, exchange: Exchange) -> httpx.Response:
         """Send as it is; judge the reply as it streams, or whole where it does not."""
         response = self._open(request)
-        if response.status_code >= 300:
-            return response
-        if not _is_stream(response):
+        if response.status_code >= 300 or not _is_stream(response):
             response.read()
             return self._response(run_sync(exchange.judge(_reply(response))))
         guard = exchange.stream()
@@ -256,13 +262,13 @@ class _Transport(_Wire):
                 yield run_sync(guard.feed(chunk))
             yield run_sync(guard.finish())
 
-        return self._streamed(response, _stream(self._httpx, judged, response.close))
+        return self._streamed(response, _stream(self._library, judged, response.close))
 
 
-class _AsyncTransport(_Wire):
+class _AsyncTransport(_Wire["httpx.AsyncClient"]):
     """The transport of asynchronous clients."""
 
-    async def handle_async_request(self, request: Any) -> Any:
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         try:
             exchange = self._exchange(request, await request.aread())
             if exchange is None:
@@ -289,14 +295,12 @@ class _AsyncTransport(_Wire):
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
-    async def _open(self, request: Any) -> Any:
+    async def _open(self, request: httpx.Request) -> httpx.Response:
         return await self._inner.send(request, stream=True, follow_redirects=False)
 
-    async def _once(self, request: Any, exchange: Exchange) -> Any:
+    async def _once(self, request: httpx.Request, exchange: Exchange) -> httpx.Response:
         response = await self._open(request)
-        if response.status_code >= 300:
-            return response
-        if not _is_stream(response):
+        if response.status_code >= 300 or not _is_stream(response):
             await response.aread()
             return self._response(await exchange.judge(_reply(response)))
         guard = exchange.stream()
@@ -306,14 +310,14 @@ class _AsyncTransport(_Wire):
                 yield await guard.feed(chunk)
             yield await guard.finish()
 
-        return self._streamed(response, _async_stream(self._httpx, judged, response.aclose))
+        return self._streamed(response, _async_stream(self._library, judged, response.aclose))
 
 
-def _is_stream(response: Any) -> bool:
+def _is_stream(response: httpx.Response) -> bool:
     return bool(response.headers.get("content-type", "").startswith(EVENT_STREAM))
 
 
-def _reply(response: Any) -> Reply:
+def _reply(response: httpx.Response) -> Reply:
     return Reply(
         response.status_code, tuple(response.headers.multi_items()), bytes(response.content)
     )
@@ -323,10 +327,12 @@ def _kept(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     return [pair for pair in headers if pair[0].lower() not in DROPPED_HEADERS]
 
 
-def _stream(httpx: Any, pieces: Callable[[], Iterator[bytes]], close: Callable[[], None]) -> object:
+def _stream(
+    library: ModuleType, pieces: Callable[[], Iterator[bytes]], close: Callable[[], None]
+) -> object:
     """A byte stream of the client's own HTTP library, which insists on its own class."""
 
-    class Judged(httpx.SyncByteStream):  # type: ignore[misc]
+    class Judged(library.SyncByteStream):  # type: ignore[misc, name-defined]
         def __iter__(self) -> Iterator[bytes]:
             return pieces()
 
@@ -337,9 +343,11 @@ def _stream(httpx: Any, pieces: Callable[[], Iterator[bytes]], close: Callable[[
 
 
 def _async_stream(
-    httpx: Any, pieces: Callable[[], AsyncIterator[bytes]], close: Callable[[], Any]
+    library: ModuleType,
+    pieces: Callable[[], AsyncIterator[bytes]],
+    close: Callable[[], Awaitable[None]],
 ) -> object:
-    class Judged(httpx.AsyncByteStream):  # type: ignore[misc]
+    class Judged(library.AsyncByteStream):  # type: ignore[misc, name-defined]
         def __aiter__(self) -> AsyncIterator[bytes]:
             return pieces()
 

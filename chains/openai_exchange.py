@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from chains.openai_asked import Asked
 from chains.openai_chat import (
@@ -20,9 +20,11 @@ from chains.openai_chat import (
     completion_events,
     guard_completions,
 )
+from chains.openai_errors import clean_error, told_error
 from chains.openai_response_stream import ResponseStream, response_events
 from chains.openai_responses import guard_responses
 from chains.openai_sse import DONE, Event, EventDecoder
+from chains.openai_stream import ReplyStream
 from chains.openai_text import JSON, Guarding, UnreadableReplyError, finite_json
 from chains.regeneration import retry_message
 from guardrail import Action, GuardedAnswer, Policy
@@ -36,7 +38,6 @@ __all__ = [
     "Reply",
     "StreamGuard",
     "endpoint_of",
-    "error_body",
     "is_unguarded",
     "request_body",
 ]
@@ -52,6 +53,8 @@ ANSWER_FIELDS = frozenset({"choices", "output"})
 """Fields that a reply with an answer has."""
 FAILED_UPSTREAM = 502
 """Status of a reply that tells of an error where it should be an answer."""
+ERROR_STATUSES = range(400, 600)
+"""Statuses of errors; HTTP knows none above."""
 
 UNGUARDED = re.compile(
     r"/(?:chat/completions/.+|responses/compact|responses/[^/]+/input_items.*|completions|"
@@ -132,11 +135,6 @@ def request_body(content: bytes) -> JSON:
     return body
 
 
-def error_body(message: str, *, kind: str, code: str | None = None) -> JSON:
-    """An error as the protocol writes it."""
-    return {"error": {"message": message, "type": kind, "param": None, "code": code}}
-
-
 class Exchange:
     """One request and its guarded reply.
 
@@ -194,7 +192,7 @@ class Exchange:
             send: Sends a request's body to the server; ``stream`` is never set in it.
 
         Returns:
-            The guarded reply; a reply that is not a success is returned as it came.
+            The guarded reply; of one that is not a success its status and its error.
 
         Raises:
             UnreadableReplyError: The server answered with something else.
@@ -206,9 +204,9 @@ class Exchange:
         } | ({"stream": False} if self.streams else {})
         for attempt in range(1, policy.rounds + 1):
             replies = await self._sampled(request, max(self._count, policy.samples), send)
-            failed = next((failed for reply in replies if (failed := _failed(reply))), None)
-            if failed is not None:
-                return GuardedReply(failed)
+            failed = await asyncio.to_thread(lambda found: [*map(_failed, found)], replies)
+            if any(failed):
+                return GuardedReply(next(filter(None, failed)))
             last = attempt == policy.rounds
             outcome = await self._judged(replies, policy.settled() if last else policy)
             best = outcome.answers[0] if outcome.answers else None
@@ -254,6 +252,7 @@ class Exchange:
         return request | {"input": [*before, *turns]}
 
     def _guarded(self, reply: Reply, outcome: Outcome) -> GuardedReply:
+        self._asked.remember(outcome.answers, outcome.body)
         body = json.dumps(outcome.body).encode()
         events: tuple[Event, ...] | None = None
         if self.streams and self.endpoint is Endpoint.CHAT:
@@ -270,7 +269,7 @@ class StreamGuard:
         stream: Judges the events.
     """
 
-    def __init__(self, stream: ChatStream | ResponseStream) -> None:
+    def __init__(self, stream: ReplyStream) -> None:
         self._stream = stream
         self._decoder = EventDecoder()
         self._began = False
@@ -300,6 +299,10 @@ class StreamGuard:
             raise UnreadableReplyError("the model's server sent a stream without one event")
         return remaining + b"".join(event.encode() for event in await self._stream.finish())
 
+    async def broken_off(self) -> None:
+        """Give the verdict on what has come of a stream without an end, for the log."""
+        await self._stream.broken_off()
+
     async def _through(self, events: Sequence[Event]) -> bytes:
         self._began = self._began or any(event.data == DONE or event.json() for event in events)
         return b"".join(
@@ -307,7 +310,7 @@ class StreamGuard:
         )
 
 
-def _items(value: object) -> list[Any]:
+def _items(value: object) -> list[object]:
     """A list of the protocol; anything else in its place holds nothing."""
     return value if isinstance(value, list) else []
 
@@ -315,18 +318,25 @@ def _items(value: object) -> list[Any]:
 def _failed(reply: Reply) -> Reply | None:
     """A reply that is an error, or tells of one with a status of success; else None.
 
-    The latter gets a status that clients take for an error, and keeps what it says of it.
+    Its status stays, and of its body the error. One whose status clients would not take for an
+    error, or that no server may send, gets one that they do.
     """
     if reply.status >= 300:
-        return reply
-    if ERROR_BEGINS not in reply.body:
-        return None
-    body = _body(reply)
-    if not body.get("error") or ANSWER_FIELDS & body.keys():
-        return None
-    told = json.dumps({"error": body["error"]}).encode()
+        try:
+            told = told_error(_body(reply))
+        except UnreadableReplyError:
+            told = None
+    else:
+        if ERROR_BEGINS not in reply.body:
+            return None
+        body = _body(reply)
+        if not body.get("error") or ANSWER_FIELDS & body.keys():
+            return None
+        told = body["error"]
+    status = reply.status if reply.status in ERROR_STATUSES else FAILED_UPSTREAM
+    content = json.dumps({"error": clean_error(told, reply.status)}).encode()
     headers = [pair for pair in reply.headers if pair[0].lower() != "content-type"]
-    return Reply(FAILED_UPSTREAM, (*headers, ("content-type", "application/json")), told)
+    return Reply(status, (*headers, ("content-type", "application/json")), content)
 
 
 def _body(reply: Reply) -> JSON:

@@ -3,39 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 from chains.openai_asked import Asked
+from chains.openai_codes import identifier, unspaced
+from chains.openai_errors import clean_error
 from chains.openai_responses import (
     clean_item,
     clean_response,
     flat_annotation,
     guard_response,
-    of_a_tool,
     searched,
 )
 from chains.openai_sse import Event, written
+from chains.openai_stream import ReplyStream
 from chains.openai_text import JSON, StreamedText, guard_refusal
+from chains.openai_tool_items import clean_tool_event, is_tool_event, of_a_tool
 from chains.rendition import PlacedCitation, details
-from guardrail import GuardedAnswer
 
 __all__ = ["ResponseStream", "response_events"]
 
 STATES = frozenset({"response.created", "response.in_progress", "response.queued"})
+ITEMS = frozenset({"response.output_item.added", "response.output_item.done"})
 ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
-TOOL_EVENTS = (
-    "response.function_call_arguments.",
-    "response.custom_tool_call_input.",
-    "response.mcp_",
-    "response.web_search_call.",
-    "response.file_search_call.",
-    "response.code_interpreter_call",
-    "response.image_generation_call.",
-    "response.shell_call_",
-    "response.compaction.",
-)
-"""Beginnings of the types of events that are a tool's business."""
-
 Place = tuple[int, int]
 """Output index and content index of a part."""
 
@@ -43,7 +32,7 @@ Place = tuple[int, int]
 class _StreamedPart:
     """What has come of one part of a message so far."""
 
-    def __init__(self, asked: Asked, item_id: Any, *, data: bool) -> None:
+    def __init__(self, asked: Asked, item_id: object, *, data: bool) -> None:
         self.item_id = item_id
         self.text = StreamedText(asked.guarding, asked.case, data=data)
         self.refusal = ""
@@ -52,26 +41,17 @@ class _StreamedPart:
         self.done: JSON | None = None
 
 
-class ResponseStream:
+class ResponseStream(ReplyStream):
     """Guards the events of one streamed response, part by part.
 
     Events are numbered anew. Reasoning is left out, and so is every event whose type is not
     known: it may hold the answer.
-
-    Args:
-        asked: The request.
-
-    Attributes:
-        answers: The verdicts so far.
-        released: Whether judged text has been released.
     """
 
     def __init__(self, asked: Asked) -> None:
-        self._asked = asked
+        super().__init__(asked)
         self._parts: dict[Place, _StreamedPart] = {}
         self._number = 0
-        self.answers: list[GuardedAnswer] = []
-        self.released = False
 
     async def feed(self, event: Event) -> list[Event]:
         """Take an event of the model's server; return those that may leave."""
@@ -89,26 +69,34 @@ class ResponseStream:
         """Nothing is left: a response that breaks off before its end has no answer."""
         return []
 
+    async def broken_off(self) -> None:
+        """Give the verdict on parts that were not ended, for the log; nothing of it leaves."""
+        await self._close_all(None)
+
     async def _guarded(self, data: JSON) -> list[JSON]:
-        kind = str(data.get("type"))
-        if kind == "error" or "error" in data:
-            return [data]
+        kind = identifier(data.get("type")) or ""
+        if data.get("error"):
+            return [{"type": "error", "error": clean_error(data["error"])}]
+        if kind == "error":
+            # The protocol's own event has the error's fields beside its type.
+            error = clean_error(data)
+            return [{"type": kind, **{name: error[name] for name in ("code", "message", "param")}}]
         if kind in STATES:
-            response = clean_response(data.get("response") or {})
+            response = clean_response(_object(data, "response"), self._asked.body)
             return [{"type": kind, "response": response | {"output": []}}]
         if kind in ENDS:
             return await self._end(kind, data)
-        if kind.startswith("response.output_item."):
+        if kind in ITEMS:
             return await self._item(kind, data)
-        if kind.startswith(TOOL_EVENTS):
-            return [data] if self._asked.guarding.rights.tools else []
+        if is_tool_event(kind):
+            return [clean_tool_event(data)] if self._asked.takes_calls else []
         place = (_index(data, "output_index"), _index(data, "content_index"))
         return await self._text(kind, place, data)
 
     async def _text(self, kind: str, place: Place, data: JSON) -> list[JSON]:
         """An event of a message's part; all others end here, and are dropped."""
         if kind == "response.content_part.added":
-            form = (data.get("part") or {}).get("type")
+            form = _object(data, "part").get("type")
             if form == "output_text":
                 part: JSON = {"type": form, "text": "", "annotations": [], "logprobs": []}
             elif form == "refusal":
@@ -134,7 +122,7 @@ class ResponseStream:
 
     async def _item(self, kind: str, data: JSON) -> list[JSON]:
         item = clean_item(data.get("item"))
-        if item is None or (of_a_tool(item) and not self._asked.guarding.rights.tools):
+        if item is None or (of_a_tool(item) and not self._asked.takes_calls):
             return []
         self._asked.add(searched(data.get("item"), self._asked.body))
         index = _index(data, "output_index")
@@ -147,11 +135,10 @@ class ResponseStream:
         return [*out, {"type": kind, "output_index": index, "item": item}]
 
     async def _end(self, kind: str, data: JSON) -> list[JSON]:
-        response: JSON = data["response"] if isinstance(data.get("response"), dict) else {}
         out = await self._close_all(None)
         streamed = {index for index, _ in self._parts}
-        kept = clean_response(response)
-        if not self._asked.guarding.rights.tools:
+        kept = clean_response(_object(data, "response"), self._asked.body)
+        if not self._asked.takes_calls:
             kept["output"] = [item for item in kept["output"] if not of_a_tool(item)]
         for index, item in enumerate(kept["output"]):
             if item.get("type") != "message":
@@ -166,6 +153,7 @@ class ResponseStream:
                 )
                 kept["output"][index] = alone["output"][0]
                 self.answers += answers
+        await asyncio.to_thread(self._asked.remember, self.answers, kept)
         return [*out, {"type": kind, "response": kept}]
 
     def _contents(self, index: int) -> list[JSON | None]:
@@ -220,9 +208,8 @@ class ResponseStream:
 
     def _part(self, place: Place, data: JSON) -> _StreamedPart:
         if place not in self._parts:
-            self._parts[place] = _StreamedPart(
-                self._asked, data.get("item_id"), data=self._asked.data
-            )
+            name = unspaced(data.get("item_id"))
+            self._parts[place] = _StreamedPart(self._asked, name, data=self._asked.data)
         return self._parts[place]
 
     def _delta(self, place: Place, text: str) -> list[JSON]:
@@ -232,7 +219,7 @@ class ResponseStream:
         self._parts[place].shown += text
         return [self._event("response.output_text.delta", place, delta=text, logprobs=[])]
 
-    def _event(self, kind: str, place: Place, **fields: Any) -> JSON:
+    def _event(self, kind: str, place: Place, **fields: object) -> JSON:
         return {
             "type": kind,
             "item_id": self._parts[place].item_id,
@@ -240,6 +227,11 @@ class ResponseStream:
             "content_index": place[1],
             **fields,
         }
+
+
+def _object(data: JSON, name: str) -> JSON:
+    found = data.get(name)
+    return found if isinstance(found, dict) else {}
 
 
 def _index(data: JSON, name: str) -> int:
@@ -267,7 +259,7 @@ def response_events(body: JSON) -> list[Event]:
     ]
 
 
-def _part_events(item_id: Any, index: int, place: int, part: JSON) -> list[JSON]:
+def _part_events(item_id: object, index: int, place: int, part: JSON) -> list[JSON]:
     where = {"item_id": item_id, "output_index": index, "content_index": place}
     refusal = part["type"] == "refusal"
     field = "refusal" if refusal else "text"

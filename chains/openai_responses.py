@@ -7,12 +7,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
 
 from chains.evidence.base import Case, Found, Source
 from chains.evidence.openai import search_results
 from chains.openai_asked import Asked
 from chains.openai_chat import Outcome
+from chains.openai_codes import (
+    MESSAGE_ITEM,
+    REASONING_ITEM,
+    fitting,
+    identifier,
+    of_response,
+)
 from chains.openai_text import (
     JSON,
     UnreadableReplyError,
@@ -21,6 +27,7 @@ from chains.openai_text import (
     is_json_document,
     shown,
 )
+from chains.openai_tool_items import CALL_HEADS, clean_tool_item, of_a_tool
 from chains.rendition import PlacedCitation, details, render
 from chains.structured import Document, Judged, judge_documents
 from guardrail import CheckRequest, GuardedAnswer, Policy
@@ -31,41 +38,8 @@ __all__ = [
     "flat_annotation",
     "guard_response",
     "guard_responses",
-    "of_a_tool",
     "searched",
 ]
-
-# fmt: off
-RESPONSE_FIELDS = frozenset({
-    "id", "object", "created_at", "completed_at", "status", "error", "incomplete_details",
-    "instructions", "model", "output", "parallel_tool_calls", "temperature",
-    "tool_choice", "tools", "top_p", "background", "conversation", "max_output_tokens",
-    "max_tool_calls", "previous_response_id", "prompt", "prompt_cache_key",
-    "prompt_cache_retention", "reasoning", "safety_identifier", "service_tier", "store", "text",
-    "top_logprobs", "truncation", "usage", "user",
-})
-# fmt: on
-REASONING_FIELDS = frozenset({"id", "type", "status", "encrypted_content"})
-TOOL_ITEMS = (
-    "_call",
-    "_call_output",
-    "mcp_list_tools",
-    "mcp_approval_request",
-    "compaction",
-)
-"""Endings of the types of items that are a tool's business, not an answer."""
-
-TOLD_BY_TOOLS = frozenset({"output", "outputs", "results", "error"})
-"""Fields in which a server says what its own tools told it: text that is not judged."""
-
-CALL_HEADS = frozenset({
-    "id", "call_id", "type", "status", "name", "server_label", "namespace", "encrypted_content",
-    "approval_request_id", "tools",
-})  # fmt: skip
-"""Fields of a tool's item that name it and hand nothing over."""
-
-REASONS = ("max_output_tokens", "content_filter")
-"""Why a response may be incomplete."""
 
 
 async def guard_responses(asked: Asked, bodies: Sequence[JSON], policy: Policy) -> Outcome:
@@ -97,8 +71,8 @@ async def guard_response(
     for item in body.get("output") or ():
         asked.add(searched(item, asked.body))
     case = await asked.case()
-    kept = clean_response(body)
-    if not guarding.rights.tools:
+    kept = clean_response(body, asked.body)
+    if not asked.takes_calls:
         kept["output"] = [item for item in kept["output"] if not of_a_tool(item)]
     parts = [
         part for item in kept["output"] if item.get("type") == "message" for part in item["content"]
@@ -169,12 +143,7 @@ def _call_document(of: str, item: JSON) -> Document:
     return Document(of, str(item.get("name") or item.get("type")), told)
 
 
-def of_a_tool(item: JSON) -> bool:
-    """Whether an item of the output is a tool's business."""
-    return str(item.get("type")).endswith(TOOL_ITEMS)
-
-
-def searched(item: Any, request: JSON) -> Found:
+def searched(item: object, request: JSON) -> Found:
     """What a file search found that the request asked for; nothing for any other item."""
     tools = request.get("tools")
     wanted = any(
@@ -186,37 +155,38 @@ def searched(item: Any, request: JSON) -> Found:
     return Found()
 
 
-def clean_response(body: JSON) -> JSON:
-    """A response with only what the protocol names; its texts are still unjudged."""
-    kept = {key: value for key, value in body.items() if key in RESPONSE_FIELDS}
-    if isinstance(found := kept.get("incomplete_details"), dict):
-        reason = found.get("reason")
-        kept["incomplete_details"] = {"reason": reason if reason in REASONS else None}
+def clean_response(body: JSON, request: JSON) -> JSON:
+    """A response with only what the protocol names; its texts are still unjudged.
+
+    Args:
+        body: The response as the server sent it.
+        request: What was asked.
+    """
+    return of_response(body, request) | {"output": clean_output(body)}
+
+
+def clean_output(body: JSON) -> list[JSON]:
+    """The items of a response that may leave."""
     output = body.get("output")
     items = [clean_item(item) for item in output] if isinstance(output, list) else []
-    kept["output"] = [item for item in items if item is not None]
-    return kept
+    return [item for item in items if item is not None]
 
 
-def clean_item(item: Any) -> JSON | None:
+def clean_item(item: object) -> JSON | None:
     """An item of the output with only what may leave; None where nothing may."""
-    if not isinstance(item, dict):
+    if not isinstance(item, dict) or identifier(item.get("type")) is None:
         return None
-    kind = str(item.get("type"))
-    if kind == "message":
-        head = {key: item[key] for key in ("id", "type", "role", "status", "phase") if key in item}
+    if item["type"] == "message":
         content = item.get("content")
         parts = [clean_part(part) for part in (content if isinstance(content, list) else [])]
-        return head | {"content": [part for part in parts if part is not None]}
-    if kind == "reasoning":
-        kept = {key: value for key, value in item.items() if key in REASONING_FIELDS}
-        return kept | {"summary": []}
-    if not of_a_tool(item):
-        return None
-    return {key: value for key, value in item.items() if key not in TOLD_BY_TOOLS}
+        kept = [part for part in parts if part is not None]
+        return fitting(item, MESSAGE_ITEM) | {"content": kept}
+    if item["type"] == "reasoning":
+        return fitting(item, REASONING_ITEM) | {"summary": []}
+    return clean_tool_item(item) if of_a_tool(item) else None
 
 
-def clean_part(part: Any) -> JSON | None:
+def clean_part(part: object) -> JSON | None:
     """A part of a message; None where it is neither a text nor a refusal."""
     if not isinstance(part, dict):
         return None
@@ -242,7 +212,7 @@ def flat_annotation(citation: PlacedCitation) -> JSON:
 def _answer_text(body: JSON) -> str:
     return " ".join(
         part["text"]
-        for item in clean_response(body)["output"]
+        for item in clean_output(body)
         if item.get("type") == "message"
         for part in item["content"]
         if part["type"] == "output_text"

@@ -6,7 +6,7 @@ import asyncio
 import codecs
 import json
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from chains.openai_text import JSON, UnreadableReplyError, finite_json
 
@@ -27,7 +27,7 @@ class Event(NamedTuple):
         """An event that carries JSON."""
         return cls(json.dumps(data, ensure_ascii=True, separators=(",", ":")), name)
 
-    def json(self) -> Any:
+    def json(self) -> object:
         """The data as JSON; None where it is none."""
         try:
             return finite_json(self.data)

@@ -10,6 +10,7 @@ from typing import Any
 
 from chains.caller import CallerRights
 from chains.evidence.base import Case, EvidenceSettings
+from chains.evidence.earlier import EarlierAnswers
 from chains.openai_parts import text_of
 from chains.rendition import MarkerStyle, PlacedCitation
 from chains.streaming import Release, SentenceGate, StreamMode
@@ -52,6 +53,7 @@ class Guarding:
         rights: What is taken from a request beside what it asks.
         owner: Whose ids a request names, such as those of LiteLLM's calls; no other owner's
             request reads what they stand for.
+        earlier: What earlier answers rest on, for the turns that refer to them.
     """
 
     guard: Guardrail
@@ -63,6 +65,7 @@ class Guarding:
     reasons: bool = True
     rights: CallerRights = field(default_factory=CallerRights)
     owner: str = ""
+    earlier: EarlierAnswers = field(default_factory=EarlierAnswers)
 
     @property
     def whole_only(self) -> bool:
@@ -126,7 +129,7 @@ async def guard_refusal(guarding: Guarding, case: Case, text: str) -> str:
     return text if answer.dry_run else answer.text
 
 
-def finite_json(text: str | bytes) -> Any:
+def finite_json(text: str | bytes) -> object:
     """Read JSON; what stands for no finite number (``Infinity``, ``1e999``) is null.
 
     Python writes such numbers again as they are, and no other reader takes them.

@@ -173,7 +173,7 @@ def render_sentences(
     return Rendition("".join(pieces), _place(sentences, cited, notes, shifts))
 
 
-def details(answer: GuardedAnswer, *, reasons: bool = True) -> dict[str, Any]:
+def details(answer: GuardedAnswer, *, reasons: bool = True) -> dict[str, object]:
     """The ``guardrail`` field of a host's message: decision, sentences and scores, as JSON.
 
     The reasons of a decision quote what they are about. Where the policy removed text or refused

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator, Sequence
 from functools import reduce
 from operator import add
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple, TypedDict, Unpack, cast
 
 from langchain_core.callbacks import (
     AsyncCallbackManagerForChainRun,
     CallbackManagerForChainRun,
 )
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableSerializable
-from langchain_core.runnables.utils import gather_with_concurrency
+from langchain_core.runnables.utils import Input, Output, gather_with_concurrency
 from pydantic import BeforeValidator, ConfigDict, Field, PrivateAttr
 
-from chains.batch import Row, check_rows, result_or_error
+from chains.batch import Result, Row, check_rows, result_or_error
 from chains.check_run import traced_stream
 from chains.chunks import Chunks
 from chains.evidence.base import Case, EvidenceMode, EvidenceSettings, Marks, case_of
@@ -24,10 +24,12 @@ from chains.evidence.steps import StepsSeen
 from chains.hidden_runs import hidden
 from chains.messages import (
     ANSWER_KEYS,
+    answer_at,
     answer_key,
     guarded_output,
     has_text,
     question_of,
+    with_answer,
 )
 from chains.rendition import MarkerStyle
 from chains.streaming import (
@@ -45,15 +47,53 @@ from guardrail import (
     run_sync,
 )
 
-__all__ = ["GuardrailRunnable", "PolicySetting", "guard_runnable"]
+__all__ = [
+    "GuardingOptions",
+    "GuardrailRunnable",
+    "PolicySetting",
+    "RunnableOptions",
+    "guard_runnable",
+]
 
 PolicySetting = Annotated[
     Policy, BeforeValidator(lambda told: policy_named(told) if isinstance(told, str) else told)
 ]
 """The type of a field that takes a policy or the name of one."""
 
+_Run = CallbackManagerForChainRun | AsyncCallbackManagerForChainRun
 
-class GuardrailRunnable(RunnableSerializable[Any, Any]):
+
+class _Runs(NamedTuple):
+    """The runs of one batch: their configs, what sees them from inside, and both together."""
+
+    configs: list[RunnableConfig]
+    steps: list[StepsSeen]
+    watched: list[RunnableConfig]
+
+
+class GuardingOptions(TypedDict, total=False):
+    """How answers are guarded; see ``GuardrailRunnable``."""
+
+    name: str | None
+    policy: Policy | str
+    style: MarkerStyle | str
+    stream_mode: StreamMode | str
+    evidence_mode: EvidenceMode | str
+    tool_results: bool
+    marks: tuple[str, str] | None
+    reasons: bool
+
+
+class RunnableOptions(GuardingOptions, total=False):
+    """What ``GuardrailRunnable`` takes beside the guardrail and the Runnable; see there."""
+
+    settings: GuardrailConfig
+    question_key: str | None
+    answer_key: str | None
+    evidence: EvidenceOf | None
+
+
+class GuardrailRunnable(RunnableSerializable[Input, Output]):
     """Guards what another Runnable answers; a drop-in for it in any chain.
 
     Tool calls and outputs that are neither messages nor strings pass through untouched; text
@@ -90,7 +130,7 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
-    bound: Runnable[Any, Any]
+    bound: Runnable[Input, Output]
     settings: GuardrailConfig
     policy: PolicySetting = STRICT
     style: MarkerStyle = MarkerStyle.KALMA
@@ -107,14 +147,14 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
     def __init__(
         self,
         guard: Guardrail | None = None,
-        bound: Runnable[Any, Any] | None = None,
-        **fields: Any,
+        bound: Runnable[Input, Output] | None = None,
+        **fields: Unpack[RunnableOptions],
     ) -> None:
         # A runnable that is loaded from JSON brings its settings instead of a guardrail.
         settings = fields.pop("settings", None)
         if guard is None:
             guard = Guardrail(GuardrailConfig.model_validate(settings or {}))
-        super().__init__(bound=bound, settings=guard.config, **fields)  # type: ignore[call-arg]
+        super().__init__(bound=bound, settings=guard.config, **fields)  # type: ignore[call-arg, misc]
         self._guard = guard
 
     @classmethod
@@ -128,7 +168,7 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
         return ["chains", "runnable"]
 
     @property
-    def lc_attributes(self) -> dict[str, Any]:
+    def lc_attributes(self) -> dict[str, object]:
         """Nested settings as plain JSON."""
         return {
             "settings": self.settings.model_dump(mode="json"),
@@ -140,22 +180,24 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
 
     # --- single calls and batches --------------------------------------------------------
 
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+    def invoke(self, input: Input, config: RunnableConfig | None = None, **kwargs: Any) -> Output:
         """Run the guarded Runnable and guard its answer."""
         return self._call_with_config(self._invoke, input, config, **kwargs)
 
-    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+    async def ainvoke(
+        self, input: Input, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> Output:
         """``invoke`` as a coroutine."""
         return await self._acall_with_config(self._ainvoke, input, config, **kwargs)
 
     def batch(
         self,
-        inputs: list[Any],
+        inputs: list[Input],
         config: RunnableConfig | list[RunnableConfig] | None = None,
         *,
         return_exceptions: bool = False,
         **kwargs: Any | None,
-    ) -> list[Any]:
+    ) -> list[Output]:
         """Run all inputs, then judge all answers together; a row that fails fails alone."""
         return self._batch_with_config(
             self._batch, inputs, config, return_exceptions=return_exceptions, **kwargs
@@ -163,12 +205,12 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
 
     async def abatch(
         self,
-        inputs: list[Any],
+        inputs: list[Input],
         config: RunnableConfig | list[RunnableConfig] | None = None,
         *,
         return_exceptions: bool = False,
         **kwargs: Any | None,
-    ) -> list[Any]:
+    ) -> list[Output]:
         """``batch`` as a coroutine."""
         return await self._abatch_with_config(
             self._abatch, inputs, config, return_exceptions=return_exceptions, **kwargs
@@ -176,72 +218,68 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
 
     def _invoke(
         self,
-        value: Any,
+        value: Input,
         run_manager: CallbackManagerForChainRun,
         config: RunnableConfig,
-        **kwargs: Any,
-    ) -> Any:
+        **kwargs: object,
+    ) -> Output:
         inner, steps = hidden(config, run_manager.get_child()), self._steps()
         output = self.bound.invoke(value, steps.watching(inner), **kwargs)
         return _returned(run_sync(self._guarded([value], [output], [inner], [steps]))[0])
 
     async def _ainvoke(
         self,
-        value: Any,
+        value: Input,
         run_manager: AsyncCallbackManagerForChainRun,
         config: RunnableConfig,
-        **kwargs: Any,
-    ) -> Any:
+        **kwargs: object,
+    ) -> Output:
         inner, steps = hidden(config, run_manager.get_child()), self._steps()
         output = await self.bound.ainvoke(value, steps.watching(inner), **kwargs)
         return _returned((await self._guarded([value], [output], [inner], [steps]))[0])
 
     def _batch(
         self,
-        values: list[Any],
+        values: list[Input],
         run_manager: list[CallbackManagerForChainRun],
         config: list[RunnableConfig],
-        **kwargs: Any,
-    ) -> list[Any]:
-        inner = [
-            hidden(item, run.get_child()) for item, run in zip(config, run_manager, strict=True)
-        ]
-        steps = [self._steps() for _ in inner]
-        watched = [seen.watching(item) for seen, item in zip(steps, inner, strict=True)]
-        outputs = self.bound.batch(values, watched, return_exceptions=True, **kwargs)
-        return run_sync(self._guarded(values, outputs, inner, steps))
+        **kwargs: object,
+    ) -> list[Exception | Output]:
+        runs = self._watched(config, run_manager)
+        outputs = self.bound.batch(values, runs.watched, return_exceptions=True, **kwargs)
+        return run_sync(self._guarded(values, outputs, runs.configs, runs.steps))
 
     async def _abatch(
         self,
-        values: list[Any],
+        values: list[Input],
         run_manager: list[AsyncCallbackManagerForChainRun],
         config: list[RunnableConfig],
-        **kwargs: Any,
-    ) -> list[Any]:
-        inner = [
-            hidden(item, run.get_child()) for item, run in zip(config, run_manager, strict=True)
-        ]
+        **kwargs: object,
+    ) -> list[Exception | Output]:
+        runs = self._watched(config, run_manager)
+        outputs = await self.bound.abatch(values, runs.watched, return_exceptions=True, **kwargs)
+        return await self._guarded(values, outputs, runs.configs, runs.steps)
+
+    def _watched(self, configs: Sequence[RunnableConfig], runs: Sequence[_Run]) -> _Runs:
+        inner = [hidden(item, run.get_child()) for item, run in zip(configs, runs, strict=True)]
         steps = [self._steps() for _ in inner]
-        watched = [seen.watching(item) for seen, item in zip(steps, inner, strict=True)]
-        outputs = await self.bound.abatch(values, watched, return_exceptions=True, **kwargs)
-        return await self._guarded(values, outputs, inner, steps)
+        return _Runs(
+            inner, steps, [seen.watching(item) for seen, item in zip(steps, inner, strict=True)]
+        )
 
     async def _guarded(
         self,
-        values: Sequence[Any],
-        outputs: Sequence[Any],
+        values: Sequence[Input],
+        outputs: Sequence[Output],
         configs: Sequence[RunnableConfig],
         steps: Sequence[StepsSeen],
-    ) -> list[Any]:
+    ) -> list[Exception | Output]:
         """Guard those outputs that have text, in one batch; the others stay as they are.
 
         The error of a row stands in the place of its output.
         """
         keys = [answer_key(output, self._answer_keys()) for output in outputs]
-        answers = [
-            output if key is None else output[key]
-            for output, key in zip(outputs, keys, strict=True)
-        ]
+        answers = [answer_at(*found) for found in zip(outputs, keys, strict=True)]
         places = [place for place, answer in enumerate(answers) if has_text(answer)]
         found = await gather_with_concurrency(
             configs[0].get("max_concurrency") if configs else None,
@@ -250,7 +288,7 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
                 for at in places
             ),
         )
-        result = list(outputs)
+        result: list[object] = list(outputs)
         rows: list[Row] = []
         for place, case in zip(places, found, strict=True):
             if isinstance(case, Case):
@@ -265,11 +303,11 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
                 result[place] = checked
                 continue
             guarded = guarded_output(row.answer, checked, self.style, reasons=self.reasons)
-            result[place] = guarded if key is None else {**outputs[place], key: guarded}
-        return result
+            result[place] = with_answer(outputs[place], key, guarded)
+        return cast("list[Exception | Output]", result)
 
     async def _case(
-        self, value: Any, output: Any, config: RunnableConfig, steps: StepsSeen
+        self, value: object, output: object, config: RunnableConfig, steps: StepsSeen
     ) -> Case:
         """What one run's answer is judged against."""
         places = EvidenceSettings(
@@ -294,30 +332,30 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
     # --- streams -------------------------------------------------------------------------
 
     def stream(
-        self, input: Any, config: RunnableConfig | None = None, **kwargs: Any | None
-    ) -> Iterator[Any]:
+        self, input: Input, config: RunnableConfig | None = None, **kwargs: object
+    ) -> Iterator[Output]:
         """Stream the answer, each piece judged before it leaves."""
         yield from self.transform(iter([input]), config, **kwargs)
 
     async def astream(
-        self, input: Any, config: RunnableConfig | None = None, **kwargs: Any | None
-    ) -> AsyncIterator[Any]:
+        self, input: Input, config: RunnableConfig | None = None, **kwargs: object
+    ) -> AsyncIterator[Output]:
         """``stream`` as an asynchronous iterator."""
         async for piece in self.atransform(_once(input), config, **kwargs):
             yield piece
 
     def transform(
-        self, input: Iterator[Any], config: RunnableConfig | None = None, **kwargs: Any | None
-    ) -> Iterator[Any]:
+        self, input: Iterator[Input], config: RunnableConfig | None = None, **kwargs: Any
+    ) -> Iterator[Output]:
         """Gather a streamed input, then stream the guarded answer to it."""
         yield from self._transform_stream_with_config(input, self._transform, config, **kwargs)
 
     async def atransform(
         self,
-        input: AsyncIterator[Any],
+        input: AsyncIterator[Input],
         config: RunnableConfig | None = None,
-        **kwargs: Any | None,
-    ) -> AsyncIterator[Any]:
+        **kwargs: Any,
+    ) -> AsyncIterator[Output]:
         """``transform`` as an asynchronous iterator."""
         async for piece in self._atransform_stream_with_config(
             input, self._atransform, config, **kwargs
@@ -326,11 +364,11 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
 
     def _transform(
         self,
-        pieces: Iterator[Any],
+        pieces: Iterator[Input],
         run_manager: CallbackManagerForChainRun,
         config: RunnableConfig,
-        **kwargs: Any,
-    ) -> Iterator[Any]:
+        **kwargs: object,
+    ) -> Iterator[Output]:
         value = reduce(add, pieces)
         chunks = Chunks(self._answer_keys(), reasons=self.reasons)
         inner, steps = hidden(config, run_manager.get_child()), self._steps()
@@ -346,11 +384,11 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
 
     async def _atransform(
         self,
-        pieces: AsyncIterator[Any],
+        pieces: AsyncIterator[Input],
         run_manager: AsyncCallbackManagerForChainRun,
         config: RunnableConfig,
-        **kwargs: Any,
-    ) -> AsyncIterator[Any]:
+        **kwargs: object,
+    ) -> AsyncIterator[Output]:
         value = reduce(add, [piece async for piece in pieces])
         chunks = Chunks(self._answer_keys(), reasons=self.reasons)
         inner, steps = hidden(config, run_manager.get_child()), self._steps()
@@ -365,7 +403,7 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
             yield rest
 
     def _gate(
-        self, value: Any, config: RunnableConfig, chunks: Chunks, steps: StepsSeen
+        self, value: Input, config: RunnableConfig, chunks: Chunks, steps: StepsSeen
     ) -> SentenceGate:
         def mode() -> StreamMode:
             # Evidence that comes with the output is there for sure only at its end.
@@ -382,13 +420,13 @@ class GuardrailRunnable(RunnableSerializable[Any, Any]):
 
 
 def guard_runnable(
-    guard: Guardrail, bound: Runnable[Any, Any], **options: Any
-) -> GuardrailRunnable:
+    guard: Guardrail, bound: Runnable[Input, Output], **options: Unpack[RunnableOptions]
+) -> GuardrailRunnable[Input, Output]:
     """``GuardrailRunnable(guard, bound, …)``, for those who like a verb."""
     return GuardrailRunnable(guard, bound, **options)
 
 
-def _returned(result: Any) -> Any:
+def _returned(result: Exception | Result) -> Result:
     """The output of a single run.
 
     Raises:
@@ -399,5 +437,5 @@ def _returned(result: Any) -> Any:
     return result
 
 
-async def _once(value: Any) -> AsyncIterator[Any]:
+async def _once(value: Input) -> AsyncIterator[Input]:
     yield value

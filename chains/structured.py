@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from chains.evidence.base import Case
 from chains.openai_text import JSON, Guarding
@@ -147,5 +147,5 @@ def _leaves(value: object, path: str, label: str) -> Iterator[tuple[str, str, st
             yield path, label, str(value)
 
 
-def _pointer(key: Any) -> str:
+def _pointer(key: object) -> str:
     return str(key).replace("~", "~0").replace("/", "~1")

@@ -40,7 +40,7 @@ def retrieve(question: str) -> list[Document]:
     ]
 
 
-def build(guard: Guardrail, model: Any) -> GuardrailRunnable:
+def build(guard: Guardrail, model: Any) -> GuardrailRunnable[dict[str, Any], dict[str, Any]]:
     """Question in, guarded answer out; documents are fetched once, and judged against."""
     chain = RunnablePassthrough.assign(
         context=RunnableLambda(lambda asked: retrieve(asked["question"]))

@@ -6,6 +6,8 @@ Parts are named by data, so that each is replaceable without code::
     scorers = ["sck", "conner"]
     log = {path = "scores.sqlite", sample = 0.1, retention_days = 30}    # or log = "scores.sqlite"
 
+    evidence = ["machines.csv", "handbook.pdf"]    # in place of the graph, relative to this file
+
     [graph]
     location = "https://query.wikidata.org/sparql"
 
@@ -23,16 +25,16 @@ Environment variables win over the file: ``GUARDRAIL_JUDGE=onnx``,
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from guardrail.core.errors import ConfigError
 from guardrail.core.fields import did_you_mean, fields_at
+from guardrail.core.toml import read_toml
 from guardrail.core.types import Probability, Problem, Sentence, Strictness, StrictnessSetting
 from guardrail.models.settings import GenerationSettings
 from guardrail.policy import ANNOTATE, Policy, policy_named
@@ -197,6 +199,10 @@ class GuardrailConfig(_Section):
 
     Attributes:
         graph: The knowledge graph.
+        evidence: Files that answers are judged by in place of the graph, wherever a call brings no
+            evidence of its own; read once, at the start. Text, Markdown, PDF, HTML or DOCX gives a
+            passage for each paragraph; CSV, TSV or JSON lines a fact for each cell. Names in a
+            settings file are relative to it; one text may hold several with commas between.
         judge: Judge by name: ``onnx`` (shipped), ``hf:MODEL``, ``transformers:MODEL``,
             ``t5-true:MODEL``, ``chat:MODEL``; ``none`` for exact evidence alone; or one from
             outside, by the name of an installed one or as ``module:Class``.
@@ -222,6 +228,7 @@ class GuardrailConfig(_Section):
     """
 
     graph: GraphConfig = GraphConfig()
+    evidence: tuple[Path, ...] = ()
     judge: str = "onnx"
     attribution_judge: str | None = None
     second_judge: SecondJudgeSettings | None = None
@@ -249,6 +256,11 @@ class GuardrailConfig(_Section):
     @classmethod
     def _graph_by_location(cls, value: object) -> object:
         return {"location": value} if isinstance(value, str) else value
+
+    @field_validator("evidence", mode="before")
+    @classmethod
+    def _evidence_by_name(cls, value: object) -> object:
+        return _names(value) if isinstance(value, str) else value
 
     @field_validator("model", mode="before")
     @classmethod
@@ -292,6 +304,8 @@ class GuardrailConfig(_Section):
         """
         settings = _read_toml(path)
         settings.pop(GATEWAY, None)
+        if "evidence" in settings:
+            settings["evidence"] = _beside(path, settings["evidence"])
         return cls._build(settings, environ, str(path))
 
     @classmethod
@@ -303,7 +317,7 @@ class GuardrailConfig(_Section):
         """
         return cls._build({}, environ, "the environment")
 
-    def changed(self, **fields: Any) -> Self:
+    def changed(self, **fields: object) -> Self:
         """A copy with other values, each checked.
 
         Args:
@@ -316,7 +330,7 @@ class GuardrailConfig(_Section):
 
     @classmethod
     def _build(
-        cls, settings: dict[str, Any], environ: Mapping[str, str] | None, source: str
+        cls, settings: dict[str, object], environ: Mapping[str, str] | None, source: str
     ) -> Self:
         _overlay(settings, os.environ if environ is None else environ)
         try:
@@ -329,7 +343,7 @@ class GuardrailConfig(_Section):
         return made
 
 
-def gateway_section(path: str | Path) -> dict[str, Any]:
+def gateway_section(path: str | Path) -> dict[str, object]:
     """The ``[gateway]`` section of a settings file, as it stands; empty where there is none.
 
     Raises:
@@ -341,17 +355,28 @@ def gateway_section(path: str | Path) -> dict[str, Any]:
     return section
 
 
-def _read_toml(path: str | Path) -> dict[str, Any]:
+def _read_toml(path: str | Path) -> dict[str, object]:
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        cause = getattr(error, "strerror", None) or error  # strerror names no file again
-        raise ConfigError(f"cannot read the settings file {path}: {cause}") from error
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigError(f"{path} is not TOML: {error}") from error
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise ConfigError(f"cannot read the settings file {path}: {error.strerror}") from error
+    return read_toml(content, path)
 
 
-def _overlay(settings: dict[str, Any], environ: Mapping[str, str]) -> None:
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _beside(path: str | Path, files: object) -> object:
+    """Names of files in a settings file, from where it lies; what is no name is left as it is."""
+    files = _names(files) if isinstance(files, str) else files
+    if not isinstance(files, list):
+        return files
+    folder = Path(path).parent
+    return [folder / Path(name).expanduser() if isinstance(name, str) else name for name in files]
+
+
+def _overlay(settings: dict[str, object], environ: Mapping[str, str]) -> None:
     for variable, text in sorted(environ.items()):
         if not variable.startswith(ENV_PREFIX):
             continue
@@ -363,8 +388,9 @@ def _overlay(settings: dict[str, Any], environ: Mapping[str, str]) -> None:
             section = table.get(parent)
             if isinstance(section, str):
                 section = {_SHORTHANDS[parent]: section} if parent in _SHORTHANDS else {}
-            table[parent] = dict(section or {})
-            table = table[parent]
+            inner: dict[str, object] = dict(section) if isinstance(section, dict) else {}
+            table[parent] = inner
+            table = inner
         table[last] = _read_value(text)
 
 
@@ -373,10 +399,10 @@ _SHORTHANDS = {"graph": "location", "log": "path", "model": "name", "policy": "b
 }
 
 
-def _read_value(text: str) -> Any:
+def _read_value(text: str) -> object:
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except (tomllib.TOMLDecodeError, RecursionError):
+        return read_toml(f"value = {text}", "it")["value"]
+    except ConfigError:
         return text
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 from uuid import uuid4
 
 from guardrail.config import GuardrailConfig
+from guardrail.core.closing import Closing
 from guardrail.core.errors import ConfigError
 from guardrail.core.types import (
     Evidence,
@@ -33,8 +34,6 @@ from guardrail.requests import AskRequest, CheckRequest, RankRequest, all_of, se
 from guardrail.selftest import try_judge
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from guardrail.log.records import ScoreLog
     from guardrail.sources.tables import Table
     from guardrail.verdict.checks import Check
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["AskRequest", "CheckRequest", "Guardrail", "RankRequest"]
 
 
-class Guardrail:
+class Guardrail(Closing):
     """Grounds answers in a knowledge graph, marks what lacks support, scores and decides.
 
     Cheap to make: parts load when first needed, or in ``warm_up``. One guardrail may be used
@@ -63,7 +62,7 @@ class Guardrail:
         checks: Further checks, beside those of the package and those named in the config.
         log: A score log; one that fails never fails an answer.
         retriever: A LangChain retriever, or a function from a question to evidence, asked in
-            place of the graph.
+            place of the graph, and of the files that ``config.evidence`` names.
         policy: A policy, or the name of one, in place of the configured one.
         strictness: ``lenient``, ``balanced`` or ``strict``, or thresholds, in place of the
             configured strictness. For one call, hand in a policy: ``STRICT.changed(strictness=…)``.
@@ -87,11 +86,11 @@ class Guardrail:
         nli: NLIJudge | None = None,
         attribution: AttributionJudge | None = None,
         grounding: GroundingJudge | None = None,
-        model: Any = None,
+        model: object = None,
         scorers: Sequence[Scorer] = (),
         checks: Sequence[Check] = (),
         log: ScoreLog | None = None,
-        retriever: Any = None,
+        retriever: object = None,
         policy: Policy | str | None = None,
         strictness: Strictness | VerdictThresholds | str | None = None,
     ) -> None:
@@ -148,26 +147,10 @@ class Guardrail:
         """Release all parts that this guardrail made; it cannot be used afterwards."""
         self._engine.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await asyncio.to_thread(self.close)
 
     def check(
@@ -274,17 +257,22 @@ class Guardrail:
 
     # --- retrieve ------------------------------------------------------------------------
 
-    def retrieve(self, question: str) -> Knowledge:
+    def retrieve(self, question: str, *, graph: bool = False) -> Knowledge:
         """Link a question's entities and retrieve the facts round them.
 
+        Args:
+            question: The question.
+            graph: Whether the graph is asked where a retriever or files stand in its place, too.
+
         Raises:
+            ConfigError: A file of ``config.evidence`` cannot be read.
             KnowledgeGraphError: The graph cannot be used.
         """
-        return run_sync(self.aretrieve(question=question))
+        return run_sync(self.aretrieve(question=question, graph=graph))
 
-    async def aretrieve(self, question: str) -> Knowledge:
+    async def aretrieve(self, question: str, *, graph: bool = False) -> Knowledge:
         """``retrieve`` as a coroutine."""
-        return await self._engine.knowledge(question)
+        return await self._engine.knowledge(question, graph=graph)
 
     def rank(
         self,

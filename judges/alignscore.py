@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,12 @@ from judges.checkers import ALL_CHARS
 from judges.chunks import even_chunks
 from judges.pretrained import load_alignscore
 from judges.session import readable, softmax
-from judges.torch_judge import TorchJudge
+from judges.torch_judge import Placed, TorchJudge
 from judges.torch_runner import Prepared, TorchRunner
 from judges.windows import pair_windows
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 __all__ = ["AlignScore"]
 
@@ -38,9 +41,8 @@ class AlignScore(TorchJudge):
     Args:
         model: Model id, or a folder that holds the checkpoint.
         size: ``base`` or ``large``.
-        device: ``cuda``, ``cpu``, …; the GPU where there is one by default.
-        dtype: ``bfloat16``, ``float32``, …; bfloat16 on a GPU by default.
         temperature: Divides the logits before they become probabilities.
+        placed: ``device`` and ``dtype``, as of ``TorchModel``.
     """
 
     _kind = "hf"
@@ -52,11 +54,10 @@ class AlignScore(TorchJudge):
         model: str | None,
         *,
         size: str = "large",
-        device: str | None = None,
-        dtype: str | None = None,
         temperature: float = 1.0,
+        **placed: Unpack[Placed],
     ) -> None:
-        super().__init__(model, device=device, dtype=dtype)
+        super().__init__(model, **placed)
         self._size = size
         self._temperature = temperature
 
@@ -65,10 +66,10 @@ class AlignScore(TorchJudge):
         """Name of the judge with the size of its model, for the score log."""
         return f"{super().name}-{self._size}"
 
-    def _load(self, device: str, dtype: str) -> tuple[Any, Any]:
+    def _load(self, device: str, dtype: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
         return load_alignscore(self._id, self._size, device=device, dtype=dtype)
 
-    def _runner_of(self, model: Any) -> TorchRunner:
+    def _runner_of(self, model: PreTrainedModel) -> TorchRunner:
         return TorchRunner(
             model,
             pad_id=self._tokenizer.pad_token_id,

@@ -10,7 +10,6 @@ import hashlib
 import os
 import tempfile
 from pathlib import Path
-from typing import Any
 
 __all__ = ["converted"]
 
@@ -52,11 +51,11 @@ def _convert(path: Path, dtype: str, target: Path) -> None:
     import torch
     import transformers
 
-    options: dict[str, Any] = {"gguf_file": path.name}
+    options: dict[str, object] = {"gguf_file": path.name}
     tokenizer = transformers.AutoTokenizer.from_pretrained(path.parent, **options)
     if hasattr(transformers, "GgufConfig"):  # newer releases would keep weights packed, in float32
         options["quantization_config"] = transformers.GgufConfig(dequantize=True)
-    model: Any = transformers.AutoModelForCausalLM.from_pretrained(
+    model = transformers.AutoModelForCausalLM.from_pretrained(
         path.parent, dtype=getattr(torch, dtype), **options
     )
     tokenizer.save_pretrained(target)

@@ -22,6 +22,7 @@ from judges.causal_transformers import Progress, TransformersCausalLM
 
 if TYPE_CHECKING:
     from openai import OpenAI
+    from openai.types.completion_choice import Logprobs
 
 __all__ = ["LlamaServerCausalLM", "OpenAICausalLM", "TransformersCausalLM", "create_causal_lm"]
 
@@ -101,9 +102,9 @@ class OpenAICausalLM:
             raise JudgeError(f"{self.name} returned no completion")
         return self._continuation(reply.choices[0].logprobs, len(prefix))
 
-    def _continuation(self, logprobs: Any, prefix_length: int) -> TokenLikelihoods:
-        offsets = getattr(logprobs, "text_offset", None)
-        if not offsets or not logprobs.tokens or not logprobs.token_logprobs:
+    def _continuation(self, logprobs: Logprobs | None, prefix_length: int) -> TokenLikelihoods:
+        offsets = logprobs.text_offset if logprobs else None
+        if not logprobs or not offsets or not logprobs.tokens or not logprobs.token_logprobs:
             raise JudgeError(f"{self.name} returned no log-probabilities of the prompt")
         # The very first token of a text has no likelihood at such endpoints.
         kept = [
@@ -171,7 +172,7 @@ class LlamaServerCausalLM:
         except (KeyError, TypeError, ValueError) as error:
             raise JudgeError(f"{self.name} returned no tokens") from error
 
-    def _post(self, path: str, body: dict[str, Any]) -> Any:
+    def _post(self, path: str, body: dict[str, object]) -> Any:
         request = urllib.request.Request(
             self._base_url + path,
             data=json.dumps(body).encode(),
@@ -180,5 +181,5 @@ class LlamaServerCausalLM:
         try:
             with urllib.request.urlopen(request, timeout=self._timeout) as reply:
                 return json.load(reply)
-        except (OSError, HTTPException, ValueError) as error:
+        except (OSError, HTTPException, ValueError, RecursionError) as error:
             raise JudgeError(f"{self.name}: {error}") from error

@@ -21,6 +21,7 @@ from judges.causal_gguf import converted
 
 if TYPE_CHECKING:
     import torch
+    from transformers import Cache, PreTrainedTokenizerBase
 
 __all__ = ["TransformersCausalLM"]
 
@@ -85,8 +86,8 @@ class TransformersCausalLM:
         self._dtype = dtype
         self._context = context
         self._progress = progress
-        self._model: Any = None
-        self._tokenizer: Any = None
+        self._model: Any = None  # transformers types its models in part
+        self._tokenizer: PreTrainedTokenizerBase
         self._lock = threading.Lock()
 
     def warm_up(self) -> None:
@@ -166,7 +167,7 @@ class TransformersCausalLM:
         """Score texts that share their first tokens, in batches under the budgets."""
         import torch
 
-        past: Any = None
+        past: Cache | None = None
         if shared:
             start = torch.tensor([rows[places[0]].prefix[:shared]], device=self._model.device)
             with self._lock, torch.inference_mode():  # the model without its output layer
@@ -179,7 +180,7 @@ class TransformersCausalLM:
             rests = [_Row(rows[p].prefix[shared:], rows[p].continuation) for p in batch]
             yield batch, self._score(rests, past)
 
-    def _score(self, rows: Sequence[_Row], past: Any) -> list[list[float]]:
+    def _score(self, rows: Sequence[_Row], past: Cache | None) -> list[list[float]]:
         """Log-likelihoods of the continuations of one batch, after a start they all share."""
         import torch
 
@@ -193,7 +194,7 @@ class TransformersCausalLM:
             kept.append(torch.arange(begin, begin + len(row.continuation)))
         places = torch.cat(kept)
         targets = ids.flatten()[places + 1].to(device)
-        options: dict[str, Any] = {"use_cache": False}
+        options: dict[str, object] = {"use_cache": False}
         if past is not None:
             own = deepcopy(past)
             own.batch_repeat_interleave(len(rows))
@@ -210,7 +211,7 @@ class TransformersCausalLM:
     def _output_at(self, places: torch.Tensor) -> Iterator[None]:
         """Let the output layer compute some positions of the flattened batch, [1, k, v]."""
 
-        def select(_: Any, inputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+        def select(_: object, inputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
             states = inputs[0]
             return (states.flatten(0, 1)[places.to(states.device)][None], *inputs[1:])
 

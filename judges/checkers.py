@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,12 @@ from judges.chunks import sentence_chunks
 from judges.pretrained import load_hhem
 from judges.session import readable, softmax
 from judges.t5 import answer_tokens, first_logits
-from judges.torch_judge import TorchJudge
+from judges.torch_judge import Placed, TorchJudge
 from judges.torch_runner import Prepared, TorchRunner
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 __all__ = [
     "ALL_CHARS",
@@ -103,10 +107,9 @@ class _Checker(TorchJudge):
     Args:
         model: Model id or folder.
         form: How it is asked.
-        device: ``cuda``, ``cpu``, …; the GPU where there is one by default.
-        dtype: ``bfloat16``, ``float32``, …; bfloat16 on a GPU by default.
         temperature: Replaces the form's, for probabilities calibrated on data of one's own.
         token_budget: Most tokens of a batch, padding included.
+        placed: ``device`` and ``dtype``, as of ``TorchModel``.
     """
 
     _kind = "hf"
@@ -118,17 +121,16 @@ class _Checker(TorchJudge):
         model: str | None,
         form: CheckerForm,
         *,
-        device: str | None = None,
-        dtype: str | None = None,
         temperature: float | None = None,
         token_budget: int = TOKEN_BUDGET,
+        **placed: Unpack[Placed],
     ) -> None:
-        super().__init__(model, device=device, dtype=dtype)
+        super().__init__(model, **placed)
         self._form = form
         self._temperature = form.temperature if temperature is None else temperature
         self._budget = token_budget
 
-    def _runner_of(self, model: Any) -> TorchRunner:
+    def _runner_of(self, model: PreTrainedModel) -> TorchRunner:
         pad = self._tokenizer.pad_token_id
         return TorchRunner(
             model,
@@ -138,7 +140,7 @@ class _Checker(TorchJudge):
         )
 
     @abstractmethod
-    def _logits(self, model: Any, inputs: dict[str, Any]) -> Any:
+    def _logits(self, model: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
         """Logits that a claim is not supported, and that it is, [n, 2]."""
 
     def _prepare(self, pairs: Sequence[Pair]) -> Prepared:
@@ -197,18 +199,20 @@ class ClassifierChecker(_Checker):
 
     _auto_class = "AutoModelForSequenceClassification"
 
-    def _logits(self, model: Any, inputs: dict[str, Any]) -> Any:
-        return model(**inputs).logits[:, :2]
+    def _logits(self, model: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
+        logits: Tensor = model(**inputs).logits
+        return logits[:, :2]
 
 
 class HHEMChecker(_Checker):
     """HHEM-2.1-open: a T5 encoder that classifies its first token, the padding of its prompt."""
 
-    def _load(self, device: str, dtype: str) -> tuple[Any, Any]:
+    def _load(self, device: str, dtype: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
         return load_hhem(self._id, device=device, dtype=dtype)
 
-    def _logits(self, model: Any, inputs: dict[str, Any]) -> Any:
-        return model(**inputs).logits[:, 0, :2]
+    def _logits(self, model: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
+        logits: Tensor = model(**inputs).logits
+        return logits[:, 0, :2]
 
 
 class T5Checker(_Checker):
@@ -219,10 +223,10 @@ class T5Checker(_Checker):
     _said: Sequence[int] = ()
     _answers: Sequence[int] = ()
 
-    def _runner_of(self, model: Any) -> TorchRunner:
+    def _runner_of(self, model: PreTrainedModel) -> TorchRunner:
         self._said, (one, zero) = answer_tokens(self._tokenizer, self._id)
         self._answers = [zero, one]
         return super()._runner_of(model)
 
-    def _logits(self, model: Any, inputs: dict[str, Any]) -> Any:
+    def _logits(self, model: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
         return first_logits(model, inputs, self._said)[:, self._answers]

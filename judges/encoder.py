@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from judges.batching import distinct
 from judges.folder import Card, OnnxFolder
 from judges.session import Segments, open_session, softmax
 from judges.windows import spans
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
 
 __all__ = [
     "SHIPPED_ENCODER",
@@ -87,7 +90,7 @@ class OnnxEncoder(OnnxFolder[EncoderCard]):
     def __init__(self, folder: Path | str | None = None, *, threads: int | None = None) -> None:
         place = SHIPPED_ENCODER if folder is None else Path(folder)
         super().__init__(place, EncoderCard, threads=threads)
-        self._discourse: Any = None
+        self._discourse: InferenceSession | None = None
         self._memory = OutputMemory(REMEMBERED)
 
     def read_ahead(self, texts: Sequence[str]) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 from guardrail.core.errors import ConfigError, JudgeError
 from judges.alignscore import AlignScore
@@ -24,10 +24,13 @@ from judges.checkers import (
     HHEMChecker,
     T5Checker,
 )
-from judges.pretrained import config_of
+from judges.pretrained import ModelConfig, config_of
 from judges.span_marker import SpanMarker
 from judges.torch_judge import TorchModel
 from judges.transformers_nli import TransformersNLI
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 __all__ = ["KNOWN", "InspectedNLI", "known_family", "open_hf"]
 
@@ -40,17 +43,18 @@ class InspectedNLI(TransformersNLI):
 
     _kind = "hf"
 
-    def _load(self, device: str, dtype: str) -> tuple[Any, Any]:
+    def _load(self, device: str, dtype: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
         _inspect(self._id, config_of(self._id), own_labels=self._labels is not None)
         return super()._load(device, dtype)
 
 
-def _alignscore(model: str, **options: Any) -> AlignScore:
+def _alignscore(model: str, **options: object) -> AlignScore:
     """AlignScore's two checkpoints lie in one repository; a name may end in the size."""
+    make: Callable[..., AlignScore] = AlignScore
     for size in ("base", "large"):
         if model.lower().endswith(f"alignscore-{size}"):
-            return AlignScore(model[: -len(size) - 1], size=size, **options)
-    return AlignScore(model, **options)
+            return make(model[: -len(size) - 1], size=size, **options)
+    return make(model, **options)
 
 
 KNOWN: Mapping[str, Callable[..., TorchModel]] = {
@@ -80,7 +84,7 @@ _REFUSED = {
 """What models with other heads are, by the end of their architecture's name."""
 
 
-def open_hf(model: str | None, **options: Any) -> TorchModel:
+def open_hf(model: str | None, **options: object) -> TorchModel:
     """The judge of a model of the hub; nothing is loaded yet.
 
     Args:
@@ -93,9 +97,8 @@ def open_hf(model: str | None, **options: Any) -> TorchModel:
     if not model:
         raise ConfigError("judge 'hf' needs a model, as in 'hf:lytang/MiniCheck-RoBERTa-Large'")
     family = known_family(model)
-    if family is not None:
-        return KNOWN[family](model, **options)
-    return InspectedNLI(model, **options)
+    make: Callable[..., TorchModel] = InspectedNLI if family is None else KNOWN[family]
+    return make(model, **options)
 
 
 def known_family(model: str) -> str | None:
@@ -103,7 +106,7 @@ def known_family(model: str) -> str | None:
     return _BY_FOLDED.get(model.rstrip("/").rpartition("/")[2].casefold())
 
 
-def _inspect(model: str, config: Mapping[str, Any], *, own_labels: bool) -> None:
+def _inspect(model: str, config: ModelConfig, *, own_labels: bool) -> None:
     """Refuse a model that cannot be read as an NLI classifier.
 
     Raises:

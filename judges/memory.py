@@ -42,5 +42,8 @@ class RememberedGrounding:
         """
         new = [item for item in dict.fromkeys(items) if item not in self._known]
         if new:
-            self._known.update(zip(new, self._judge.ground(new), strict=True))
+            self._remember(new, self._judge.ground(new))
         return [self._known[item] for item in items]
+
+    def _remember(self, items: Sequence[GroundingItem], told: Sequence[Grounding]) -> None:
+        self._known.update(zip(items, told, strict=True))

@@ -9,9 +9,9 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from types import TracebackType
-from typing import Generic, Self, TypeVar
+from typing import Generic, TypeVar
 
+from guardrail.core.closing import Closing
 from guardrail.core.errors import DeadlineExceededError, JudgeError
 from guardrail.core.types import CacheUse, Usage
 
@@ -56,7 +56,7 @@ class _Request(Generic[Item, Result]):
             self.future.set_exception(error)
 
 
-class MicroBatcher(Generic[Item, Result]):
+class MicroBatcher(Closing, Generic[Item, Result]):
     """Merges items of concurrent callers into batches for one function.
 
     While a batch is computed, the next gathers; an idle batcher waits ``max_wait_ms`` for
@@ -151,17 +151,6 @@ class MicroBatcher(Generic[Item, Result]):
             request.fail(JudgeError("the judge was closed before it answered"))
         if worker is not None and worker is not threading.current_thread():
             worker.join(timeout_s)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     @property
     def waiting(self) -> int:

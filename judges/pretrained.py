@@ -4,11 +4,26 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, TypedDict
 
 from guardrail.core.errors import JudgeError, MissingExtraError
 
+if TYPE_CHECKING:
+    from torch import Tensor
+    from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+
 __all__ = ["config_of", "load_alignscore", "load_hhem"]
+
+
+class ModelConfig(TypedDict, total=False):
+    """What is read of a model's ``config.json``."""
+
+    architectures: list[str] | None
+    auto_map: dict[str, str]
+    foundation: str
+    id2label: dict[str, str] | None
+
 
 HHEM_FOUNDATION = "google/flan-t5-base"
 """Whose configuration and tokenizer HHEM-2.1-open uses."""
@@ -17,7 +32,7 @@ TIED = ("shared.weight", "embed_tokens.weight")
 """Names of one and the same table of T5."""
 
 
-def config_of(model: str) -> dict[str, Any]:
+def config_of(model: str) -> ModelConfig:
     """The configuration of a model, as it stands in its ``config.json``.
 
     Args:
@@ -28,15 +43,17 @@ def config_of(model: str) -> dict[str, Any]:
         MissingExtraError: transformers is missing.
     """
     try:
-        found: object = json.loads(_file(model, "config.json").read_text("utf-8"))
-    except ValueError as error:
+        found: ModelConfig = json.loads(_file(model, "config.json").read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
         raise JudgeError(f"the configuration of {model!r} is not JSON: {error}") from error
     if not isinstance(found, dict):
         raise JudgeError(f"the configuration of {model!r} is no table")
     return found
 
 
-def load_hhem(model: str, *, device: str, dtype: str) -> tuple[Any, Any]:
+def load_hhem(
+    model: str, *, device: str, dtype: str
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """Load HHEM-2.1-open, without running the code that comes with it.
 
     Args:
@@ -70,7 +87,9 @@ def load_hhem(model: str, *, device: str, dtype: str) -> tuple[Any, Any]:
     return made.to(device=device, dtype=getattr(torch, dtype)).eval(), tokenizer
 
 
-def load_alignscore(model: str, size: str, *, device: str, dtype: str) -> tuple[Any, Any]:
+def load_alignscore(
+    model: str, size: str, *, device: str, dtype: str
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """Load AlignScore from its checkpoint: RoBERTa, and the head of three labels.
 
     Args:
@@ -93,13 +112,14 @@ def load_alignscore(model: str, size: str, *, device: str, dtype: str) -> tuple[
     backbone = model if (Path(model) / "config.json").is_file() else f"FacebookAI/roberta-{size}"
 
     class Aligned(torch.nn.Module):  # type: ignore[misc, name-defined]
-        def __init__(self, config: Any) -> None:
+        def __init__(self, config: PretrainedConfig) -> None:
             super().__init__()
             self.base_model = transformers.RobertaModel(config)
             self.tri_layer = torch.nn.Linear(config.hidden_size, 3)
 
-        def forward(self, **inputs: Any) -> Any:
-            return self.tri_layer(self.base_model(**inputs).pooler_output)
+        def forward(self, **inputs: Tensor) -> Tensor:
+            logits: Tensor = self.tri_layer(self.base_model(**inputs).pooler_output)
+            return logits
 
     try:
         made = Aligned(transformers.AutoConfig.from_pretrained(backbone))
@@ -112,7 +132,7 @@ def load_alignscore(model: str, size: str, *, device: str, dtype: str) -> tuple[
     return made.to(device=device, dtype=getattr(torch, dtype)).eval(), tokenizer
 
 
-def _libraries() -> tuple[Any, Any]:
+def _libraries() -> tuple[ModuleType, ModuleType]:
     try:
         import torch
         import transformers

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable
 from importlib import import_module
-from typing import Any, cast
+from typing import cast
 
 from guardrail.core.errors import ConfigError
 from guardrail.core.plugins import NOWHERE, named_part
@@ -13,7 +13,7 @@ from judges.base import AttributionJudge, NLIJudge
 
 __all__ = ["create_attribution", "create_nli", "hint", "kinds", "register"]
 
-_FACTORIES: dict[str, str | Callable[..., Any]] = {
+_FACTORIES: dict[str, str | Callable[..., object]] = {
     "onnx": "judges.onnx:OnnxJudge",
     "hf": "judges.hf:open_hf",
     "transformers": "judges.transformers_nli:TransformersNLI",
@@ -30,7 +30,7 @@ _NEEDS_MODEL = {
 """Judges that name a model after the colon, each with an example."""
 
 
-def register(kind: str, factory: str | Callable[..., Any]) -> None:
+def register(kind: str, factory: str | Callable[..., object]) -> None:
     """Add a kind of judge, or replace one.
 
     Args:
@@ -41,7 +41,7 @@ def register(kind: str, factory: str | Callable[..., Any]) -> None:
     _FACTORIES[kind] = factory
 
 
-def create_nli(name: str = "onnx", **options: Any) -> NLIJudge:
+def create_nli(name: str = "onnx", **options: object) -> NLIJudge:
     """Make the NLI judge that a name stands for; nothing is loaded yet.
 
     Args:
@@ -59,7 +59,7 @@ def create_nli(name: str = "onnx", **options: Any) -> NLIJudge:
     return judge
 
 
-def create_attribution(name: str = "onnx", **options: Any) -> AttributionJudge:
+def create_attribution(name: str = "onnx", **options: object) -> AttributionJudge:
     """Make the attribution judge that a name stands for; nothing is loaded yet.
 
     A judge that only does NLI is lifted to CAQA's categories (``judges.lifting``).
@@ -75,7 +75,7 @@ def create_attribution(name: str = "onnx", **options: Any) -> AttributionJudge:
     return LiftedJudge(cast("NLIJudge", judge))
 
 
-def _create(name: str, options: dict[str, Any]) -> Any:
+def _create(name: str, options: dict[str, object]) -> object:
     kind, colon, model = name.partition(":")
     factory = _FACTORIES.get(kind)
     if factory is None:
@@ -86,14 +86,14 @@ def _create(name: str, options: dict[str, Any]) -> Any:
         raise ConfigError(f"nothing follows the colon in judge {name!r}")
     if isinstance(factory, str):
         module, _, attribute = factory.partition(":")
-        factory = cast("Callable[..., Any]", getattr(import_module(module), attribute))
+        factory = cast("Callable[..., object]", getattr(import_module(module), attribute))
     try:
         return factory(model or None, **options)
     except TypeError as error:
         raise ConfigError(f"judge {name!r} does not take these options: {error}") from error
 
 
-def _from_outside(name: str, kind: str, model: str, options: dict[str, Any]) -> Any:
+def _from_outside(name: str, kind: str, model: str, options: dict[str, object]) -> object:
     """A judge of another package: by an entry point ``kind``, or ``name`` as ``module:Class``."""
     make = named_part("judges", kind) if kind.isidentifier() else None
     arguments = (model,) if model else ()

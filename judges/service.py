@@ -33,15 +33,7 @@ Result = TypeVar("Result")
 
 
 class _Service(MicroBatcher[Item, Result], Generic[Judge, Item, Result]):
-    """What all services share.
-
-    Args:
-        judge: Does the work.
-        max_wait_ms: Longest wait for company, milliseconds.
-        max_batch: Most items of a batch.
-        cache_size: Items to remember; 0 for none.
-        max_queue: Most items that wait to be judged; further callers wait outside.
-    """
+    """What all services share; its arguments are those of ``JudgeService``."""
 
     def __init__(
         self,
@@ -118,12 +110,7 @@ class JudgeService(_Service[NLIJudge, Pair, NLIScores]):
 class AttributionService(_Service[AttributionJudge, AttributionItem, Judgement]):
     """An attribution judge shared by threads and coroutines; itself an ``AttributionJudge``.
 
-    Args:
-        judge: Does the work.
-        max_wait_ms: Longest wait for company, milliseconds.
-        max_batch: Most items of a batch.
-        cache_size: Items to remember; 0 for none.
-        max_queue: Most items that wait to be judged; further callers wait outside.
+    Args: as of ``JudgeService``.
     """
 
     @staticmethod
@@ -145,12 +132,7 @@ class AttributionService(_Service[AttributionJudge, AttributionItem, Judgement])
 class GroundingService(_Service[GroundingJudge, GroundingItem, Grounding]):
     """A grounding judge shared by threads and coroutines; itself a ``GroundingJudge``.
 
-    Args:
-        judge: Does the work.
-        max_wait_ms: Longest wait for company, milliseconds.
-        max_batch: Most items of a batch.
-        cache_size: Items to remember; 0 for none.
-        max_queue: Most items that wait to be judged; further callers wait outside.
+    Args: as of ``JudgeService``.
     """
 
     @staticmethod

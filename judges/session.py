@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from judges.exactness import SAFE_WEIGHT, has_exact_kernel, largest_weight
 from judges.sums import check_sums
 
 if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
     from tokenizers import Tokenizer
 
 __all__ = ["OnnxTextModel", "Segments", "open_session", "readable", "softmax"]
@@ -61,7 +62,9 @@ def readable(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def softmax(logits: NDArray[np.floating[Any]], temperature: float = 1.0) -> NDArray[np.float64]:
+def softmax(
+    logits: NDArray[np.float32] | NDArray[np.float64], temperature: float = 1.0
+) -> NDArray[np.float64]:
     """Probabilities along the last axis, in double precision."""
     scaled = np.asarray(logits, np.float64) / temperature
     scaled -= scaled.max(axis=-1, keepdims=True)
@@ -70,7 +73,7 @@ def softmax(logits: NDArray[np.floating[Any]], temperature: float = 1.0) -> NDAr
     return result
 
 
-def open_session(path: Path, *, exact: bool | None = None) -> Any:
+def open_session(path: Path, *, exact: bool | None = None) -> InferenceSession:
     """Open an ONNX file for single-threaded passes on the CPU.
 
     Args:
@@ -141,7 +144,7 @@ class OnnxTextModel:
         self.folder = folder
         self.threads = threads or _cores()
         self._lock = threading.Lock()
-        self._session: Any = None
+        self._session: InferenceSession | None = None
         self._tokenizer: Tokenizer | None = None
         self._pool: ThreadPoolExecutor | None = None
         self._outputs: list[str] = []
@@ -224,6 +227,7 @@ class OnnxTextModel:
             "attention_mask": np.ones((1, len(ids)), np.int64),
             "token_type_ids": types,
         }
+        assert self._session is not None
         outputs: list[NDArray[np.float32]] = self._session.run(self._outputs, feed)
         return outputs
 

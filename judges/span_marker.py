@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,12 @@ from numpy.typing import NDArray
 from guardrail.core.types import Grounding, NLIScores, WordScore
 from judges.base import GroundingItem, NLITraits, Pair
 from judges.session import readable, softmax
-from judges.torch_judge import TorchModel
+from judges.torch_judge import Placed, TorchModel
 from judges.torch_runner import Prepared, TorchRunner
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from transformers import PreTrainedModel
 
 __all__ = ["SpanMarker", "marker_prompt"]
 
@@ -68,9 +72,8 @@ class SpanMarker(TorchModel):
 
     Args:
         model: Model id or folder.
-        device: ``cuda``, ``cpu``, …; the GPU where there is one by default.
-        dtype: ``bfloat16``, ``float32``, …; bfloat16 on a GPU by default.
         temperature: Divides the logits before they become probabilities.
+        placed: ``device`` and ``dtype``, as of ``TorchModel``.
     """
 
     _kind = "hf"
@@ -82,11 +85,10 @@ class SpanMarker(TorchModel):
         self,
         model: str | None,
         *,
-        device: str | None = None,
-        dtype: str | None = None,
         temperature: float = 1.0,
+        **placed: Unpack[Placed],
     ) -> None:
-        super().__init__(model, device=device, dtype=dtype)
+        super().__init__(model, **placed)
         self._temperature = temperature
         self._longest = LONGEST
 
@@ -144,7 +146,7 @@ class SpanMarker(TorchModel):
             left -= length
         return groups
 
-    def _runner_of(self, model: Any) -> TorchRunner:
+    def _runner_of(self, model: PreTrainedModel) -> TorchRunner:
         return TorchRunner(
             model,
             pad_id=self._tokenizer.pad_token_id,
@@ -152,11 +154,11 @@ class SpanMarker(TorchModel):
             outputs=self._marks,
         )
 
-    def _marks(self, model: Any, inputs: dict[str, Any]) -> Any:
+    def _marks(self, model: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
         """Logits of each token, filled up so that all batches have one shape, [n, 2 l]."""
         import torch
 
-        logits = model(**inputs).logits[..., :2].float()
+        logits: Tensor = model(**inputs).logits[..., :2].float()
         missing = self._longest + 4 - logits.shape[1]
         return torch.nn.functional.pad(logits, (0, 0, 0, max(0, missing))).flatten(1)
 

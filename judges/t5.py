@@ -7,7 +7,7 @@ answer: the logits of "1" and "0" as first token.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,13 @@ from numpy.typing import NDArray
 from guardrail.core.errors import JudgeError
 from guardrail.core.types import NLIScores
 from judges.base import NLITraits, Pair
-from judges.torch_judge import TorchJudge
+from judges.torch_judge import Placed, TorchJudge
 from judges.torch_runner import Prepared, TorchRunner
 from judges.windows import pair_windows
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 __all__ = ["T5True", "answer_tokens", "first_logits"]
 
@@ -38,11 +42,10 @@ class T5True(TorchJudge):
 
     Args:
         model: Model id or folder.
-        device: ``cuda``, ``cpu``, …; the GPU where there is one by default.
-        dtype: ``bfloat16``, ``float32``, …; bfloat16 on a GPU by default.
         max_length: Most tokens of a pair.
         token_budget: Most tokens of a batch, padding included.
         compiled: Run the model through ``torch.compile``.
+        placed: ``device`` and ``dtype``, as of ``TorchModel``.
     """
 
     _kind = "t5-true"
@@ -54,20 +57,19 @@ class T5True(TorchJudge):
         self,
         model: str | None,
         *,
-        device: str | None = None,
-        dtype: str | None = None,
         max_length: int = MAX_LENGTH,
         token_budget: int = TOKEN_BUDGET,
         compiled: bool = False,
+        **placed: Unpack[Placed],
     ) -> None:
-        super().__init__(model, device=device, dtype=dtype)
+        super().__init__(model, **placed)
         self._max_length = max_length
         self._budget = token_budget
         self._compiled = compiled
         self._said: list[int] = []
         self._answers = (0, 0)
 
-    def _runner_of(self, model: Any) -> TorchRunner:
+    def _runner_of(self, model: PreTrainedModel) -> TorchRunner:
         self._said, self._answers = answer_tokens(self._tokenizer, self._id)
         return TorchRunner(
             model,
@@ -89,7 +91,7 @@ class T5True(TorchJudge):
                 chunk.add([*first, *window.hypothesis, *end], (i, window.part))
         return chunk
 
-    def _first_step(self, model: Any, inputs: dict[str, Any]) -> Any:
+    def _first_step(self, model: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
         """Probability of "1" against "0" where the two part, [n, 1]."""
         logits = first_logits(model, inputs, self._said)
         return logits[:, list(self._answers)].float().softmax(-1)[:, :1]
@@ -107,7 +109,9 @@ class T5True(TorchJudge):
         ]
 
 
-def answer_tokens(tokenizer: Any, name: str) -> tuple[list[int], tuple[int, int]]:
+def answer_tokens(
+    tokenizer: PreTrainedTokenizerBase, name: str
+) -> tuple[list[int], tuple[int, int]]:
     """What "1" and "0" have in common at their start, and the two tokens that follow it.
 
     A vocabulary may spell one of them in several tokens ("▁", "0") and the other in one ("▁1"):
@@ -127,7 +131,7 @@ def answer_tokens(tokenizer: Any, name: str) -> tuple[list[int], tuple[int, int]
     return list(one[:place]), (one[place], zero[place])
 
 
-def first_logits(model: Any, inputs: dict[str, Any], said: Sequence[int]) -> Any:
+def first_logits(model: PreTrainedModel, inputs: dict[str, Tensor], said: Sequence[int]) -> Tensor:
     """Logits of the token that a T5 model says next, over its vocabulary, [n, v].
 
     Args:
@@ -140,4 +144,5 @@ def first_logits(model: Any, inputs: dict[str, Any], said: Sequence[int]) -> Any
     device = inputs["input_ids"].device
     start = torch.tensor([[model.config.decoder_start_token_id, *said]], device=device)
     start = start.expand(len(inputs["input_ids"]), -1)
-    return model(**inputs, decoder_input_ids=start, use_cache=False).logits[:, -1]
+    logits: Tensor = model(**inputs, decoder_input_ids=start, use_cache=False).logits
+    return logits[:, -1]

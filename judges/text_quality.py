@@ -12,12 +12,15 @@ import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pydantic import FiniteFloat
 
 from guardrail.core.errors import JudgeError
 from guardrail.core.types import Score, Value
+
+if TYPE_CHECKING:
+    from openai import OpenAI
 
 __all__ = [
     "OpenAIRater",
@@ -218,13 +221,13 @@ class OpenAIRater:
         import openai
 
         try:
-            client: Any = openai.OpenAI(**self._options)  # type: ignore[arg-type]
+            client = openai.OpenAI(**self._options)  # type: ignore[arg-type]
             with client, ThreadPoolExecutor(self._concurrency) as pool:
                 return list(pool.map(lambda prompt: self._rate(client, prompt), prompts))
         except openai.OpenAIError as error:
             raise JudgeError(f"rating model {self._model!r}: {error}") from error
 
-    def _rate(self, client: Any, prompt: str) -> RatingReply:
+    def _rate(self, client: OpenAI, prompt: str) -> RatingReply:
         reply = client.chat.completions.create(
             model=self._model,
             messages=[{"role": "user", "content": prompt}],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,17 @@ from judges.torch_runner import (
     prepared_ahead,
 )
 
-__all__ = ["TorchJudge", "TorchModel"]
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+__all__ = ["Placed", "TorchJudge", "TorchModel"]
+
+
+class Placed(TypedDict, total=False):
+    """Where a model runs, and in which number format; see ``TorchModel``."""
+
+    device: str | None
+    dtype: str | None
 
 
 class TorchModel(ABC):
@@ -42,14 +52,16 @@ class TorchModel(ABC):
     _auto_class: ClassVar[str]
     """Class of ``transformers`` that loads it."""
 
-    def __init__(self, model: str | None, *, device: str | None, dtype: str | None) -> None:
+    def __init__(
+        self, model: str | None, *, device: str | None = None, dtype: str | None = None
+    ) -> None:
         if not model:
             raise ConfigError(f"this judge needs a model, as in '{self._kind}:{self._example}'")
         self._id = model
         self._device = device
         self._dtype = dtype
         self._lock = threading.Lock()
-        self._tokenizer: Any = None
+        self._tokenizer: PreTrainedTokenizerBase
         self._runner: TorchRunner | None = None
 
     @property
@@ -70,7 +82,7 @@ class TorchModel(ABC):
                 model, self._tokenizer = self._load(device, dtype)
                 self._runner = self._runner_of(model)
 
-    def _load(self, device: str, dtype: str) -> tuple[Any, Any]:
+    def _load(self, device: str, dtype: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
         """The model in evaluation mode on its device, and its tokenizer."""
         return load_pretrained(self._id, self._auto_class, device=device, dtype=dtype)
 
@@ -84,7 +96,7 @@ class TorchModel(ABC):
         return ids
 
     @abstractmethod
-    def _runner_of(self, model: Any) -> TorchRunner:
+    def _runner_of(self, model: PreTrainedModel) -> TorchRunner:
         """Settle what depends on the loaded model, and say how it is run."""
 
 

@@ -17,7 +17,9 @@ from judges.base import Pair
 from judges.batching import run_halving, token_batches
 
 if TYPE_CHECKING:
-    import torch
+    from torch import Tensor
+    from torch.nn import Module
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 __all__ = ["Prepared", "TorchRunner", "chosen_dtype", "load_pretrained", "prepared_ahead"]
 
@@ -57,7 +59,9 @@ def chosen_dtype(device: str | None, dtype: str | None) -> tuple[str, str]:
     return device, dtype or ("bfloat16" if device.startswith("cuda") else "float32")
 
 
-def load_pretrained(model_id: str, kind: str, *, device: str, dtype: str) -> tuple[Any, Any]:
+def load_pretrained(
+    model_id: str, kind: str, *, device: str, dtype: str
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """Load a model and its tokenizer, with scaled-dot-product attention where it has that.
 
     Args:
@@ -146,11 +150,11 @@ class TorchRunner:
 
     def __init__(
         self,
-        model: Any,
+        model: Module,
         *,
         pad_id: int,
         token_budget: int,
-        outputs: Callable[[Any, dict[str, Any]], Any],
+        outputs: Callable[[Any, dict[str, Tensor]], Tensor],
         compiled: bool = False,
         positions: int | None = None,
     ) -> None:
@@ -193,7 +197,7 @@ class TorchRunner:
         )
         rows: dict[int, NDArray[np.float32]] = {}
         with self._lock:
-            started: list[tuple[list[int], Any]] = []
+            started: list[tuple[list[int], Tensor]] = []
             try:
                 for batch in batches:
                     started.append((batch, self._start(batch, sequences, borders)))
@@ -211,21 +215,20 @@ class TorchRunner:
         return joined
 
     def _finish(
-        self, batch: Sequence[int], result: torch.Tensor, rows: dict[int, NDArray[np.float32]]
+        self, batch: Sequence[int], result: Tensor, rows: dict[int, NDArray[np.float32]]
     ) -> None:
         for index, row in zip(batch, result.float().cpu().numpy(), strict=True):
             rows[index] = row
 
     def _start(
         self, batch: list[int], sequences: Sequence[Sequence[int]], borders: Sequence[int]
-    ) -> torch.Tensor:
+    ) -> Tensor:
         import torch
 
-        def compute(indices: Sequence[int]) -> Sequence[torch.Tensor]:
+        def compute(indices: Sequence[int]) -> Sequence[Tensor]:
             with torch.inference_mode():
                 inputs = self._inputs(indices, sequences, borders)
-                part: torch.Tensor = self._outputs(self._model, inputs)
-                return list(part)
+                return list(self._outputs(self._model, inputs))
 
         return torch.stack(run_halving(compute, batch, out_of_memory=self._out_of_memory))
 
@@ -239,7 +242,7 @@ class TorchRunner:
 
     def _inputs(
         self, batch: Sequence[int], sequences: Sequence[Sequence[int]], borders: Sequence[int]
-    ) -> dict[str, torch.Tensor]:
+    ) -> dict[str, Tensor]:
         longest = max(len(sequences[i]) for i in batch)
         width = next((bucket for bucket in self._buckets if bucket >= longest), longest)
         ids = np.full((len(batch), width), self._pad, np.int64)
@@ -255,7 +258,7 @@ class TorchRunner:
             arrays["token_type_ids"] = types
         return {name: self._to_device(array) for name, array in arrays.items()}
 
-    def _to_device(self, array: NDArray[np.int64]) -> torch.Tensor:
+    def _to_device(self, array: NDArray[np.int64]) -> Tensor:
         import torch
 
         tensor = torch.from_numpy(array)

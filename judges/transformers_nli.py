@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,12 @@ from guardrail.core.types import NLIScores
 from judges.base import NLITraits, Pair
 from judges.batching import distinct
 from judges.session import softmax
-from judges.torch_judge import TorchJudge
+from judges.torch_judge import Placed, TorchJudge
 from judges.torch_runner import Prepared, TorchRunner
 from judges.windows import pair_windows
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 __all__ = ["TransformersNLI", "label_columns"]
 
@@ -69,12 +72,11 @@ class TransformersNLI(TorchJudge):
 
     Args:
         model: Model id or folder.
-        device: ``cuda``, ``cpu``, …; the GPU where there is one by default.
-        dtype: ``bfloat16``, ``float32``, …; bfloat16 on a GPU by default.
         labels: Labels in the order of the model's logits, where its configuration does not
             name them; ``not_entailment`` for the second of two.
         token_budget: Most tokens of a batch, padding included.
         compiled: Run through ``torch.compile``, over few padded lengths.
+        placed: ``device`` and ``dtype``, as of ``TorchModel``.
     """
 
     _kind = "transformers"
@@ -85,13 +87,12 @@ class TransformersNLI(TorchJudge):
         self,
         model: str | None,
         *,
-        device: str | None = None,
-        dtype: str | None = None,
         labels: Sequence[str] | None = None,
         token_budget: int = TOKEN_BUDGET,
         compiled: bool = False,
+        **placed: Unpack[Placed],
     ) -> None:
-        super().__init__(model, device=device, dtype=dtype)
+        super().__init__(model, **placed)
         self._labels = labels
         self._budget = token_budget
         self._compiled = compiled
@@ -104,10 +105,10 @@ class TransformersNLI(TorchJudge):
         """Whether it tells contradiction; known once it is loaded."""
         return NLITraits(tells_contradiction="neither" not in self._columns)
 
-    def _runner_of(self, model: Any) -> TorchRunner:
+    def _runner_of(self, model: PreTrainedModel) -> TorchRunner:
         config = model.config
-        names = dict(enumerate(self._labels)) if self._labels else config.id2label
-        self._columns = label_columns(names)
+        known = cast("dict[int, str]", config.id2label)
+        self._columns = label_columns(dict(enumerate(self._labels)) if self._labels else known)
         self._max_length = _longest(config, self._tokenizer)
         self._segments = getattr(config, "type_vocab_size", 0) > 1
         pad = self._tokenizer.pad_token_id
@@ -174,7 +175,7 @@ def _find(whole: Sequence[int], part: Sequence[int], start: int) -> int:
     raise JudgeError("the model's tokenizer reads a pair of texts in a way that is not supported")
 
 
-def _longest(config: Any, tokenizer: Any) -> int:
+def _longest(config: PretrainedConfig, tokenizer: PreTrainedTokenizerBase) -> int:
     """Most tokens of a sequence, by the smaller of what model and tokenizer say."""
     limits = [int(tokenizer.model_max_length)]
     positions = getattr(config, "max_position_embeddings", None)

@@ -10,7 +10,6 @@ import weakref
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from email.utils import parsedate_to_datetime
-from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
@@ -22,7 +21,7 @@ from kg.blank_nodes import is_blank
 from kg.cache import QueryCache, default_cache_path
 from kg.dialects import Dialect, dialect_of
 from kg.endpoint_settings import EndpointSettings
-from kg.sparql_request import build_request, read_graph, read_result
+from kg.sparql_request import SparqlResult, Term, build_request, read_graph, read_result
 from kg.traffic import CircuitBreaker, RateLimit
 
 __all__ = ["Cell", "Endpoint", "QueryRejectedError"]
@@ -123,11 +122,11 @@ class Endpoint:
         use = CacheUse(hits=self._cache.hits, misses=self._cache.misses)
         return Usage(caches={"queries": use})
 
-    def json(self, query: str) -> dict[str, Any]:
+    def json(self, query: str) -> SparqlResult:
         """Run a SELECT or ASK, past the cache, and return the SPARQL JSON result."""
         return self._parse(self.fetch(query))
 
-    def solutions(self, result: dict[str, Any]) -> list[dict[str, Cell]]:
+    def solutions(self, result: SparqlResult) -> list[dict[str, Cell]]:
         """Read the solutions of a SPARQL JSON result.
 
         Raises:
@@ -310,7 +309,7 @@ class Endpoint:
                 "lower batch"
             )
 
-    def _parse(self, body: bytes) -> dict[str, Any]:
+    def _parse(self, body: bytes) -> SparqlResult:
         try:
             result = read_result(body)
         except (ValueError, RecursionError) as error:
@@ -337,7 +336,7 @@ def _open_cache(settings: EndpointSettings) -> QueryCache | None:
         return None
 
 
-def _cell(term: dict[str, Any]) -> Cell:
+def _cell(term: Term) -> Cell:
     kind, value = str(term["type"]), str(term["value"])
     return Cell(
         type="bnode" if kind == "uri" and is_blank(value) else kind,

@@ -12,7 +12,6 @@ import sys
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Final
@@ -20,6 +19,7 @@ from typing import Final
 import numpy as np
 
 from guardrail.core.errors import KnowledgeGraphError
+from guardrail.core.remembered import remembered
 from kg.labels import MAX_WORDS, key_of
 from kg.profiles import Profile
 
@@ -227,7 +227,7 @@ def _hash(text: str) -> int:
     )
 
 
-_hash_of_word = lru_cache(maxsize=2**16)(_hash)
+_hash_of_word = remembered(2**16)(_hash)
 """First words recur, in each load for a time."""
 
 

@@ -6,7 +6,7 @@ Which classes a type can name is part of a graph's vocabulary profile (``[ner]``
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from guardrail.core.types import Entity
 
@@ -23,8 +23,7 @@ NAMING_TYPES: Final = frozenset(
 
 def classes_of(graph: object) -> Mapping[str, Sequence[str]]:
     """Give the table of a graph's profile, from entity type to class ids; empty without one."""
-    profile: Any = getattr(graph, "profile", None)
-    table: Mapping[str, Sequence[str]] = getattr(profile, "ner", {})
+    table: Mapping[str, Sequence[str]] = getattr(getattr(graph, "profile", None), "ner", {})
     return table
 
 

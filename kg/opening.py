@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from guardrail.core.errors import KnowledgeGraphError
 from guardrail.core.plugins import NOWHERE, named_part
@@ -63,8 +63,7 @@ def _from_outside(location: str | Path | None) -> KnowledgeGraph | None:
         make, arguments = named_part("graphs", location), ()
     if make is None:
         return None
-    graph: KnowledgeGraph = make(*arguments)
-    return graph
+    return cast("KnowledgeGraph", make(*arguments))
 
 
 def open_graph(

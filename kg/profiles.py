@@ -14,16 +14,15 @@ the package. A user's own file may say ``extends = "wikidata"`` and change singl
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote, unquote
 
 from pydantic import Field, ValidationError
 
 from guardrail.core.errors import ConfigError, InputError
+from guardrail.core.toml import read_toml
 from guardrail.core.types import Value
 from kg.characters import CONTROLS, SURROGATES
 
@@ -222,20 +221,18 @@ def _load(source: str) -> Profile:
         return Profile.model_validate(settings)
     except OSError as error:
         raise ConfigError(f"cannot read the profile {path}: {error}") from error
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigError(f"{path} is not TOML: {error}") from error
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise ConfigError(f"{path}: {where}: {first['msg']}") from error
 
 
-def _settings(path: Path, seen: tuple[Path, ...]) -> dict[str, Any]:
+def _settings(path: Path, seen: tuple[Path, ...]) -> dict[str, object]:
     """Read a profile file, CURIEs spelt out, on top of the profile it extends."""
     if path in seen:
         raise ConfigError(f"{path} extends itself")
-    table = tomllib.loads(path.read_text(encoding="utf-8"))
-    base: dict[str, Any] = {}
+    table = read_toml(path.read_bytes(), path)
+    base: dict[str, object] = {}
     parent = table.pop("extends", None)
     if parent is not None:
         beside = path.parent / f"{str(parent).removesuffix('.toml')}.toml"

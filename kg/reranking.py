@@ -11,9 +11,9 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Final, NamedTuple
 
+from guardrail.core.remembered import remembered
 from guardrail.core.text.lexicon import lexicon, lexicon_set
 from guardrail.core.types import Candidate, Entity, Subgraph, Triple
 from kg.mentions import fold
@@ -203,6 +203,6 @@ def _neighbour_labels(subgraph: Subgraph) -> dict[str, None]:
     )
 
 
-@lru_cache(maxsize=1 << 16)
+@remembered(1 << 16)
 def _words(label: str) -> tuple[str, ...]:
     return tuple(_WORDS.findall(fold(label)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from http.client import HTTPResponse
 from io import BytesIO
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal, TypedDict, cast
 from urllib.parse import parse_qsl, urlsplit
 
 import httpx
@@ -84,14 +84,34 @@ def build_request(
     return request.http(client, timeout_s)
 
 
-def read_result(body: bytes) -> dict[str, Any]:
+Term = TypedDict("Term", {"type": str, "value": str, "datatype": str, "xml:lang": str}, total=False)
+"""An RDF term of a SPARQL JSON result."""
+
+
+class _Head(TypedDict, total=False):
+    vars: list[str]
+
+
+class _Results(TypedDict):
+    bindings: list[dict[str, Term]]
+
+
+class SparqlResult(TypedDict, total=False):
+    """A SPARQL 1.1 result in JSON: of a SELECT ``head`` and ``results``, of an ASK ``boolean``."""
+
+    head: _Head
+    results: _Results
+    boolean: bool
+
+
+def read_result(body: bytes) -> SparqlResult:
     """Read a SPARQL JSON result.
 
     Raises:
         ValueError: It is no JSON.
         TypeError: It is JSON, but no object.
     """
-    result: dict[str, Any] = _converted(body, _JSON, JSON)
+    result: SparqlResult = _converted(body, _JSON, JSON)
     return result
 
 

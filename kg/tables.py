@@ -22,6 +22,7 @@ from pydantic import Field
 from pyoxigraph import DefaultGraph, Literal, NamedNode, Store
 
 from guardrail.core.errors import InputError, KnowledgeGraphError
+from guardrail.core.incoming import read_clean_json
 from guardrail.core.types import Value
 
 __all__ = [
@@ -215,7 +216,7 @@ def _json_rows(stream: Iterable[bytes], source: str) -> Iterator[tuple[int, dict
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
+            row = read_clean_json(line.decode("utf-8-sig"))
         except (ValueError, RecursionError) as error:
             raise KnowledgeGraphError(f"{source}, line {number}: not JSON: {error}") from error
         if not isinstance(row, dict):
@@ -258,12 +259,17 @@ def cell_text(value: object) -> str | None:
         return "true" if value else "false"
     if isinstance(value, float):
         value = Decimal(f"{value:.15g}")
+    if isinstance(value, int):
+        value = Decimal(value)  # which writes figures of any length
     if isinstance(value, Decimal):
         return f"{value:f}" if value.is_finite() else None
     if isinstance(value, datetime):
         return value.isoformat(" ", "seconds")
     if isinstance(value, dict | list | tuple):
-        return json.dumps(value, ensure_ascii=False, default=str)
+        try:
+            return json.dumps(value, ensure_ascii=False, default=str)
+        except (ValueError, RecursionError):
+            return None  # a figure of thousands of digits, or nested without end: no cell
     return str(value).strip() or None
 
 

@@ -21,7 +21,6 @@ from training.statements import Statement
 __all__ = [
     "TripleSet",
     "dart_sets",
-    "e2e_sets",
     "other_evidence_rows",
     "set_rows",
     "statement_rows",
@@ -196,19 +195,6 @@ def dart_sets(data: Path) -> tuple[list[TripleSet], list[TripleSet]]:
             unseen = held_out(triples[0].subject, DART_SHARE, salt="dart")
             parts[unseen].append(TripleSet(triples, tuple(raw["texts"][:4])))
     return parts
-
-
-def e2e_sets(data: Path) -> list[TripleSet]:
-    """The sets of E2E whose triples a text states."""
-    found = []
-    for raw in read_jsonl(data / "triples" / "e2e_cleaned.jsonl.gz"):
-        triples = tuple(
-            Triple(subject=t["sub"], property=readable(t["rel"]), value=t["obj"])
-            for t in raw["triples"]
-        )
-        if triples:
-            found.append(TripleSet(triples, (raw["sent"],)))
-    return found
 
 
 def set_rows(sets: Sequence[TripleSet], source: str, *, seed: int) -> Iterator[Row]:

@@ -51,7 +51,7 @@ def load_statements(data: Path) -> tuple[list[Statement], list[Statement]]:
     return train, validation
 
 
-HARD = ("n", "q", "r", "s", "t")
+HARD = ("n", "q", "r", "s", "t", "u")
 """First letters of the sets that were written for what judges find hard."""
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import random
-import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from pyoxigraph import DefaultGraph, RdfFormat, Store
 
 from benchmarks.faults.disk import no_room, spoilt
 from benchmarks.faults.facts import CANARY, DEADLINE_S, Case, turtle
-from benchmarks.faults.seen import Seen, seen_answers, seen_error
+from benchmarks.faults.seen import Began, Seen, seen_answers, seen_error
 from guardrail.bulk.run import run_bulk
 from guardrail.bulk.scorer import BulkScorer
 from guardrail.config import GuardrailConfig
@@ -46,7 +45,7 @@ def run_bulk_case(case: Case, rng: random.Random, folder: Path, config: Guardrai
     def run() -> None:
         run_bulk(scorer, str(source), str(output), shard_rows=2)
 
-    begin = time.monotonic()
+    began = Began.now()
     try:
         with ExitStack() as stack:
             if case.part == "disk" and case.fault == "full":
@@ -62,7 +61,7 @@ def run_bulk_case(case: Case, rng: random.Random, folder: Path, config: Guardrai
         run()  # there is room again: the same command goes on where it was
         return _rows_seen(case, output)._replace(outcome="typed error", told=seen.told)
     seen = _rows_seen(case, output)
-    return seen.timed(time.monotonic() - begin, DEADLINE_S * len(rows))
+    return seen.timed(began, DEADLINE_S * len(rows))
 
 
 def _rows_seen(case: Case, output: Path) -> Seen:
@@ -120,7 +119,7 @@ def run_load_case(case: Case, rng: random.Random, folder: Path) -> Seen:
         second.unlink()
     load_graph(first, target)
     before = _triples(target)
-    begin = time.monotonic()
+    began = Began.now()
     try:
         with no_room(ROOM) if case.fault == "full" else ExitStack():
             load_graph(second, target)
@@ -129,7 +128,7 @@ def run_load_case(case: Case, rng: random.Random, folder: Path) -> Seen:
         if _triples(target) != before:
             return Seen("untyped error", told=f"the graph is another after: {seen.told}")
         return seen
-    seen = Seen("delivered").timed(time.monotonic() - begin)
+    seen = Seen("delivered").timed(began)
     after = _triples(target)
     if not before <= after <= before + 200 or (case.fault == "none" and after != before + 200):
         return Seen("untyped error", told=f"{before} triples became {after}")

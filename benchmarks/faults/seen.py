@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
 from benchmarks.faults.facts import CANARY, DEADLINE_S, RIGHT, Case
+from benchmarks.faults.leaks import waited_for_a_core
 from guardrail.core.errors import GuardrailError
 from guardrail.core.types import Category, GuardedAnswer
 from guardrail.policy import STRICT
 
-__all__ = ["OUTCOMES", "Outcome", "Seen", "seen_answers", "seen_error", "seen_reply"]
+__all__ = ["OUTCOMES", "Began", "Outcome", "Seen", "seen_answers", "seen_error", "seen_reply"]
 
 Outcome = Literal["delivered", "refused", "typed error", "broken off", "untyped error"]
 OUTCOMES: tuple[Outcome, ...] = (
@@ -20,6 +22,22 @@ OUTCOMES: tuple[Outcome, ...] = (
 
 SERVER_FAULT = 500
 """Status of a fault that nobody foresaw."""
+
+
+class Began(NamedTuple):
+    """When a run began, and how long threads of this process had waited for a core by then."""
+
+    at: float
+    waited: float
+
+    @classmethod
+    def now(cls) -> Began:
+        """This moment."""
+        return cls(time.monotonic(), waited_for_a_core())
+
+    def since(self) -> tuple[float, float]:
+        """Seconds since, and those of waiting."""
+        return time.monotonic() - self.at, waited_for_a_core() - self.waited
 
 
 class Seen(NamedTuple):
@@ -32,6 +50,7 @@ class Seen(NamedTuple):
         recorded: Whether the answer says that it is in the log: it names no trouble with it.
         told: What was told, for a person.
         late_s: Seconds past its deadline; less than 0 where it was in time.
+        waited_s: Seconds for which threads of the process had no core meanwhile.
         lost: Records that are not in the log and of which no answer says so.
     """
 
@@ -41,6 +60,7 @@ class Seen(NamedTuple):
     recorded: bool = True
     told: str = ""
     late_s: float = -DEADLINE_S
+    waited_s: float = 0.0
     lost: int = 0
 
     @property
@@ -48,9 +68,10 @@ class Seen(NamedTuple):
         """Whether it ended in a way that nothing may end in."""
         return self.outcome == "untyped error"
 
-    def timed(self, seconds: float, allowed: float = DEADLINE_S) -> Seen:
+    def timed(self, began: Began, allowed: float = DEADLINE_S) -> Seen:
         """The same, with how long it took."""
-        return self._replace(late_s=seconds - allowed)
+        seconds, waited = began.since()
+        return self._replace(late_s=seconds - allowed, waited_s=max(0.0, waited))
 
 
 def _blind(case: Case) -> bool:
@@ -118,7 +139,8 @@ def seen_reply(case: Case, status: int, body: str, *, whole: bool = True) -> See
         outcome = "refused"
     if not whole and outcome == "untyped error":
         outcome = "broken off"
-    return Seen(outcome, unjudged, wrong, "records" not in parts, f"{status} {body[:300]}")
+    recorded = bool(fields) and "records" not in parts
+    return Seen(outcome, unjudged, wrong, recorded, f"{status} {body[:300]}")
 
 
 def _content(body: str) -> tuple[str, list[Mapping[str, Any]], bool]:

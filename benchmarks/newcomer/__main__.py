@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from benchmarks.newcomer.domains import DOMAINS, Domain
 from benchmarks.newcomer.measure import Table, table_of, together
+from benchmarks.newcomer.tuned import tuned
 from benchmarks.outcomes import checked
 from guardrail import Guardrail, GuardrailConfig
 
@@ -34,16 +35,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--domains", default=",".join(names), help=f"of {', '.join(names)}")
     parser.add_argument("--policy", default="strict")
     parser.add_argument("--judge", default="onnx")
+    parser.add_argument(
+        "--tune",
+        action="store_true",
+        help="learn thresholds from every third answer, and measure the others before and after",
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object in place of a table")
     options = parser.parse_args(arguments)
     tables: dict[str, Table] = {}
     with Guardrail(GuardrailConfig(policy=options.policy, judge=options.judge)) as guard:
+        if options.tune:
+            tables = tuned(guard, {name: Domain(name) for name in options.domains.split(",")})
+            return _print(tables, as_json=options.json)
         for name in options.domains.split(","):
             answers = Domain(name).answers
             found = checked(guard, [item.request for item in answers])
             tables[name] = table_of(list(zip(answers, found, strict=True)))
     tables["all"] = together(list(tables.values()))
-    if options.json:
+    return _print(tables, as_json=options.json)
+
+
+def _print(tables: dict[str, Table], *, as_json: bool) -> int:
+    if as_json:
         print(json.dumps({name: table.shares() for name, table in tables.items()}))
         return 0
     print(f"| | {' | '.join(tables)} |")

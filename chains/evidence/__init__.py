@@ -8,7 +8,8 @@ message; ``openai`` and ``langchain`` find all of these in a request of their ho
 from __future__ import annotations
 
 from chains.evidence.base import Case, EvidenceMode, EvidenceSettings, Found, Source, case_of
-from chains.evidence.items import RequestField, evidence_items, request_field
+from chains.evidence.items import RequestField, request_field
+from guardrail.sources.items import evidence_items
 
 __all__ = [
     "Case",

@@ -24,8 +24,8 @@ SHIPPED_GRAPH = "people"
 BY_THE_SHIPPED_GRAPH = Problem(
     part="evidence",
     message="no evidence came with the answer and no graph is configured, so it was judged by the "
-    "graph of about 1,000 people that ships as an example; hand evidence over, or name your graph "
-    "with the setting 'graph' (or 'none')",
+    "graph of about 1,000 people that ships as an example; hand evidence over, name files of yours "
+    "with the setting 'evidence', or your graph with the setting 'graph' (or 'none')",
 )
 """Told with every answer that nobody gave evidence for."""
 
@@ -37,7 +37,9 @@ class Source(StrEnum):
     RETRIEVERS = "retrievers"
     PARTS = "content parts"
     TOOLS = "tool results"
+    EARLIER = "earlier answers"
     MARKED = "marked text"
+    FILES = "files"
     GRAPH = "graph"
 
 
@@ -45,8 +47,12 @@ class EvidenceMode(StrEnum):
     """What an answer is judged against.
 
     ``given``: what the caller, a chain's retrievers or content parts hand over, in place of the
-    graph; tool results and marked text count beside it. ``both``: all of it and the graph.
+    graph; tool results, earlier answers and marked text count beside it. ``both``: all of it and
+    the graph.
     ``graph``: the graph alone.
+
+    Files that the guardrail's settings name stand in place of the graph in all of them; with
+    ``both`` the graph is asked beside them.
     """
 
     GIVEN = "given"
@@ -75,6 +81,8 @@ class EvidenceSettings(Value):
         tools: Whether results of tools count.
         tool_results: Most results of tools that are read, newest first.
         tool_chars: Most characters of all of them together; a longer text is cut.
+        earlier: Most earlier answers of a conversation whose own evidence counts again, so that
+            what was judged supported may be referred to; what else they said is never evidence.
         marks: Delimiters of a marked stretch in system and user messages, such as
             ``("<context>", "</context>")``, two that differ; None to look for none.
         keep_parts: Whether content parts that only other gateways know are sent on as they are,
@@ -85,6 +93,7 @@ class EvidenceSettings(Value):
     tools: bool = True
     tool_results: int = Field(default=16, ge=1)
     tool_chars: int = Field(default=100_000, ge=1)
+    earlier: int = Field(default=6, ge=0)
     marks: Marks | None = None
     keep_parts: bool = False
 
@@ -149,12 +158,15 @@ class Case(NamedTuple):
         Where nobody handed evidence over or named a graph, that is told as well.
         """
         problems = (*answer.errors, *self.problems)
-        if self.evidence is None and _by_the_shipped_graph(answer):
+        sources = tuple(source.value for source in self.sources)
+        if self.evidence is None and answer.evidence_from == (Source.FILES,):
+            sources = answer.evidence_from
+        elif self.evidence is None and _by_the_shipped_graph(answer):
             _warn_of_the_shipped_graph()
             problems = (*problems, BY_THE_SHIPPED_GRAPH)
         return answer.model_copy(
             update={
-                "evidence_from": tuple(source.value for source in self.sources),
+                "evidence_from": sources,
                 "entities": answer.entities or self.entities,
                 "errors": tuple(dict.fromkeys(problems)),
             }
@@ -229,11 +241,17 @@ async def case_of(
     question = found.question or question
     if mode is EvidenceMode.GRAPH:
         return Case(question, policy=policy)
-    if not found.sources:
-        return Case(question, policy=policy, problems=found.problems)
     if mode is EvidenceMode.GIVEN and found.handed_over:
         return Case(question, found.evidence, found.sources, policy, problems=found.problems)
+    beside_files = mode is EvidenceMode.BOTH and bool(guard.config.evidence)
+    if not found.sources and not beside_files:
+        return Case(question, policy=policy, problems=found.problems)
     known = await guard.aretrieve(question=question)
+    if known.source == Source.FILES:
+        found |= Found.of(Source.FILES, known.evidence)
+        if not beside_files:
+            return Case(question, found.evidence, found.sources, policy, problems=found.problems)
+        known = await guard.aretrieve(question=question, graph=True)
     together = dict.fromkeys((*found.evidence, *known.evidence))
     sources = (*found.sources, Source.GRAPH)
     return Case(question, tuple(together), sources, policy, known.entities, found.problems)

@@ -8,15 +8,10 @@ from typing import Any
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.prompt_values import PromptValue
+from langchain_core.runnables import RunnableConfig
 
 from chains.evidence.base import EvidenceSettings, Found, Source
-from chains.evidence.items import (
-    FIELD,
-    RequestField,
-    evidence_items,
-    evidence_of_item,
-    request_field,
-)
+from chains.evidence.items import FIELD, RequestField, request_field
 from chains.evidence.marks import marked_evidence
 from chains.evidence.parts import parts_of_messages
 from chains.evidence.paths import value_at
@@ -24,6 +19,7 @@ from chains.evidence.steps import StepsSeen
 from chains.evidence.tools import ToolResult, evidence_of_tools
 from guardrail.core.errors import InputError
 from guardrail.core.types import Evidence
+from guardrail.sources.items import evidence_items, evidence_of_item
 
 __all__ = [
     "EvidenceOf",
@@ -34,7 +30,7 @@ __all__ = [
     "messages_of",
 ]
 
-EvidenceOf = str | Callable[[Any], Any]
+EvidenceOf = str | Callable[[Any], object]
 """Where a chain's evidence stands: a key or path (``context``, ``retrieved.documents``) of its
 input or output, or a function of its input."""
 
@@ -42,7 +38,7 @@ MESSAGE_KEYS = ("messages", "chat_history", "history")
 """Keys of a chain's input that hold messages."""
 
 
-def config_field(config: Mapping[str, Any] | None) -> RequestField:
+def config_field(config: RunnableConfig | None) -> RequestField:
     """What ``config["metadata"]["guardrail"]`` of a run says.
 
     Raises:
@@ -53,8 +49,8 @@ def config_field(config: Mapping[str, Any] | None) -> RequestField:
 
 def chain_evidence(
     place: EvidenceOf | None,
-    value: Any,
-    output: Any,
+    value: object,
+    output: object,
     field: RequestField,
     settings: EvidenceSettings,
     steps: StepsSeen | None = None,
@@ -106,7 +102,7 @@ def message_evidence(messages: Sequence[BaseMessage], settings: EvidenceSettings
     )
 
 
-def messages_of(value: Any) -> list[BaseMessage]:
+def messages_of(value: object) -> list[BaseMessage]:
     """The messages in a chain's input; none where it holds no messages."""
     if isinstance(value, PromptValue):
         return value.to_messages()
@@ -121,13 +117,13 @@ def messages_of(value: Any) -> list[BaseMessage]:
     return []
 
 
-def holds(value: Any, path: str) -> bool:
+def holds(value: object, path: str) -> bool:
     """Whether something stands at a path of a chain's input."""
     return value_at(value, path)[1]
 
 
 def _handed_over(
-    place: EvidenceOf, value: Any, output: Any, steps: StepsSeen | None
+    place: EvidenceOf, value: object, output: object, steps: StepsSeen | None
 ) -> tuple[Evidence, ...]:
     if callable(place):
         return _items(place(value), "what the function of 'evidence' returns")
@@ -144,7 +140,7 @@ def _handed_over(
     )
 
 
-def _items(found: Any, where: str) -> tuple[Evidence, ...]:
+def _items(found: object, where: str) -> tuple[Evidence, ...]:
     """Evidence in any form that chains keep it in: documents, texts, triples, or one of these."""
     if found is None:
         return ()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from chains.conversation import Turn, standalone_question
 from chains.evidence.base import EvidenceSettings, Found, Source
@@ -17,18 +16,25 @@ from guardrail.core.types import Evidence, Passage
 __all__ = [
     "chat_evidence",
     "chat_question",
+    "chat_turns",
     "response_evidence",
     "response_question",
+    "response_turns",
     "search_results",
 ]
 
-JSON = dict[str, Any]
+JSON = dict[str, object]
 ROLES = {"user": "user", "assistant": "assistant"}
 
 
 def chat_question(request: JSON, settings: EvidenceSettings) -> str:
     """The question that a chat request's messages end with."""
-    return _question(_messages(request), settings)
+    return standalone_question(chat_turns(request, settings))
+
+
+def chat_turns(request: JSON, settings: EvidenceSettings) -> list[Turn]:
+    """The messages of a chat request as text, marked stretches of the user's left out."""
+    return _turns(_messages(request), settings)
 
 
 def chat_evidence(request: JSON, field: RequestField, settings: EvidenceSettings) -> Found:
@@ -56,7 +62,15 @@ def response_question(request: JSON, settings: EvidenceSettings) -> str:
     given = request.get("input")
     if isinstance(given, str):
         return without_marked(given, settings)
-    return _question(_message_items(request), settings)
+    return standalone_question(response_turns(request, settings))
+
+
+def response_turns(request: JSON, settings: EvidenceSettings) -> list[Turn]:
+    """The messages of a responses request as text; see ``chat_turns``."""
+    given = request.get("input")
+    if isinstance(given, str):
+        return _turns([{"role": "user", "content": given}], settings)
+    return _turns(_message_items(request), settings)
 
 
 def response_evidence(request: JSON, field: RequestField, settings: EvidenceSettings) -> Found:
@@ -87,7 +101,7 @@ def response_evidence(request: JSON, field: RequestField, settings: EvidenceSett
     )
 
 
-def search_results(item: Mapping[str, Any]) -> tuple[Evidence, ...]:
+def search_results(item: Mapping[str, object]) -> tuple[Evidence, ...]:
     """The passages of a file search: of an item of the input, or of the reply's own output."""
     results = item.get("results")
     return tuple(
@@ -106,14 +120,14 @@ def search_results(item: Mapping[str, Any]) -> tuple[Evidence, ...]:
     )
 
 
-def _question(messages: list[JSON], settings: EvidenceSettings) -> str:
+def _turns(messages: list[JSON], settings: EvidenceSettings) -> list[Turn]:
     turns = []
     for message in messages:
         text = text_of(visible_parts(message.get("content")))
         if message.get("role") == "user":
             text = without_marked(text, settings)
         turns.append(Turn(ROLES.get(str(message.get("role")), "system"), text))  # type: ignore[arg-type]
-    return standalone_question(turns)
+    return turns
 
 
 def _marked(messages: list[JSON], settings: EvidenceSettings) -> Found:

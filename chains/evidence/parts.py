@@ -10,7 +10,6 @@ Anthropic: ``{"type": "document", "source": …, "title": …}`` and ``search_re
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from chains.evidence.base import Found, Source
 from guardrail.core.types import Passage
@@ -45,7 +44,7 @@ def parts_of_messages(messages: object) -> Found:
     return found._replace(question=questions[-1] if questions else None)
 
 
-def sources_of_body(body: Mapping[str, Any]) -> Found:
+def sources_of_body(body: Mapping[str, object]) -> Found:
     """Azure's ``groundingSources``, with its ``qna.query``, beside the messages of a request."""
     sources = body.get("groundingSources")
     if not isinstance(sources, list):
@@ -62,7 +61,7 @@ def visible_parts(content: object) -> object:
     """A message's content without parts that are sources, for reading the question in it."""
     if not isinstance(content, list):
         return content
-    kept: list[Any] = []
+    kept: list[object] = []
     for part in content:
         marked = list(_marked(part)) if isinstance(part, Mapping) else []
         if not marked:
@@ -71,7 +70,7 @@ def visible_parts(content: object) -> object:
     return kept
 
 
-def plain_body(body: dict[str, Any]) -> dict[str, Any]:
+def plain_body(body: dict[str, object]) -> dict[str, object]:
     """A request whose marked parts are plain text, as any server takes them.
 
     Azure's ``groundingSources`` stay here: they are for the guardrail, not for the model.
@@ -87,15 +86,14 @@ def plain_body(body: dict[str, Any]) -> dict[str, Any]:
     return body
 
 
-def _plain_message(message: Any, kind: str) -> Any:
-    content = message.get("content") if isinstance(message, Mapping) else None
-    if not isinstance(content, list):
+def _plain_message(message: object, kind: str) -> object:
+    if not isinstance(message, Mapping) or not isinstance(content := message.get("content"), list):
         return message
     parts = [_plain_part(part, kind) for part in content]
     return {**message, "content": parts}
 
 
-def _plain_part(part: Any, kind: str) -> Any:
+def _plain_part(part: object, kind: str) -> object:
     if not isinstance(part, Mapping):
         return part
     guarded = part.get("guardContent")
@@ -106,11 +104,11 @@ def _plain_part(part: Any, kind: str) -> Any:
     return {"type": kind, "text": "\n\n".join(texts)} if texts else part
 
 
-def _marked(part: Mapping[str, Any]) -> Iterator[tuple[str, Passage]]:
+def _marked(part: Mapping[str, object]) -> Iterator[tuple[str, Passage]]:
     """The marked texts of one part, each with its role."""
     kind = part.get("type")
-    if kind in (GROUNDING, QUERY) and isinstance(part.get("text"), str):
-        yield str(kind), _passage(part["text"], part)
+    if kind in (GROUNDING, QUERY) and isinstance(text := part.get("text"), str):
+        yield str(kind), _passage(text, part)
     guarded = part.get("guardContent")
     block = guarded.get("text") if isinstance(guarded, Mapping) else None
     if isinstance(block, Mapping) and isinstance(block.get("text"), str):
@@ -125,11 +123,11 @@ def _marked(part: Mapping[str, Any]) -> Iterator[tuple[str, Passage]]:
     if kind in ("document", "search_result"):
         yield from _document(part)
     for name in ("document", "searchResult"):
-        if isinstance(part.get(name), Mapping):
-            yield from _document(part[name])
+        if isinstance(inner := part.get(name), Mapping):
+            yield from _document(inner)
 
 
-def _document(part: Mapping[str, Any]) -> Iterator[tuple[str, Passage]]:
+def _document(part: Mapping[str, object]) -> Iterator[tuple[str, Passage]]:
     """A document or search result of Anthropic or Bedrock: plain text, or blocks of text."""
     source = part.get("source")
     url = source if isinstance(source, str) else None
@@ -145,7 +143,7 @@ def _document(part: Mapping[str, Any]) -> Iterator[tuple[str, Passage]]:
             yield GROUNDING, _passage(text, fields)
 
 
-def _passage(text: str, fields: Mapping[str, Any]) -> Passage:
+def _passage(text: str, fields: Mapping[str, object]) -> Passage:
     def named(key: str) -> str | None:
         value = fields.get(key)
         return value if isinstance(value, str) else None

@@ -1,46 +1,19 @@
-"""Rows of tables as requests hand them over, and as the tools of agents return them."""
+"""Rows of tables as the tools of agents return them."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from guardrail import Table
 from guardrail.core.errors import InputError
 
-__all__ = ["rows_of_text", "table_of_item", "table_of_result"]
+__all__ = ["rows_of_text", "table_of_result"]
 
 COLUMNS, ROWS = "columns", ("rows", "data")
 """Keys under which a result holds its columns and, in their order, the cells of its rows."""
 MAX_LITERAL_CHARS = 200_000
 """Longer text is not read as Python: its parser takes a hundred times as much memory."""
-
-
-def table_of_item(item: Mapping[str, Any], where: str) -> Table:
-    """Read a table as a request writes it.
-
-    Args:
-        item: ``{"rows": [{…}, …]}``, or ``{"columns": […], "rows": [[…], …]}``; beside them
-            ``name`` and ``subject`` as of a ``Table``.
-        where: Its name, for errors.
-
-    Raises:
-        InputError: It is no table.
-    """
-    rows, columns = item.get("rows"), item.get(COLUMNS)
-    if not isinstance(rows, list):
-        raise InputError(f"{where}.rows must be a list of objects, or of lists beside 'columns'")
-    named = {key: item[key] for key in ("subject", "name") if item.get(key) is not None}
-    for key, value in named.items():
-        if not isinstance(value, str):
-            raise InputError(f"{where}.{key} must be a text, not {type(value).__name__}")
-    try:
-        if columns is not None:
-            return Table.from_columns(columns, rows, **named)
-        return Table(rows, **named)
-    except InputError as error:
-        raise InputError(f"{where}: {error}") from error
 
 
 def table_of_result(data: object, name: str | None) -> Table | None:
@@ -93,7 +66,7 @@ def rows_of_text(text: str) -> Sequence[object] | None:
 
 
 def _table(
-    names: Sequence[object], rows: Sequence[Sequence[Any]], name: str | None
+    names: Sequence[object], rows: Sequence[Sequence[object]], name: str | None
 ) -> Table | None:
     try:
         return Table.from_columns(names, rows, name=name)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any
 from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
@@ -38,7 +37,7 @@ class StepsSeen(BaseCallbackHandler):
 
     def __init__(self, path: str | None = None) -> None:
         self.documents: tuple[Document, ...] | None = None
-        self.value: tuple[Any, bool] = (None, False)
+        self.value: tuple[object, bool] = (None, False)
         self._path = path
         self._lock = threading.Lock()
 
@@ -56,7 +55,7 @@ class StepsSeen(BaseCallbackHandler):
         *,
         run_id: UUID,
         parent_run_id: UUID | None = None,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         """Keep what a retriever found."""
         with self._lock:
@@ -64,11 +63,11 @@ class StepsSeen(BaseCallbackHandler):
 
     def on_chain_end(
         self,
-        outputs: Any,
+        outputs: object,
         *,
         run_id: UUID,
         parent_run_id: UUID | None = None,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         """Keep what a step hands on at the path."""
         if self._path is None or not isinstance(outputs, Mapping):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeGuard
+from typing import NamedTuple, TypeGuard
 
 from chains.evidence.base import EvidenceSettings, Found, Source
 from chains.evidence.rows import rows_of_text, table_of_result
 from guardrail import Table
 from guardrail.core.types import Evidence, Passage, Problem, Triple
+from guardrail.evidence.bounds import MOST_CHARS, too_long
 
 __all__ = ["ToolResult", "evidence_of_tools", "result_evidence"]
 
@@ -101,7 +102,12 @@ def result_evidence(content: object, tool: str | None = None) -> list[Evidence]:
 
 
 def _within(item: Evidence, room: int) -> Evidence | None:
-    """The item if there is room for it, else what can be kept of it; None for nothing."""
+    """The item if there is room for it, else what can be kept of it; None for nothing.
+
+    A tool may return what others wrote: a name of any length in it is no fault of the caller's.
+    """
+    if too_long(item):
+        return None
     if len(item.text) <= room:
         return item
     if not isinstance(item, Passage):
@@ -130,9 +136,10 @@ def _unread(
     problems = []
     if cut or left_out:
         problems.append(
-            f"tools returned more than the {settings.tool_chars:,} characters that are read; texts "
-            f"that were cut: {cut}, texts and facts left out: {left_out}; let the tools return "
-            "less, or raise tool_chars where you give EvidenceSettings"
+            f"tools returned more than the {settings.tool_chars:,} characters that are read, or "
+            f"names of more than {MOST_CHARS:,}; texts that were cut: {cut}, texts and facts left "
+            f"out: {left_out}; let the tools return less, or raise tool_chars where you give "
+            "EvidenceSettings"
         )
     if results > settings.tool_results:
         problems.append(
@@ -171,7 +178,7 @@ def _rows(data: object, name: str | None) -> Table | None:
     return table_of_result(data, name)
 
 
-def _object(data: Mapping[str, Any], subject: str | None, depth: int) -> Iterable[Evidence]:
+def _object(data: Mapping[str, object], subject: str | None, depth: int) -> Iterable[Evidence]:
     documents, data = _documents(data)
     yield from documents
     named = next((key for key in SUBJECT_KEYS if _scalar(data.get(key))), None)
@@ -193,14 +200,14 @@ def _object(data: Mapping[str, Any], subject: str | None, depth: int) -> Iterabl
             yield from _facts(value, inner, depth + 1)
 
 
-def _documents(data: Mapping[str, Any]) -> tuple[list[Passage], Mapping[str, Any]]:
+def _documents(data: Mapping[str, object]) -> tuple[list[Passage], Mapping[str, object]]:
     """The texts of an object, each with where it is from, and what else the object tells."""
     texts = {
-        key: data[key] for key in TEXT_KEYS if isinstance(data.get(key), str) and data[key].strip()
+        key: text for key in TEXT_KEYS if isinstance(text := data.get(key), str) and text.strip()
     }
     if not texts:
         return [], data
-    rest: dict[str, Any] = {}
+    rest: dict[str, object] = {}
     for key, value in data.items():
         if key in METADATA_KEYS and isinstance(value, Mapping):
             rest = {**value, **rest}
@@ -215,7 +222,7 @@ def _documents(data: Mapping[str, Any]) -> tuple[list[Passage], Mapping[str, Any
     return [Passage(text=text, **fields) for text in dict.fromkeys(texts.values())], rest
 
 
-def _beside(document: Passage, data: Mapping[str, Any]) -> Mapping[str, Any]:
+def _beside(document: Passage, data: Mapping[str, object]) -> Mapping[str, object]:
     """What an object tells beside what its document holds."""
     document_fields = (
         (ID_KEYS, document.id),
@@ -250,7 +257,7 @@ def _as_json(data: object) -> str | None:
         return None
 
 
-def _is_plain_part(data: object) -> TypeGuard[Mapping[str, Any]]:
+def _is_plain_part(data: object) -> TypeGuard[Mapping[str, object]]:
     """Whether an object is a content part with text and tells no more."""
     return (
         isinstance(data, Mapping)

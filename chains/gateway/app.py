@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 import httpx
@@ -19,14 +19,16 @@ from starlette.responses import JSONResponse, Response
 from chains.gateway.checks import CheckBody, RankBody, Ranking, check, rank
 from chains.gateway.dashboard import Dashboard
 from chains.gateway.door import PREFIX, Door
+from chains.gateway.endpoints import Serving, held_weakly
 from chains.gateway.guardings import Guardings
 from chains.gateway.headers import dry_run_headers
 from chains.gateway.metrics import CONTENT_TYPE_LATEST, Judging, Metrics
 from chains.gateway.page import docs_response, page_response
 from chains.gateway.passing import UNTOUCHED, pass_on, response_of
-from chains.gateway.paths import misspelled, nearest_path
+from chains.gateway.paths import misspelled, no_such_call
 from chains.gateway.protocols import PROTOCOLS, Protocol
 from chains.gateway.requests import (
+    JSON_TYPE,
     RejectedError,
     caller_of,
     error_response,
@@ -42,14 +44,15 @@ from chains.gateway.schemas import (
     request_body_of,
 )
 from chains.gateway.settings import GatewaySettings, sharing
-from chains.gateway.streaming import BrokenOffError, JudgedStream, unless_gone
+from chains.gateway.streaming import Afterwards, BrokenOffError, JudgedStream, unless_gone
 from chains.gateway.upstream import Upstream, kept_headers
+from chains.openai_errors import error_body
 from chains.openai_exchange import (
     Endpoint,
     Exchange,
     GuardedReply,
     Reply,
-    error_body,
+    StreamGuard,
 )
 from chains.openai_sse import Event
 from chains.openai_text import JSON
@@ -92,8 +95,14 @@ def create_app(
         title="kg-guardrail gateway", docs_url=None, redoc_url=None, lifespan=gateway.lifespan
     )
 
-    def post(path: str, serve: Callable[..., object], body: Mapping[str, object]) -> None:
-        app.add_api_route(path, serve, methods=["POST"], openapi_extra=dict(body))
+    app.state.gateway = gateway  # what holds it: its endpoints do not
+
+    def post(path: str, method: Serving, body: Mapping[str, object]) -> None:
+        served = held_weakly(method)
+        app.add_api_route(path, served, methods=["POST"], openapi_extra=dict(body))
+
+    def get(path: str, method: Serving) -> None:
+        app.add_api_route(path, held_weakly(method))
 
     passing: set[str] = set()
     for path, model in JUDGED_BODIES.items():
@@ -102,26 +111,27 @@ def create_app(
         if method == "POST":
             post(f"{PREFIX}/{path}", gateway.untouched, UPSTREAM_BODY)
         else:
-            app.add_api_route(f"{PREFIX}/{path}", gateway.untouched, methods=[method])
+            served = held_weakly(gateway.untouched)
+            app.add_api_route(f"{PREFIX}/{path}", served, methods=[method])
     for name in gateway.settings.protocols:
         path, make = PROTOCOLS[name]
-        post(path, gateway.protocol(make(gateway.guardings.common)), JSON_BODY)
+        gateway.protocols[path] = make(gateway.guardings.common)
+        post(path, gateway.protocol, JSON_BODY)
         passing.add(path)
     post(f"{PREFIX}/checks", gateway.checks, request_body_of(CheckBody))
     post(f"{PREFIX}/rank", gateway.rank, request_body_of(RankBody))
     post(f"{PREFIX}/feedback", gateway.dashboard.feedback, request_body_of(Feedback))
     described(app, *JUDGED_BODIES.values(), CheckBody, RankBody, Feedback)
-    app.add_api_route(
-        f"{PREFIX}/{{rest:path}}", gateway.refused, methods=METHODS, include_in_schema=False
-    )
-    app.add_api_route("/healthz", gateway.healthz)
-    app.add_api_route("/readyz", gateway.readyz)
-    app.add_api_route("/metrics", gateway.metrics_page)
-    app.add_api_route("/docs", lambda: docs_response(app))
-    app.add_api_route("/dashboard", gateway.dashboard.page)
+    rest, refused = f"{PREFIX}/{{rest:path}}", held_weakly(gateway.refused)
+    app.add_api_route(rest, refused, methods=METHODS, include_in_schema=False)
+    get("/healthz", gateway.healthz)
+    get("/readyz", gateway.readyz)
+    get("/metrics", gateway.metrics_page)
+    app.add_api_route("/docs", docs_response)
+    get("/dashboard", gateway.dashboard.page)
     app.add_api_route("/", page_response)
     app.add_exception_handler(GuardrailError, lambda request, error: error_response(error))
-    app.add_exception_handler(HTTPException, _no_such_call)
+    app.add_exception_handler(HTTPException, no_such_call)
     if gateway.settings.trusted_hosts:
         hosts = list(gateway.settings.trusted_hosts)
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False)
@@ -129,15 +139,6 @@ def create_app(
         Door, metrics=gateway.metrics, settings=gateway.settings, paths=frozenset(passing)
     )
     return app
-
-
-async def _no_such_call(request: Request, error: Exception) -> Response:
-    """A path or method that is not served, in the protocol's form as any other error."""
-    assert isinstance(error, HTTPException)
-    message = f"{request.method} {request.url.path}: {error.detail}"
-    if error.status_code == 404 and (near := nearest_path(request)):
-        message = f"{message}; did you mean {near}?"
-    return error_response(RejectedError(error.status_code, message, "not_served", error.headers))
 
 
 class _Gateway:
@@ -154,7 +155,10 @@ class _Gateway:
         self.metrics = Metrics(self.guard.usage)
         self.dashboard = Dashboard(self.guard.config, settings)
         self.guardings = Guardings(self.guard, settings)
+        self.protocols: dict[str, Protocol] = {}
         self._upstream = Upstream(settings, client)
+        # A verdict may take longer than what is left of an exchange that was too late.
+        self._afterwards = Afterwards(max(self.settings.timeout_s, self.settings.drain_s))
         self._ready: str | None = "the guardrail is loading"
         self._loading: asyncio.Future[None] | None = None
         self._on_loaded = on_loaded
@@ -169,6 +173,7 @@ class _Gateway:
             self._ready = "the gateway is stopping"
             with suppress(GuardrailError):
                 await loading
+            await self._afterwards.ended()
             await self._upstream.close()
             if self._owns_guard:
                 await asyncio.to_thread(self.guard.close)
@@ -253,7 +258,7 @@ class _Gateway:
     async def _pieces(
         self, response: httpx.Response, exchange: Exchange, begin: float, of: Judging
     ) -> AsyncIterator[bytes]:
-        guard, waited = exchange.stream(), False
+        guard, waited, ended = exchange.stream(), False, False
         try:
             with self.metrics.failures(of):
                 async for chunk in response.aiter_bytes():
@@ -261,7 +266,9 @@ class _Gateway:
                     if guard.released and not waited:
                         waited = True
                         self.metrics.first_release(time.perf_counter() - begin)
-                yield await guard.finish()
+                last = await guard.finish()
+                ended = True
+                yield last
             if not guard.answers:
                 self.metrics.answers((), of)
         except httpx.HTTPError as error:
@@ -271,6 +278,16 @@ class _Gateway:
             error_event = error_body(str(error), kind="server_error", code="guardrail_unavailable")
             yield Event.of(error_event).encode()
         finally:
+            if guard.released and not ended:
+                self._afterwards.start(self._broken_off(guard, of))
+            elif guard.answers:
+                self.metrics.answers(guard.answers, of)
+
+    async def _broken_off(self, guard: StreamGuard, of: Judging) -> None:
+        """Give the verdict on a stream of which some has left, for the log, which keeps it all."""
+        try:
+            await guard.broken_off()
+        finally:
             if guard.answers:
                 self.metrics.answers(guard.answers, of)
 
@@ -278,7 +295,7 @@ class _Gateway:
         reply = guarded.reply
         if reply.status < 300:
             self.metrics.answers(guarded.answers, of)
-        body, kind = reply.body, None
+        body, kind = reply.body, JSON_TYPE
         if guarded.events is not None:
             body = b"".join(event.encode() for event in guarded.events)
             kind = "text/event-stream; charset=utf-8"
@@ -323,23 +340,21 @@ class _Gateway:
         content = await asyncio.to_thread(answer.model_dump_json)
         return Response(content, media_type="application/json", headers=headers)
 
-    def protocol(self, answer: Protocol) -> Callable[[Request], Awaitable[Response]]:
+    async def protocol(self, request: Request) -> Response:
         """A call of another gateway's protocol."""
-
-        async def serve(request: Request) -> Response:
-            """A call of another gateway's protocol."""
-            body = await read_json(request)
-            await self._loaded()
-            guarding = self.guardings.of(request, body.get("model"))
-            of = Judging("protocol", guarding.policy.name, caller_of(request).name)
-            with self.metrics.failures(of):
-                async with self._in_time():
-                    gone, answers = await unless_gone(request.receive, answer(body, guarding))
-            if answers:  # calls before a request bring nothing to judge
-                self.metrics.answers(answers, of)
-            return await asyncio.to_thread(JSONResponse, gone)
-
-        return serve
+        answer = self.protocols[request.scope["route"].path]
+        body = await read_json(request)
+        await self._loaded()
+        guarding = self.guardings.of(request, body.get("model"))
+        of = Judging("protocol", guarding.policy.name, caller_of(request).name)
+        with self.metrics.failures(of):
+            async with self._in_time():
+                gone, answers = await unless_gone(request.receive, answer(body, guarding))
+        if answers:  # calls before a request bring nothing to judge
+            self.metrics.answers(answers, of)
+        headers = self.dashboard.record_header([answer.id for answer in answers])
+        headers |= dry_run_headers(guarding.policy, answers)
+        return await asyncio.to_thread(JSONResponse, gone, headers=headers)
 
     async def rank(self, request: Request) -> Response:
         """Rank answers; nothing is sent to the upstream."""
@@ -357,11 +372,11 @@ class _Gateway:
         content = await asyncio.to_thread(ranking.model_dump_json)
         return Response(content, media_type="application/json", headers=headers)
 
-    async def healthz(self) -> Response:
+    async def healthz(self, request: Request) -> Response:
         """The process lives."""
         return JSONResponse({"status": "ok"})
 
-    async def readyz(self) -> Response:
+    async def readyz(self, request: Request) -> Response:
         """The guardrail is loaded and the gateway is not about to stop; whether the upstream is up.
 
         One that is down keeps the status as it is: checks need none, and a balancer that took all

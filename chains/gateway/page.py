@@ -9,7 +9,7 @@ from functools import cache
 from html import escape
 from importlib.resources import files
 
-from fastapi import FastAPI
+from fastapi import Request
 from fastapi.routing import APIRoute
 from starlette.responses import HTMLResponse
 
@@ -74,10 +74,10 @@ async def page_response() -> HTMLResponse:
     return HTMLResponse(html, headers=headers)
 
 
-def docs_response(app: FastAPI) -> HTMLResponse:
+async def docs_response(request: Request) -> HTMLResponse:
     """The calls that a gateway serves, each with what it does; loads nothing from elsewhere."""
     rows = []
-    for route in app.routes:
+    for route in request.app.routes:
         if not isinstance(route, APIRoute) or not route.description:
             continue
         methods = " ".join(sorted(route.methods or ()))

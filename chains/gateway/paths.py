@@ -6,12 +6,14 @@ from difflib import SequenceMatcher
 
 from fastapi import Request
 from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
 
 from chains.gateway.door import PREFIX
-from chains.gateway.requests import RejectedError
+from chains.gateway.requests import RejectedError, error_response
 from chains.openai_exchange import is_unguarded
 
-__all__ = ["misspelled", "nearest_path"]
+__all__ = ["misspelled", "no_such_call"]
 
 ALIKE = 0.75
 """Least similarity, between 0 and 1, of a path and what may have been meant by it."""
@@ -20,7 +22,7 @@ ALIKE = 0.75
 def misspelled(request: Request) -> RejectedError | None:
     """What to tell a caller who meant another path or method; None where none is near."""
     path = request.url.path
-    near = None if is_unguarded(path) else nearest_path(request)
+    near = None if is_unguarded(path) else _nearest_path(request)
     if near is None:
         return None
     if near == path.rstrip("/"):
@@ -29,7 +31,7 @@ def misspelled(request: Request) -> RejectedError | None:
     return RejectedError(404, f"{request.method} {path}: did you mean {near}?", "not_served")
 
 
-def nearest_path(request: Request) -> str | None:
+def _nearest_path(request: Request) -> str | None:
     """The served path nearest to a call's own; None where none is near."""
     asked = request.url.path.rstrip("/")
     scored = [(_alike(asked, path), path) for path in _served(request)]
@@ -50,3 +52,12 @@ def _alike(asked: str, path: str) -> float:
     """How alike two paths are, whether or not the version stands before them."""
     asked, path = (item.removeprefix(f"{PREFIX}/").strip("/") for item in (asked, path))
     return SequenceMatcher(None, asked, path).ratio() if asked and path else 0.0
+
+
+async def no_such_call(request: Request, error: Exception) -> Response:
+    """A path or method that is not served, in the protocol's form as any other error."""
+    assert isinstance(error, HTTPException)
+    message = f"{request.method} {request.url.path}: {error.detail}"
+    if error.status_code == 404 and (near := _nearest_path(request)):
+        message = f"{message}; did you mean {near}?"
+    return error_response(RejectedError(error.status_code, message, "not_served", error.headers))

@@ -14,7 +14,8 @@ from chains.caller import NotAllowedError
 from chains.gateway.streaming import CallerGoneError
 from chains.gateway.tenants import Caller
 from chains.gateway.upstream import UpstreamUnreachableError
-from chains.openai_exchange import LONG_BYTES, error_body, request_body
+from chains.openai_errors import error_body
+from chains.openai_exchange import LONG_BYTES, request_body
 from chains.openai_text import JSON, UnreadableReplyError
 from guardrail.core.errors import ConfigError, GuardrailError, InputError
 from guardrail.core.fields import field_problems

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import BeforeValidator, field_validator, model_validator
 
@@ -29,7 +29,7 @@ class Judged(Value):
         dry_run: Whether these answers leave as the model wrote them.
     """
 
-    policy: str | Mapping[str, Any] | None = None
+    policy: str | Mapping[str, object] | None = None
     strictness: OwnStrictness = None
     dry_run: bool | None = None
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import FastAPI
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -18,14 +16,14 @@ __all__ = [
     "request_body_of",
 ]
 
-JSON_BODY: dict[str, Any] = {
+JSON_BODY: dict[str, object] = {
     "requestBody": {
         "required": True,
         "content": {"application/json": {"schema": {"type": "object"}}},
     }
 }
 """A JSON object whose fields are described elsewhere: by the protocol of another gateway."""
-UPSTREAM_BODY: dict[str, Any] = {
+UPSTREAM_BODY: dict[str, object] = {
     "requestBody": {
         "description": "As the upstream's own call takes it; it is sent on as it is.",
         "required": True,
@@ -55,17 +53,17 @@ class _Asked(BaseModel):
 class ChatBody(_Asked):
     """A chat completion to ask for; further fields are the protocol's own."""
 
-    messages: list[dict[str, Any]]
+    messages: list[dict[str, object]]
     n: int | None = None
 
 
 class ResponsesBody(_Asked):
     """A response to ask for; further fields are the protocol's own."""
 
-    input: str | list[dict[str, Any]]
+    input: str | list[dict[str, object]]
 
 
-def request_body_of(model: type[BaseModel]) -> dict[str, Any]:
+def request_body_of(model: type[BaseModel]) -> dict[str, object]:
     """A route's description of its body, for ``openapi_extra``."""
     schema = {"$ref": REFERENCE.format(model=model.__name__)}
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
@@ -78,14 +76,14 @@ def described(app: FastAPI, *models: type[BaseModel]) -> None:
         app: The application, whose routes refer to the schemas.
         models: Of the bodies.
     """
-    schemas: dict[str, Any] = {}
+    schemas: dict[str, object] = {}
     for model in models:
         schema = model.model_json_schema(ref_template=REFERENCE)
         schemas |= schema.pop("$defs", {})
         schemas[model.__name__] = schema
     without = app.openapi
 
-    def openapi() -> dict[str, Any]:
+    def openapi() -> dict[str, object]:
         told = without()
         told.setdefault("components", {}).setdefault("schemas", {}).update(schemas)
         return told

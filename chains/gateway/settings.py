@@ -15,6 +15,7 @@ from pydantic_core import ErrorDetails
 
 from chains.caller import CallerRights
 from chains.evidence.base import EvidenceMode, EvidenceSettings, Marks
+from chains.gateway.protocols import PROTOCOLS
 from chains.gateway.routes import Route, Routes
 from chains.gateway.tenants import NAME, Caller, Tenant, Tenants, rights_of
 from chains.rendition import MarkerStyle
@@ -43,8 +44,6 @@ REPEATED = {
     "trusted_hosts": "trusted-host",
 }
 """Lists, each with the option that may be given several times."""
-
-PROTOCOL_NAMES = ("litellm", "portkey", "fms")
 
 JUDGE_CACHE = 65_536
 """Verdicts of the judges that the gateway remembers; about 50 MB with short texts."""
@@ -84,6 +83,8 @@ class GatewaySettings(Value):
         evidence_mode: Whether evidence in a request stands in place of the graph (``given``),
             beside it (``both``), or does not count (``graph``).
         tool_results: Whether results of tools in a conversation count as evidence.
+        earlier_answers: Most earlier answers of a conversation whose own evidence counts again; 0
+            for none.
         evidence_marks: Delimiters of a marked stretch in system and user messages, two with a
             space between them: ``<context> </context>``.
         keep_parts: Whether content parts of other gateways are sent on as they are.
@@ -124,6 +125,7 @@ class GatewaySettings(Value):
     stream_mode: StreamMode = StreamMode.SENTENCE
     evidence_mode: EvidenceMode = EvidenceMode.GIVEN
     tool_results: bool = True
+    earlier_answers: int = Field(default=6, ge=0)
     evidence_marks: Marks | None = None
     keep_parts: bool = False
     dry_run: bool = False
@@ -184,6 +186,7 @@ class GatewaySettings(Value):
         return EvidenceSettings(
             mode=self.evidence_mode,
             tools=self.tool_results,
+            earlier=self.earlier_answers,
             marks=self.evidence_marks,
             keep_parts=self.keep_parts,
         )
@@ -239,9 +242,9 @@ class GatewaySettings(Value):
     @classmethod
     def _known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         for name in names:
-            if name and name not in PROTOCOL_NAMES:
-                near = get_close_matches(name, PROTOCOL_NAMES, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else ", ".join(PROTOCOL_NAMES)
+            if name and name not in PROTOCOLS:
+                near = get_close_matches(name, PROTOCOLS, n=1)
+                hint = f"did you mean {near[0]!r}?" if near else ", ".join(PROTOCOLS)
                 raise ValueError(f"there is no protocol {name!r}; {hint}")
         return tuple(name for name in names if name)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import suppress
 from typing import TypeVar
 
@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from guardrail.core.errors import GuardrailError
 
-__all__ = ["BrokenOffError", "CallerGoneError", "JudgedStream", "unless_gone"]
+__all__ = ["Afterwards", "BrokenOffError", "CallerGoneError", "JudgedStream", "unless_gone"]
 
 T = TypeVar("T")
 
@@ -48,6 +48,33 @@ async def unless_gone(receive: Receive, work: Awaitable[T]) -> T:
                 item.cancel()
                 with suppress(asyncio.CancelledError, Exception):
                     await item
+
+
+class Afterwards:
+    """What is still to be done for exchanges whose callers wait no longer.
+
+    Args:
+        seconds: Most time that each may take.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start(self, work: Coroutine[object, object, None]) -> None:
+        """Do it beside all else; what goes wrong in it is told to nobody."""
+        task = asyncio.create_task(self._in_time(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def ended(self) -> None:
+        """Wait for all that was begun."""
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _in_time(self, work: Coroutine[object, object, None]) -> None:
+        with suppress(GuardrailError, TimeoutError):
+            async with asyncio.timeout(self._seconds):
+                await work
 
 
 class JudgedStream(Response):

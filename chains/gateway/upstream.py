@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import re
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -56,6 +57,23 @@ browser who may read the reply, or are text that nobody judged.
 """
 LET_THROUGH_PREFIXES = ("openai-", "x-ratelimit-", "x-ms-", "apim-", "azureml-", "anthropic-")
 
+PLAIN = re.compile(r"[!-~]{0,200}")
+"""An id, a limit or a code: no white space, so no prose."""
+OF_A_FORM = {
+    "cache-control": re.compile(
+        r"(?:(?:no-(?:cache|store|transform)|must-revalidate|private|public|max-age=\d{1,9})"
+        r"(?:, ?|$))*"
+    ),
+    "content-disposition": re.compile(r"(?:inline|attachment)(?:; ?filename\*?=[!-~]{1,200})?"),
+    "content-type": re.compile(
+        r"[\w.+-]{1,80}/[\w.+-]{1,80}(?:; ?\w{1,20}=[!-:<-~]{1,80}){0,2}", re.A
+    ),
+    "retry-after": re.compile(
+        r"\d{1,9}(?:\.\d{1,9})?|[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} [\d:]{8} GMT"
+    ),
+}
+"""Headers whose values may hold white space, or are of a form."""
+HIGHEST_STATUS = 599
 
 PROBE_S = 2.0
 """Seconds that the server has to answer a probe, whatever it answers."""
@@ -143,7 +161,8 @@ class Upstream:
 
         Raises:
             UpstreamUnreachableError: There is no reply.
-            UnreadableReplyError: It is a redirection, which would lead round the gateway.
+            UnreadableReplyError: It is a redirection, which would lead round the gateway, or has
+                a status that HTTP does not know.
         """
         request = self._client.build_request(
             method,
@@ -161,6 +180,11 @@ class Upstream:
         try:
             if response.is_redirect:
                 raise UnreadableReplyError("the model's server redirects; give its final address")
+            if response.status_code > HIGHEST_STATUS:
+                raise UnreadableReplyError(
+                    f"the model's server answered with status {response.status_code}, which HTTP "
+                    "does not know"
+                )
             yield response
         finally:
             await response.aclose()
@@ -206,9 +230,11 @@ class Upstream:
 
 
 def kept_headers(headers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """The headers of a reply that the caller sees."""
+    """The headers of a reply that the caller sees, where their values can be no prose."""
     return tuple(
-        pair
-        for pair in headers
-        if pair[0].lower() in LET_THROUGH or pair[0].lower().startswith(LET_THROUGH_PREFIXES)
+        (name, value)
+        for name, value in headers
+        if (name.lower() in LET_THROUGH or name.lower().startswith(LET_THROUGH_PREFIXES))
+        and PLAIN.fullmatch(name)
+        and OF_A_FORM.get(name.lower(), PLAIN).fullmatch(value)
     )

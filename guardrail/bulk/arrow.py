@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from types import ModuleType
+from typing import Final
 
 from guardrail.core.errors import MissingExtraError
 
@@ -12,7 +13,7 @@ LINES: Final = "json"
 """Name of the one column of a table that holds JSON lines."""
 
 
-def arrow() -> Any:
+def arrow() -> ModuleType:
     """The Arrow library.
 
     Raises:
@@ -22,4 +23,5 @@ def arrow() -> Any:
         import pyarrow
     except ImportError as error:
         raise MissingExtraError("pyarrow", "parquet") from error
-    return pyarrow
+    library: ModuleType = pyarrow
+    return library

@@ -135,7 +135,7 @@ class _Actor:
     def __init__(self, plan: str) -> None:
         self._plan = Plan.model_validate_json(plan)
 
-    def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
+    def __call__(self, batch: Mapping[str, Sequence[object]]) -> dict[str, list[object]]:
         shards = [Shard.model_validate_json(str(item)) for item in batch["shard"]]
         counts = [run_shard(self._plan, shard) for shard in shards]
         return {

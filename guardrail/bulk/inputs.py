@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Final, Literal, Protocol
 
 from guardrail.bulk.arrow import LINES, arrow
 from guardrail.core.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from fsspec import AbstractFileSystem
 
 __all__ = ["Format", "file_state", "file_system", "input_files", "read_rows", "stretches"]
 
@@ -34,7 +35,7 @@ class _Reader(Protocol):
     def close(self) -> None: ...
 
 
-def file_system(path: str) -> tuple[Any, str]:
+def file_system(path: str) -> tuple[AbstractFileSystem, str]:
     """The file system of a path or address, and the path within it.
 
     Raises:
@@ -174,9 +175,9 @@ class _ParquetRows:
         for number in range(self._parquet.num_row_groups):
             size = self._parquet.metadata.row_group(number).num_rows
             self._starts.append(self._starts[-1] + size)
-        self._batches: Iterator[Any] = iter(())
+        self._batches: Iterator[pa.RecordBatch] = iter(())
         self._at = -1
-        self._left: Any = None
+        self._left: pa.RecordBatch | None = None
 
     @property
     def rows(self) -> int:
@@ -224,7 +225,8 @@ def _filled(line: bytes) -> bool:
     return bool(bare.decode("utf-8", "surrogateescape").strip("\ufeff").strip())
 
 
-def _open(path: str) -> Any:
+def _open(path: str) -> BinaryIO:
     import fsspec
 
-    return fsspec.open(path, "rb", compression="infer").open()
+    file: BinaryIO = fsspec.open(path, "rb", compression="infer").open()
+    return file

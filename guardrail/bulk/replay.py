@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing
 from datetime import datetime
 from itertools import islice
@@ -93,7 +93,8 @@ def replay_log(
 ) -> Iterator[Flip | Unjudged | None]:
     """Judge the answers of a log again.
 
-    Evidence that came with a call is taken from the log, and the graph is asked anew for the rest.
+    Evidence that came with a call is taken from the log; for the rest the graph is asked anew, or
+    the files are read anew that ``config.evidence`` names.
     Nothing is recorded, whatever ``config.log`` says.
 
     Args:
@@ -233,7 +234,8 @@ def _row(record: Record, guard: Guardrail) -> dict[str, object]:
         "question": answer.question,
         "answer": answer.text if answer.original is None else answer.original,
     }
-    if not _came_with_the_call(answer):
+    again = ("graph", "files") if guard.config.evidence else ("graph",)
+    if not _came_with_the_call(answer, again):
         return row
     own = list(answer.evidence)
     if any(map(_of_graph, own)):  # facts of the graph stood beside it; ids of others' are kept
@@ -251,10 +253,10 @@ def _row(record: Record, guard: Guardrail) -> dict[str, object]:
     }
 
 
-def _came_with_the_call(answer: GuardedAnswer) -> bool:
-    """Whether evidence was handed in; records of before this was noted show it by their items."""
+def _came_with_the_call(answer: GuardedAnswer, again: Collection[str]) -> bool:
+    """Whether evidence was handed in; older records do not say so, but show it by their items."""
     if answer.evidence_from:
-        return answer.evidence_from != ("graph",)
+        return len(answer.evidence_from) > 1 or answer.evidence_from[0] not in again
     return not all(map(_of_graph, answer.evidence))
 
 

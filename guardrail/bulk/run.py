@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import ValidationError
 
@@ -16,6 +16,9 @@ from guardrail.bulk.scorer import BulkScorer
 from guardrail.bulk.shards import UNFINISHED, Plan, Shard, plan_shards
 from guardrail.bulk.summary import Counts, Finished, Summary, summarise
 from guardrail.core.errors import GuardrailError, InputError
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
 
 __all__ = ["SHARD_ROWS", "run_bulk"]
 
@@ -140,7 +143,7 @@ def _job_of(note: bytes) -> object:
         return None
 
 
-def _fresh(files: Any, folder: str) -> bool:
+def _fresh(files: AbstractFileSystem, folder: str) -> bool:
     """Whether a folder is empty, or holds no more than a job that was killed while it began."""
     begun = ("_finished", _JOB + UNFINISHED)
     return files.isdir(folder) and all(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from guardrail.commands.lines import LineJob
     from guardrail.guard import Guardrail
 
-__all__ = ["BulkScorer", "Result", "Task", "as_table"]
+__all__ = ["BulkScorer", "Result", "Task", "as_table", "release"]
 
 Task = Literal["check", "score", "rank"]
 
@@ -58,7 +58,7 @@ class BulkScorer(Value):
     causal_lm: str | None = None
 
     def state(self) -> str:
-        """What its results depend on: task, settings, files of the graphs, profile and judges."""
+        """What its results depend on: task, settings, files of graphs, evidence, profile, judge."""
         graph = self.config.graph
         second = self.config.second_judge
         judges = (
@@ -67,6 +67,7 @@ class BulkScorer(Value):
             second.judge if second else "",
         )
         places = [part.strip() for part in (graph.location or "").split(SEPARATOR)]
+        places += map(str, self.config.evidence)
         places += [graph.profile or "", *(judge.partition(":")[2] for judge in judges)]
         states = [state for place in places if place for state in _states(Path(place).expanduser())]
         return self.model_dump_json() + json.dumps(states) + shipped_judge()
@@ -76,8 +77,8 @@ class BulkScorer(Value):
 
         Args:
             table: Columns by the fields of the task's rows (``question``, ``answer``,
-                ``answers``, ``triples``, ``passages``, ``reference``, ``id``), or one column
-                ``json`` that holds a JSON line a row, as text or as bytes.
+                ``answers``, ``evidence``, ``triples``, ``passages``, ``reference``, ``id``), or
+                one column ``json`` that holds a JSON line a row, as text or as bytes.
             first: Number of the first row, for messages.
 
         Returns:
@@ -95,7 +96,7 @@ class BulkScorer(Value):
             id_, error = row.pop("id", None), row.pop("error", None)
             for field in _UNSTEADY:
                 row.pop(field, None)
-            yield id_, _json(row) if error is None else None, error
+            yield id_, *((_json(row), None) if error is None else (None, str(error)))
 
 
 _LOADED: dict[str, tuple[Guardrail, LineJob[Any]]] = {}
@@ -108,9 +109,7 @@ def _job(scorer: BulkScorer) -> LineJob[Any]:
 
     key = scorer.state()
     if key not in _LOADED:
-        for guard, _ in _LOADED.values():
-            guard.close()
-        _LOADED.clear()
+        release()
         # Each row gets the whole of the policy's time: nobody waits for a batch.
         limits = scorer.config.limits.model_copy(update={"batch_s": math.inf})
         guard = Guardrail(scorer.config.changed(limits=limits))
@@ -121,6 +120,13 @@ def _job(scorer: BulkScorer) -> LineJob[Any]:
             job = check_job(guard) if scorer.task == "check" else rank_job(guard)
         _LOADED[key] = guard, job
     return _LOADED[key][1]
+
+
+def release() -> None:
+    """Close the guardrail that a process keeps for its next table."""
+    while _LOADED:
+        _, (guard, _) = _LOADED.popitem()
+        guard.close()
 
 
 def as_table(rows: Sequence[Result]) -> pa.Table:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Annotated
 
 import typer
 from pydantic import Field
@@ -21,17 +22,14 @@ from guardrail.commands.jobs import (
 from guardrail.commands.lines import LineJob, Row, put_line, run_lines
 from guardrail.commands.options import (
     AsJson,
-    Config,
     Graph,
     Input,
-    JudgeName,
+    Judging,
     Output,
     Passages,
-    PolicyName,
-    StrictnessName,
+    grouped,
 )
-from guardrail.commands.passages import read_passages
-from guardrail.commands.setup import build_config, build_guard
+from guardrail.commands.setup import build_config
 from guardrail.core.errors import ConfigError
 from guardrail.core.types import (
     GuardedAnswer,
@@ -39,8 +37,19 @@ from guardrail.core.types import (
     Value,
 )
 from guardrail.requests import AskRequest
+from guardrail.sources.files import evidence_of_files
 
 __all__ = ["CheckRow", "ask", "check", "explain", "link", "rank"]
+
+Question = Annotated[str | None, typer.Argument(help="One question; rows from --input without.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lines:
+    """Where rows come from, and where results go."""
+
+    source: Input = "-"
+    target: Output = "-"
 
 
 class AskRow(Row):
@@ -72,18 +81,13 @@ class Links(Value):
     entities: tuple[LinkResult, ...]
 
 
+@grouped
 def ask(
-    question: Annotated[
-        str | None, typer.Argument(help="One question; rows from --input without.")
-    ] = None,
+    question: Question = None,
     n: Annotated[int | None, typer.Option("-n", min=1, max=64, help="Answers to sample.")] = None,
-    source: Input = "-",
-    target: Output = "-",
-    kg: Graph = None,
-    config: Config = None,
-    judge: JudgeName = None,
-    policy: PolicyName = None,
-    strictness: StrictnessName = None,
+    *,
+    lines: Lines,
+    judging: Judging,
     as_json: AsJson = False,
 ) -> None:
     """Answer questions with a model, grounded in the graph.
@@ -92,10 +96,10 @@ def ask(
     terminal, prints the answers for a person. With a QUESTION, exits with 1 where no answer came
     about.
     """
-    with build_guard(config, kg, judge, policy, strictness) as guard:
+    with judging.guard() as guard:
         if question is not None:
             answer = guard.ask(question=question, n=n)
-            _put(answer, target, as_json=as_json)
+            _put(answer, lines.target, as_json=as_json)
             # A refused answer has a text, the refusal, and in ``original`` what the model said.
             came = answer.text if answer.original is None else answer.original
             if answer.errors and not came.strip():
@@ -108,29 +112,25 @@ def ask(
             )
 
         job = LineJob(AskRow, process, batch_size=4, title="ask")
-        run_lines(job, source, target, _shown(target, as_json=as_json))
+        run_lines(job, lines.source, lines.target, _shown(lines.target, as_json=as_json))
 
 
+@grouped
 def check(
-    question: Annotated[
-        str | None, typer.Argument(help="One question; rows from --input without.")
-    ] = None,
+    question: Question = None,
     answer: Annotated[str | None, typer.Argument(help="The answer to it.")] = None,
     passage: Passages = None,
-    source: Input = "-",
-    target: Output = "-",
-    kg: Graph = None,
-    config: Config = None,
-    judge: JudgeName = None,
-    policy: PolicyName = None,
-    strictness: StrictnessName = None,
+    *,
+    lines: Lines,
+    judging: Judging,
     as_json: AsJson = False,
 ) -> None:
     """Check answers that were written elsewhere: one QUESTION and ANSWER, or rows.
 
-    Reads {id, question, answer, triples?: [[subject, property, value], …], passages?: [text or
-    {text, id, title, url}, …]};
-    inline triples or passages replace the graph for that row. Writes a GuardedAnswer per row:
+    Reads {id, question, answer, evidence?}; evidence replaces the graph for that row: a text, or a
+    list of texts, {text, id?, title?, url?}, [subject, property, value], {table: {rows, columns?,
+    subject?, name?}} and {file: {filename, file_data: base 64}}. passages? (texts) and triples? are
+    shorter forms. Writes a GuardedAnswer per row:
     {id, index, question, text, marked, action, would, reasons, sentences, removed, entities,
     evidence, scorecard, original, attempts, versions, timings_ms, errors, evidence_from}. On a
     terminal, prints them for a person.
@@ -151,25 +151,23 @@ def check(
     """
     if question is not None and answer is None:
         raise typer.BadParameter("give both: guardrail check QUESTION ANSWER", param_hint="ANSWER")
-    evidence = read_passages(passage or ())
-    with build_guard(config, kg, judge, policy, strictness) as guard:
+    evidence = evidence_of_files(passage or ())
+    with judging.guard() as guard:
         if question is not None and answer is not None:
-            _put(guard.check(question, answer, evidence=evidence), target, as_json=as_json)
+            _put(guard.check(question, answer, evidence=evidence), lines.target, as_json=as_json)
             return
 
         job = check_job(guard, evidence)
-        run_lines(job, source, target, _shown(target, as_json=as_json))
+        run_lines(job, lines.source, lines.target, _shown(lines.target, as_json=as_json))
 
 
+@grouped
 def explain(
     question: Annotated[str, typer.Argument(help="A question.")],
     answer: Annotated[str, typer.Argument(help="The answer to it.")],
     passage: Passages = None,
-    kg: Graph = None,
-    config: Config = None,
-    judge: JudgeName = None,
-    policy: PolicyName = None,
-    strictness: StrictnessName = None,
+    *,
+    judging: Judging,
     as_json: AsJson = False,
 ) -> None:
     """Tell why each sentence of an ANSWER is judged and treated as it is.
@@ -181,42 +179,37 @@ def explain(
     line each: {text, verdict, outcome, because, otherwise, support, contradiction, thresholds,
     weights, findings, rests_on, against}.
     """
-    with build_guard(config, kg, judge, policy, strictness) as guard:
-        checked = guard.check(question, answer, evidence=read_passages(passage or ()))
+    with judging.guard() as guard:
+        checked = guard.check(question, answer, evidence=evidence_of_files(passage or ()))
     for one in checked.explain():
         typer.echo(json_line(one.model_dump(mode="json")) if as_json else f"{one}")
 
 
+@grouped
 def rank(
-    question: Annotated[
-        str | None, typer.Argument(help="One question; rows from --input without.")
-    ] = None,
+    question: Question = None,
     answers: Annotated[list[str] | None, typer.Argument(help="The answers to it.")] = None,
     passage: Passages = None,
-    source: Input = "-",
-    target: Output = "-",
-    kg: Graph = None,
-    config: Config = None,
-    judge: JudgeName = None,
-    policy: PolicyName = None,
-    strictness: StrictnessName = None,
+    *,
+    lines: Lines,
+    judging: Judging,
     as_json: AsJson = False,
 ) -> None:
     """Rank several answers to one question, best first: one QUESTION and its ANSWERS, or rows.
 
-    Reads {id, question, answers: [text, …], triples?, passages?}; writes {id, ranking:
+    Reads {id, question, answers: [text, …], evidence?}, evidence as in check; writes {id, ranking:
     [{index, score, scorecard}, …]}, where index is the answer's place in the input. On a terminal,
     prints the rankings for a person.
     """
     if question is not None and not answers:
         raise typer.BadParameter("give both: guardrail rank QUESTION ANSWER…", param_hint="ANSWERS")
-    evidence = read_passages(passage or ())
-    with build_guard(config, kg, judge, policy, strictness) as guard:
-        for_person = _for_person(target, as_json=as_json)
+    evidence = evidence_of_files(passage or ())
+    with judging.guard() as guard:
+        for_person = _for_person(lines.target, as_json=as_json)
         groups: deque[list[GuardedAnswer]] = deque()
         job = rank_job(guard, evidence, groups.extend if for_person else lambda _: None)
 
-        def show(_: dict[str, Any]) -> None:
+        def show(_: dict[str, object]) -> None:
             _print_ranking(groups.popleft())
 
         if question is not None and answers:
@@ -224,15 +217,13 @@ def rank(
             if for_person:
                 show({})
             else:
-                put_line(ranking.model_dump(mode="json"), target)
+                put_line(ranking.model_dump(mode="json"), lines.target)
             return
-        run_lines(job, source, target, show if for_person else None)
+        run_lines(job, lines.source, lines.target, show if for_person else None)
 
 
 def link(
-    question: Annotated[
-        str | None, typer.Argument(help="One question; rows from --input without.")
-    ] = None,
+    question: Question = None,
     source: Input = "-",
     target: Output = "-",
     kg: Graph = None,
@@ -275,7 +266,7 @@ def _for_person(target: str, *, as_json: bool) -> bool:
     return target == "-" and not as_json and sys.stdout.isatty()
 
 
-def _shown(target: str, *, as_json: bool) -> Callable[[dict[str, Any]], None] | None:
+def _shown(target: str, *, as_json: bool) -> Callable[[dict[str, object]], None] | None:
     """What prints a result for a person, None where it is to be a line of JSON."""
     if not _for_person(target, as_json=as_json):
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -14,10 +15,9 @@ from guardrail.commands.options import (
     AsJson,
     Config,
     Graph,
-    JudgeName,
+    Judging,
     ModelJudgeName,
-    PolicyName,
-    StrictnessName,
+    grouped,
 )
 from guardrail.commands.progress import telling
 from guardrail.commands.setup import build_config
@@ -59,33 +59,41 @@ Source = Annotated[
 Target = Annotated[
     str, typer.Option("--output", "-o", metavar="FOLDER", help="Where the results go, in parts.")
 ]
-EngineName = Annotated[
-    Engine, typer.Option("--engine", help="local: processes here; ray: actors of a Ray cluster.")
-]
-Workers = Annotated[
-    int | None,
-    typer.Option("--workers", "-w", min=1, help="Processes or actors; one a core unless given."),
-]
-ShardRows = Annotated[int, typer.Option("--shard-rows", min=1, help="Rows judged in one piece.")]
-OutputFormat = Annotated[
-    Format | None, typer.Option("--format", help="Of the output; that of the input unless given.")
-]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """Where the work is done, and in which pieces."""
+
+    engine: Annotated[
+        Engine,
+        typer.Option("--engine", help="local: processes here; ray: actors of a Ray cluster."),
+    ] = Engine.LOCAL
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers", "-w", min=1, help="Processes or actors; one a core unless given."
+        ),
+    ] = None
+    shard_rows: Annotated[
+        int, typer.Option("--shard-rows", min=1, help="Rows judged in one piece.")
+    ] = SHARD_ROWS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Written(Work):
+    """The same, and how results are written."""
+
+    format: Annotated[
+        Format | None,
+        typer.Option("--format", help="Of the output; that of the input unless given."),
+    ] = None
 
 
 @app.command()
+@grouped
 def check(
-    source: Source,
-    target: Target,
-    engine: EngineName = Engine.LOCAL,
-    workers: Workers = None,
-    shard_rows: ShardRows = SHARD_ROWS,
-    format: OutputFormat = None,
-    kg: Graph = None,
-    config: Config = None,
-    judge: JudgeName = None,
-    policy: PolicyName = None,
-    strictness: StrictnessName = None,
-    as_json: AsJson = False,
+    source: Source, target: Target, *, work: Written, judging: Judging, as_json: AsJson = False
 ) -> None:
     """Check answers: rows and results are those of guardrail check, without timings.
 
@@ -93,38 +101,25 @@ def check(
     finished is skipped when the command is run again. At the end rates are printed with 95 %
     confidence intervals.
     """
-    settings = build_config(config, kg=kg, judge=judge, policy=policy, strictness=strictness)
-    _run("check", settings, source, target, engine, workers, shard_rows, format, None, as_json)
+    _run("check", judging.settings(), source, target, work, None, as_json)
 
 
 @app.command()
+@grouped
 def rank(
-    source: Source,
-    target: Target,
-    engine: EngineName = Engine.LOCAL,
-    workers: Workers = None,
-    shard_rows: ShardRows = SHARD_ROWS,
-    format: OutputFormat = None,
-    kg: Graph = None,
-    config: Config = None,
-    judge: JudgeName = None,
-    policy: PolicyName = None,
-    strictness: StrictnessName = None,
-    as_json: AsJson = False,
+    source: Source, target: Target, *, work: Written, judging: Judging, as_json: AsJson = False
 ) -> None:
     """Rank answers: rows and results are those of guardrail rank; see guardrail bulk check."""
-    settings = build_config(config, kg=kg, judge=judge, policy=policy, strictness=strictness)
-    _run("rank", settings, source, target, engine, workers, shard_rows, format, None, as_json)
+    _run("rank", judging.settings(), source, target, work, None, as_json)
 
 
 @app.command()
+@grouped
 def score(
     source: Source,
     target: Target,
-    engine: EngineName = Engine.LOCAL,
-    workers: Workers = None,
-    shard_rows: ShardRows = SHARD_ROWS,
-    format: OutputFormat = None,
+    *,
+    work: Written,
     kg: Graph = None,
     config: Config = None,
     judge: ModelJudgeName = None,
@@ -135,21 +130,17 @@ def score(
 ) -> None:
     """Score answers: rows and results are those of guardrail score; see guardrail bulk check."""
     settings = build_config(config, kg=kg, judge=judge)
-    _run("score", settings, source, target, engine, workers, shard_rows, format, causal_lm, as_json)
+    _run("score", settings, source, target, work, causal_lm, as_json)
 
 
 @app.command()
+@grouped
 def replay(
     log: Annotated[Path, typer.Argument(help="Score log: SQLite, or .jsonl.")],
     target: Target,
-    engine: EngineName = Engine.LOCAL,
-    workers: Workers = None,
-    shard_rows: ShardRows = SHARD_ROWS,
-    kg: Graph = None,
-    config: Config = None,
-    judge: JudgeName = None,
-    policy: PolicyName = None,
-    strictness: StrictnessName = None,
+    *,
+    work: Work,
+    judging: Judging,
     as_json: AsJson = False,
 ) -> None:
     """Judge the answers of a score log again and print which verdicts flipped, and why.
@@ -162,15 +153,14 @@ def replay(
     """
     from guardrail.bulk.replay import Unjudged, replay_log
 
-    settings = build_config(config, kg=kg, judge=judge, policy=policy, strictness=strictness)
     with telling() as tell:
         result = replay_log(
             log,
-            settings,
+            judging.settings(),
             target,
-            engine=engine.value,
-            workers=workers,
-            shard_rows=shard_rows,
+            engine=work.engine.value,
+            workers=work.workers,
+            shard_rows=work.shard_rows,
             progress=lambda done, total: tell("replay", done, total),
         )
         answers, unjudged, flipped = 0, 0, set()
@@ -198,10 +188,7 @@ def _run(
     settings: GuardrailConfig,
     source: str,
     target: str,
-    engine: Engine,
-    workers: int | None,
-    shard_rows: int,
-    format: Format | None,
+    work: Written,
     causal_lm: str | None,
     as_json: bool,
 ) -> None:
@@ -213,10 +200,10 @@ def _run(
             BulkScorer(task=task, config=settings, causal_lm=causal_lm),
             source,
             target,
-            engine=engine.value,
-            workers=workers,
-            shard_rows=shard_rows,
-            kind=None if format is None else format.value,
+            engine=work.engine.value,
+            workers=work.workers,
+            shard_rows=work.shard_rows,
+            kind=None if work.format is None else work.format.value,
             progress=lambda done, total: tell(task, done, total),
         )
     show_summary(summary, as_json=as_json)

@@ -71,6 +71,7 @@ def examine(config: Path | None = None) -> Iterator[Diagnosis]:
     looks: tuple[tuple[str, Callable[[GuardrailConfig], Diagnosis]], ...] = (
         ("parser", _parser),
         ("judge", _judge),
+        ("evidence", _evidence),
         ("graph", _graph),
         ("model", _model),
         ("GPU", _gpu),
@@ -90,6 +91,8 @@ REMEDIES = {
     "kg-guardrail",
     "graph": "check the setting graph.location: a directory of 'guardrail kg load', an RDF file "
     "or a SPARQL endpoint",
+    "evidence": "check the setting 'evidence': text, Markdown, PDF, HTML, DOCX, CSV, TSV or JSON "
+    "lines",
     "model": "check OPENAI_BASE_URL, OPENAI_API_KEY and the section [model]",
     "GPU": "install PyTorch for your driver; see https://pytorch.org",
     "log": "give log.path a folder that exists and may be written to",
@@ -205,6 +208,24 @@ def _judge(settings: GuardrailConfig) -> Diagnosis:
     second = settings.second_judge
     judges = settings.judge if second is None else f"{settings.judge}, then {second.judge},"
     return Diagnosis(part="judge", state="ok", said=f"{judges} loads and judges")
+
+
+def _evidence(settings: GuardrailConfig) -> Diagnosis:
+    if not settings.evidence:
+        return Diagnosis(part="evidence", state="ok", said="no files: the graph, or a call's own")
+    from guardrail.engine.parts import Parts
+
+    held = Parts(settings, {}, ()).own_evidence
+    read = len(held.evidence) if held else 0
+    said = f"{', '.join(map(str, settings.evidence))}: {read:,} facts and passages"
+    if held and held.left_out:
+        return Diagnosis(
+            part="evidence",
+            state="note",
+            said=f"{said}, {held.left_out:,} left out",
+            remedy="raise limits.evidence, or name fewer files",
+        )
+    return Diagnosis(part="evidence", state="ok", said=said)
 
 
 def _graph(settings: GuardrailConfig) -> Diagnosis:

@@ -73,8 +73,8 @@ def evaluate(
 ) -> None:
     """Judge a chatbot's answers, for CI: a table, what turned since the last run, an exit status.
 
-    Reads {id, question, answer, evidence, expected?}. evidence is a text, or a list of texts,
-    {text, id?, title?, url?} and [subject, property, value]; without it the graph is asked.
+    Reads {id, question, answer, evidence, expected?}. evidence is a text, or a list of items,
+    as in check, tables and files among them; without it the graph is asked.
     expected is supported, unsupported, contradicted or no_claim: the row passes where the answer's
     verdict is that. Without it, it passes where its claims are supported (--supported,
     --contradicted). What cannot be checked does not pass.
@@ -93,7 +93,7 @@ def evaluate(
     from guardrail.evaluation.rows import EvalResult, evaluation_job
 
     last = read_run(against) if against is not None and against.exists() else None
-    with build_guard(config, kg, judge, None, strictness) as guard:
+    with build_guard(config, kg=kg, judge=judge, strictness=strictness) as guard:
         wanted = Requirement(supported=supported, contradicted=contradicted)
         found = results_of(evaluation_job(guard, wanted), source)
     results = [EvalResult.model_validate(row) for row in found]

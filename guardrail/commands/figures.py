@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 __all__ = ["DIGITS", "json_line"]
 
@@ -24,7 +23,7 @@ def json_line(value: object) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _rounded(value: Any) -> Any:
+def _rounded(value: object) -> object:
     if isinstance(value, float):
         return round(value, DIGITS) + 0.0  # no negative zero
     if isinstance(value, dict):

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
+from guardrail.commands.evidence_rows import EvidenceRow
 from guardrail.commands.lines import LineJob, Row
 from guardrail.core.types import (
     AttributedAnswer,
     Evidence,
     GuardedAnswer,
-    Passage,
     ScoreCard,
     Value,
 )
 from guardrail.engine.scorers import conner_input, sck_input
 from guardrail.engine.scoring import ScoringRequest
-from guardrail.evidence.retrieval import inline_evidence
 from guardrail.policy import ANNOTATE
 from guardrail.requests import CheckRequest, RankRequest
 from judges.conner import ConnerReport
@@ -39,21 +38,6 @@ __all__ = [
 
 ROWS_PER_CALL = 32
 ROWS_SCORED = 64
-
-
-class EvidenceRow(Row):
-    """A row that may bring its own evidence in place of the graph."""
-
-    other_names: ClassVar[Mapping[str, str]] = {
-        **dict.fromkeys(("evidence", "context", "contexts", "documents"), "passages"),
-        **dict.fromkeys(("facts", "knowledge"), "triples"),
-    }
-    triples: tuple[tuple[str, str, str], ...] | None = None
-    passages: tuple[str | Passage, ...] | None = None
-
-    def evidence(self) -> tuple[Evidence, ...] | None:
-        """The inline evidence, None where the graph is to be asked."""
-        return inline_evidence(self.triples, self.passages)
 
 
 class CheckRow(EvidenceRow):
@@ -111,7 +95,7 @@ def check_job(guard: Guardrail, evidence: tuple[Evidence, ...] | None = None) ->
                 CheckRequest(
                     question=row.question,
                     answer=row.answer,
-                    evidence=_either(row.evidence(), evidence),
+                    evidence=_either(row.items, evidence),
                     id=text_id(row),
                 )
                 for row in rows
@@ -140,7 +124,7 @@ def rank_job(
                 RankRequest(
                     question=row.question,
                     answers=row.answers,
-                    evidence=_either(row.evidence(), evidence),
+                    evidence=_either(row.items, evidence),
                 )
                 for row in rows
             ]
@@ -189,7 +173,7 @@ def score_job(
     def process(rows: Sequence[ScoreRow]) -> list[ScoreResult]:
         checked = guard.check_batch(
             [
-                CheckRequest(question=row.question, answer=row.answer, evidence=row.evidence())
+                CheckRequest(question=row.question, answer=row.answer, evidence=row.items)
                 for row in rows
             ],
             policy=ANNOTATE,

@@ -16,13 +16,14 @@ from contextlib import ExitStack
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, ClassVar, Generic, Self, TypeVar
+from typing import IO, ClassVar, Generic, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from guardrail.commands.figures import json_line
 from guardrail.commands.progress import bars, visible
 from guardrail.core.errors import GuardrailError, InputError
+from guardrail.core.fields import in_short
 from guardrail.core.types import Action
 
 __all__ = ["LineJob", "Row", "put_line", "results_of", "run_lines"]
@@ -61,14 +62,14 @@ class Row(BaseModel):
                 near = get_close_matches(key.lower(), left_out, n=1, cutoff=ALIKE)
                 meant = near[0] if near else None
             if meant in left_out:
-                raise ValueError(f"there is no field {key!r}; did you mean {meant!r}?")
+                raise ValueError(f"there is no field {in_short(key)}; did you mean {meant!r}?")
         return self
 
 
 KEYS_NAMED = 8
 """Most keys that were not read to be named."""
 
-_READING: Mapping[str, Any] = {"encoding": "utf-8-sig", "errors": "surrogateescape"}
+_ENCODING, _ERRORS = "utf-8-sig", "surrogateescape"
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
 """What ``surrogateescape`` leaves of a byte that is not UTF-8."""
 
@@ -100,7 +101,7 @@ class LineJob(Generic[RowT]):
         self.unread: dict[str, None] = {}
         """Keys that no field has, of all lines so far."""
 
-    def results(self, lines: Iterable[str], first: int = 1) -> Iterator[dict[str, Any]]:
+    def results(self, lines: Iterable[str], first: int = 1) -> Iterator[dict[str, object]]:
         """Yield one JSON object for every line that is not blank, in order.
 
         Args:
@@ -115,7 +116,7 @@ class LineJob(Generic[RowT]):
             for item in parsed:
                 yield next(answers) if isinstance(item, Row) else item
 
-    def _parse(self, number: int, line: str) -> RowT | dict[str, Any]:
+    def _parse(self, number: int, line: str) -> RowT | dict[str, object]:
         """Read one line: a row, or the error object that stands in its place."""
         if len(line) > MAX_LINE_CHARS:
             return {"id": None, "error": f"line {number}: longer than {MAX_LINE_CHARS} characters"}
@@ -139,7 +140,7 @@ class LineJob(Generic[RowT]):
         self.unread |= dict.fromkeys(row.model_extra or {})
         return row
 
-    def _process(self, rows: Sequence[RowT]) -> list[dict[str, Any]]:
+    def _process(self, rows: Sequence[RowT]) -> list[dict[str, object]]:
         """Process a batch; when it fails as a whole, row by row, so that one bad row is alone."""
         if not rows:
             return []
@@ -158,10 +159,10 @@ class LineJob(Generic[RowT]):
 
 
 def run_lines(
-    job: LineJob[Any],
+    job: LineJob[RowT],
     source: str,
     target: str,
-    show: Callable[[dict[str, Any]], None] | None = None,
+    show: Callable[[dict[str, object]], None] | None = None,
 ) -> int:
     """Run a job from one file to another; ``-`` is stdin or stdout.
 
@@ -205,7 +206,7 @@ def run_lines(
     return failures
 
 
-def results_of(job: LineJob[Any], source: str) -> list[dict[str, Any]]:
+def results_of(job: LineJob[RowT], source: str) -> list[dict[str, object]]:
     """The results of a whole file; ``-`` is stdin. What could not be used is a row with ``error``.
 
     Raises:
@@ -220,7 +221,7 @@ def results_of(job: LineJob[Any], source: str) -> list[dict[str, Any]]:
     return found
 
 
-def put_line(result: dict[str, Any], target: str) -> None:
+def put_line(result: dict[str, object], target: str) -> None:
     """Write one result as a line of JSON; ``-`` is stdout.
 
     Raises:
@@ -231,9 +232,9 @@ def put_line(result: dict[str, Any], target: str) -> None:
         writer.write(json_line(result) + "\n")
 
 
-def _tell_unread(job: LineJob[Any]) -> None:
+def _tell_unread(job: LineJob[RowT]) -> None:
     if job.unread:
-        keys = ", ".join(map(repr, list(job.unread)[:KEYS_NAMED]))
+        keys = ", ".join(map(in_short, list(job.unread)[:KEYS_NAMED]))
         more = " and more" if len(job.unread) > KEYS_NAMED else ""
         print(f"guardrail: not read: {keys}{more}; no field of {job.title}", file=sys.stderr)
 
@@ -245,12 +246,12 @@ def _empty(source: str) -> InputError:
 def _open_source(source: str, stack: ExitStack) -> tuple[IO[str], int | None]:
     """Open the input and count its lines where it is a file."""
     if source == "-":
-        return open(sys.stdin.fileno(), **_READING, closefd=False), None
+        return open(sys.stdin.fileno(), encoding=_ENCODING, errors=_ERRORS, closefd=False), None
     path = Path(source)
     try:
         with path.open("rb") as raw:
             total = sum(chunk.count(b"\n") for chunk in iter(lambda: raw.read(1 << 20), b""))
-        return stack.enter_context(path.open(**_READING)), total
+        return stack.enter_context(path.open(encoding=_ENCODING, errors=_ERRORS)), total
     except OSError as error:
         raise InputError(f"cannot read {source}: {error.strerror}") from error
 
@@ -272,8 +273,8 @@ def _open_target(target: str) -> IO[str]:
 
 
 def _with_progress(
-    job: LineJob[Any], lines: Iterable[str], total: int | None, target: str, stack: ExitStack
-) -> Iterator[dict[str, Any]]:
+    job: LineJob[RowT], lines: Iterable[str], total: int | None, target: str, stack: ExitStack
+) -> Iterator[dict[str, object]]:
     """Show a bar on stderr where it is a terminal to which no results go."""
     if not visible(target):
         yield from job.results(lines)
@@ -285,7 +286,7 @@ def _with_progress(
         progress.advance(task)
 
 
-def _without_id(result: BaseModel) -> dict[str, Any]:
+def _without_id(result: BaseModel) -> dict[str, object]:
     return {name: value for name, value in result.model_dump(mode="json").items() if name != "id"}
 
 

@@ -38,13 +38,13 @@ def score(
 ) -> None:
     """Score answers by SCK and CONNER.
 
-    Reads {id, question, answer, reference?, triples?, passages?}; writes {id, sck, conner}. sck:
-    {score, parts (structure, content, knowledge with their weights), structure, content,
-    knowledge, warnings}. conner: {factuality, non_verified, factual_inconsistent, sentences,
-    relevance, coherence_sentence, coherence_sentence_uncapped, perplexities,
+    Reads {id, question, answer, reference?, evidence?}, evidence as in check; writes {id, sck,
+    conner}. sck: {score, parts (structure, content, knowledge with their weights), structure,
+    content, knowledge, warnings}. conner: {factuality, non_verified, factual_inconsistent,
+    sentences, relevance, coherence_sentence, coherence_sentence_uncapped, perplexities,
     coherence_paragraph, informativeness, helpfulness, helpfulness_unclipped, validity, quality}.
     Every score is {value, reason, evidence}: one that cannot be computed has no value and a
     reason, such as informativeness without --causal-lm and validity without a reference.
     """
-    with build_guard(config, kg, judge, None) as guard:
+    with build_guard(config, kg=kg, judge=judge) as guard:
         run_lines(score_job(guard, causal_lm, sck_weights), source, target)

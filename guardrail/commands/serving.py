@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import errno
 import socket
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from guardrail.commands.options import Config, Graph, JudgeName, PolicyName, StrictnessName
+from guardrail.commands.options import (
+    Config,
+    EvidenceFiles,
+    Graph,
+    JudgeName,
+    Judging,
+    PolicyName,
+    StrictnessName,
+    grouped,
+)
 from guardrail.commands.setup import build_config
 from guardrail.config import GuardrailConfig, LogConfig, gateway_section
 from guardrail.core.errors import ConfigError, MissingExtraError
@@ -27,6 +37,7 @@ def serve(
     port: Annotated[int | None, typer.Option(help="Port to listen on (8000).")] = None,
     workers: Annotated[int | None, typer.Option(help="Worker processes (1).")] = None,
     kg: Graph = None,
+    evidence: EvidenceFiles = None,
     config: Config = None,
     judge: JudgeName = None,
     policy: PolicyName = None,
@@ -90,6 +101,13 @@ def serve(
     ] = None,
     tool_results: Annotated[
         bool | None, typer.Option(help="Whether results of tools count as evidence (default: yes).")
+    ] = None,
+    earlier_answers: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Earlier answers of a conversation whose own evidence counts again (default: 6).",
+        ),
     ] = None,
     evidence_marks: Annotated[
         str | None,
@@ -179,14 +197,16 @@ def serve(
     settings, else strict. Without --upstream only what judges and shows is served: /v1/checks,
     /v1/rank, a page to try (/), the score log (/dashboard), /metrics, /healthz and /readyz.
 
-    Settings of the gateway, all but --kg, --config, --judge, --policy, --strictness and --log, may
-    stand in the section [gateway] of the settings file and in the environment as
+    Settings of the gateway, all but --kg, --evidence, --config, --judge, --policy, --strictness
+    and --log, may stand in the section [gateway] of the settings file and in the environment as
     GUARDRAIL_GATEWAY__… as well, lists (…KEYS, …PROTOCOLS, …ROUTES, …TENANTS, …TRUSTED_HOSTS) with
     commas between. The option wins over the environment, and that
     over the file. On another address than this machine's own and without a key, the gateway warns
     and keeps /dashboard and /metrics closed.
     """
-    settings = gateway_config(config, kg=kg, judge=judge, policy=policy, strictness=strictness)
+    settings = gateway_config(
+        config, kg=kg, judge=judge, policy=policy, strictness=strictness, evidence=evidence
+    )
     try:
         from chains.gateway import GatewaySettings, run
     except ImportError as error:
@@ -207,6 +227,7 @@ def serve(
         "stream_mode": stream_mode,
         "evidence_mode": evidence_mode,
         "tool_results": tool_results,
+        "earlier_answers": earlier_answers,
         "evidence_marks": evidence_marks,
         "keep_parts": keep_parts,
         "dry_run": dry_run,
@@ -255,13 +276,8 @@ def require_free(host: str, port: int) -> None:
         ) from error
 
 
-def mcp(
-    kg: Graph = None,
-    config: Config = None,
-    judge: JudgeName = None,
-    policy: PolicyName = None,
-    strictness: StrictnessName = None,
-) -> None:
+@grouped
+def mcp(*, judging: Judging, evidence: EvidenceFiles = None) -> None:
     """Serve the tools check_answer and find_facts to agents, over the Model Context Protocol.
 
     The client starts this program and talks to it over stdin and stdout.
@@ -272,7 +288,9 @@ def mcp(
         raise MissingExtraError(getattr(error, "name", None) or "mcp", "mcp") from error
     from guardrail.guard import Guardrail
 
-    settings = build_config(config, kg=kg, judge=judge, policy=policy, strictness=strictness)
+    settings = judging.settings()
+    if evidence:
+        settings = settings.model_copy(update={"evidence": tuple(evidence)})
     with Guardrail(settings) as guard:
         serve_stdio(mcp_server(guard))
 
@@ -284,13 +302,16 @@ def gateway_config(
     judge: str | None,
     policy: str | None,
     strictness: str | None = None,
+    evidence: Sequence[Path] | None = None,
 ) -> GuardrailConfig:
     """The gateway's configuration: ``strict`` where neither option nor settings name a policy.
 
     Raises:
         ConfigError: A setting or a name is unknown.
     """
-    settings = build_config(config, kg=kg, judge=judge, policy=policy, strictness=strictness)
+    settings = build_config(
+        config, kg=kg, judge=judge, policy=policy, strictness=strictness, evidence=evidence
+    )
     if "policy" in settings.model_fields_set:
         return settings
     return settings.model_copy(update={"policy": STRICT})

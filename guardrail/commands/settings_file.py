@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from guardrail.core.errors import ConfigError
+from guardrail.core.toml import read_toml
 from guardrail.tuning.curve import toml_key
 
 __all__ = ["write_settings"]
@@ -30,8 +29,9 @@ def write_settings(path: Path, section: str, values: Mapping[str, float]) -> Non
             way that this cannot change; it is then left as it was.
     """
     try:
-        before = path.read_text(encoding="utf-8") if path.exists() else ""
-        wanted = tomllib.loads(before)
+        content = path.read_bytes() if path.exists() else b""
+        wanted = read_toml(content, path)
+        before = content.decode().replace("\r\n", "\n")
         after = _changed(before, section, values)
         _set(wanted, section.split("."), values)
         if _read(after) != wanted:
@@ -40,8 +40,6 @@ def write_settings(path: Path, section: str, values: Mapping[str, float]) -> Non
         path.write_text(after, encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"cannot write {path}: {error.strerror}") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigError(f"{path} is not TOML: {error}") from error
 
 
 def _changed(text: str, section: str, values: Mapping[str, float]) -> str:
@@ -72,16 +70,17 @@ def _without_plain(text: str, name: str) -> str:
     return top + text[end:]
 
 
-def _set(settings: dict[str, Any], place: list[str], values: Mapping[str, float]) -> None:
+def _set(settings: dict[str, object], place: list[str], values: Mapping[str, float]) -> None:
     for name in place:
-        if not isinstance(settings.get(name), dict):
-            settings[name] = {}
-        settings = settings[name]
+        inner = settings.get(name)
+        if not isinstance(inner, dict):
+            inner = settings[name] = {}
+        settings = inner
     settings.update({name: float(f"{value:.4f}") for name, value in values.items()})
 
 
-def _read(text: str) -> dict[str, Any] | None:
+def _read(text: str) -> dict[str, object] | None:
     try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
+        return read_toml(text, "it")
+    except ConfigError:
         return None

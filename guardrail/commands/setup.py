@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ def build_config(
     judge: str | None = None,
     policy: str | None = None,
     strictness: str | None = None,
+    evidence: Sequence[Path] | None = None,
 ) -> GuardrailConfig:
     """The configuration of a command: file and environment, then the command's own options.
 
@@ -34,6 +36,8 @@ def build_config(
     changes: dict[str, object] = {}
     if kg is not None:
         changes["graph"] = settings.graph.model_copy(update={"location": kg})
+    if evidence:
+        changes["evidence"] = tuple(evidence)
     if judge is not None:
         changes["judge"] = judge
     if policy is not None:
@@ -47,10 +51,11 @@ def build_config(
 
 
 def build_guard(
-    config: Path | None,
-    kg: str | None,
-    judge: str | None,
-    policy: str | None,
+    config: Path | None = None,
+    *,
+    kg: str | None = None,
+    judge: str | None = None,
+    policy: str | None = None,
     strictness: str | None = None,
 ) -> Guardrail:
     """A loaded guardrail as a command's options describe it.

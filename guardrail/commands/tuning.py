@@ -15,9 +15,12 @@ if TYPE_CHECKING:
 
     from guardrail.tuning.curve import CurvePoint, Tuning
     from guardrail.tuning.feedback import WeightAdvice
-    from guardrail.tuning.labelled import LabelledTuning
+    from guardrail.tuning.labelled import Counts, LabelledTuning
 
 __all__ = ["tune"]
+
+FALSE_PASS = 0.05
+"""Share of the wrong answers of a log that may pass, unless told."""
 
 CURVE_ROWS = 12
 """Most thresholds of the curve that are printed, beside the chosen one."""
@@ -42,8 +45,13 @@ def tune(
         str, typer.Option(help="The score of a log that a threshold is wanted for.")
     ] = "overall",
     false_pass: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="Share of wrong answers that may pass.")
-    ] = 0.05,
+        float | None,
+        typer.Option(
+            min=0.0,
+            max=1.0,
+            help="Share of wrong answers that may pass (of a log: 0.05 unless given).",
+        ),
+    ] = None,
     config: Config = None,
     judge: JudgeName = None,
     write: Annotated[
@@ -51,11 +59,14 @@ def tune(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Choose a threshold: at most the share --false-pass of the wrong answers passes it.
+    """Choose thresholds: where at most the share --false-pass of the wrong answers passes.
 
-    With --labelled, the strictness of verdicts. The CSV's first line names its columns: question
-    (may be left out), answer or sentence, evidence or passages, label. Evidence is a text, or a
-    JSON list of texts and of [subject, property, value]; a label is supported, unsupported or
+    With --labelled, the strictness of verdicts; without --false-pass that of the best balanced
+    accuracy, and only where it does better than the one in force on rows that it was not learned
+    from (five-fold cross-validation): the counts of both are printed. The CSV's first line names
+    its columns: question (may be left out), answer or sentence, evidence or passages, label.
+    Evidence is a text, or a JSON list of texts and of [subject, property, value]; a label is
+    supported, unsupported or
     contradicted (or true and false, yes and no, 1 and 0). The answers are judged by the settings.
 
     With a LOG, a score of answers. An answer counts as wrong when a reader gave it or one of its
@@ -75,7 +86,8 @@ def tune(
         found = _by_labels(labelled, config, judge, false_pass)
     else:
         assert path is not None
-        found, weights = _by_feedback(path, score, false_pass)
+        wanted = FALSE_PASS if false_pass is None else false_pass
+        found, weights = _by_feedback(path, score, wanted)
     if as_json:
         typer.echo(found.model_dump_json())
         for advice in weights:
@@ -101,7 +113,7 @@ def _by_feedback(path: Path, score: str, false_pass: float) -> tuple[Tuning, lis
 
 
 def _by_labels(
-    path: Path, config: Path | None, judge: str | None, false_pass: float
+    path: Path, config: Path | None, judge: str | None, false_pass: float | None
 ) -> LabelledTuning:
     from guardrail.commands.progress import telling
     from guardrail.commands.setup import build_config
@@ -119,6 +131,7 @@ def _by_labels(
             rows,
             parts.remembering_grounder(),
             false_pass=false_pass,
+            before=(settings.policy.strictness or settings.strictness).thresholds,
             progress=lambda done, total: tell("tune", done, total),
         )
 
@@ -128,7 +141,10 @@ def _write(path: Path, found: Tuning) -> None:
     from guardrail.config import GuardrailConfig
 
     if not found.settings:
-        raise ConfigError(f"{path} is left as it is: no threshold keeps false passes down")
+        why = "no threshold keeps false passes down"
+        if found.chosen is not None:
+            why = "what was learned does no better on rows that it was not learned from"
+        raise ConfigError(f"{path} is left as it is: {why}")
     own = path.exists() and GuardrailConfig.from_toml(path, environ={}).policy.strictness
     if found.section == "strictness" and own:
         raise ConfigError(f"{path}: its policy has a strictness, which would win; take that out")
@@ -156,14 +172,18 @@ def _show(found: Tuning) -> None:
         f"At {best.threshold:.4f}, {wrong} of wrong answers pass and {right} of right ones "
         "(95 % confidence)."
     )
-    against = found.contradiction if isinstance(found, LabelledTuning) else None
-    if against is not None:
-        typer.echo(
-            f"Of what does not pass, above {against.threshold:.4f} {against.found:.1%} of the "
-            f"contradicted answers and {against.wrong:.1%} of the unsupported ones are called "
-            "contradicted."
-        )
-    typer.echo(f"\n{found.toml}", nl=False)
+    if isinstance(found, LabelledTuning):
+        against = found.contradiction
+        if against is not None:
+            typer.echo(
+                f"Of what does not pass, from {against.threshold:.4f} on {against.found:.1%} of "
+                f"the contradicted answers and {against.wrong:.1%} of the others are called "
+                "contradicted."
+            )
+        _print(_counts_table(found.before, found.after))
+        if not found.helps:
+            typer.echo("It does no better on such rows; keep what you have.")
+    typer.echo(f"\n{found.toml}" if found.toml else "", nl=False)
 
 
 def _share(value: float, low: float, high: float) -> str:
@@ -191,6 +211,25 @@ def _curve_table(found: Tuning) -> Table:
             f"{point.pass_right:.1%}",
             f"{point.right_lower:.1%}–{point.right_upper:.1%}",
         )
+    return table
+
+
+def _counts_table(before: Counts, after: Counts) -> Table:
+    from rich.table import Table
+
+    table = Table(title="On rows that it was not learned from", box=None, pad_edge=False)
+    for name in ("", "in force", "learned"):
+        table.add_column(name, justify="right" if name else "left")
+    rows = {
+        "right that pass": ("right_passed", "right"),
+        "wrong that pass": ("wrong_passed", "wrong"),
+        "right called contradicted": ("right_called", "right"),
+        "contradicted called so": ("named", "contradicted"),
+    }
+    for title, (part, whole) in rows.items():
+        cells = (f"{getattr(it, part)} of {getattr(it, whole)}" for it in (before, after))
+        table.add_row(title, *cells)
+    table.add_row("balanced accuracy", f"{before.balanced:.3f}", f"{after.balanced:.3f}")
     return table
 
 

@@ -8,11 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 from pydantic import BaseModel, ValidationError
 
-__all__ = ["did_you_mean", "field_problems", "fields_at"]
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+__all__ = ["LONGEST", "did_you_mean", "field_problems", "fields_at", "in_short"]
+
+LONGEST = 80
+"""Most characters of a value that a message prints; what somebody sent may be a whole file."""
+
+
+def in_short(value: object) -> str:
+    """A value as a message prints it, cut where it is long."""
+    text = repr(value[: LONGEST + 1] if isinstance(value, str) else value)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -56,7 +68,7 @@ def fields_at(model: type[BaseModel], place: Iterable[int | str]) -> list[str]:
     return list(dict.fromkeys(name for item in models for name in item.model_fields))
 
 
-def _told(model: type[BaseModel], problem: Any) -> str:
+def _told(model: type[BaseModel], problem: ErrorDetails) -> str:
     place = [str(part) for part in problem["loc"]]
     if problem["type"] == "extra_forbidden":
         hint = did_you_mean(place[-1], fields_at(model, problem["loc"][:-1]))

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Annotated
 
 from pydantic import BeforeValidator
 
-__all__ = ["Address", "Text", "Title", "clean_text", "one_line", "safe_url", "without_controls"]
+__all__ = [
+    "Address",
+    "Text",
+    "Title",
+    "clean_text",
+    "one_line",
+    "read_clean_json",
+    "safe_url",
+    "without_controls",
+]
 
 NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 """Control characters and lone surrogates: no text, and no JSON either."""
@@ -27,6 +37,19 @@ def clean_text(text: str) -> str:
 def without_controls(text: str) -> str:
     """Remove what is no text, and leave line ends as they are."""
     return NO_TEXT.sub("", text)
+
+
+def read_clean_json(line: str) -> object:
+    """Read JSON without halves of characters, which its escapes can write.
+
+    Raises:
+        ValueError: It is no JSON.
+        RecursionError: It nests too deep.
+    """
+    value: object = json.loads(line)
+    if "\\ud" not in line.lower():
+        return value
+    return json.loads(without_controls(json.dumps(value, ensure_ascii=False)))
 
 
 def one_line(text: str) -> str:

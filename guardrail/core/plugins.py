@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import Any, Literal, cast
+from typing import Literal
 
 from guardrail.core.errors import ConfigError
 
@@ -30,7 +30,7 @@ NOWHERE = "write module:Class of a module on Python's path, or the name of an in
 _PLACE = re.compile(r"([A-Za-z_]\w*(?:\.\w+)*):([A-Za-z_]\w*)")
 
 
-def named_part(kind: Kind, name: str) -> Callable[..., Any] | None:
+def named_part(kind: Kind, name: str) -> Callable[..., object] | None:
     """The class or function that makes a part.
 
     Args:
@@ -58,11 +58,11 @@ def named_part(kind: Kind, name: str) -> Callable[..., Any] | None:
         raise
 
 
-def _loaded(kind: Kind, name: str, load: Callable[[], Any]) -> Callable[..., Any]:
+def _loaded(kind: Kind, name: str, load: Callable[[], object]) -> Callable[..., object]:
     try:
         found = load()
     except Exception as error:  # whatever somebody else's module raises when it is imported
         raise ConfigError(f"{kind}: {name!r} cannot be loaded: {error}") from error
     if not callable(found):
         raise ConfigError(f"{kind}: {name!r} is neither a class nor a function that makes one")
-    return cast("Callable[..., Any]", found)
+    return found

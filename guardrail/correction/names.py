@@ -15,7 +15,6 @@ from guardrail.core.text.words import content_stems, fold, plain, property_words
 from guardrail.correction.edits import Edit, replaced
 from guardrail.correction.wording import with_article
 from guardrail.verdict.checks.alignment import NAMED, named_share
-from guardrail.verdict.subjects import mentions_of
 
 if TYPE_CHECKING:
     from guardrail.core.types import Triple
@@ -141,7 +140,7 @@ def _uncarried(claim: Claim, evidence: Premises, *, named: bool = False) -> list
 
 def _carried(claim: Claim, evidence: Premises, *, named: bool) -> list[Span]:
     """Where the sentence names subjects of the evidence, and values of those it speaks of."""
-    found = mentions_of(claim, evidence.indexed.statements)
+    found = [*claim.mentions]
     for label in evidence.subjects:
         found += part_of_name_in(claim.tokens, label)
     for _, statement in evidence.chosen:

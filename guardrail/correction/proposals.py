@@ -13,7 +13,6 @@ from guardrail.correction.hours import of_days, of_hours
 from guardrail.correction.names import of_name
 from guardrail.correction.values import lone_value, of_finding
 from guardrail.correction.yes_no import of_yes_no
-from guardrail.verdict.subjects import mentions_of
 
 if TYPE_CHECKING:
     from guardrail.evidence.statements import Statement
@@ -91,7 +90,7 @@ def proposed(
     edits = sorted(dict.fromkeys(edits))
     if _writes_twice(edits, evidence):
         edits = []
-    named = mentions_of(claim, evidence.indexed.statements)
+    named = claim.mentions
     if any(first.end > second.start for first, second in pairwise(edits)) or any(
         start < edit.end and edit.start < end for edit in edits for start, end in named
     ):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from guardrail.core.text.clock_times import ClockTime
+from guardrail.core.text.contacts import Contact
 from guardrail.core.text.dates import Date
 from guardrail.core.text.lexicon import lexicon_set
 from guardrail.core.text.quantities import Quantity
@@ -16,7 +17,6 @@ from guardrail.correction.dates import dates_like, times_like, versions_like
 from guardrail.correction.edits import Edit, replaced
 from guardrail.correction.numbers import quantities_like
 from guardrail.correction.wording import with_article
-from guardrail.verdict.subjects import mentions_of
 
 if TYPE_CHECKING:
     from guardrail.core.types import Finding
@@ -66,11 +66,10 @@ def lone_value(claim: Claim, evidence: Premises, number: int) -> Edit | None:
     """
     held = evidence.indexed.statements[number].values
     known = [value for _, statement in evidence.chosen for value in statement.values]
-    named = mentions_of(claim, evidence.indexed.statements)
     left = [
         told
         for told in claim.values
-        if not any(start <= told.start and told.end <= end for start, end in named)
+        if not any(start <= told.start and told.end <= end for start, end in claim.mentions)
         and not any(compare(told, other) is Agreement.SAME for other in known)
     ]
     if len(held) != 1 or len(left) != 1:
@@ -178,6 +177,8 @@ def _ways(written: str, told: TypedValue, held: TypedValue) -> Iterator[str]:
         yield from times_like(written, theirs, held.text)
     elif isinstance(mine, Version) and isinstance(theirs, Version):
         yield from versions_like(written, held.text)
+    elif isinstance(mine, Contact) and isinstance(theirs, Contact):
+        yield held.text
 
 
 def _tells(text: str, edit: Edit, held: TypedValue) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from guardrail.core.errors import InputError
 from guardrail.core.types import (
@@ -150,7 +149,7 @@ def _finished(
     policy: Policy,
     spent_ms: Mapping[str, float],
 ) -> GuardedAnswer:
-    changes: dict[str, Any] = {
+    changes: dict[str, object] = {
         "id": row.id if place == 0 else answer.id,
         "attempts": calls,
         "errors": (*answer.errors, *problems),

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from guardrail.config import GuardrailConfig
@@ -32,6 +32,7 @@ from guardrail.core.types import (
     Score,
     ScoreCard,
 )
+from guardrail.core.workers import Workers, off_loop
 from guardrail.correction.judged_again import Correcting
 from guardrail.engine.decision import Decision, as_it_came, decide, dry
 from guardrail.engine.parts import Parts
@@ -44,7 +45,6 @@ from guardrail.engine.scoring import (
     score_answers,
     sentence_card,
 )
-from guardrail.engine.workers import Workers, off_loop
 from guardrail.evidence.retrieval import Knowledge, given, retrieve_passages
 from guardrail.log.fingerprints import fingerprints
 from guardrail.log.tracing import stage
@@ -82,12 +82,13 @@ class Engine:
     Args:
         config: Settings.
         parts: Graph, linker, judges, model and scorers.
-        retriever: Asked for evidence in place of the graph; None for the graph.
+        retriever: Asked for evidence in place of the graph and of the files of the config; None
+            for these.
         log: A score log handed in; None for the configured one.
     """
 
     def __init__(
-        self, config: GuardrailConfig, parts: Parts, retriever: Any, log: ScoreLog | None
+        self, config: GuardrailConfig, parts: Parts, retriever: object, log: ScoreLog | None
     ) -> None:
         self.config = config
         self.parts = parts
@@ -103,7 +104,9 @@ class Engine:
         if self.parts.second_judge is not None:
             self.parts.second_judge.warm_up()
         _ = self.parts.grounder  # a check that is not there is told before the first answer
-        if self._retriever is None and self.parts.linker is not None:
+        if self._reads_files:
+            _ = self.parts.own_evidence
+        elif self.reads_answers and self.parts.linker is not None:
             self.parts.linker.link(["Ada Lovelace was born in London in 1815."])
         for scorer in self.parts.scorers:
             if isinstance(scorer, AheadScorer):
@@ -285,8 +288,8 @@ class Engine:
     async def _with_passages(
         self, rows: Sequence[Row], recall: dict[str, Knowledge]
     ) -> tuple[list[Row], list[Problem]]:
-        """Fill in what the retriever finds for rows without evidence of their own."""
-        if self._retriever is None:
+        """Fill in what retriever or files hold for rows without evidence of their own."""
+        if self.reads_answers:
             return list(rows), []
         asked = dict.fromkeys(row.question for row in rows if row.knowledge is None)
         new = [question for question in asked if question not in recall]
@@ -294,15 +297,21 @@ class Engine:
         if new:
             try:
                 with stage("retrieve"):
-                    found = await retrieve_passages(
-                        self._retriever, new, self.config.limits.evidence, self.workers.run
-                    )
+                    found = await self._without_graph(new)
                 recall.update(zip(new, found, strict=True))
             except KnowledgeGraphError as error:
                 problems = [Problem(part="kg", message=str(error))]
         known = [row.knowledge or recall.get(row.question, Knowledge()) for row in rows]
         filled = [row._replace(knowledge=some) for row, some in zip(rows, known, strict=True)]
         return filled, problems
+
+    async def _without_graph(self, questions: Sequence[str]) -> list[Knowledge]:
+        """What a retriever finds for n questions, or the files hold, in place of the graph."""
+        if self._retriever is None:
+            own = await self.workers.run(lambda: self.parts.own_evidence)
+            return [own or Knowledge()] * len(questions)
+        limit = self.config.limits.evidence
+        return await retrieve_passages(self._retriever, questions, limit, self.workers.run)
 
     def unavailable(
         self,
@@ -340,7 +349,8 @@ class Engine:
         policy: Policy,
         spent: float,
     ) -> GuardedAnswer:
-        known = checked.knowledge if checked else row.knowledge or Knowledge()
+        unread = Knowledge(source="files" if self._reads_files else "graph")
+        known = checked.knowledge if checked else row.knowledge or unread
         errors = list(problems)
 
         def notice(part: str, message: str) -> None:
@@ -387,18 +397,18 @@ class Engine:
 
     @property
     def reads_answers(self) -> bool:
-        """Whether evidence is found by the names of an answer too; a retriever gets questions."""
-        return self._retriever is None
+        """Whether evidence is found by the names of an answer too: in the graph alone."""
+        return self._retriever is None and not self.config.evidence
 
-    async def knowledge(self, question: str) -> Knowledge:
-        """What the graph, or the retriever, has on a question."""
+    @property
+    def _reads_files(self) -> bool:
+        return self._retriever is None and bool(self.config.evidence)
+
+    async def knowledge(self, question: str, *, graph: bool = False) -> Knowledge:
+        """What the graph has on a question, or what stands in its place unless it is asked for."""
         with stage("retrieve"):
-            if self._retriever is not None:
-                limit = self.config.limits.evidence
-                found = await retrieve_passages(
-                    self._retriever, [question], limit, self.workers.run
-                )
-                return found[0]
+            if not (graph or self.reads_answers):
+                return (await self._without_graph([question]))[0]
             return (await self.workers.run(self._pipeline.knowledge, [question]))[0]
 
 

@@ -10,7 +10,7 @@ import asyncio
 import os
 import threading
 from collections.abc import Coroutine
-from typing import Any, TypeVar
+from typing import Never, TypeVar
 
 from guardrail.core.errors import GuardrailError
 
@@ -22,7 +22,7 @@ _lock = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
 
 
-def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
+def run_sync(coroutine: Coroutine[object, Never, T]) -> T:
     """Run a coroutine to its end from synchronous code, in the caller's context variables.
 
     Args:

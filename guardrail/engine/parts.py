@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from guardrail.config import GuardrailConfig
-from guardrail.core.errors import ConfigError
-from guardrail.core.types import Usage, Used
+from guardrail.core.errors import ConfigError, InputError
+from guardrail.core.types import Evidence, Usage, Used
+from guardrail.evidence.retrieval import Knowledge, given
 
 if TYPE_CHECKING:
     from guardrail.core.types.weighing import Weighing
@@ -70,6 +71,34 @@ class Parts:
             return open_graphs(graph.location, profile=graph.profile, settings=graph.endpoint)
 
         return self._part("graph", make)
+
+    @property
+    def own_evidence(self) -> Knowledge | None:
+        """What the files of the config hold, in place of the graph; None where it names none.
+
+        Raises:
+            ConfigError: A file cannot be read, or holds nothing.
+            MissingExtraError: It takes the extra ``documents``.
+        """
+        files = self._config.evidence
+        if not files:
+            return None
+
+        def make() -> Knowledge:
+            from guardrail.sources.files import evidence_of_files
+
+            found: list[Evidence] = []
+            for path in files:
+                try:
+                    held = evidence_of_files([path])
+                except InputError as error:
+                    raise ConfigError(f"evidence: {error}") from error
+                if not held:
+                    raise ConfigError(f"evidence: {path} holds no rows")
+                found += held
+            return given(found, self._config.limits.evidence)._replace(source="files")
+
+        return self._part("evidence", make)
 
     @property
     def linker(self) -> EntityLinker | None:

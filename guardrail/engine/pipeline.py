@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.core.errors import KnowledgeGraphError
 from guardrail.core.types import (
@@ -239,7 +239,7 @@ class Pipeline:
         ]
 
     def _retrieve(
-        self, rows: Sequence[Row], answers: Sequence[ParsedText], docs: dict[str, Any] | None
+        self, rows: Sequence[Row], answers: Sequence[ParsedText], docs: dict[str, Doc] | None
     ) -> list[Knowledge]:
         places = [place for place, row in enumerate(rows) if row.knowledge is None]
         found = [row.knowledge or Knowledge() for row in rows]

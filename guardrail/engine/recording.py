@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from guardrail.config import LogConfig
 from guardrail.core.errors import GuardrailError, OverloadedError, RecordError
 from guardrail.core.types import GuardedAnswer, Problem
-from guardrail.engine.workers import Workers
+from guardrail.core.workers import Workers
 from guardrail.log.evaluations import record_answer
 from guardrail.log.tracing import log_failed, stage
 

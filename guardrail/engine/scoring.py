@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from difflib import get_close_matches
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from guardrail.core.errors import ConfigError, GuardrailError
 from guardrail.core.plugins import NOWHERE, named_part
@@ -21,7 +21,7 @@ from guardrail.core.types import (
     Sentence,
     SpanKind,
 )
-from guardrail.engine.workers import off_loop
+from guardrail.core.workers import InThread, off_loop
 from guardrail.policy import CLAIM_SCORES
 
 if TYPE_CHECKING:
@@ -47,6 +47,9 @@ SCORERS = {
 
 PARTIAL_CREDIT = 0.75
 """A sentence that lacks support in part earns at most this share of a supported one."""
+
+Scores: TypeAlias = Sequence[Mapping[str, Score]]
+"""For each answer its scores by name."""
 
 NO_CLAIM = "the answer makes no claim that could be checked"
 
@@ -78,9 +81,7 @@ class Scorer(Protocol):
         """Prefix of its scores, such as ``sck``."""
         ...
 
-    def score(
-        self, batch: Sequence[ScoringRequest]
-    ) -> Sequence[Mapping[str, Score]] | Awaitable[Sequence[Mapping[str, Score]]]:
+    def score(self, batch: Sequence[ScoringRequest]) -> Scores | Awaitable[Scores]:
         """Score n answers, in order; may be a coroutine.
 
         Raises:
@@ -110,7 +111,7 @@ class AheadScorer(Scorer, Protocol):
         ...
 
 
-def create_scorer(name: str, **parts: Any) -> Scorer:
+def create_scorer(name: str, **parts: object) -> Scorer:
     """Make a scorer by its registered name, that of an installed one, or as ``module:factory``.
 
     Args:
@@ -128,7 +129,9 @@ def create_scorer(name: str, **parts: Any) -> Scorer:
         )
         raise ConfigError(f"there is no scorer {name!r}; {hint}")
     wanted = inspect.signature(factory).parameters
-    scorer: Scorer = factory(**{key: part for key, part in parts.items() if key in wanted})
+    scorer = factory(**{key: part for key, part in parts.items() if key in wanted})
+    if not isinstance(scorer, Scorer):
+        raise ConfigError(f"{name!r} makes a {type(scorer).__name__}, which is no scorer")
     return scorer
 
 
@@ -142,7 +145,7 @@ def read_ahead(scorers: Sequence[Scorer], batch: Sequence[ScoringRequest]) -> No
 async def score_answers(
     batch: Sequence[ScoringRequest],
     scorers: Sequence[Scorer],
-    in_thread: Callable[..., Awaitable[Any]],
+    in_thread: InThread,
 ) -> tuple[list[ScoreCard], list[Problem]]:
     """Score n answers; a scorer that fails is told and left out.
 
@@ -167,15 +170,13 @@ async def score_answers(
     return [ScoreCard(overall=row.pop("overall"), scores=row) for row in rows], problems
 
 
-async def _run(
-    scorer: Scorer, batch: Sequence[ScoringRequest], in_thread: Callable[..., Awaitable[Any]]
-) -> Sequence[Mapping[str, Score]]:
-    score: Callable[..., Any] = scorer.score
-    result = score(batch) if inspect.iscoroutinefunction(score) else await in_thread(score, batch)
-    if inspect.isawaitable(result):
-        result = await result
-    scores: Sequence[Mapping[str, Score]] = result
-    return scores
+async def _run(scorer: Scorer, batch: Sequence[ScoringRequest], in_thread: InThread) -> Scores:
+    result: Scores | Awaitable[Scores]
+    if inspect.iscoroutinefunction(scorer.score):
+        result = scorer.score(batch)
+    else:
+        result = await in_thread(scorer.score, batch)
+    return await result if isinstance(result, Awaitable) else result
 
 
 def sentence_scores(sentences: Sequence[Sentence]) -> dict[str, Score]:

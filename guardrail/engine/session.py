@@ -15,8 +15,8 @@ from uuid import uuid4
 from guardrail.core.incoming import clean_text
 from guardrail.core.text.sentences import split_sentences
 from guardrail.core.types import Action, Evidence, GuardedAnswer, Triple
+from guardrail.core.workers import off_loop
 from guardrail.engine.loop import run_sync
-from guardrail.engine.workers import off_loop
 from guardrail.evidence.retrieval import Knowledge, given
 from guardrail.log.tracing import stage
 from guardrail.markers.brackets import open_bracket

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field, JsonValue, field_validator
 
-from guardrail.commands.lines import LineJob, Row
-from guardrail.core.types import Evidence, GuardedAnswer, Passage, Probability, Value, Verdict
+from guardrail.commands.evidence_rows import EvidenceRow
+from guardrail.commands.lines import LineJob
+from guardrail.core.fields import in_short
+from guardrail.core.types import GuardedAnswer, Probability, Value, Verdict
 from guardrail.evaluation.assertion import whole_answer_policy
 from guardrail.evaluation.assessment import Requirement, assess, verdict_of
 from guardrail.requests import CheckRequest
-from guardrail.tuning.rows import LABELS, evidence_items
+from guardrail.tuning.rows import LABELS
 
 if TYPE_CHECKING:
     from guardrail.guard import Guardrail
@@ -27,27 +29,24 @@ EXPECTED: Mapping[str, Verdict] = {**LABELS, "no_claim": Verdict.NO_CLAIM}
 _DIGITS = 16
 
 
-class EvalRow(Row):
+class EvalRow(EvidenceRow):
     """An answer of a chatbot, its evidence, and what a person expects of it.
 
     Attributes:
         question: What was asked.
         answer: What the chatbot said.
-        evidence: A text, or a list of texts, ``{text, id?, title?, url?}`` and ``[subject,
-            property, value]``; None for the graph.
         expected: ``supported``, ``unsupported``, ``contradicted`` or ``no_claim``; None where
             every claim is to be supported.
     """
 
     other_names: ClassVar[Mapping[str, str]] = {
-        **dict.fromkeys(("context", "contexts", "documents", "passages", "triples"), "evidence"),
+        **EvidenceRow.other_names,
         **dict.fromkeys(("label", "verdict", "gold"), "expected"),
         **dict.fromkeys(("input", "user_input", "query"), "question"),
         **dict.fromkeys(("output", "actual_output", "response"), "answer"),
     }
     question: str = ""
     answer: str
-    evidence: str | list[JsonValue] | None = None
     expected: Verdict | None = None
 
     @field_validator("expected", mode="before")
@@ -57,19 +56,8 @@ class EvalRow(Row):
             return value
         found = EXPECTED.get(str(value).strip().lower())
         if found is None:
-            raise ValueError(f"there is no {value!r}; known: {', '.join(EXPECTED)}")
+            raise ValueError(f"there is no {in_short(value)}; known: {', '.join(EXPECTED)}")
         return found
-
-    @field_validator("evidence")
-    @classmethod
-    def _evidence(cls, value: str | list[JsonValue] | None) -> str | list[JsonValue] | None:
-        _items(value)
-        return value
-
-    @property
-    def items(self) -> tuple[Evidence, ...] | None:
-        """The evidence as the engine takes it; None for the graph."""
-        return _items(self.evidence)
 
 
 class JudgedSentence(Value):
@@ -148,7 +136,7 @@ def _result(row: EvalRow, answer: GuardedAnswer, requirement: Requirement) -> Ev
         id=row.id,
         question=row.question,
         answer=row.answer,
-        evidence_hash=_hash(row.evidence),
+        evidence_hash=_hash(row),
         expected=row.expected,
         verdict=found.verdict,
         passed=not failures,
@@ -171,15 +159,8 @@ def _result(row: EvalRow, answer: GuardedAnswer, requirement: Requirement) -> Ev
     )
 
 
-def _items(evidence: str | list[JsonValue] | None) -> tuple[Evidence, ...] | None:
-    """Raises InputError where an item is no evidence."""
-    if evidence is None:
-        return None
-    if isinstance(evidence, str):
-        return (Passage(text=evidence),) if evidence.strip() else ()
-    return tuple(evidence_items("evidence", evidence))
-
-
-def _hash(evidence: JsonValue) -> str:
-    text = json.dumps(evidence, sort_keys=True, ensure_ascii=True)
+def _hash(row: EvalRow) -> str:
+    short = row.model_dump(mode="json", include={"triples", "passages"}, exclude_none=True)
+    told: JsonValue = {"evidence": row.evidence, **short} if short else row.evidence
+    text = json.dumps(told, sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, islice, zip_longest
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from guardrail.core.errors import GuardrailError, InputError, KnowledgeGraphError
 from guardrail.core.text.names import NO_NAMES
@@ -19,6 +19,7 @@ from guardrail.core.types import (
     Triple,
     passage_of_document,
 )
+from guardrail.evidence.bounds import bounded
 from guardrail.models.facts import flatten, relevant_triples
 from guardrail.sources.tables import Table
 from kg.base import KnowledgeGraph
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
 
     from guardrail.config import GraphConfig
+    from guardrail.core.workers import InThread
     from kg.linking import EntityLinker
 
 __all__ = [
@@ -55,7 +57,8 @@ class Knowledge(NamedTuple):
         subgraphs: The neighbourhoods behind the evidence, for the prompt.
         left_out: Number of triples and passages beyond the limit, which are not in ``evidence``.
         wider: Names of the places that hold a triple's value, by its id, nearest first.
-        source: ``graph``, ``retriever``, or ``caller`` where the evidence came with the call.
+        source: ``graph``, ``retriever``, ``files`` of the settings, or ``caller`` where the
+            evidence came with the call.
     """
 
     entities: tuple[LinkedEntity, ...] = ()
@@ -75,7 +78,11 @@ class Knowledge(NamedTuple):
 
     def relevant_text(self, question: str) -> str:
         """The facts that bear on a question as flat text, for a prompt (KaLMA 3.3)."""
-        return flatten(relevant_triples(question, self.subgraphs))
+        return flatten(self.relevant(question))
+
+    def relevant(self, question: str) -> tuple[Triple, ...]:
+        """The facts that bear on a question; a passage is one as well."""
+        return relevant_triples(question, self.subgraphs)
 
 
 class GraphRetriever:
@@ -157,7 +164,12 @@ def given(evidence: Sequence[Evidence], limit: int) -> Knowledge:
     Args:
         evidence: Triples and passages.
         limit: Most of them for one answer.
+
+    Raises:
+        InputError: A name is longer than names are; see ``bounds.MOST_CHARS``.
     """
+    for place, item in enumerate(evidence):
+        bounded(item, f"evidence[{place}]")
     left_out = 0
     if len(evidence) > limit:
         owned: dict[str, list[Evidence]] = {}
@@ -245,10 +257,10 @@ def _one(item: object) -> Evidence:
 
 
 async def retrieve_passages(
-    retriever: Callable[[str], Any] | Any,
+    retriever: object,
     questions: Sequence[str],
     limit: int,
-    in_thread: Callable[..., Awaitable[Any]],
+    in_thread: InThread,
 ) -> list[Knowledge]:
     """Ask a retriever for the evidence of n questions.
 
@@ -263,7 +275,10 @@ async def retrieve_passages(
         KnowledgeGraphError: The retriever failed.
         InputError: It returned something that is no evidence.
     """
-    call = getattr(retriever, "ainvoke", None) or getattr(retriever, "invoke", None) or retriever
+    call = cast(
+        "Callable[[str], object]",
+        getattr(retriever, "ainvoke", None) or getattr(retriever, "invoke", None) or retriever,
+    )
     unique = list(dict.fromkeys(questions))
 
     async def ask(question: str) -> tuple[Evidence, ...]:

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from guardrail.core.errors import InputError, MissingExtraError, RecordError
 from guardrail.core.types import Category
@@ -106,11 +105,11 @@ def _columns(records: Iterable[Record]) -> tuple[list[str], list[str]]:
     return sorted(numbers), sorted(tags)
 
 
-def _row(record: Record) -> dict[str, Any]:
+def _row(record: Record) -> dict[str, object]:
     answer = record.answer
     kinds = Counter(sentence.category for sentence in answer.sentences)
     card = answer.scorecard
-    row: dict[str, Any] = {
+    row: dict[str, object] = {
         "id": record.id,
         "created": record.created.isoformat(),
         "answer_id": answer.id,
@@ -138,7 +137,7 @@ def _scores(record: Record) -> Iterator[tuple[str, float | None]]:
         yield f"score.{name}", score.value
 
 
-def _safe(value: Any) -> Any:
+def _safe(value: object) -> object:
     """A text that a spreadsheet would run as a formula gets a quotation mark before it."""
     if isinstance(value, str) and value.startswith(SPREADSHEET_FORMULA):
         return f"'{value}"

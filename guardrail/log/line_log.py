@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 from collections import deque
-from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Unpack
 
 from guardrail.core.errors import RecordError
-from guardrail.core.types import GuardedAnswer
+from guardrail.log.base import Kept, RecordLog
 from guardrail.log.entries import (
     Feedback,
     Record,
     RecordFilter,
-    Redact,
     from_json,
-    prepare,
     to_json,
 )
 
@@ -37,7 +34,7 @@ class _Told(NamedTuple):
     tenant: str | None
 
 
-class JSONLinesLog:
+class JSONLinesLog(RecordLog):
     """A score log as JSON lines, one record a line, rotated by size.
 
     Each line is appended with one ``write`` call, so that lines of several processes do not mix.
@@ -45,36 +42,16 @@ class JSONLinesLog:
 
     Args:
         path: The file; rotated files get the moment of rotation as suffix.
-        redact: Applied to every record before it is written.
-        sample: Share of responses to record, in [0, 1]; those with errors are always kept.
-        retention: Rotated files last written longer ago than this are deleted at rotation.
-        whole: Keep all evidence and all candidates of linking.
         rotate_bytes: Size at which the file is rotated.
+        kept: As of ``RecordLog``; rotated files last written longer ago than ``retention`` are
+            deleted at rotation.
     """
 
     def __init__(
-        self,
-        path: str | Path,
-        *,
-        redact: Redact | None = None,
-        sample: float = 1.0,
-        retention: timedelta | None = None,
-        whole: bool = False,
-        rotate_bytes: int = ROTATE_BYTES,
+        self, path: str | Path, *, rotate_bytes: int = ROTATE_BYTES, **kept: Unpack[Kept]
     ) -> None:
-        self.path = Path(path)
-        self._redact = redact
-        self._sample = sample
-        self._retention = retention
-        self._whole = whole
+        super().__init__(path, **kept)
         self._rotate_bytes = rotate_bytes
-        self._lock = threading.Lock()
-
-    def write(self, answer: GuardedAnswer, *, tags: Mapping[str, str] | None = None) -> None:
-        """Record one response; it is with the operating system when this returns."""
-        record = prepare(answer, tags, self._redact, self._sample, self._whole)
-        if record is not None:
-            self.write_record(record)
 
     def write_record(self, record: Record) -> None:
         """Write a finished record."""

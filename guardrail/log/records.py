@@ -9,22 +9,20 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Protocol, Unpack
 
 from guardrail.core.errors import RecordError
 from guardrail.core.types import GuardedAnswer
+from guardrail.log.base import Kept, RecordLog
 from guardrail.log.entries import (
     Feedback,
     Record,
     RecordFilter,
-    Redact,
     from_json,
-    prepare,
     tagged,
     to_json,
 )
@@ -83,39 +81,21 @@ class Readable(Protocol):
         ...
 
 
-class SQLiteLog:
+class SQLiteLog(RecordLog):
     """A score log in one SQLite file (WAL), safe for many writing processes and threads.
 
     Args:
         path: The file; made with its tables when it does not exist.
-        redact: Applied to every record before it is written.
-        sample: Share of responses to record, in [0, 1]; those with errors are always kept.
-        retention: Records older than this are deleted now and then.
-        whole: Keep all evidence and all candidates of linking, not only what the answer's
-            sentences rest on; records are then some fifty times as large.
         read_only: Open an existing log for reading.
+        kept: As of ``RecordLog``; records older than ``retention`` are deleted now and then.
 
     Raises:
         RecordError: The file cannot be opened, or a newer version of this package made it.
     """
 
-    def __init__(
-        self,
-        path: str | Path,
-        *,
-        redact: Redact | None = None,
-        sample: float = 1.0,
-        retention: timedelta | None = None,
-        whole: bool = False,
-        read_only: bool = False,
-    ) -> None:
-        self.path = Path(path)
-        self._redact = redact
-        self._sample = sample
-        self._retention = retention
-        self._whole = whole
+    def __init__(self, path: str | Path, *, read_only: bool = False, **kept: Unpack[Kept]) -> None:
+        super().__init__(path, **kept)
         self._read_only = read_only
-        self._lock = threading.Lock()
         self._writes = 0
         with self._reported("open"):
             if read_only:
@@ -125,12 +105,6 @@ class SQLiteLog:
         self._file = file_at(self.path)
         if not read_only:
             self.purge()
-
-    def write(self, answer: GuardedAnswer, *, tags: Mapping[str, str] | None = None) -> None:
-        """Record one response; it is committed when this returns."""
-        record = prepare(answer, tags, self._redact, self._sample, self._whole)
-        if record is not None:
-            self.write_record(record)
 
     def write_record(self, record: Record) -> None:
         """Write a finished record; one whose id is there already is left as it is."""
@@ -297,12 +271,6 @@ class SQLiteLog:
                 with suppress(sqlite3.Error):
                     self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._db.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _current(self) -> sqlite3.Connection:
         """The connection to the file at the log's path. Holds the lock.

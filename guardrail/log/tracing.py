@@ -18,10 +18,10 @@ Spans hold no text of questions and answers; those belong in the score log, whic
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from opentelemetry import metrics, trace
 from opentelemetry.metrics import Counter, Histogram
@@ -80,8 +80,8 @@ def model_call(model: LanguageModel, choices: int) -> Iterator[Span]:
     begin = time.perf_counter()
     failed: str | None = None
     try:
-        asked = {"gen_ai.request.choice.count": choices}
-        with _span(f"chat {model.name}", SpanKind.CLIENT, labels | asked) as span:
+        asked = {**labels, "gen_ai.request.choice.count": choices}
+        with _span(f"chat {model.name}", SpanKind.CLIENT, asked) as span:
             yield span
     except BaseException as error:
         failed = type(error).__name__
@@ -102,7 +102,7 @@ def log_failed(kind: str) -> None:
 
 
 @contextmanager
-def _span(name: str, kind: SpanKind, attributes: dict[str, Any]) -> Iterator[Span]:
+def _span(name: str, kind: SpanKind, attributes: Mapping[str, str | int | float]) -> Iterator[Span]:
     tracer = trace.get_tracer(NAME)
     with tracer.start_as_current_span(
         name, None, kind, attributes, record_exception=False, set_status_on_exception=False

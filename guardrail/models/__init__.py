@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from guardrail.core.errors import ConfigError
 from guardrail.core.lazy import loaded_on_use
@@ -39,7 +39,7 @@ __getattr__, __dir__ = loaded_on_use(__name__, _HOMES)
 
 
 def open_model(
-    spec: Any,
+    spec: object,
     *,
     base_url: str | None = None,
     api_key: str | None = None,
@@ -61,8 +61,7 @@ def open_model(
     """
     if not isinstance(spec, str):
         if callable(getattr(spec, "sample", None)):
-            model: LanguageModel = spec
-            return model
+            return cast("LanguageModel", spec)
         from guardrail.models.langchain import LangChainModel
 
         return LangChainModel(spec)

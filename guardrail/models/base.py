@@ -7,7 +7,7 @@ from typing import Literal, Protocol, runtime_checkable
 from pydantic import Field, FiniteFloat
 
 from guardrail.core.types import Value
-from guardrail.engine.workers import Workers
+from guardrail.core.workers import Workers
 from guardrail.models.constraints import CitationConstraint
 
 __all__ = ["Completion", "LanguageModel", "Message", "Prompt", "SampleRequest", "model_workers"]

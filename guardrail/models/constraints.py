@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any
 
 from guardrail.core.errors import ModelError
 from guardrail.core.types.knowledge import Citation, Triple
@@ -129,7 +128,7 @@ class CitationConstraint(Value):
             groups.append(f"{head} fact{number} ({more} ({more})?)?")
         return ['mark ::= "[" (' + " | ".join(['"NA"', *groups]) + ') "]"', *rules]
 
-    def json_schema(self) -> dict[str, Any]:
+    def json_schema(self) -> dict[str, object]:
         """Write the constraint as a strict JSON schema: sentences with citations from an enum.
 
         Triples beyond the limits of OpenAI's structured outputs are left out, last ones first.
@@ -142,7 +141,7 @@ class CitationConstraint(Value):
                 break
             allowed.append(key)
         # A schema may not hold an empty enum: without triples, no citation field.
-        fields: dict[str, Any] = {"text": {"type": "string"}, "na": {"type": "boolean"}}
+        fields: dict[str, object] = {"text": {"type": "string"}, "na": {"type": "boolean"}}
         if allowed:
             fields["citations"] = {"type": "array", "items": {"type": "string", "enum": allowed}}
         sentence = {

@@ -4,13 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Literal, Protocol, cast
 
 from guardrail.core.errors import ConfigError, ModelError
 from guardrail.models.base import Completion, SampleRequest, model_workers
 from guardrail.models.constraints import CitationConstraint
 
 __all__ = ["LangChainModel"]
+
+
+class _ChatModel(Protocol):
+    """What is used of LangChain's chat models."""
+
+    def batch(self, inputs: Sequence[object], /) -> list[object]: ...
+
+    def bind(self, **options: object) -> _ChatModel: ...
+
+    def with_structured_output(
+        self, schema: Mapping[str, object], *, include_raw: Literal[True]
+    ) -> _Structured: ...
+
+
+class _Structured(Protocol):
+    def batch(self, inputs: Sequence[object], /) -> list[Mapping[str, object]]: ...
 
 
 class LangChainModel:
@@ -31,7 +48,7 @@ class LangChainModel:
 
     def __init__(
         self,
-        model: Any,
+        model: object,
         *,
         structured: bool = False,
         forward_sampling: bool = False,
@@ -41,7 +58,7 @@ class LangChainModel:
             raise ConfigError(f"{type(model).__name__} is no LangChain model: it has no batch()")
         if structured and not callable(getattr(model, "with_structured_output", None)):
             raise ConfigError(f"{type(model).__name__} has no with_structured_output()")
-        self._model = model
+        self._model = cast("_ChatModel", model)
         self._structured = structured
         self._forward = forward_sampling
         self._name = name
@@ -84,8 +101,8 @@ class LangChainModel:
             model = self._bound(request)
             if constraint is not None:
                 schema = {"title": "cited_answer", **constraint.json_schema()}
-                replies = model.with_structured_output(schema, include_raw=True).batch(inputs)
-                replies = [reply["raw"] for reply in replies]
+                structured = model.with_structured_output(schema, include_raw=True)
+                replies = [reply["raw"] for reply in structured.batch(inputs)]
             else:
                 replies = model.batch(inputs)
         except Exception as error:  # whatever the provider's package raises
@@ -101,10 +118,10 @@ class LangChainModel:
             raise unreadable
         return completions
 
-    def _bound(self, request: SampleRequest) -> Any:
+    def _bound(self, request: SampleRequest) -> _ChatModel:
         if not self._forward:
             return self._model
-        options: dict[str, Any] = {
+        options: dict[str, object] = {
             "temperature": request.temperature,
             "top_p": request.top_p,
             "max_tokens": request.max_tokens,
@@ -116,7 +133,7 @@ class LangChainModel:
         return self._model.bind(**options)
 
 
-def _completion(reply: Any, constraint: CitationConstraint | None) -> Completion:
+def _completion(reply: object, constraint: CitationConstraint | None) -> Completion:
     text = _text(reply)
     if constraint is not None:
         text = constraint.from_json(_structured_text(reply) or text)
@@ -127,7 +144,7 @@ def _completion(reply: Any, constraint: CitationConstraint | None) -> Completion
     )
 
 
-def _text(reply: Any) -> str:
+def _text(reply: object) -> str:
     """The text of a message, of content blocks, or of a plain string."""
     content = getattr(reply, "content", reply)
     if isinstance(content, str):
@@ -138,13 +155,13 @@ def _text(reply: Any) -> str:
     return str(content)
 
 
-def _structured_text(reply: Any) -> str | None:
+def _structured_text(reply: object) -> str | None:
     """The arguments of the tool call, for models whose structured output is one."""
     calls = getattr(reply, "tool_calls", None)
     return json.dumps(calls[0]["args"]) if calls else None
 
 
-def _finish_reason(reply: Any) -> str | None:
+def _finish_reason(reply: object) -> str | None:
     metadata = getattr(reply, "response_metadata", None) or {}
     reason = metadata.get("finish_reason") or metadata.get("stop_reason")
     return str(reason) if reason else None

@@ -11,8 +11,9 @@ import asyncio
 import atexit
 import os
 import threading
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from guardrail.core.errors import MissingExtraError, ModelError
 from guardrail.core.packaged_model import default_weights
@@ -93,9 +94,8 @@ class LocalModel:
         server = self._server
         if server is None:
             raise ModelError(f"model {self.name!r} was closed")
-        body: dict[str, Any] = {
+        body: dict[str, object] = {
             "prompt": request.prompt.text,
-            "n": request.n,
             "temperature": request.temperature,
             "top_p": request.top_p,
             "max_tokens": request.max_tokens,
@@ -109,8 +109,23 @@ class LocalModel:
             body["grammar"] = request.constraint.gbnf()
         return [
             sample.completion(constrained=request.constraint is not None)
-            for sample in server.complete(body, cancelled)
+            for sample in server.complete(body, request.n, cancelled)
         ]
+
+
+class _Token(TypedDict):
+    """A sampled token and its natural-log likelihood."""
+
+    token: str
+    logprob: float
+
+
+class _Choice(TypedDict, total=False):
+    """What a chunk of llama.cpp's stream adds to one sample."""
+
+    text: str | None
+    logprobs: dict[str, list[_Token] | None] | None
+    finish_reason: str | None
 
 
 class _Sample:
@@ -122,7 +137,7 @@ class _Sample:
         self.logprobs: list[float] = []
         self.finish_reason: str | None = None
 
-    def add(self, choice: dict[str, Any]) -> None:
+    def add(self, choice: _Choice) -> None:
         self.text.append(choice.get("text") or "")
         for token in (choice.get("logprobs") or {}).get("content") or ():
             self.tokens.append(token["token"])
@@ -176,16 +191,18 @@ class LlamaServer:
         except (RuntimeError, ValueError, OSError) as error:
             raise ModelError(f"llama.cpp cannot load {weights}: {error}") from error
 
-    def complete(self, body: dict[str, Any], cancelled: threading.Event) -> list[_Sample]:
-        """Run one completion request of ``body["n"]`` samples; blocks.
+    def complete(
+        self, body: Mapping[str, object], n: int, cancelled: threading.Event
+    ) -> list[_Sample]:
+        """Run one completion request of n samples; blocks.
 
         Raises:
             ModelError: llama.cpp refused the request.
         """
-        samples = [_Sample() for _ in range(int(body.get("n", 1)))]
+        samples = [_Sample() for _ in range(n)]
         problems: list[str] = []
 
-        def collect(chunk: Any) -> bool:
+        def collect(chunk: object) -> bool:
             for part in chunk if isinstance(chunk, list) else [chunk]:
                 if not isinstance(part, dict):
                     continue
@@ -195,7 +212,7 @@ class LlamaServer:
                     samples[choice["index"]].add(choice)
             return cancelled.is_set()
 
-        reply = self._server.handle_completions({**body, "stream": True}, collect)
+        reply = self._server.handle_completions({**body, "n": n, "stream": True}, collect)
         if isinstance(reply, dict) and "error" in reply:
             problems.append(str(reply["error"].get("message", reply["error"])))
         if problems:

@@ -125,7 +125,7 @@ class OpenAIModel:
 
         client = self._open()
         options = self._options(request)
-        reply: Any
+        reply: object
         try:
             if self._api == "chat":
                 messages: Any = [message.model_dump() for message in request.prompt.messages]
@@ -215,7 +215,7 @@ class OpenAIModel:
         )
 
 
-def _likelihoods(logprobs: Any) -> tuple[tuple[str, ...] | None, tuple[float, ...] | None]:
+def _likelihoods(logprobs: object) -> tuple[tuple[str, ...] | None, tuple[float, ...] | None]:
     """Token likelihoods in either of the API's two shapes."""
     content = getattr(logprobs, "content", None)
     if content:

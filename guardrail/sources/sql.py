@@ -70,7 +70,7 @@ def evidence_from_sql(
 
 def _by_driver(
     connection: Connection, query: str, params: Params | None
-) -> tuple[list[str], list[Any]]:
+) -> tuple[list[str], list[Sequence[object]]]:
     cursor = connection.cursor()
     try:
         cursor.execute(query, *([] if params is None else [params]))
@@ -84,7 +84,7 @@ def _by_driver(
 
 def _by_sqlalchemy(
     connection: SQLAlchemyConnection | Session, query: str, params: Params | None
-) -> tuple[list[str], list[Any]]:
+) -> tuple[list[str], list[Sequence[object]]]:
     from sqlalchemy import text
 
     if params is not None and not isinstance(params, Mapping):

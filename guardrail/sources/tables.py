@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, time
+from io import BytesIO
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
+from typing import Any, BinaryIO, Final, Protocol, TypeAlias, runtime_checkable
 
 from guardrail.core.errors import InputError, KnowledgeGraphError
+from guardrail.core.fields import LONGEST, in_short
 from guardrail.core.types import TableRow, Triple
 from kg.tables import cell_text, read_rows
 
@@ -24,15 +26,15 @@ NAME: Final = "table"
 class ArrowTable(Protocol):
     """A table of Arrow's."""
 
-    def to_pylist(self) -> list[dict[str, Any]]: ...
+    def to_pylist(self) -> Sequence[Mapping[str, object]]: ...
 
 
 @runtime_checkable
 class DataFrame(Protocol):
-    """A data frame of pandas."""
+    """A data frame of pandas, whose own stubs are needed for more than this."""
 
-    columns: Any
-
+    @property
+    def columns(self) -> object: ...
     def astype(self, dtype: Any) -> Any: ...
     def notna(self) -> Any: ...
 
@@ -42,19 +44,19 @@ class Cursor(Protocol):
     """A cursor of any database (PEP 249) behind its query."""
 
     @property
-    def description(self) -> Sequence[Sequence[Any]] | None: ...
+    def description(self) -> Sequence[Sequence[object]] | None: ...
 
-    def fetchall(self) -> Sequence[Sequence[Any]]: ...
+    def fetchall(self) -> Sequence[Sequence[object]]: ...
 
 
 @runtime_checkable
 class Result(Protocol):
     """The result of a query of SQLAlchemy's."""
 
-    def mappings(self) -> Iterable[Mapping[str, Any]]: ...
+    def mappings(self) -> Iterable[Mapping[str, object]]: ...
 
 
-Rows: TypeAlias = Iterable[Mapping[str, Any]] | ArrowTable | DataFrame | Cursor | Result
+Rows: TypeAlias = Iterable[Mapping[str, object]] | ArrowTable | DataFrame | Cursor | Result
 """What the rows of a table may be."""
 
 
@@ -85,7 +87,7 @@ class Table:
         columns = list(dict.fromkeys(column for row in cells for column in row))
         if subject is not None and cells and subject not in columns:
             raise InputError(
-                f"the table has no column {subject!r}; it has {', '.join(columns) or 'none'}"
+                f"the table has no column {in_short(subject)}; it has {_named(columns)}"
             )
         self.name = name or NAME
         self.columns: tuple[str, ...] = tuple(columns)
@@ -108,17 +110,28 @@ class Table:
             InputError: The file cannot be read, is no such file, or a row is no row.
         """
         path = Path(path)
-        kind = TABLE_FILES.get(path.suffix.lower())
-        if kind is None:
-            raise InputError(f"{path} is no table; it must end in {', '.join(TABLE_FILES)}")
+        kind = _kind_of(path)
         try:
             with path.open("rb") as stream:
-                rows = [row for _, row in read_rows(stream, kind, str(path))]
+                rows = _rows_of(stream, kind, str(path))
         except OSError as error:
             raise InputError(f"cannot read {path}: {error.strerror}") from error
-        except KnowledgeGraphError as error:
-            raise InputError(str(error)) from error
         return cls(rows, subject=subject, name=name or path.stem)
+
+    @classmethod
+    def from_bytes(
+        cls, data: bytes, filename: str, *, subject: str | None = None, name: str | None = None
+    ) -> Table:
+        """Read a table of a file that is at hand as bytes; all else is as in ``from_file``.
+
+        Args:
+            data: The bytes of the file.
+            filename: Its name; the ending says how it is read.
+            subject: As of a table.
+            name: As of a table; the file's own where it is None.
+        """
+        rows = _rows_of(BytesIO(data), _kind_of(filename), filename)
+        return cls(rows, subject=subject, name=name or Path(filename).stem)
 
     @classmethod
     def from_columns(
@@ -187,7 +200,7 @@ def rows_by_column(
     names = [str(column) for column in columns]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise InputError(f"two columns are called {twice!r}; give each a name of its own")
+        raise InputError(f"two columns are called {in_short(twice)}; give each a name of its own")
     found = []
     for place, row in enumerate(rows):
         if not isinstance(row, Sequence) or isinstance(row, str) or len(row) != len(names):
@@ -196,8 +209,27 @@ def rows_by_column(
     return found
 
 
-def _dicts(rows: Rows) -> list[Mapping[str, Any]]:
-    found: Iterable[Mapping[str, Any]]
+def _named(columns: Sequence[str]) -> str:
+    listed = ", ".join(columns) or "none"
+    return listed if len(listed) <= LONGEST else f"{listed[:LONGEST]}…"
+
+
+def _kind_of(path: str | Path) -> str:
+    kind = TABLE_FILES.get(Path(path).suffix.lower())
+    if kind is None:
+        raise InputError(f"{path} is no table; it must end in {', '.join(TABLE_FILES)}")
+    return kind
+
+
+def _rows_of(stream: BinaryIO, kind: str, source: str) -> list[dict[str, object]]:
+    try:
+        return [row for _, row in read_rows(stream, kind, source)]
+    except KnowledgeGraphError as error:
+        raise InputError(str(error)) from error
+
+
+def _dicts(rows: Rows) -> list[Mapping[str, object]]:
+    found: Iterable[Mapping[str, object]]
     if isinstance(rows, ArrowTable):
         found = rows.to_pylist()
     elif isinstance(rows, DataFrame):
@@ -223,7 +255,7 @@ def _dicts(rows: Rows) -> list[Mapping[str, Any]]:
     return listed
 
 
-def _whole_days(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _whole_days(rows: Sequence[Mapping[str, object]]) -> list[dict[str, object]]:
     """The rows, with dates in columns of points in time that are midnight throughout."""
     timed = {
         column
@@ -242,7 +274,7 @@ def _whole_days(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _written(row: Mapping[str, Any]) -> dict[str, list[str]]:
+def _written(row: Mapping[str, object]) -> dict[str, list[str]]:
     """The cells of a row as texts; a list has several."""
     return {
         column: [

@@ -1,20 +1,22 @@
 """Thresholds of the verdict learned from a file of labelled answers.
 
 Every answer goes through the engine's own pass, checks included, at a threshold that stops nothing.
-What it scores is the highest threshold of support at which all of it would still pass.
+What it scores is the highest threshold of support at which all of it would still pass. What is
+learned is tried on rows that it was not learned from (cross-validation), and only kept where it
+tells more of them right than the thresholds of before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 from guardrail.core.errors import InputError, JudgeError
 from guardrail.core.types import (
     AttributedAnswer,
-    Category,
     Probability,
-    Sentence,
+    Strictness,
     Triple,
     Value,
     Verdict,
@@ -23,6 +25,7 @@ from guardrail.core.types import (
 from guardrail.markers.grammar import parse
 from guardrail.tuning.curve import (
     LEAST_LABELS,
+    CurvePoint,
     Scored,
     Tuning,
     area,
@@ -33,7 +36,7 @@ from guardrail.tuning.curve import (
 from guardrail.tuning.rows import LabelledRow
 from guardrail.verdict.grounder import Grounder, GroundingRequest
 
-__all__ = ["Contradiction", "LabelledTuning", "tune_labelled"]
+__all__ = ["Contradiction", "Counts", "LabelledTuning", "tune_labelled"]
 
 SECTION = "strictness"
 """Where the settings hold thresholds of the verdict."""
@@ -41,17 +44,24 @@ SECTION = "strictness"
 TOGETHER = 32
 """Rows that go to the judge together."""
 
+FOLDS = 5
+"""Parts of the rows, each judged by what is learned from the others."""
+
+NEARLY = 0.01
+"""Of thresholds whose balanced accuracy is this close to the best, that nearest to the one of
+before is taken: so little is chance."""
+
 ALL_PASS = VerdictThresholds(support=0.0, contradiction=1.0)
 """Stops what a check stops, and what is likelier contradicted than supported."""
 
 
 class Contradiction(Value):
-    """A threshold that tells contradicted rows from unsupported ones, of those that do not pass.
+    """A threshold that tells contradicted rows from others, of those that do not pass.
 
     Attributes:
-        threshold: Share of *contradicted* above which a row is called so.
+        threshold: Share of *contradicted* from which on a row is called so.
         found: Share of the contradicted rows that are called so.
-        wrong: Share of the unsupported rows that are called contradicted.
+        wrong: Share of the other rows that are called contradicted.
     """
 
     threshold: Probability
@@ -59,39 +69,117 @@ class Contradiction(Value):
     wrong: Probability
 
 
+class Counts(Value):
+    """What became of labelled rows under some thresholds.
+
+    Attributes:
+        right: Rows that are supported.
+        right_passed: Of those, how many pass.
+        right_called: Of those, how many are called contradicted.
+        wrong: Rows that are not supported.
+        wrong_passed: Of those, how many pass.
+        contradicted: Rows that are contradicted.
+        named: Of those, how many are called so.
+    """
+
+    right: int
+    right_passed: int
+    right_called: int
+    wrong: int
+    wrong_passed: int
+    contradicted: int
+    named: int
+
+    @property
+    def balanced(self) -> float:
+        """Balanced accuracy of passing: the mean of both shares that are told right."""
+        return 0.5 * (self.right_passed / self.right + 1.0 - self.wrong_passed / self.wrong)
+
+
 class LabelledTuning(Tuning):
     """A threshold of support, and where rows tell it one of contradiction.
 
     Attributes:
         groups: Number of different texts of evidence.
+        before: What became of the rows under the thresholds of before.
+        after: What became of each part of them under what was learned from the other parts.
+        thresholds: Those that were learned; None where none keeps what was wanted.
         contradiction: None where too few rows of either kind do not pass.
+        asked: Whether a share of false passes was asked for, rather than the best thresholds.
     """
 
     groups: int
+    before: Counts
+    after: Counts
+    thresholds: VerdictThresholds | None = None
     contradiction: Contradiction | None = None
+    asked: bool = False
+
+    @property
+    def helps(self) -> bool:
+        """Whether what was learned is worth having: it was asked for, or does better elsewhere.
+
+        It does better where more rows that it was not learned from are told right, and no more
+        right ones are called contradicted.
+        """
+        better = self.after.balanced > self.before.balanced
+        return self.asked or (better and self.after.right_called <= self.before.right_called)
 
     @property
     def settings(self) -> dict[str, float]:
-        """The settings of the section by name; empty without a threshold."""
-        found = super().settings
-        if found and self.contradiction is not None:
-            found["contradiction"] = self.contradiction.threshold
-        return found
+        """The settings of the section by name; empty where nothing was learned that helps."""
+        found = self.thresholds
+        return {} if found is None or not self.helps else found.model_dump()
+
+
+class _Row(NamedTuple):
+    """A labelled row with what was told of its sentences that claim something.
+
+    Attributes:
+        label: What people said.
+        group: Rows of one are not independent of each other.
+        told: Support and contradiction of each sentence.
+    """
+
+    label: Verdict
+    group: str
+    told: tuple[tuple[float, float], ...]
+
+    @property
+    def support(self) -> float:
+        """The highest threshold at which no sentence is stopped; 0 where one always is."""
+        return min((_passes_to(*pair) for pair in self.told), default=1.0)
+
+    def verdicts(self, at: VerdictThresholds) -> set[Verdict]:
+        """The verdicts on its sentences."""
+        return {at.verdict(*pair) for pair in self.told}
+
+    def against(self, support: float) -> float | None:
+        """How likely what is stopped at a threshold is contradicted; None where nothing is."""
+        stopped = [pair for pair in self.told if _passes_to(*pair) < support]
+        return max((against for _, against in stopped), default=None)
+
+
+def _passes_to(support: float, contradiction: float) -> float:
+    return support if support >= contradiction else 0.0
 
 
 def tune_labelled(
     rows: Sequence[LabelledRow],
     grounder: Grounder,
     *,
-    false_pass: float = 0.05,
+    false_pass: float | None = None,
+    before: VerdictThresholds = Strictness.BALANCED.thresholds,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> LabelledTuning:
-    """Choose the best threshold of support that lets at most a share of the wrong rows pass.
+    """Learn thresholds of support and contradiction, and try them on rows they did not see.
 
     Args:
         rows: The labelled answers.
-        grounder: Judges them, twice; one that remembers asks its judge once.
-        false_pass: The share allowed, in [0, 1].
+        grounder: Judges them.
+        false_pass: The share of wrong rows that may pass, in [0, 1]; None for the threshold of the
+            best balanced accuracy.
+        before: The thresholds in force.
         progress: Told rows done and rows in all.
 
     Raises:
@@ -99,28 +187,100 @@ def tune_labelled(
         JudgeError: The judge failed.
     """
     _require_both(rows)
-    scored = [
-        Scored(_support(answer), row.label is Verdict.SUPPORTED, row.group)
-        for row, answer in zip(rows, _judged(grounder, rows, ALL_PASS, progress), strict=True)
+    judged = [
+        _Row(row.label, row.group, _told(answer))
+        for row, answer in zip(rows, _judged(grounder, rows, progress), strict=True)
     ]
-    curve = curve_of(scored, _thresholds(scored))
-    chosen = chosen_point(curve, false_pass)
-    right = sum(row.right for row in scored)
-    found = LabelledTuning(
+    curve = _curve(judged)
+    chosen = _chosen(curve, false_pass, before)
+    learned, contradiction = _learned(judged, false_pass, before)
+    right = sum(row.label is Verdict.SUPPORTED for row in judged)
+    return LabelledTuning(
         section=SECTION,
         score="support",
-        wanted=false_pass,
+        wanted=(chosen.false_pass if chosen else 0.0) if false_pass is None else false_pass,
         right=right,
-        wrong=len(scored) - right,
+        wrong=len(judged) - right,
         chosen=chosen,
-        auc=area(scored),
+        auc=area(_scored(judged)),
         curve=tuple(curve),
-        groups=len({row.group for row in scored}),
+        groups=len({row.group for row in judged}),
+        before=_counts([(row, before) for row in judged]),
+        after=_counts(_crossed(judged, false_pass, before)),
+        thresholds=learned,
+        contradiction=contradiction,
+        asked=false_pass is not None,
     )
+
+
+def _learned(
+    rows: Sequence[_Row], false_pass: float | None, before: VerdictThresholds
+) -> tuple[VerdictThresholds | None, Contradiction | None]:
+    chosen = _chosen(_curve(rows), false_pass, before)
     if chosen is None:
-        return found
-    at = VerdictThresholds(support=found.settings["support"], contradiction=1.0)
-    return found.model_copy(update={"contradiction": _contradiction(grounder, rows, at)})
+        return None, None
+    support = rounded_up(chosen.threshold)
+    found = _contradiction(rows, support, before)
+    told = before.contradiction if found is None else found.threshold
+    removal = max(before.removal, told)
+    return VerdictThresholds(support=support, contradiction=told, removal=removal), found
+
+
+def _crossed(
+    rows: Sequence[_Row], false_pass: float | None, before: VerdictThresholds
+) -> list[tuple[_Row, VerdictThresholds]]:
+    """Each row with the thresholds learned from the other parts; those of before where none are.
+
+    Rows of one piece of evidence stay together where there are enough pieces.
+    """
+    groups = list(dict.fromkeys(row.group for row in rows))
+    place = {group: number for number, group in enumerate(groups)}
+    together = len(groups) >= FOLDS
+    parts = [(place[row.group] if together else at) % FOLDS for at, row in enumerate(rows)]
+    found = []
+    for part in range(FOLDS):
+        rest = [row for row, of in zip(rows, parts, strict=True) if of != part]
+        both = {row.label is Verdict.SUPPORTED for row in rest} == {True, False}
+        learned = _learned(rest, false_pass, before)[0] if both else None
+        found += [
+            (row, learned or before) for row, of in zip(rows, parts, strict=True) if of == part
+        ]
+    return found
+
+
+def _counts(rows: Sequence[tuple[_Row, VerdictThresholds]]) -> Counts:
+    told = [(row.label, row.verdicts(at)) for row, at in rows]
+    right = [verdicts for label, verdicts in told if label is Verdict.SUPPORTED]
+    wrong = [verdicts for label, verdicts in told if label is not Verdict.SUPPORTED]
+    against = [verdicts for label, verdicts in told if label is Verdict.CONTRADICTED]
+    return Counts(
+        right=len(right),
+        right_passed=sum(verdicts <= {Verdict.SUPPORTED} for verdicts in right),
+        right_called=sum(Verdict.CONTRADICTED in verdicts for verdicts in right),
+        wrong=len(wrong),
+        wrong_passed=sum(verdicts <= {Verdict.SUPPORTED} for verdicts in wrong),
+        contradicted=len(against),
+        named=sum(Verdict.CONTRADICTED in verdicts for verdicts in against),
+    )
+
+
+def _scored(rows: Sequence[_Row]) -> list[Scored]:
+    return [Scored(row.support, row.label is Verdict.SUPPORTED, row.group) for row in rows]
+
+
+def _curve(rows: Sequence[_Row]) -> list[CurvePoint]:
+    scored = _scored(rows)
+    return curve_of(scored, _thresholds(scored))
+
+
+def _chosen(
+    curve: Sequence[CurvePoint], false_pass: float | None, before: VerdictThresholds
+) -> CurvePoint | None:
+    if false_pass is not None:
+        return chosen_point(curve, false_pass)
+    worth = {point: point.pass_right - point.false_pass for point in curve}
+    good = [point for point in curve if worth[point] >= max(worth.values()) - 2.0 * NEARLY]
+    return min(good, key=lambda point: abs(point.threshold - before.support))
 
 
 def _require_both(rows: Sequence[LabelledRow]) -> None:
@@ -139,8 +299,7 @@ def _require_both(rows: Sequence[LabelledRow]) -> None:
 def _judged(
     grounder: Grounder,
     rows: Sequence[LabelledRow],
-    thresholds: VerdictThresholds,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Callable[[int, int], None],
 ) -> list[AttributedAnswer]:
     answers: list[AttributedAnswer] = []
     for first in range(0, len(rows), TOGETHER):
@@ -149,7 +308,7 @@ def _judged(
                 row.question,
                 parse(row.answer, [item for item in row.evidence if isinstance(item, Triple)]),
                 row.evidence,
-                thresholds=thresholds,
+                thresholds=ALL_PASS,
             )
             for row in rows[first : first + TOGETHER]
         ]
@@ -161,17 +320,13 @@ def _judged(
     return answers
 
 
-def _support(answer: AttributedAnswer) -> float:
-    """The highest threshold at which no sentence is stopped; 0 where one always is."""
-    return min((_sentence_support(sentence) for sentence in answer.sentences), default=1.0)
-
-
-def _sentence_support(sentence: Sentence) -> float:
-    if sentence.category is None:
-        return 1.0  # it claims nothing
-    if sentence.category is not Category.SUPPORTIVE or sentence.support is None:
-        return 0.0
-    return sentence.support
+def _told(answer: AttributedAnswer) -> tuple[tuple[float, float], ...]:
+    """Support and contradiction of the sentences that claim something."""
+    return tuple(
+        (sentence.support or 0.0, sentence.contradiction or 0.0)
+        for sentence in answer.sentences
+        if sentence.category is not None
+    )
 
 
 def _thresholds(rows: Sequence[Scored]) -> list[float]:
@@ -185,34 +340,27 @@ def _thresholds(rows: Sequence[Scored]) -> list[float]:
 
 
 def _contradiction(
-    grounder: Grounder, rows: Sequence[LabelledRow], at: VerdictThresholds
+    rows: Sequence[_Row], support: float, before: VerdictThresholds
 ) -> Contradiction | None:
-    """The threshold that best tells contradicted rows that do not pass from unsupported ones."""
-    shares: dict[Verdict, list[float]] = {Verdict.CONTRADICTED: [], Verdict.UNSUPPORTED: []}
-    for row, answer in zip(rows, _judged(grounder, rows, at), strict=True):
-        stopped = [
-            sentence
-            for sentence in answer.sentences
-            if sentence.category not in (None, Category.SUPPORTIVE)
-        ]
-        if stopped and row.label in shares:
-            shares[row.label].append(max(_against(item) for item in stopped))
-    against, lacking = shares[Verdict.CONTRADICTED], shares[Verdict.UNSUPPORTED]
-    if min(len(against), len(lacking)) < LEAST_LABELS:
+    """The threshold that best tells contradicted rows that do not pass from the others."""
+    shares: dict[bool, list[float]] = {True: [], False: []}
+    for row in rows:
+        if (likely := row.against(support)) is not None:
+            shares[row.label is Verdict.CONTRADICTED].append(likely)
+    against, others = shares[True], shares[False]
+    if min(len(against), len(others)) < LEAST_LABELS:
         return None
 
     def at_threshold(threshold: float) -> Contradiction:
         return Contradiction(
             threshold=threshold,
-            found=sum(share > threshold for share in against) / len(against),
-            wrong=sum(share > threshold for share in lacking) / len(lacking),
+            found=sum(share >= threshold for share in against) / len(against),
+            wrong=sum(share >= threshold for share in others) / len(others),
         )
 
-    points = [at_threshold(int(share * 1e4) / 1e4) for share in {0.5, *against, *lacking}]
-    # Of equally good ones that nearest to the default.
-    return max(points, key=lambda item: (item.found - item.wrong, -abs(item.threshold - 0.5)))
-
-
-def _against(sentence: Sentence) -> float:
-    """Probability of contradiction."""
-    return sentence.contradiction or 0.0
+    seen = sorted({*against, *others})
+    middles = {rounded_up((low + high) / 2) for low, high in pairwise(seen)}
+    points = [at_threshold(threshold) for threshold in {before.contradiction, *middles}]
+    best = max(point.found - point.wrong for point in points)
+    good = [point for point in points if point.found - point.wrong >= best - 2.0 * NEARLY]
+    return min(good, key=lambda point: abs(point.threshold - before.contradiction))

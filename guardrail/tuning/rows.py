@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from pydantic import ValidationError
-
 from guardrail.core.errors import InputError
-from guardrail.core.types import Evidence, Passage, Triple, Verdict
-from guardrail.evidence.retrieval import inline_evidence
+from guardrail.core.fields import in_short
+from guardrail.core.types import Evidence, Passage, Verdict
+from guardrail.sources.items import evidence_items
 
-__all__ = ["LABELS", "LabelledRow", "evidence_items", "read_labelled"]
+__all__ = ["LABELS", "LabelledRow", "read_labelled"]
 
 LONGEST_CELL = 10_000_000
 """Characters of one cell; evidence may be a whole document."""
@@ -129,7 +128,7 @@ def _row(where: str, cells: Sequence[str], places: Mapping[str, int]) -> Labelle
     label = LABELS.get(fields["label"].lower())
     if label is None:
         raise InputError(
-            f"{where}: there is no label {fields['label']!r}; known: {', '.join(LABELS)}"
+            f"{where}: there is no label {in_short(fields['label'])}; known: {', '.join(LABELS)}"
         )
     evidence = _evidence(where, fields["evidence"])
     group = " ".join(fields["evidence"].split())
@@ -143,28 +142,4 @@ def _evidence(where: str, cell: str) -> tuple[Evidence, ...]:
         items = json.loads(cell)
     except (ValueError, RecursionError):
         return (Passage(text=cell),)  # a text that begins with a bracket
-    return tuple(evidence_items(where, items))
-
-
-def evidence_items(where: str, items: Iterable[object]) -> Iterable[Evidence]:
-    """Read evidence as rows hold it: texts, passages as objects, and triples as lists of three.
-
-    Args:
-        where: Where it stands, for messages.
-        items: The items of the row.
-
-    Raises:
-        InputError: An item is none of these.
-    """
-    for item in items:
-        if isinstance(item, list) and len(item) == 3:
-            yield Triple(*map(str, item))
-            continue
-        if isinstance(item, dict):
-            try:
-                item = Passage.model_validate(item)
-            except ValidationError as error:
-                raise InputError(f"{where}: {item!r} is no passage; it needs a text") from error
-        if not isinstance(item, str | Passage):
-            raise InputError(f"{where}: {item!r} is no evidence; write a text or a triple")
-        yield from inline_evidence(None, [item]) or ()
+    return evidence_items(items, f"{where}: evidence")

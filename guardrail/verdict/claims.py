@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from operator import itemgetter
 from typing import NamedTuple
 
-from guardrail.core.text.layout import is_heading, is_label, is_table_head
-from guardrail.core.text.names import NO_NAMES, find_names
+from guardrail.core.text.layout import cells_of, has_rows, is_heading, is_label, is_table_head
+from guardrail.core.text.names import NO_NAMES, find_names, label_in
 from guardrail.core.text.sentences import Stretch, code_blocks, split_sentences
 from guardrail.core.text.values import TypedValue, find_values
 from guardrail.core.text.words import Token, content_stems, plain, tokenise, without_emphasis
 from guardrail.core.types import Evidence, Strictness, Triple, VerdictThresholds
 from guardrail.markers.grammar import ParsedText
 from guardrail.markers.ruins import without_ruins
+from guardrail.verdict.heads import is_bare, measures, names_columns
 
 __all__ = ["Claim", "GroundingRequest", "claims_of"]
 
 BEFORE_CHARS = 400
 """Characters of earlier sentences that are read beside a sentence: pronouns point no further."""
-
-BARE_WORDS = 3
-"""Most words of a heading, or of a label above a list, that only names what follows."""
 
 PLAIN_WORDS = re.compile(r"\w[\w'’-]*+(?:,? \w[\w'’-]*+){3,}")
 """Four or more words with nothing but spaces and commas between them, as prose has and code not."""
@@ -66,11 +64,22 @@ class Claim:
         question: The question.
         before: The sentences shortly before it.
         prose: Whether it may assert something, which the judge then says: all but the head of a
-            table, a bare heading or label, and code without plain words.
+            table that names its columns, a bare heading or label, and code without plain words.
+        head: Whether it is such a head with an amount in it: nothing supports that it
+            names columns, and only what contradicts it counts.
+        subjects: What the evidence tells of, by all names.
     """
 
     def __init__(
-        self, stretch: Stretch, written: str, question: str, before: str, *, prose: bool
+        self,
+        stretch: Stretch,
+        written: str,
+        question: str,
+        before: str,
+        *,
+        prose: bool,
+        head: bool = False,
+        subjects: Collection[str] = (),
     ) -> None:
         self.stretch = stretch
         self.written = re.sub(r"\s", " ", written)
@@ -78,6 +87,8 @@ class Claim:
         self.question = question
         self.before = before
         self.prose = prose
+        self.subjects = subjects
+        self.head = head
 
     @property
     def context(self) -> str:
@@ -96,8 +107,22 @@ class Claim:
 
     @cached_property
     def values(self) -> list[TypedValue]:
-        """Its typed values; offsets are the sentence's own."""
-        return find_values(self.text)
+        """Its typed values; the *2* inside of the name *Alba 2* is none.
+
+        Offsets are the sentence's own.
+        """
+        found = find_values(self.text)
+        return [item for item in found if not self._in_a_name(item.start, item.end)]
+
+    @cached_property
+    def mentions(self) -> list[tuple[int, int]]:
+        """Where it writes out the name of a subject of the evidence; offsets are its own."""
+        text = plain(self.text)
+        return [span for name in self.subjects for span in label_in(text, self.tokens, name)]
+
+    def _in_a_name(self, start: int, end: int) -> bool:
+        """Whether characters are a piece of a subject's name, and not the whole of it."""
+        return any(a <= start and end <= b and b - a > end - start for a, b in self.mentions)
 
     @cached_property
     def names(self) -> list[tuple[int, int]]:
@@ -109,8 +134,13 @@ class Claim:
         return self.stretch.start + start, self.stretch.start + end
 
 
-def claims_of(request: GroundingRequest) -> list[Claim]:
-    """The sentences of one answer, in order."""
+def claims_of(request: GroundingRequest, subjects: Collection[str] = ()) -> list[Claim]:
+    """The sentences of one answer, in order.
+
+    Args:
+        request: The answer.
+        subjects: What its evidence tells of, by all names.
+    """
     text = request.answer.clean
     blocks = code_blocks(text)
     entities = {
@@ -124,14 +154,17 @@ def claims_of(request: GroundingRequest) -> list[Claim]:
     earlier: list[str] = []
     for stretch in split_sentences(text):
         judged = without_ruins(stretch.text, entities)
+        head = names_columns(text, stretch)
         claims.append(
             Claim(
                 stretch,
                 judged,
                 request.question,
                 _last(earlier),
-                prose=not _is_bare(text, stretch)
+                head=head,
+                prose=not ((head and not measures(stretch.text)) or _is_bare(text, stretch))
                 and (PLAIN_WORDS.search(judged) is not None or not _within(stretch, blocks)),
+                subjects=subjects,
             )
         )
         earlier.append(" ".join(judged.split()))
@@ -156,9 +189,7 @@ def _within(stretch: Stretch, blocks: Sequence[tuple[int, int]]) -> bool:
 
 
 def _is_bare(text: str, stretch: Stretch) -> bool:
-    """Whether a sentence is the head of a table, or a heading or label of hardly a word."""
+    """Whether a sentence is a heading or label of hardly a word, or a head of nothing but such."""
     if is_table_head(text, stretch):
-        return True
-    named = is_heading(text, stretch) or is_label(text, stretch)
-    short = len(stretch.text.split()) <= BARE_WORDS
-    return named and short and not any(sign.isdigit() for sign in stretch.text)
+        return not has_rows(text, stretch) and all(map(is_bare, cells_of(stretch.text)))
+    return (is_heading(text, stretch) or is_label(text, stretch)) and is_bare(stretch.text)

@@ -187,7 +187,7 @@ class Grounder:
         )
         indexed = IndexedEvidence(statements)
         index = StatementIndex(statements, self._budget)
-        claims = claims_of(request)
+        claims = claims_of(request, indexed.names)
         spoken = subjects_of(claims, indexed.labels, request.names, request.asked)
         drafts: list[_Draft] = []
         for claim, subjects in zip(claims, spoken, strict=True):
@@ -263,6 +263,8 @@ class Grounder:
         outcome = Outcome(Verdict.NO_CLAIM)
         if claim.prose:
             outcome = combine(claim, evidence, findings, weighing or self._weighing)
+            if claim.head and outcome.verdict is Verdict.UNSUPPORTED:
+                outcome = Outcome(Verdict.NO_CLAIM)
         return _Looked(evidence, findings, outcome)
 
     def _sentence(

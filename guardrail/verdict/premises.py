@@ -34,8 +34,13 @@ class IndexedEvidence:
         from guardrail.core.text.words import content_stems
 
         found = {stem for statement in self.statements for stem in statement.stems}
-        others = {name for item in self.statements for name in (*item.names, item.subject)}
-        return frozenset(found.union(*(content_stems(name) for name in others)))
+        return frozenset(found.union(*(content_stems(name) for name in self.names)))
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """All names of their subjects."""
+        found = (name for item in self.statements for name in (item.subject, *item.names))
+        return frozenset(name for name in found if name)
 
     @cached_property
     def values(self) -> dict[str, list[TypedValue]]:

@@ -10,10 +10,9 @@ from guardrail.core.text.names import label_in, part_of_name_in
 from guardrail.core.text.words import Token, fold, plain, tokenise
 
 if TYPE_CHECKING:
-    from guardrail.evidence.statements import Statement
     from guardrail.verdict.claims import Claim
 
-__all__ = ["mentions_of", "named_in", "subjects_of"]
+__all__ = ["named_in", "subjects_of"]
 
 
 def subjects_of(
@@ -48,18 +47,6 @@ def subjects_of(
         found.append(here)
         last = here or last
     return found
-
-
-def mentions_of(claim: Claim, statements: Sequence[Statement]) -> list[tuple[int, int]]:
-    """Where a sentence writes out the name of a subject of the evidence; offsets are its own.
-
-    Args:
-        claim: The sentence.
-        statements: The evidence.
-    """
-    text = plain(claim.text)
-    names = {name for item in statements for name in (item.subject, *item.names) if name}
-    return [span for name in names for span in label_in(text, claim.tokens, name)]
 
 
 def named_in(

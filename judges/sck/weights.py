@@ -87,7 +87,7 @@ def load_weights(path: Path) -> dict[Intent, PartWeights]:
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))
         return {Intent(name): PartWeights.model_validate(row) for name, row in rows.items()}
-    except (OSError, ValueError, AttributeError) as error:
+    except (OSError, ValueError, AttributeError, RecursionError) as error:
         raise ConfigError(f"{path} holds no SCK weights: {error}") from error
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from guardrail import Guardrail, GuardrailConfig, Triple
+from guardrail import STRICT, Guardrail, GuardrailConfig, Triple
 from tests.chains.scripted import ScriptedJudge
 
 QUESTION = "Who was Mary Shelley?"
@@ -34,3 +34,18 @@ def guard():
     with scripted_guard() as guardrail:
         guardrail.warm_up()
         yield guardrail
+
+
+@pytest.fixture(scope="module")
+def strict_guard():
+    config = GuardrailConfig(policy=STRICT)
+    with scripted_guard(config=config) as guard:
+        guard.warm_up()
+        yield guard
+
+
+@pytest.fixture(scope="module")
+def fake():
+    from tests.chains.fake_openai import FakeOpenAI  # which takes its answers from here
+
+    return FakeOpenAI()

@@ -22,6 +22,7 @@ PUBLIC_MODULES = {
         "markers.grammar",
         "markers.rendering",
         "report",
+        "sources.items",
     )
 }
 FILES = sorted(Path(chains.__file__).parent.rglob("*.py"))

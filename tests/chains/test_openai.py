@@ -13,13 +13,12 @@ from pydantic import BaseModel
 
 from chains import guard_openai
 from chains.gateway import GatewaySettings, create_app
-from guardrail import BEST_OF_N, STRICT, Action, Guardrail, GuardrailConfig
+from guardrail import BEST_OF_N, STRICT, Action, Guardrail
 from guardrail.core.errors import ConfigError
-from tests.chains.conftest import ANSWER, CANARY, QUESTION, scripted_guard
-from tests.chains.fake_openai import GOOD, JSON_ANSWER, MORE, USAGE, FakeOpenAI, served
+from tests.chains.conftest import ANSWER, CANARY, QUESTION
+from tests.chains.fake_openai import GOOD, JSON_ANSWER, MORE, USAGE, served
 from tests.clock import PATIENCE_S
 
-pytestmark = pytest.mark.timeout(300)
 MESSAGES = [{"role": "user", "content": QUESTION}]
 KALMA = (
     "Mary Shelley was a writer [Q47152, occupation: writer]. "
@@ -81,11 +80,6 @@ def _named(client: Any, method: str) -> Any:
 
 
 @pytest.fixture(scope="module")
-def fake():
-    return FakeOpenAI()
-
-
-@pytest.fixture(scope="module")
 def upstream(fake):
     with served(fake.app) as url:
         yield url
@@ -96,14 +90,6 @@ def gateway(upstream, strict_guard):
     settings = GatewaySettings(upstream=f"{upstream}/v1", connect_timeout_s=5)
     with served(create_app(strict_guard, settings)) as url:
         yield url
-
-
-@pytest.fixture(scope="module")
-def strict_guard():
-    config = GuardrailConfig(policy=STRICT)
-    with scripted_guard(config=config) as guard:
-        guard.warm_up()
-        yield guard
 
 
 @pytest.fixture(params=["client", "async client", "gateway", "async gateway"])
@@ -188,12 +174,19 @@ def test_candidates_are_ranked_in_streams_too(way):
     assert CANARY not in "".join(texts.values())
 
 
+LOOK_UP = {
+    "type": "function",
+    "function": {"name": "look_up", "strict": True, "parameters": {"type": "object"}},
+}
+
+
 def test_tool_calls_pass(way):
-    completion = way.run("chat.completions.create", model="tools", messages=MESSAGES)
+    asked = {"model": "tools", "messages": MESSAGES, "tools": [LOOK_UP]}
+    completion = way.run("chat.completions.create", **asked)
     (call,) = completion.choices[0].message.tool_calls
     assert call.function.arguments == '{"name": "Mary Shelley"}'
     assert completion.choices[0].finish_reason == "tool_calls"
-    _, stream = way.run("chat.completions.stream", model="tools", messages=MESSAGES)
+    _, stream = way.run("chat.completions.stream", **asked)
     (call,) = stream.get_final_completion().choices[0].message.tool_calls
     assert call.function.arguments == '{"name": "Mary Shelley"}'
 

@@ -17,6 +17,7 @@ CHAT = {"model": "m", "messages": [{"role": "user", "content": QUESTION}]}
 JSON_CHAT = CHAT | {"response_format": {"type": "json_object"}}
 RESPONSE = {"model": "m", "input": QUESTION}
 JSON_RESPONSE = RESPONSE | {"text": {"format": {"type": "json_object"}}}
+TOOLS = {"tools": [{"type": "function", "name": "save", "function": {"name": "save"}}]}
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +76,7 @@ async def test_arguments_of_a_tools_call(guard, document, kept):
     calls = [called(document)]
     policy = JUDGED.changed(needs_support=False)
     reply = chat({"content": None, "tool_calls": calls})
-    body, _ = await judged(guard, policy, Endpoint.CHAT, CHAT | {"stream": True}, reply)
+    body, _ = await judged(guard, policy, Endpoint.CHAT, CHAT | TOOLS | {"stream": True}, reply)
     choice = body["choices"][0]
     assert choice["message"].get("tool_calls", []) == (calls if kept else [])
     assert CANARY not in json.dumps(body)
@@ -92,7 +93,7 @@ async def test_responses(guard, document, kept):
         {"type": "shell_call", "id": "s", "action": {"commands": [text]}},
         {"type": "message", "id": "m", "role": "assistant", "content": [part]},
     ]
-    asked = JSON_RESPONSE | {"stream": True}
+    asked = JSON_RESPONSE | TOOLS | {"stream": True}
     body, answers = await judged(
         guard, JUDGED, Endpoint.RESPONSES, asked, {"id": "1", "output": items}
     )

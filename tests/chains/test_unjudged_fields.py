@@ -1,11 +1,13 @@
 """No field that only a model's server fills carries text past the judge."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from chains.caller import wants_json
 from chains.openai_asked import Asked
+from chains.openai_chat import ChatStream
 from chains.openai_exchange import Endpoint, Exchange, Reply
 from chains.openai_response_stream import ResponseStream
 from chains.openai_sse import Event
@@ -77,6 +79,15 @@ def guarding():
         yield Guarding(guard=guard, policy=STRICT)
 
 
+NO_TEXTS = ("id", "object", "model", "system_fingerprint", "service_tier")
+"""Fields of a chat completion that hold a code."""
+REPEATED = ("model", "instructions", "tools", "tool_choice", "prompt", "text", "user")
+"""Fields in which a response repeats its request."""
+TEXT = f"{CANARY} was born on Mars"
+CALL = {"id": TEXT, "type": "function", "function": {"name": TEXT, "arguments": "{}"}}
+TOOL = {"type": "function", "name": "save", "function": {"name": "save"}}
+
+
 async def judged(guarding, endpoint, asked, reply):
     exchange = Exchange(guarding, endpoint, asked)
     return (await exchange.judge(Reply(200, (), json.dumps(reply).encode()))).reply.body.decode()
@@ -98,7 +109,7 @@ async def test_of_chat_completions(guarding, choice):
 
 @pytest.mark.parametrize("item", ITEMS.values(), ids=ITEMS)
 async def test_of_responses(guarding, item):
-    asked = {"model": "m", "input": QUESTION}
+    asked = {"model": "m", "input": QUESTION, "tools": [TOOL]}
     reply = {
         "id": "1",
         "object": "response",
@@ -112,6 +123,233 @@ async def test_of_responses(guarding, item):
     assert TRUE in told
 
 
+def chat(**more):
+    message = {"role": TEXT, "content": TRUE}
+    choice = {"index": 0, "finish_reason": TEXT, "content_filter_results": {TEXT: TEXT}}
+    choice |= {"message": message} | more
+    codes = dict.fromkeys(NO_TEXTS, TEXT)
+    return codes | {"usage": {"prompt_tokens": 3, "told": [TEXT]}, "choices": [choice]}
+
+
+@pytest.mark.parametrize("tools", [{}, {"tools": [TOOL]}])
+async def test_fields_of_codes_hold_no_text(guarding, tools):
+    asked = {"model": "m", "messages": [{"role": "user", "content": QUESTION}]} | tools
+    called = {"role": "assistant", "content": TRUE, "tool_calls": [CALL]}
+    for reply in (chat(), chat(message=called)):
+        told = await judged(guarding, Endpoint.CHAT, asked, reply)
+        assert CANARY not in told
+        assert TRUE in told
+        assert json.loads(told)["usage"]["prompt_tokens"] == 3
+        assert json.loads(told)["model"] == "m"
+
+
+async def test_fields_of_codes_of_a_stream_hold_no_text(guarding):
+    asked = {"model": "m", "messages": [{"role": "user", "content": QUESTION}], "tools": [TOOL]}
+    stream = ChatStream(Asked(guarding, asked))
+    whole = chat()
+    delta = {"role": TEXT, "content": TRUE, "tool_calls": [CALL]}
+    (choice,) = whole["choices"]
+    chunk = whole | {"choices": [choice | {"delta": delta}]}
+    told = "".join(str(event) for event in [*await stream.feed(Event.of(chunk))])
+    assert CANARY not in told
+    assert TRUE in told
+
+
+async def test_what_a_response_repeats_is_what_was_asked(guarding):
+    asked = {"model": "m", "input": QUESTION, "instructions": "Be brief, please.", "tools": [TOOL]}
+    item = {"type": "mcp_list_tools", "id": "t", "tools": [{"name": "a", "description": TEXT}]}
+    reply = {"id": TEXT, "object": "response", "usage": {"told": TEXT}, "status": "completed"}
+    reply |= dict.fromkeys(REPEATED, TEXT) | {"error": {"message": TEXT}}
+    told = await judged(guarding, Endpoint.RESPONSES, asked, reply | {"output": [item, MESSAGE]})
+    assert CANARY not in told
+    body = json.loads(told)
+    assert (body["instructions"], body["tools"]) == (asked["instructions"], [TOOL])
+    assert TRUE in told
+
+
+async def test_calls_of_tools_that_were_not_asked_for_stay_here(guarding):
+    item = {"type": "function_call", "call_id": "c", "name": "save", "arguments": TEXT}
+    asked = {"model": "m", "input": QUESTION}
+    reply = {"id": "1", "object": "response", "status": "completed", "output": [item, MESSAGE]}
+    assert CANARY not in await judged(guarding, Endpoint.RESPONSES, asked, reply)
+    stream = ResponseStream(Asked(guarding, asked, responses=True))
+    delta = {"type": "response.function_call_arguments.delta", "delta": TEXT}
+    added = {"type": "response.output_item.added", "output_index": 0, "item": item}
+    for event in (delta, added):
+        assert await stream.feed(Event.of(event, event["type"])) == []
+
+
+@pytest.mark.parametrize("ended", [[], {}, 3, "tool_calls"])
+async def test_a_call_that_was_not_asked_for_ends_as_any_answer(guarding, ended):
+    asked = {"model": "m", "messages": [{"role": "user", "content": QUESTION}]}
+    choice = {
+        "index": 0,
+        "finish_reason": ended,
+        "message": {"content": None, "tool_calls": [CALL]},
+    }
+    told = await judged(guarding, Endpoint.CHAT, asked, {"id": "1", "choices": [choice]})
+    assert CANARY not in told
+    assert "tool_calls" not in told
+
+
+# --- kinds of fields ---------------------------------------------------------------------
+
+LONG = CANARY + "-" * 1_000
+"""No white space, and longer than any name."""
+PROSE = (TEXT, LONG, [TEXT], {TEXT: 1}, {"a": TEXT}, {"a": {"b": [TEXT, {"c": TEXT}]}}, [{TEXT: 1}])
+HEADS = ("id", "object", "created", "model", "usage", "system_fingerprint", "service_tier",
+         "prompt_filter_results")  # fmt: skip
+ENDED = ("finish_reason", "content_filter_results", "index")
+RESPONSE = (
+    "id", "object", "created_at", "status", "error", "incomplete_details", "model", "background",
+    "conversation", "service_tier", "usage", "instructions", "text", "reasoning", "tools",
+    "prompt", "user", "truncation", "temperature", "metadata", "tool_choice", "top_p", "store",
+    "previous_response_id", "prompt_cache_key", "safety_identifier", "parallel_tool_calls",
+)  # fmt: skip
+ITEM_FIELDS = ("id", "role", "status", "phase")
+CHAT_ASKED = {"model": "m", "messages": [{"role": "user", "content": QUESTION}], "tools": [TOOL]}
+RESPONSE_ASKED = {"model": "m", "input": QUESTION, "tools": [TOOL]}
+
+
+async def streamed(guarding, asked, *events, responses=False):
+    """What leaves of a stream, as one text."""
+    kind = ResponseStream if responses else ChatStream
+    stream = kind(Asked(guarding, asked, responses=responses))
+    told = [item for event in events for item in await stream.feed(Event.of(event))]
+    return " ".join(str(event) for event in [*told, *await stream.finish()])
+
+
+@pytest.mark.parametrize("value", PROSE, ids=range(len(PROSE)))
+async def test_no_field_of_a_completion_holds_what_is_not_of_its_kind(guarding, value):
+    for name in (*HEADS, *ENDED, "role", "refusal", "function_call", "tool_calls"):
+        message = {"role": "assistant", "content": TRUE}
+        choice = {"index": 0, "finish_reason": "stop"}
+        place = {} if name in HEADS else choice if name in ENDED else message
+        place[name] = value
+        reply = {"id": "1", "choices": [choice | {"message": message}]}
+        chunk = {"id": "1", "choices": [choice | {"delta": message}]}
+        if name in HEADS:
+            reply, chunk = reply | place, chunk | place
+        told = await judged(guarding, Endpoint.CHAT, CHAT_ASKED, reply)
+        told += await streamed(guarding, CHAT_ASKED, chunk)
+        assert CANARY not in told, name
+        assert told.count(TRUE) == 2, name
+
+
+@pytest.mark.parametrize("value", PROSE, ids=range(len(PROSE)))
+async def test_no_field_of_a_response_holds_what_is_not_of_its_kind(guarding, value):
+    for name in (*RESPONSE, *(f"item {field}" for field in ITEM_FIELDS)):
+        reply = {"id": "r", "object": "response", "status": "completed", "output": [MESSAGE]}
+        if name.startswith("item "):
+            reply["output"] = [MESSAGE | {name.removeprefix("item "): value}]
+        else:
+            reply[name] = value
+        told = await judged(guarding, Endpoint.RESPONSES, RESPONSE_ASKED, reply)
+        told += await streamed(
+            guarding,
+            RESPONSE_ASKED,
+            {"type": "response.created", "response": reply},
+            {"type": "response.output_item.added", "output_index": 0, "item": reply["output"][0]},
+            {"type": "response.completed", "response": reply},
+            responses=True,
+        )
+        assert CANARY not in told, name
+        assert told.count(TRUE) == 2, name
+
+
+async def test_what_is_of_its_kind_stays(guarding):
+    severe = {"hate": {"filtered": False, "severity": "safe"}}
+    head = {
+        "id": "chatcmpl-1", "object": "chat.completion", "created": 7, "model": "m",
+        "system_fingerprint": "fp_1", "service_tier": "default",
+        "usage": {"prompt_tokens": 1, "prompt_tokens_details": {"cached_tokens": 1}},
+        "prompt_filter_results": [{"prompt_index": 0, "content_filter_results": severe}],
+    }  # fmt: skip
+    choice = {"index": 0, "finish_reason": "length", "content_filter_results": severe}
+    signed = {"google": {"thought_signature": "c2lnbmVk" * 100}}
+    call = {
+        "id": "call_1" * 100, "type": "function", "extra_content": signed,
+        "function": {"name": "save", "arguments": TEXT},
+    }  # fmt: skip
+    message = {"role": "assistant", "content": TRUE, "tool_calls": [call]}
+    reply = head | {"choices": [choice | {"message": message}]}
+    told = json.loads(await judged(guarding, Endpoint.CHAT, CHAT_ASKED, reply))
+    assert head.items() <= told.items()
+    assert choice.items() <= told["choices"][0].items()
+    assert told["choices"][0]["message"]["tool_calls"] == [call]
+
+
+async def test_a_response_echoes_what_was_sent_without_keys_of_tools(guarding):
+    tool = {"type": "mcp", "server_label": "s", "authorization": "key", "headers": {"k": "key"}}
+    said = {"temperature": 0.5, "user": "a b", "metadata": {"k": "a b"}, "reasoning": {"a": "b"}}
+    asked = RESPONSE_ASKED | said | {"tools": [tool]}
+    reply = dict.fromkeys((*said, "tools", "top_p", "truncation"), TEXT) | {"top_p": 1.0}
+    told = json.loads(
+        await judged(guarding, Endpoint.RESPONSES, asked, reply | {"output": [MESSAGE]})
+    )
+    assert said.items() <= told.items()
+    assert told["tools"] == [{"type": "mcp", "server_label": "s"}]
+    assert told["top_p"] == 1.0
+    assert "truncation" not in told
+
+
+# --- tools -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"type": "function_call", "call_id": "c", "name": "save", "arguments": "{}"},
+        {"type": "web_search_call", "id": "w", "status": "completed"},
+        {"type": f"{TEXT}_call", "id": "w"},
+    ],
+)
+async def test_a_tools_item_has_the_fields_of_one(guarding, item):
+    foreign = {"text": TEXT, "response": {"output": [TEXT]}, "content": [TEXT], "status": TEXT}
+    reply = {"id": "r", "output": [item | foreign, MESSAGE]}
+    told = await judged(guarding, Endpoint.RESPONSES, RESPONSE_ASKED, reply)
+    told += await streamed(
+        guarding,
+        RESPONSE_ASKED,
+        {"type": "response.output_item.added", "output_index": 0, "item": item | foreign},
+        responses=True,
+    )
+    assert CANARY not in told
+    assert ("save" in told) == ("name" in item)
+
+
+@pytest.mark.parametrize(
+    "kind", ["response.function_call_arguments.delta", "response.mcp_call.failed", "response.mcp_"]
+)
+async def test_a_tools_event_has_the_fields_of_one(guarding, kind):
+    event = {"type": kind, "item_id": "f", "output_index": 0, "delta": '{"a":', "note": TEXT}
+    event |= {"text": TEXT, "response": {"output": [MESSAGE]}, "item": {"text": TEXT}, "name": TEXT}
+    event |= {"code_word": LONG, "obfuscation": LONG}
+    told = await streamed(guarding, RESPONSE_ASKED, event, responses=True)
+    assert CANARY not in told
+    assert TRUE not in told
+    assert kind in told
+
+
+async def test_types_of_events_hold_no_text(guarding):
+    for kind in (f"response.mcp_{TEXT}", f"response.output_item.{CANARY}"):
+        event = {"type": kind, "output_index": 0, "item": MESSAGE}
+        assert CANARY not in await streamed(guarding, RESPONSE_ASKED, event, responses=True)
+
+
+@pytest.mark.parametrize("calls", [TEXT, [TEXT], {"a": TEXT}, [[TEXT]], [None], 3, [{}]])
+async def test_what_is_no_call_of_a_tool_is_none(guarding, calls):
+    for policy in (STRICT, STRICT.changed(structured=True)):
+        message = {"role": "assistant", "content": TRUE, "tool_calls": calls}
+        message["function_call"] = calls
+        reply = {"id": "1", "choices": [{"index": 0, "message": message}]}
+        asked = replace(guarding, policy=policy)
+        told = await judged(asked, Endpoint.CHAT, CHAT_ASKED, reply)
+        told += await streamed(guarding, CHAT_ASKED, {"choices": [{"index": 0, "delta": message}]})
+        assert CANARY not in told
+        assert told.count(TRUE) == 2
+
+
 @pytest.mark.parametrize("tools", [None, [{"type": "file_search", "vector_store_ids": ["v"]}]])
 async def test_a_search_is_evidence_only_where_it_was_asked_for(guarding, tools):
     found = "Mary Wollstonecraft kept a red parrot."
@@ -121,7 +359,7 @@ async def test_a_search_is_evidence_only_where_it_was_asked_for(guarding, tools)
     told = await judged(
         guarding, Endpoint.RESPONSES, asked, {"id": "1", "output": [search, message]}
     )
-    [answer] = json.loads(told)["output"][1:]
+    answer = json.loads(told)["output"][-1]
     assert ("red parrot" in answer["content"][0]["text"]) == bool(tools)
 
 

@@ -11,6 +11,9 @@ from urllib.parse import urlsplit
 import pytest
 from fastapi import FastAPI, Response
 
+from chains.gateway.protocols import PROTOCOLS
+from guardrail.config import ChecksConfig
+from guardrail.verdict.checks import all_checks
 from tests.chains.fake_openai import served
 from tests.docs.external_links import dead
 from tests.docs.pages import LINKED_PAGES, ROOT, anchors, links
@@ -60,6 +63,29 @@ def test_every_setting_is_explained() -> None:
     text = (ROOT / "docs" / "configuration.md").read_text("utf-8")
     unexplained = [line for line in text.splitlines() if line.endswith("|  |")]
     assert unexplained == []
+
+
+def test_each_check_has_a_switch_and_a_row() -> None:
+    """In the section ``[checks]`` of the settings, and in the table of the page on design."""
+    page = (ROOT / "docs" / "design.md").read_text("utf-8")
+    table = page.partition("| check | says | of |")[2].partition("\n\n")[0]
+    named = re.findall(r"^ *\| `(\w+)` \|", table, re.MULTILINE)
+    fields = ChecksConfig.model_fields.items()
+    switches = [name for name, field in fields if field.annotation is bool]
+    names = [check.name for check in all_checks()]
+    assert switches == names, "ChecksConfig in guardrail/config.py against all_checks()"
+    assert named == names, "the table of checks in docs/design.md against all_checks()"
+
+
+def test_each_protocol_has_a_row() -> None:
+    page = (ROOT / "docs" / "gateway.md").read_text("utf-8")
+    table = page.partition("| name | path | whose |")[2].partition("\n\n")[0]
+    named = dict(re.findall(r"^\| `(\w+)` \| `([^`]+)` \|", table, re.MULTILINE))
+    assert named == {name: path for name, (path, _) in PROTOCOLS.items()}
+    settings = (ROOT / "docs" / "configuration.md").read_text("utf-8")
+    told = re.search(r"\| `protocols` \|.*", settings)
+    assert told is not None
+    assert set(PROTOCOLS) <= set(re.findall(r"`(\w+)`", told.group()))
 
 
 def test_the_readme_names_every_extra() -> None:

@@ -5,8 +5,9 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-ENGINE = ("engine", "core/text", "evidence", "verdict")
-MOST_LINES = 8_010
+ENGINE = {"engine": 2_316, "core/text": 2_091, "evidence": 1_023, "verdict": 2_410}
+"""Rooms of the engine, with their lines when the bound was last looked at."""
+MOST_LINES = 8_130
 DEEPEST = 10
 CORE = ("core", "engine", "markers", "policy.py", "verdict")
 ELSEWHERE = {
@@ -43,12 +44,41 @@ ELSEWHERE = {
     "verdict/subjects.py": "verdict/test_verdicts.py",
 }
 """Modules of the core whose tests stand in another file than that of their name."""
+PACKAGES = ("guardrail", "chains", "judges", "kg")
+MOST_ANY = 80
+"""Places that take or give what a foreign base class, or a library without types, leaves open."""
 
 
 def test_the_engine_is_small() -> None:
-    files = [file for room in ENGINE for file in (ROOT / "guardrail" / room).rglob("*.py")]
-    lines = sum(len(file.read_text("utf-8").splitlines()) for file in files)
-    assert lines <= MOST_LINES
+    """Of all rooms together, so that code may move from one to another."""
+    lines = {
+        room: sum(
+            len(file.read_text("utf-8").splitlines())
+            for file in (ROOT / "guardrail" / room).rglob("*.py")
+        )
+        for room in ENGINE
+    }
+    grown = [
+        f"guardrail/{room} has {count} lines, {count - ENGINE[room]:+}"
+        for room, count in lines.items()
+        if count != ENGINE[room]
+    ]
+    assert sum(lines.values()) <= MOST_LINES, (
+        f"the engine has {sum(lines.values())} lines, {MOST_LINES} at most: {'; '.join(grown)}. "
+        "Delete as much as you add (git diff --stat main -- guardrail), or raise MOST_LINES and "
+        "say why in the commit: see 'The size of the engine' in CONTRIBUTING.md"
+    )
+
+
+def test_few_types_are_left_open() -> None:
+    found = [
+        f"{file.relative_to(ROOT)}:{node.lineno}"
+        for room in PACKAGES
+        for file in (ROOT / room).rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.Name) and node.id == "Any"
+    ]
+    assert len(found) <= MOST_ANY, found
 
 
 def test_no_chain_of_imports_is_deep() -> None:

@@ -79,7 +79,11 @@ def test_a_llama_server_and_transformers_agree_on_one_file(tmp_path, monkeypatch
         assert left.logprobs == pytest.approx(right.logprobs, abs=0.05)  # llama.cpp's 16-bit cache
 
 
-@pytest.mark.parametrize("reply", [None, b"{}", b"<html>", b"[1]"])
+@pytest.mark.parametrize(
+    "reply",
+    [None, b"{}", b"<html>", b"[1]", b"[" * 200_000],
+    ids=["none", "empty", "html", "list", "deep"],
+)
 def test_a_llama_server_that_says_something_else_is_a_judge_error(reply):
     with server(reply) as url, pytest.raises(JudgeError, match=f"llama:{url}"):
         create_causal_lm(f"llama:{url}").loglikelihoods([("a", "b")])

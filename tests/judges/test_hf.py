@@ -14,7 +14,7 @@ from judges.base import GroundingItem, GroundingJudge, NLIJudge, Pair
 from judges.chunks import even_chunks, sentence_chunks
 from judges.hf import KNOWN, known_family
 from judges.span_marker import marker_prompt
-from tests.judges.tiny import write_tokenizer
+from tests.judges.tiny import t5_config, write_tokenizer
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -53,22 +53,6 @@ def small(**more: object) -> dict[str, object]:
     }
 
 
-def t5_config(size: int, **more: object) -> object:
-    return transformers.T5Config(
-        vocab_size=size,
-        d_model=16,
-        d_kv=8,
-        d_ff=32,
-        num_layers=2,
-        num_heads=2,
-        decoder_start_token_id=0,
-        pad_token_id=0,
-        eos_token_id=3,
-        initializer_factor=3.0,
-        **more,
-    )
-
-
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a tiny model of each family, under the name that it has on the hub."""
@@ -98,7 +82,9 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
         )
         transformers.DebertaV2ForSequenceClassification(config).save_pretrained(place)
     place, size = folder("MiniCheck-Flan-T5-Large")
-    transformers.T5ForConditionalGeneration(t5_config(size)).save_pretrained(place)
+    transformers.T5ForConditionalGeneration(
+        t5_config(size, initializer_factor=3.0)
+    ).save_pretrained(place)
     write_hhem(folder("hallucination_evaluation_model"))
     write_alignscore(folder("AlignScore"))
     place, size = folder("lettucedect-base-modernbert-en-v1")
@@ -127,7 +113,7 @@ def write_hhem(made: tuple[Path, int]) -> None:
     foundation = place / "foundation"
     foundation.mkdir()
     tokenizer_of(foundation, end="[SEP]")
-    config = t5_config(size, num_labels=2)
+    config = t5_config(size, initializer_factor=3.0, num_labels=2)
     config.save_pretrained(foundation)
     model = transformers.T5ForTokenClassification(config)
     torch.nn.init.normal_(model.classifier.weight, std=3.0)

@@ -10,7 +10,7 @@ from guardrail.core.errors import JudgeError
 from judges.base import Pair
 from judges.t5 import T5True, answer_tokens
 from judges.transformers_nli import TransformersNLI, label_columns
-from tests.judges.tiny import WORDS, write_tokenizer
+from tests.judges.tiny import WORDS, t5_config, write_tokenizer
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -52,17 +52,7 @@ def classifier(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def seq2seq(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("t5")
     torch.manual_seed(0)
-    config = transformers.T5Config(
-        vocab_size=fast_tokenizer(folder),
-        d_model=16,
-        d_kv=8,
-        d_ff=32,
-        num_layers=2,
-        num_heads=2,
-        decoder_start_token_id=0,
-        pad_token_id=0,
-        eos_token_id=3,
-    )
+    config = t5_config(fast_tokenizer(folder))
     transformers.T5ForConditionalGeneration(config).save_pretrained(folder)
     return folder
 

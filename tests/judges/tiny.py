@@ -89,3 +89,21 @@ def write_judge(folder: Path, *, damaged: bool = False) -> Path:
     }
     (folder / "judge.json").write_text(json.dumps(card), "utf-8")
     return folder
+
+
+def t5_config(size: int, **more: object) -> object:
+    """Of a T5 with a vocabulary of so many tokens."""
+    import transformers
+
+    return transformers.T5Config(
+        vocab_size=size,
+        d_model=16,
+        d_kv=8,
+        d_ff=32,
+        num_layers=2,
+        num_heads=2,
+        decoder_start_token_id=0,
+        pad_token_id=0,
+        eos_token_id=3,
+        **more,
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from guardrail import Guardrail, GuardrailConfig
 from guardrail.core.errors import GuardrailError
 from kg import TableColumns, load_graph, open_graph
+from kg.tables import triples_of_table
 
 STAFF = (
     "id,name,start_date,salary,remote,office,phone\n"
@@ -189,3 +191,12 @@ def test_a_table_without_its_columns(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text(json.dumps({"a": 1}) + "\n[]\n")
     with pytest.raises(GuardrailError, match="line 2: not a JSON object"):
         load_graph(tmp_path / "a.jsonl", tmp_path / "g", table=TableColumns(subject="a"))
+
+
+@pytest.mark.parametrize(
+    "row", [b'{"id": "1\\ud800", "a\\udfff": ["b\\udc00"]}', b'\xef\xbb\xbf{"id": 1}']
+)
+def test_halves_of_characters_in_a_row_are_left_out(row: bytes) -> None:
+    columns = TableColumns(subject="id", name="t")
+    triples = b"".join(triples_of_table(io.BytesIO(row), "jsonl", columns, "rows.jsonl"))
+    assert b"<urn:table:t:1>" in triples

@@ -4,7 +4,6 @@ import base64
 import hashlib
 import shutil
 import subprocess
-import sys
 import venv
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,31 +11,17 @@ from zipfile import ZipFile
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-BUILT = ("guardrail", "kg", "judges", "chains", "pyproject.toml", "README.md", "LICENSE")
-LARGE = shutil.ignore_patterns("__pycache__", "*.onnx", "*.nt.gz", "*.json", "*.jsonl", "*.bin")
+from tests.packaging.wheels import built, pip
+
+LARGE = ("*.onnx", "*.nt.gz", "*.json", "*.jsonl", "*.bin")
 """What takes long to pack and is not imported: weights, the people graph, tables of words."""
-
-
-def pip(*arguments: object) -> None:
-    command = [sys.executable, "-m", "pip", "--isolated", "--quiet", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
 
 
 @pytest.fixture(scope="session")
 def ours(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Our wheel, built from a copy, so that the checkout stays as it is."""
-    source, wheels = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
-    for name in BUILT:
-        whole = ROOT / name
-        if whole.is_dir():
-            shutil.copytree(whole, source / name, ignore=LARGE)
-        else:
-            shutil.copy(whole, source)
-    pip("wheel", "--no-deps", "--no-index", "--no-build-isolation", "-w", wheels, source)
-    (wheel,) = wheels.glob("*.whl")
-    return wheel
+    """Our wheel."""
+    folder = tmp_path_factory.mktemp("ours")
+    return built(folder / "source", folder / "wheel", without=LARGE)
 
 
 def rival(folder: Path, name: str, files: dict[str, bytes]) -> Path:

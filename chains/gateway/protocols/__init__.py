@@ -6,21 +6,15 @@ the detector API of the FMS guardrails orchestrator.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
+from chains.gateway.protocols.base import Protocol, ProtocolReply
 from chains.gateway.protocols.fms import FMSDetector
 from chains.gateway.protocols.litellm import LiteLLMGuardrail
 from chains.gateway.protocols.portkey import PortkeyWebhook
-from chains.openai_text import JSON, Guarding
-from guardrail import GuardedAnswer
+from chains.openai_text import Guarding
 
 __all__ = ["PROTOCOLS", "Protocol", "ProtocolReply"]
-
-ProtocolReply = tuple[object, tuple[GuardedAnswer, ...]]
-"""What is returned as JSON, and the verdicts behind it."""
-
-Protocol = Callable[[JSON, Guarding | None], Awaitable[ProtocolReply]]
-"""Takes a call's body, and how its caller is guarded where that differs."""
 
 PROTOCOLS: dict[str, tuple[str, Callable[[Guarding], Protocol]]] = {
     "litellm": ("/beta/litellm_basic_guardrail_api", LiteLLMGuardrail),

@@ -7,9 +7,10 @@ and returns one detection for each sentence that the documents do not carry.
 from __future__ import annotations
 
 from chains.evidence.base import Case, Found, Source
+from chains.gateway.protocols.base import Protocol, ProtocolReply
 from chains.openai_text import JSON, Guarding
 from guardrail.core.errors import InputError
-from guardrail.core.types import Category, GuardedAnswer, Passage, Sentence
+from guardrail.core.types import Category, Passage, Sentence
 
 __all__ = ["FMSDetector"]
 
@@ -18,19 +19,10 @@ DOCUMENTS = ("docs", "chunks", "document")
 """Kinds of context that are texts; the other one is addresses, which nothing here fetches."""
 
 
-class FMSDetector:
-    """Answers the calls of the orchestrator.
+class FMSDetector(Protocol):
+    """Answers the calls of the orchestrator."""
 
-    Args:
-        guarding: Whose guardrail judges.
-    """
-
-    def __init__(self, guarding: Guarding) -> None:
-        self._guarding = guarding
-
-    async def __call__(
-        self, body: JSON, guarding: Guarding | None = None
-    ) -> tuple[object, tuple[GuardedAnswer, ...]]:
+    async def __call__(self, body: JSON, guarding: Guarding | None = None) -> ProtocolReply:
         """Take a text with its context.
 
         Raises:

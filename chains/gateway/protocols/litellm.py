@@ -15,6 +15,7 @@ from dataclasses import replace
 from chains.evidence.base import Case, Found, case_of
 from chains.evidence.items import RequestField, request_field
 from chains.evidence.openai import chat_evidence, chat_question
+from chains.gateway.protocols.base import Protocol, ProtocolReply
 from chains.gateway.protocols.kept import KEPT_VARIABLE, KeptRequests
 from chains.openai_text import JSON, Guarding
 from chains.rendition import MarkerStyle, Notes, render, render_sentences, safe_reasons
@@ -34,7 +35,7 @@ NOT_KEPT = Problem(
 ENDS = (".", "!", "?", "…", "。", "]", "`", ")", '"', "”")
 
 
-class LiteLLMGuardrail:
+class LiteLLMGuardrail(Protocol):
     """Answers the calls of LiteLLM's proxy.
 
     Args:
@@ -44,12 +45,10 @@ class LiteLLMGuardrail:
     """
 
     def __init__(self, guarding: Guarding, kept: KeptRequests | None = None) -> None:
-        self._guarding = guarding
+        super().__init__(guarding)
         self._kept = kept or KeptRequests(os.environ.get(KEPT_VARIABLE))
 
-    async def __call__(
-        self, body: JSON, guarding: Guarding | None = None
-    ) -> tuple[object, tuple[GuardedAnswer, ...]]:
+    async def __call__(self, body: JSON, guarding: Guarding | None = None) -> ProtocolReply:
         """Take a request or a response of the proxy.
 
         Raises:

@@ -5,33 +5,26 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+from chains.gateway.protocols.base import Protocol, ProtocolReply
 from chains.openai_exchange import Endpoint, Exchange, Reply
 from chains.openai_text import JSON, Guarding
 from chains.rendition import details
 from guardrail.core.errors import InputError
-from guardrail.core.types import Action, GuardedAnswer
+from guardrail.core.types import Action
 
 __all__ = ["PortkeyWebhook"]
 
 BEFORE, AFTER = "beforeRequestHook", "afterRequestHook"
 
 
-class PortkeyWebhook:
+class PortkeyWebhook(Protocol):
     """Answers the calls of Portkey's gateway.
 
     Before a request there is nothing to judge. After it the reply is judged against the evidence
     in the request; ``transformedData`` holds the guarded reply.
-
-    Args:
-        guarding: How replies are guarded.
     """
 
-    def __init__(self, guarding: Guarding) -> None:
-        self._guarding = guarding
-
-    async def __call__(
-        self, body: JSON, guarding: Guarding | None = None
-    ) -> tuple[object, tuple[GuardedAnswer, ...]]:
+    async def __call__(self, body: JSON, guarding: Guarding | None = None) -> ProtocolReply:
         """Take an event.
 
         Raises:

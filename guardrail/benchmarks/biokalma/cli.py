@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from pydantic import ValidationError
@@ -14,9 +14,11 @@ from guardrail.benchmarks.biokalma.scoring import ScoreRow, report, score_rows
 from guardrail.core.errors import InputError
 
 if TYPE_CHECKING:
+    from guardrail.benchmarks.biokalma.rounds import BioKalmaQuestion
     from guardrail.benchmarks.biokalma.run import Setting, Variant
     from judges.base import NLIJudge
-    from kg.base import KnowledgeGraph
+    from kg.sparql import SparqlGraph
+    from kg.store import OxigraphGraph
 
 __all__ = ["app"]
 
@@ -67,7 +69,7 @@ def score(
             first = error.errors(include_url=False)[0]
             place = ".".join(map(str, first["loc"]))
             errors.append(f"line {number}: {place + ': ' if place else ''}{first['msg']}")
-    result: dict[str, Any] = report(score_rows(rows, _nli(judge))).model_dump()
+    result: dict[str, object] = report(score_rows(rows, _nli(judge))).model_dump()
     typer.echo(json.dumps({**result, "errors": errors}, ensure_ascii=False, indent=2))
 
 
@@ -103,7 +105,7 @@ def build(
     )
     from guardrail.benchmarks.biokalma.templates import TemplateEvolver
 
-    graph: Any = _graph(kg)
+    graph = _graph(kg)
     named = pairs_from_csv(pairs) if pairs else pairs_from_graph(graph)
     found = disambiguate(graph, named)
     done = _built(output, BioKalmaQuestion)
@@ -283,7 +285,7 @@ def _lines(source: str) -> list[str]:
         raise InputError(f"cannot read {source}: {error.strerror}") from error
 
 
-def _built(path: Path, kind: Any) -> list[str]:
+def _built(path: Path, kind: type[BioKalmaQuestion]) -> list[str]:
     """Ids of the questions in a file that may not exist yet; a cut last line is removed."""
     if not path.exists():
         return []
@@ -313,7 +315,7 @@ def _retrieval(name: str) -> bool:
     return name == "linked"
 
 
-def _graph(location: str | None) -> KnowledgeGraph:
+def _graph(location: str | None) -> OxigraphGraph | SparqlGraph:
     from kg import open_graph
 
     return open_graph(location) if location else open_graph()

@@ -12,7 +12,7 @@ import json
 import random
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field
 
@@ -25,6 +25,10 @@ from guardrail.guard import CheckRequest, Guardrail
 from guardrail.markers.grammar import parse
 from guardrail.models.facts import is_housekeeping
 from guardrail.policy import ANNOTATE
+
+if TYPE_CHECKING:
+    from kg.sparql import SparqlGraph
+    from kg.store import OxigraphGraph
 
 __all__ = ["Incompetence", "KnownSentence", "KnownText", "measure", "people_texts", "read_dart"]
 
@@ -179,7 +183,7 @@ def _flags(text: KnownText, marked: str) -> list[bool]:
     return flags
 
 
-def people_texts(graph: Any, n: int, seed: int = 0) -> list[KnownText]:
+def people_texts(graph: OxigraphGraph | SparqlGraph, n: int, seed: int = 0) -> list[KnownText]:
     """Short biographies from the template verbaliser, with all that the graph holds as evidence.
 
     Args:

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from statistics import fmean, stdev
-from typing import Any
 
 from pydantic import BaseModel
 
@@ -73,10 +72,10 @@ class TableRow(BaseModel):
 
 
 @cache
-def paper_tables() -> dict[str, list[dict[str, Any]]]:
+def paper_tables() -> dict[str, list[dict[str, object]]]:
     """The paper's own numbers, in percent: ``table_3``, ``table_4``, ``table_5``."""
     text = files("guardrail.benchmarks.biokalma").joinpath("paper.json").read_text("utf-8")
-    tables: dict[str, list[dict[str, Any]]] = json.loads(text)
+    tables: dict[str, list[dict[str, object]]] = json.loads(text)
     return tables
 
 

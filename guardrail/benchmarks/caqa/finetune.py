@@ -6,7 +6,8 @@ import math
 import random
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING, cast
 
 from guardrail.benchmarks.caqa.rows import CAQARow
 from guardrail.commands.progress import Tell
@@ -16,6 +17,7 @@ from judges.base import AttributionItem
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from transformers import BatchEncoding, PreTrainedModel, PreTrainedTokenizerBase
 
 __all__ = ["ClassifierJudge", "FineTuning", "fine_tune"]
 
@@ -131,7 +133,7 @@ class ClassifierJudge:
         self._folder = Path(folder)
         self._batch_size = batch_size
         self._max_length = max_length
-        self._loaded: tuple[Any, Any] | None = None
+        self._loaded: tuple[PreTrainedTokenizerBase, PreTrainedModel] | None = None
 
     @property
     def name(self) -> str:
@@ -156,11 +158,12 @@ class ClassifierJudge:
             with torch.no_grad():
                 logits: Tensor = network(**inputs.to(network.device)).logits
             for row in torch.softmax(logits.double(), dim=-1).tolist():
-                scores = {Category(network.config.id2label[i]): p for i, p in enumerate(row)}
+                labels = cast("dict[int, str]", network.config.id2label)
+                scores = {Category(labels[i]): p for i, p in enumerate(row)}
                 found.append(Judgement(category=max(scores, key=scores.__getitem__), scores=scores))
         return found
 
-    def _load(self) -> tuple[Any, Any]:
+    def _load(self) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
         if self._loaded is None:
             torch, transformers = _libraries()
             try:
@@ -177,8 +180,10 @@ class ClassifierJudge:
         return self._loaded
 
 
-def _encode(tokenizer: Any, items: Sequence[AttributionItem], max_length: int) -> Any:
-    return tokenizer(
+def _encode(
+    tokenizer: PreTrainedTokenizerBase, items: Sequence[AttributionItem], max_length: int
+) -> BatchEncoding:
+    encoded: BatchEncoding = tokenizer(
         [" ".join(item.evidence) for item in items],
         [f"{item.question} {item.answer}" for item in items],
         truncation="only_first",
@@ -186,9 +191,10 @@ def _encode(tokenizer: Any, items: Sequence[AttributionItem], max_length: int) -
         padding=True,
         return_tensors="pt",
     )
+    return encoded
 
 
-def _libraries() -> tuple[Any, Any]:
+def _libraries() -> tuple[ModuleType, ModuleType]:
     try:
         import torch
         import transformers

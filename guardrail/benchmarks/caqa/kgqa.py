@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from guardrail.benchmarks.caqa.graph import Fact, FactGraph
-from guardrail.benchmarks.caqa.shapes import Edge, Node, Query, extend
+from guardrail.benchmarks.caqa.shapes import Base, Edge, Node, Query, extend
 from guardrail.benchmarks.caqa.sources import read_json_lines
-from guardrail.benchmarks.caqa.sparql_shapes import Shape, UnfitQueryError, read_shape
+from guardrail.benchmarks.caqa.sparql_shapes import Pattern, Shape, UnfitQueryError, read_shape
 from guardrail.core.errors import InputError
 
 __all__ = ["KGQALog", "kgqa_entities", "kgqa_queries"]
@@ -98,10 +98,10 @@ def kgqa_entities(path: Path) -> tuple[str, ...]:
 
 
 _ITEM = re.compile(r"\bQ\d+\b")
-_BASES: dict[str, Any] = {"single": "single", "path": "path", "tree": "tree"}
+_BASES: dict[str, Base] = {"single": "single", "path": "path", "tree": "tree"}
 
 
-def _question(row: Mapping[str, Any]) -> str:
+def _question(row: Mapping[str, object]) -> str:
     asked = row.get("question") or row.get("utterance")
     if isinstance(asked, list):
         asked = next((q["string"] for q in asked if q.get("language") == "en"), None)
@@ -110,7 +110,7 @@ def _question(row: Mapping[str, Any]) -> str:
     return asked[:1].upper() + asked[1:]
 
 
-def _sparql(row: Mapping[str, Any]) -> str:
+def _sparql(row: Mapping[str, object]) -> str:
     query = row.get("sparql") or row.get("query")
     if isinstance(query, dict):
         query = query.get("sparql")
@@ -184,7 +184,11 @@ def _matches(
 
 
 def _tree(
-    shape: Shape, term: str, bound: dict[str, str], labels: dict[Any, str], done: tuple[Any, ...]
+    shape: Shape,
+    term: str,
+    bound: dict[str, str],
+    labels: dict[Pattern, str],
+    done: tuple[Pattern, ...],
 ) -> Node:
     edges = []
     for pattern in shape.patterns:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import TypedDict
 
 from guardrail.benchmarks.caqa.run import EvaluatorRun, HumanReport, RunReport
 from guardrail.core.types import Category, Complexity
@@ -35,15 +35,28 @@ _SHORT = {
 }
 
 
+class PaperRow(TypedDict, total=False):
+    """A row of one of the paper's tables."""
+
+    setting: str
+    evaluator: str
+    overall: float
+    category: dict[str, float | None]
+    complexity: dict[str, float]
+    factscore: float
+    error_rate: float
+    f1: dict[str, float]
+
+
 @cache
-def paper_tables() -> dict[str, list[dict[str, Any]]]:
+def paper_tables() -> dict[str, list[PaperRow]]:
     """The paper's own numbers: ``table_6``, ``table_7`` and ``table_8``.
 
     In the text of the paper the labels of Table 8's lower half are shifted by a row; the row
     without a figure for partially supportive is AttrScore's, the only one with three categories.
     """
     text = files("guardrail.benchmarks.caqa").joinpath("paper.json").read_text(encoding="utf-8")
-    tables: dict[str, list[dict[str, Any]]] = json.loads(text)
+    tables: dict[str, list[PaperRow]] = json.loads(text)
     return tables
 
 

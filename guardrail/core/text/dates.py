@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping
 from enum import StrEnum
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from guardrail.core.apart import Apart
 from guardrail.core.text.lexicon import lexicon
 from guardrail.core.text.words import plain
 
@@ -93,13 +94,15 @@ def find_dates(text: str, offset: int = 0, *, yearless: bool = False) -> list[Da
     if not any(sign.isdigit() for sign in text):
         return []
     found: list[Date] = []
+    apart = Apart()
     for form in _forms(yearless):
         for match in form.finditer(text):
-            if any(match.start() < item.end and item.start < match.end() for item in found):
+            if not apart.free(*match.span()):
                 continue
             date = _read(match)
             if date is not None:
                 found.append(date)
+                apart.take(date.start, date.end)
     return [
         date._replace(start=date.start + offset, end=date.end + offset)
         for date in sorted(found, key=lambda item: item.start)
@@ -149,7 +152,7 @@ def _read(match: re.Match[str]) -> Date | None:
 
 
 def _month_and_day(
-    parts: Mapping[str, Any], months: list[str]
+    parts: Mapping[str, str], months: list[str]
 ) -> tuple[int | None, int | None, tuple[int, int] | None]:
     month = day = None
     if parts.get("name"):

@@ -8,7 +8,16 @@ from typing import NamedTuple
 
 from guardrail.core.text.sentences import Stretch, split_sentences
 
-__all__ = ["Piece", "is_heading", "is_label", "is_table_head", "laid_out", "table_rows"]
+__all__ = [
+    "Piece",
+    "cells_of",
+    "has_rows",
+    "is_heading",
+    "is_label",
+    "is_table_head",
+    "laid_out",
+    "table_rows",
+]
 
 UNDER_HEADER = re.compile(
     r"[ \t]*\|?(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*(?::?-+:?[ \t]*)?$", re.MULTILINE
@@ -50,12 +59,12 @@ def laid_out(text: str) -> Iterator[Piece]:
         line, stop = _line(text, stretch)
         words = " ".join(stretch.text.split())
         if is_table_head(text, stretch):
-            head, head_line = _cells(text[line:stop]), line
+            head, head_line = cells_of(text[line:stop]), line
             continue
         if head is not None and text[line:stop].count("|"):
             if line != head_line:
                 head_line = line
-                yield from _row(head, _cells(text[line:stop]), heading)
+                yield from _row(head, cells_of(text[line:stop]), heading)
             continue
         head = None
         if is_heading(text, stretch):
@@ -92,6 +101,12 @@ def is_table_head(text: str, stretch: Stretch) -> bool:
     return "|" in stretch.text and stop < len(text) and bool(UNDER_HEADER.match(text, stop + 1))
 
 
+def has_rows(text: str, head: Stretch) -> bool:
+    """Whether a row stands below the head of a table and its rule."""
+    rule = UNDER_HEADER.match(text, _line(text, head)[1] + 1)
+    return rule is not None and bool(text[rule.end() + 1 :].partition("\n")[0].strip(MARKS + "|"))
+
+
 def is_label(text: str, stretch: Stretch) -> bool:
     """Whether a line only names what stands below it: *Bring:*, *The rules:*."""
     line, stop = _line(text, stretch)
@@ -107,7 +122,7 @@ def table_rows(text: str) -> list[dict[str, str]] | None:
     lines = [line for line in text.strip().splitlines() if line.strip()]
     if len(lines) < 3 or not UNDER_HEADER.fullmatch(lines[1]) or any("|" not in s for s in lines):
         return None
-    head, *rows = [_cells(line) for line in (lines[0], *lines[2:])]
+    head, *rows = [cells_of(line) for line in (lines[0], *lines[2:])]
     if len({*head}) < len(head) or any(len(row) != len(head) for row in rows):
         return None
     return [dict(zip(head, row, strict=True)) for row in rows]
@@ -123,7 +138,8 @@ def _line(text: str, stretch: Stretch) -> tuple[int, int]:
     return text.rfind("\n", 0, stretch.start) + 1, len(text) if stop < 0 else stop
 
 
-def _cells(line: str) -> list[str]:
+def cells_of(line: str) -> list[str]:
+    """The cells of a line of a Markdown table, without marks of emphasis."""
     return [" ".join(cell.split()).strip(MARKS) for cell in CELL.split(line.strip().strip("|"))]
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from types import MappingProxyType
 
+from guardrail.core.remembered import remembered
 from guardrail.core.text.dates import Agreement, agreement, find_dates, parse_date
 from guardrail.core.text.lexicon import lexicon, lexicon_set
 from guardrail.core.text.words import Token, fold, number_of, runs_of, tokenise
@@ -24,7 +25,7 @@ __all__ = [
 NO_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 """Where no entity has other names than its label."""
 
-QUALIFIER = re.compile(r"\s*\([^()]*\)\s*$")
+QUALIFIER = re.compile(r"(?<!\s)\s*\([^()]*\)\s*$")
 """What tells namesakes apart in labels: *Paris (mythology)*; prose names Paris."""
 
 OPENS = re.compile(r"(?:^|[.!?:;][*_]*\s|\n)[\s\"'“‘(\[*_>#|-]*$")
@@ -126,13 +127,13 @@ def label_in(text: str, tokens: Sequence[Token], label: str) -> list[Span]:
     return []
 
 
-@lru_cache(maxsize=65_536)
+@remembered(16_384)
 def _folded(label: str) -> tuple[str, ...]:
     bare = QUALIFIER.sub("", label)
     return tuple(token.folded for token in tokenise(bare) or tokenise(label))
 
 
-@lru_cache(maxsize=65_536)
+@remembered(16_384)
 def _number(label: str) -> float | None:
     tokens = tokenise(label)
     return number_of(tokens) if 0 < len(tokens) <= 4 else None

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
+from guardrail.core.remembered import remembered
 from guardrail.core.text.lexicon import lexicon, lexicon_set
 from guardrail.core.text.words import content_stems, property_words
 
 __all__ = ["cues", "is_single_valued", "tells_place"]
 
 
-@lru_cache(maxsize=16_384)
+@remembered(16_384)
 def cues(label: str) -> frozenset[str]:
     """Stems of the words by which prose names a property, those of its label among them."""
     name = property_words(label)

@@ -9,6 +9,7 @@ from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
+from guardrail.core.apart import Apart
 from guardrail.core.text.lexicon import lexicon
 from guardrail.core.text.units import MONEY, Unit, currency_before, unit_behind
 from guardrail.core.text.words import Token, number_of, stem, tokenise
@@ -131,10 +132,11 @@ def find_measures(text: str, taken: Sequence[tuple[int, int]] = ()) -> Iterator[
 def _numbers(text: str, taken: Sequence[tuple[int, int]]) -> Iterator[_Number]:
     numbers = lexicon("numbers")
     tokens = tokenise(text)
+    apart = Apart(taken)
     place = 0
     while place < len(tokens):
         run = _run(text, tokens, place)
-        if run is None or any(run.start < end and start < run.end for start, end in taken):
+        if run is None or not apart.free(run.start, run.end):
             place += 1
             continue
         scaled = _scaled(text, run, numbers["short_scales"])

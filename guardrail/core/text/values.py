@@ -11,8 +11,10 @@ import re
 from enum import StrEnum
 from typing import NamedTuple
 
+from guardrail.core.apart import Apart
 from guardrail.core.text import dates
 from guardrail.core.text.clock_times import ClockTime, find_times
+from guardrail.core.text.contacts import PHONE, Contact, find_contacts
 from guardrail.core.text.dates import Date, find_dates
 from guardrail.core.text.lexicon import lexicon
 from guardrail.core.text.quantities import (
@@ -63,7 +65,8 @@ class TypedValue(NamedTuple):
     """A value with its kind and its place in the text.
 
     Attributes:
-        kind: ``date``, ``time of day``, ``version``, ``number``, or what its unit measures.
+        kind: ``date``, ``time of day``, ``version``, ``number``, what its unit measures, or the
+            form of a phone number or address.
         text: As written.
         start: Offset of its first character.
         end: Offset past its last.
@@ -74,7 +77,7 @@ class TypedValue(NamedTuple):
     text: str
     start: int
     end: int
-    value: Date | ClockTime | Version | Quantity
+    value: Date | ClockTime | Version | Quantity | Contact
 
 
 def find_values(text: str, unit: Unit | None = None) -> list[TypedValue]:
@@ -88,12 +91,16 @@ def find_values(text: str, unit: Unit | None = None) -> list[TypedValue]:
         return []
     text = plain(text)
     found: list[TypedValue] = []
+    apart = Apart()
 
-    def add(kind: str, value: Date | ClockTime | Version | Quantity) -> None:
+    def add(kind: str, value: Date | ClockTime | Version | Quantity | Contact) -> None:
         start, end = value.start, value.end
-        if not any(start < item.end and item.start < end for item in found):
+        if apart.free(start, end):
+            apart.take(start, end)
             found.append(TypedValue(kind, text[start:end], start, end, value))
 
+    for contact in find_contacts(text):
+        add(contact.form, contact)
     for match in VERSION.finditer(text):
         add("version", Version(tuple(match.group().lstrip("v").split(".")), *match.span()))
     for match in VERSION_WORD.finditer(text):
@@ -159,6 +166,9 @@ def compare(claimed: TypedValue, known: TypedValue) -> Agreement:
         return Agreement.SAME if claimed.value.same(known.value) else Agreement.CONFLICT
     if isinstance(claimed.value, Version) and isinstance(known.value, Version):
         return _same(_begins(claimed.value.parts, known.value.parts))
+    if isinstance(claimed.value, Contact) and isinstance(known.value, Contact):
+        same = claimed.value.same(known.value)
+        return Agreement.OPEN if same is None else _same(same)
     if isinstance(claimed.value, Quantity) and isinstance(known.value, Quantity):
         return _compare_quantities(claimed.value, known.value)
     return _across(claimed, known)
@@ -175,6 +185,8 @@ def _begins(claimed: tuple[str, ...], known: tuple[str, ...]) -> bool:
 
 def _across(claimed: TypedValue, known: TypedValue) -> Agreement:
     """Values of two kinds: equal figures agree, such as a year and a number; else open."""
+    if any(isinstance(item.value, Contact) and item.kind != PHONE for item in (claimed, known)):
+        return Agreement.OPEN  # figures of an address are none of their own
     version = next(
         (item.value for item in (claimed, known) if isinstance(item.value, Version)), None
     )

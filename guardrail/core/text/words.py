@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
+from guardrail.core.remembered import remembered
 from guardrail.core.text.lexicon import lexicon, lexicon_set
 
 __all__ = [
@@ -99,7 +99,7 @@ def fold(text: str) -> str:
     return "".join(sign for sign in decomposed if not unicodedata.combining(sign))
 
 
-@lru_cache(maxsize=65_536)
+@remembered(65_536)
 def stem(folded: str) -> str:
     """Strip derivational endings while at least four letters stay: painters, painting → paint."""
     word = folded.removesuffix("'s")
@@ -133,7 +133,7 @@ def tokenise(text: str, offset: int = 0) -> list[Token]:
     return tokens
 
 
-@lru_cache(maxsize=65_536)
+@remembered(65_536)
 def _key(folded: str) -> str:
     """The stem of a word; numbers in figures and words share one key: 5, 5.0, 5th, five."""
     value = digits_of(folded)
@@ -201,14 +201,14 @@ def digits_of(word: str) -> float | None:
     return number if number <= LARGEST else None
 
 
-@lru_cache(maxsize=16_384)
+@remembered(16_384)
 def property_words(label: str) -> str:
     """A property label as plain words: ``birthPlace``, ``BIRTH_PLACE`` → ``birth place``."""
     spaced = label if label.isupper() else re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", label)
     return " ".join(re.sub(r"[\W_]+", " ", fold(spaced)).split())
 
 
-@lru_cache(maxsize=16_384)
+@remembered(16_384)
 def content_stems(text: str) -> frozenset[str]:
     """Stems of a text's words, function words left out."""
     stop = lexicon_set("function_words", "stop_words")

@@ -255,7 +255,7 @@ class GuardedAnswer(Value):
         entities: The linked entities, each with how it was found.
         evidence: What the answer was judged against.
         evidence_from: Where that came from, the most trusted first: ``caller``, ``content
-            parts``, ``tool results``, ``marked text``, ``graph``; told by the ways in.
+            parts``, ``tool results``, ``marked text``, ``files`` of the settings, ``graph``.
         scorecard: All scores.
         original: The answer as it came in, before the policy changed anything.
         attempts: Number of model calls spent; 0 for an answer that was handed in.

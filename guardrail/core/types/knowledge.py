@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field, FiniteFloat
 
@@ -73,7 +73,7 @@ class Positional(Value):
 
     _places: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, *values: str, **fields: Any) -> None:
+    def __init__(self, *values: str, **fields: object) -> None:
         if values:
             fields = _placed(type(self), values, fields)
         super().__init__(**fields)
@@ -264,8 +264,8 @@ class Subgraph(Value):
 
 
 def _placed(
-    kind: type[Positional], values: tuple[str, ...], fields: dict[str, Any]
-) -> dict[str, Any]:
+    kind: type[Positional], values: tuple[str, ...], fields: dict[str, object]
+) -> dict[str, object]:
     """Fields given by place, by their names.
 
     Raises:

@@ -6,6 +6,7 @@ Others join them from outside: by name in ``checks.more``, or handed to the guar
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import cast
 
 from guardrail.core.errors import ConfigError
 from guardrail.core.plugins import NOWHERE, named_part
@@ -38,12 +39,12 @@ def create_check(name: str) -> Check:
     if make is None:
         raise ConfigError(f"there is no check {name!r}; {NOWHERE}")
     try:
-        check: Check = make()
+        check = make()
     except TypeError as error:
         raise ConfigError(f"the check {name!r} cannot be made: {error}") from error
     if not isinstance(getattr(check, "name", None), str) or not hasattr(check, "apply"):
         raise ConfigError(f"{name!r} is no check; it needs a name and a method apply")
-    return check
+    return cast("Check", check)
 
 
 def checks_without(off: Collection[str]) -> tuple[Check, ...]:

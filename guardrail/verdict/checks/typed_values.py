@@ -10,11 +10,14 @@ judge; one that agrees with nothing is missing, unless it may be reckoned from o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
+from guardrail.core.cancellation import stop_if_given_up
 from guardrail.core.text.clock_times import ClockTime
+from guardrail.core.text.contacts import WEB
 from guardrail.core.text.quantities import Bound, Quantity
 from guardrail.core.text.values import Agreement, TypedValue, compare, find_values
 from guardrail.core.text.weekdays import find_days
@@ -23,7 +26,6 @@ from guardrail.core.types import Effect, Finding
 from guardrail.verdict.checks.aggregates import computed_of
 from guardrail.verdict.checks.alignment import NAMED, named_share
 from guardrail.verdict.checks.base import Context, finding
-from guardrail.verdict.subjects import mentions_of
 
 if TYPE_CHECKING:
     from guardrail.evidence.statements import Statement
@@ -50,6 +52,11 @@ EXACTLY = 0.002
 RECKONED = 24
 """At most this many values of one kind are reckoned with."""
 
+COMPARED = 100
+"""Values of one sentence that are compared with all of the evidence's; the rest are missing."""
+
+_Tells = Callable[[TypedValue], bool]
+
 
 class _Rival(NamedTuple):
     """A held value that differs from one that is told, and how well their statements align."""
@@ -70,7 +77,10 @@ class TypedValues:
         days = find_days(claim.text) if claim.values else []
         computed = computed_of(claim, evidence).spans if claim.values else ()
         found: list[Finding] = []
-        for claimed in claim.values:
+        values = claim.values[:COMPARED]
+        told_here = cache(lambda known: _agrees(known, values))
+        for claimed in values:
+            stop_if_given_up()
             if (claimed.start, claimed.end) in computed:
                 continue  # what is told of rows together has a check of its own
             if days and isinstance(claimed.value, ClockTime):
@@ -83,29 +93,21 @@ class TypedValues:
                 because = f"{claimed.text} agrees with {texts}"
                 found.append(finding(self.name, Effect.CARRIES, claim, span, because, agreeing))
                 continue
-            if _names_a_subject(claimed, claim, evidence):
-                continue
             told = _agrees(claimed, before) or _agrees(claimed, _all_values(evidence))
             other = told or _reckonable(claimed, claim, before, evidence)
-            rival = _rival(claimed, claim, evidence, sure=other)
+            rival = _rival(claimed, claim, evidence, told_here, sure=other)
             if rival is not None:
                 statement = evidence.indexed.statements[rival.number]
                 because = f"{claimed.text} is not {rival.known.text}: {statement.text}"
-                number, instead = (rival.number,), rival.known.text
-                found.append(
-                    finding(
-                        self.name,
-                        Effect.CONTRADICTS,
-                        claim,
-                        span,
-                        because,
-                        number,
-                        instead=instead,
-                    )
-                )
+                said = self.name, Effect.CONTRADICTS, claim, span, because, (rival.number,)
+                found.append(finding(*said, instead=rival.known.text))
             elif not other and not _idle(claimed):
                 because = f"no evidence tells {claimed.text}"
                 found.append(finding(self.name, Effect.MISSING, claim, span, because))
+        if left := claim.values[COMPARED:]:
+            because = f"{len(left)} values of the sentence were not compared, beyond {COMPARED}"
+            whole = left[0].start, left[-1].end
+            found.append(finding(self.name, Effect.MISSING, claim, whole, because))
         return _without_carriers(found)
 
 
@@ -113,17 +115,6 @@ def _of_a_name(text: str, claimed: TypedValue) -> bool:
     """Whether a bare number stands right behind a capitalised word: *Fjell 3*, *Terminal 2*."""
     before = re.search(r"(\w+)\s$", text[: claimed.start])
     return claimed.kind == "number" and before is not None and before[1][0].isupper()
-
-
-def _names_a_subject(claimed: TypedValue, claim: Claim, evidence: Premises) -> bool:
-    """Whether a value is a piece of the name of a subject: the *3* of *Fjell 3*."""
-    statements = [statement for _, statement in evidence.chosen]
-    return any(
-        start <= claimed.start
-        and claimed.end <= end
-        and (start, end) != (claimed.start, claimed.end)
-        for start, end in mentions_of(claim, statements)
-    )
 
 
 def _without_carriers(found: Sequence[Finding]) -> list[Finding]:
@@ -143,9 +134,7 @@ def _without_carriers(found: Sequence[Finding]) -> list[Finding]:
 def _agreeing(claimed: TypedValue, claim: Claim, evidence: Premises) -> tuple[int, ...]:
     """The aligned statements that hold a value, the best aligned ones."""
     scores: dict[int, float] = {}
-    for number, statement in evidence.chosen:
-        if not evidence.speaks_of(statement):
-            continue
+    for number, statement in _aligning(evidence):
         for known in statement.values:
             if compare(claimed, known) is Agreement.SAME:
                 score = _alignment(claimed, known, claim, statement, evidence, number)
@@ -154,10 +143,25 @@ def _agreeing(claimed: TypedValue, claim: Claim, evidence: Premises) -> tuple[in
     return tuple(number for number, score in scores.items() if score == best > 0.0)
 
 
+def _aligning(evidence: Premises) -> list[tuple[int, Statement]]:
+    """The statements whose values may align: facts, and prose that the judge is sure of."""
+    return [
+        (number, statement)
+        for number, statement in evidence.chosen
+        if evidence.speaks_of(statement)
+        and (statement.fact is not None or _word(evidence, number) >= SURE)
+    ]
+
+
+def _word(evidence: Premises, number: int) -> float:
+    """How sure the judge is that a statement carries or denies a part of the sentence."""
+    return max(evidence.carries(number), evidence.conflicts(number))
+
+
 def _idle(claimed: TypedValue) -> bool:
-    """Whether a value may stand for no number at all: *one day*, *one second*."""
+    """Whether a value may tell nothing by itself: *one day*, *one second*, a link to a page."""
     value = claimed.value
-    return isinstance(value, Quantity) and value.words and value.low == 1
+    return claimed.kind == WEB or (isinstance(value, Quantity) and value.words and value.low == 1)
 
 
 def _all_values(evidence: Premises) -> Iterable[TypedValue]:
@@ -168,27 +172,28 @@ def _agrees(claimed: TypedValue, known: Iterable[TypedValue]) -> bool:
     return any(compare(claimed, item) is Agreement.SAME for item in known)
 
 
-def _rival(claimed: TypedValue, claim: Claim, evidence: Premises, *, sure: bool) -> _Rival | None:
+def _rival(
+    claimed: TypedValue, claim: Claim, evidence: Premises, told: _Tells, *, sure: bool
+) -> _Rival | None:
     """The value that the best aligned statement gives instead; None where none is sure.
 
     Args:
         claimed: The value.
         claim: Its sentence.
         evidence: What it is held against.
+        told: Whether the sentence tells a value; such are no rivals.
         sure: Whether only a property that the sentence names counts, of the one subject that it
             speaks of: the value is told of something else, or may be reckoned.
     """
     rivals: list[_Rival] = []
     if sure and len(evidence.subjects) != 1:
         return None
-    for number, statement in evidence.chosen:
-        if not evidence.speaks_of(statement):
-            continue
+    for number, statement in _aligning(evidence):
         if sure and (statement.fact is None or named_share(claim, statement.fact.property) < NAMED):
             continue
         for known in statement.values:
             verdict = compare(claimed, known)
-            if verdict is Agreement.SAME or _agrees(known, claim.values):
+            if verdict is Agreement.SAME or told(known):
                 continue
             score = _alignment(claimed, known, claim, statement, evidence, number)
             if score <= 0.0:
@@ -197,14 +202,10 @@ def _rival(claimed: TypedValue, claim: Claim, evidence: Premises, *, sure: bool)
                 rivals.append(_Rival(score, number, known))
             elif known.kind == claimed.kind and not _other_rate(claimed, known):
                 return None  # a range or bound leaves room
-    if not rivals:
-        return None
-    rivals.sort(key=lambda item: -item.score)
-    first = rivals[0]
-    for other in rivals[1:]:
-        if other.score >= first.score and compare(other.known, first.known) is not Agreement.SAME:
-            return None
-    return first
+    best = max((item.score for item in rivals), default=0.0)
+    level = [item for item in rivals if item.score == best]
+    same = all(compare(item.known, level[0].known) is Agreement.SAME for item in level[1:])
+    return level[0] if level and same else None
 
 
 def _other_rate(claimed: TypedValue, known: TypedValue) -> bool:
@@ -223,7 +224,7 @@ def _alignment(
     number: int,
 ) -> float:
     """How sure it is that two values are told of the same thing; 0 where it is not."""
-    word = max(evidence.carries(number), evidence.conflicts(number))
+    word = _word(evidence, number)
     if statement.fact is not None:
         share = named_share(claim, statement.fact.property)
         if share >= 0.5 or (evidence.conflicts(number) >= SURE and claimed.kind == known.kind):
@@ -238,10 +239,8 @@ def _alignment(
 
 
 def _near(text: str, value: TypedValue) -> frozenset[str]:
-    around = (
-        f"{text[max(0, value.start - NEAR) : value.start]} {text[value.end : value.end + NEAR]}"
-    )
-    return content_stems(around)
+    before = text[max(0, value.start - NEAR) : value.start]
+    return content_stems(f"{before} {text[value.end : value.end + NEAR]}")
 
 
 def _reckonable(

@@ -1,5 +1,6 @@
 """Rows and documents in requests, and rows that the tools of agents return."""
 
+import json
 from base64 import b64encode
 
 import pytest
@@ -42,6 +43,13 @@ def test_a_document_in_a_request():
             "handbook.pdf, p. 2, Returns",
             "handbook.pdf, p. 2, Warranty",
         ]
+
+
+def test_a_table_s_file_in_a_request_is_a_table():
+    data = b64encode(b"name,price_eur\nFjell 3,2490\nTarn City,1790\n").decode()
+    assert evidence_items([{"file": {"filename": "bikes.csv", "file_data": data}}]) == HANDED
+    lines = b64encode("\n".join(map(json.dumps, BIKES)).encode()).decode()
+    assert evidence_items([{"file": {"filename": "bikes.jsonl", "file_data": lines}}]) == HANDED
 
 
 @pytest.mark.parametrize(

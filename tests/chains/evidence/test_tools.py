@@ -141,6 +141,14 @@ def test_records_are_left_out_whole():
     assert "left out: 94" in told(found)[0]
 
 
+def test_a_result_with_a_name_that_is_too_long_is_left_out_and_told():
+    page = {"title": "x" * 2_001, "text": "The pool is open."}
+    found = read(json.dumps([page, {"title": "Pool", "text": "Open daily."}]))
+    assert [item.title for item in found.evidence] == ["Pool"]
+    assert "names of more than 2,000" in told(found)[0]
+    assert "left out: 1" in told(found)[0]
+
+
 def test_results_beyond_the_newest_are_told():
     found = read("One.", "Two.", "Three.", tool_results=2)
     assert [item.text for item in found.evidence] == ["Three.", "Two."]

@@ -2,12 +2,7 @@
 
 import pytest
 
-from tests.chains.fake_openai import FakeOpenAI, served
-
-
-@pytest.fixture(scope="module")
-def fake():
-    return FakeOpenAI()
+from tests.chains.fake_openai import served
 
 
 @pytest.fixture(scope="module")

@@ -121,8 +121,11 @@ async def test_tools_and_json_are_refused_without_the_right(gateway, right, path
 @pytest.mark.parametrize("stream", [False, True])
 async def test_calls_of_tools_that_nobody_may_ask_for_stay_here(gateway, stream):
     asked = ASKED | {"model": "tools", "stream": stream}
-    free = await gateway().post("/v1/chat/completions", json=asked)
+    free = await gateway().post("/v1/chat/completions", json=asked | {"tools": [TOOL]})
     assert "look_up" in free.text
+    unasked = await gateway().post("/v1/chat/completions", json=asked)
+    assert "look_up" not in unasked.text
+    assert "tool_calls" not in unasked.text
     held = await gateway(caller_tools=False).post("/v1/chat/completions", json=asked)
     assert held.status_code == 200
     assert "look_up" not in held.text

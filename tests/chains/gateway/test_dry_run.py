@@ -134,8 +134,12 @@ async def test_other_gateways_are_told_to_let_it_pass(gateway):
     client = gateway()
     said = await client.post(LITELLM, json=response_call("call", FALSE_MIDDLE))
     assert said.json() == {"action": "NONE"}
+    assert said.headers["x-guardrail-dry-run"] == "true"
+    assert said.headers["x-guardrail-would"] == "refuse"
     asked = {"content": FALSE_MIDDLE, "context": ["Mary Shelley was a writer."]}
-    assert (await client.post("/api/v1/text/context/doc", json=asked)).json() == []
+    told = await client.post("/api/v1/text/context/doc", json=asked)
+    assert told.json() == []
+    assert told.headers["x-guardrail-would"] == "annotate"
 
 
 async def test_a_tenant_goes_live_before_the_others_or_after_them(gateway):

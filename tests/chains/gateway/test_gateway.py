@@ -17,8 +17,8 @@ import httpx
 import pytest
 
 from chains.gateway import GatewaySettings, create_app, serving
-from guardrail import STRICT, GuardrailConfig
-from tests.chains.conftest import ANSWER, CANARY, QUESTION, TRUE_START, scripted_guard
+from guardrail import GuardrailConfig
+from tests.chains.conftest import ANSWER, CANARY, QUESTION, TRUE_START
 from tests.chains.fake_openai import served
 from tests.chains.gateway.process import until_ready
 from tests.clock import PATIENCE_S, until
@@ -26,14 +26,6 @@ from tests.ports import free_port
 
 JSON = {"content-type": "application/json"}
 BODY = {"model": "plain", "messages": [{"role": "user", "content": QUESTION}]}
-
-
-@pytest.fixture(scope="module")
-def strict_guard():
-    config = GuardrailConfig(policy=STRICT)
-    with scripted_guard(config=config) as guard:
-        guard.warm_up()
-        yield guard
 
 
 @pytest.fixture
@@ -200,6 +192,24 @@ async def test_rows_and_documents_are_evidence(gateway):
     assert "evidence[0].file.file_data is not base 64" in refused.text
 
 
+@pytest.mark.parametrize("stream", [False, True])
+async def test_names_of_evidence_have_a_bound(gateway, fake, stream):
+    item = {"text": "Mary Shelley was a writer.", "title": "x" * 600_000}
+    body = BODY | {"guardrail": {"evidence": ["It rains.", item]}, "stream": stream}
+    parts = [{"type": "text", "text": QUESTION}, {"type": "grounding_source"} | item]
+    asked = len(fake.headers)
+    for sent in (body, BODY | {"messages": [{"role": "user", "content": parts}], "stream": stream}):
+        refused = await gateway().post("/v1/chat/completions", json=sent)
+        assert refused.status_code == 400
+        assert ".title has 600,000 characters" in refused.text
+        assert len(refused.text) < 1_000
+    assert len(fake.headers) == asked
+    checked = await gateway().post(
+        "/v1/checks", json={"question": "", "answer": "It rains.", "passages": ["It rains.", item]}
+    )
+    assert (checked.status_code, "evidence[1].title" in checked.text) == (400, True)
+
+
 async def test_numbers_for_prometheus(gateway):
     client = gateway()
     await client.post("/v1/chat/completions", json=BODY)
@@ -262,7 +272,6 @@ def test_every_process_that_serves_freezes_what_it_has_loaded(monkeypatch):
     assert [item["on_loaded"] for item in told] == [serving.freeze_loaded] * 2
 
 
-@pytest.mark.timeout(300)
 def test_workers_finish_what_they_have_begun(upstream, fake):
     """Two workers behind one socket; told to stop, they still answer what is in work."""
     port = free_port()

@@ -67,6 +67,52 @@ async def test_only_known_headers_are_passed_on(asked, stream):
     assert not set(HELD) & set(models.headers)
 
 
+PROSE = "the answer that nobody judged"
+IDS = (
+    "x-request-id", "request-id", "openai-organization", "openai-model", "x-ratelimit-reset",
+    "x-ms-region", "traceparent", "tracestate", "retry-after", "retry-after-ms", "x-should-retry",
+    "anthropic-note", "cache-control", "content-disposition",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("value", [PROSE, "the\tanswer", "a" * 201, "\u00e9"])
+@pytest.mark.parametrize("reply", ["whole", "stream", "error", "models"])
+async def test_headers_hold_no_prose(asked, reply, value):
+    headers = [(name.encode(), value.encode()) for name in IDS]
+    kind = b"text/event-stream" if reply == "stream" else b"application/json"
+    headers.append((b"content-type", kind + b"; note=" + value.encode()))
+    content = "data: [DONE]\n\n" if reply == "stream" else json.dumps(COMPLETION)
+    told = httpx.Response(429 if reply == "error" else 200, headers=headers, text=content)
+    path = "models" if reply == "models" else "chat/completions"
+    body = None if reply == "models" else CHAT | {"stream": reply == "stream"}
+    got = await asked(f"/v1/{path}", body, told)
+    assert got.status_code == told.status_code
+    assert not set(IDS) & set(got.headers)
+    assert value not in str(got.headers)
+
+
+WAITING = {"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT", "cache-control": "no-cache, no-store"}
+
+
+async def test_headers_of_a_known_form_are_passed_on(asked):
+    reply = httpx.Response(503, headers=WAITING, json={})
+    got = await asked("/v1/chat/completions", CHAT, reply)
+    assert WAITING.items() <= dict(got.headers).items()
+    types = {"content-type": "audio/mpeg; rate=44100", "content-disposition": "inline"}
+    spoken = await asked("/v1/audio/speech", CHAT, httpx.Response(200, headers=types, content=b"a"))
+    assert types.items() <= dict(spoken.headers).items()
+
+
+@pytest.mark.parametrize("status", [600, 999])
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("path", ["chat/completions", "responses", "embeddings"])
+async def test_a_status_that_http_does_not_know_is_the_upstreams_fault(asked, path, stream, status):
+    body = (RESPONSE if path == "responses" else CHAT) | {"stream": stream}
+    got = await asked(f"/v1/{path}", body, httpx.Response(status, json=COMPLETION))
+    assert got.status_code == 502
+    assert str(status) in got.json()["error"]["message"]
+
+
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize(("path", "body"), [("chat/completions", CHAT), ("responses", RESPONSE)])
 async def test_an_error_with_a_status_of_success_is_told(asked, path, body, stream):

@@ -34,6 +34,7 @@ style = "none"
 stream_mode = "buffer"
 evidence_mode = "both"
 tool_results = false
+earlier_answers = 2
 evidence_marks = ["<a>", "</a>"]
 keep_parts = true
 dry_run = true
@@ -66,7 +67,7 @@ policy = "annotate"
 """
 ALONE = typer.Typer(add_completion=False)
 ALONE.command()(serving_command.serve)
-OF_THE_GUARDRAIL = {"kg", "config", "judge", "policy", "strictness", "log", "help"}
+OF_THE_GUARDRAIL = {"kg", "evidence", "config", "judge", "policy", "strictness", "log", "help"}
 
 
 @pytest.fixture

@@ -86,6 +86,16 @@ def test_a_row_for_each_row_with_errors_in_place(tmp_path: Path) -> None:
     assert "timings_ms" not in found[0]
 
 
+def test_a_name_that_is_too_long_is_the_error_of_its_row(tmp_path: Path) -> None:
+    lines = [{**row, "passages": [{"text": "It rains.", "title": "ok"}]} for row in rows(3)]
+    lines[1]["passages"][0]["title"] = "x" * 2_001
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    assert run(tmp_path / "a.jsonl", tmp_path / "out").errors == 1
+    found = [json.loads(line) for line in output(tmp_path / "out")]
+    assert [row["row"] for row in found if "error" in row] == [1]
+    assert "evidence[1].title has 2,001 characters" in found[1]["error"]
+
+
 def test_a_job_goes_on_only_with_the_same_input_and_graph(tmp_path: Path) -> None:
     source = write(tmp_path / "a.jsonl", 5)
     graph = tmp_path / "graph.ttl"
@@ -275,7 +285,6 @@ def test_parquet_and_json_lines_give_the_same(tmp_path: Path) -> None:
     assert [json.loads(row["result"])["marked"] for row in results] == [r["marked"] for r in lines]
 
 
-@pytest.mark.timeout(300)  # starting Ray takes long on a busy machine
 @pytest.mark.parametrize("engine", ["local", "ray"])
 def test_engines_and_workers_do_not_show(tmp_path: Path, engine: Literal["local", "ray"]) -> None:
     source = write(tmp_path / "a.jsonl", 24)

@@ -117,9 +117,10 @@ def test_score_weighs_sck_as_a_file_of_learned_weights_says(lines, tmp_path):
     (found,) = lines("score", [row], "--sck-weights", str(learned))
     assert found["sck"]["score"]["value"] == found["sck"]["content"]["score"]["value"]
     assert found["sck"]["score"]["value"] != plain["sck"]["score"]["value"]
-    learned.write_text("{}{", "utf-8")
-    wrong = CliRunner().invoke(app, ["score", "--sck-weights", str(learned)], input="{}")
-    assert "weights.json holds no SCK weights" in str(wrong.exception)
+    for damaged in ("{}{", "[" * 200_000):
+        learned.write_text(damaged, "utf-8")
+        wrong = CliRunner().invoke(app, ["score", "--sck-weights", str(learned)], input="{}")
+        assert "weights.json holds no SCK weights" in str(wrong.exception)
 
 
 def test_kg_load_query_and_stats(tmp_path):
@@ -220,12 +221,12 @@ def test_every_command_reads_the_graph_of_the_environment(command, monkeypatch):
 def test_a_key_that_means_a_field_is_an_error_and_any_other_is_passed_over(lines):
     row = {"answer": "The Sydney Harbour Bridge was opened in 1932."}
     rows = [
-        row | {"evidence": ["x"]},
+        row | {"contexts": ["x"]},
         row | {"tripels": FACTS},
         row | {"triples": FACTS, "gold": 1},
     ]
     alias, slip, good = lines("check --judge none", rows)
-    assert alias["error"] == "line 1: there is no field 'evidence'; did you mean 'passages'?"
+    assert alias["error"] == "line 1: there is no field 'contexts'; did you mean 'evidence'?"
     assert slip["error"].endswith("did you mean 'triples'?")
     assert good["sentences"][0]["category"] == "supportive"
 

@@ -19,7 +19,8 @@ def test_a_sound_installation_is_told_part_by_part(monkeypatch):
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
         status, found = findings()
     assert list(found) == [
-        "installation", "extras", "settings", "parser", "judge", "graph", "model", "GPU", "log",
+        "installation", "extras", "settings", "parser", "judge", "evidence", "graph", "model",
+        "GPU", "log",
     ]  # fmt: skip
     assert {found[part]["state"] for part in ("settings", "parser", "judge", "graph")} == {"ok"}
     assert found["log"]["state"] == "note"

@@ -4,15 +4,20 @@ import json
 
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
+from benchmarks.fuzz.inputs import ANY_TEXT
 from chains.rendition import MarkerStyle, render
 from guardrail import ANNOTATE, GuardedAnswer, Passage, Triple
-from guardrail.core.incoming import clean_text, one_line, safe_url, without_controls
+from guardrail.core.incoming import (
+    clean_text,
+    one_line,
+    read_clean_json,
+    safe_url,
+    without_controls,
+)
 from tests.chains.conftest import QUESTION, TRUE_START, scripted_guard
 
 HALF = "\ud800"
-ANY = st.text(st.characters(categories=None), max_size=200)
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +26,7 @@ def guard():
         yield guard
 
 
-@given(ANY)
+@given(ANY_TEXT)
 def test_what_is_left_is_text(text):
     for clean in (clean_text(text), without_controls(text), one_line(text), safe_url(text) or ""):
         json.dumps(clean, ensure_ascii=False).encode()
@@ -29,7 +34,7 @@ def test_what_is_left_is_text(text):
     assert "\n" not in one_line(text)
 
 
-@given(ANY, ANY)
+@given(ANY_TEXT, ANY_TEXT)
 @settings(deadline=None)
 def test_evidence_of_any_text_can_be_written(text, title):
     Passage(text=text, id=title, title=title, url=title).model_dump_json()
@@ -102,3 +107,8 @@ def test_a_title_stays_on_its_line_of_the_notes(guard, style):
     assert "\r" not in shown
     assert "\x1b" not in shown
     assert notes.endswith("(https://h.example/x)")
+
+
+def test_json_is_read_without_halves_of_characters():
+    line = '{"a\\ud800": ["b\\udc00", "\\ud83d\\ude00", "\\u0000"]}'
+    assert read_clean_json(line) == {"a": ["b", "\U0001f600", "\x00"]}

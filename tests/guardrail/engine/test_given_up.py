@@ -10,7 +10,7 @@ import pytest
 from chains.gateway import GatewaySettings, create_app
 from guardrail import ANNOTATE, Guardrail, GuardrailConfig
 from guardrail.core.cancellation import GivenUpError, stop_if_given_up
-from guardrail.engine.workers import Workers
+from guardrail.core.workers import Workers
 from guardrail.verdict.grounder import AT_ONCE
 from tests.chains.scripted import ScriptedJudge
 from tests.clock import PATIENCE_S

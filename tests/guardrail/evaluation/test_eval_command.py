@@ -81,7 +81,7 @@ def test_what_cannot_be_read_is_not_checked_and_does_not_pass() -> None:
     rows = [GOOD, {"id": "odd", "answer": "x", "evidence": [3]}, "{", {"answer": "x", "label": "?"}]
     done = evaluate(rows, "--junit", "eval.xml", "--fail-under", "0.5")
     assert done.exit_code == 3
-    assert "3 is no evidence; write a text or a triple" in done.stdout
+    assert "evidence[0] must be a text, an object with 'text', 'triple', 'table'" in done.stdout
     assert "line 3: not JSON" in done.stdout
     assert "there is no field 'label'; did you mean 'expected'?" in done.stdout
     assert "4 rows: 3 not checked, 1 supported" in done.stdout

@@ -73,6 +73,12 @@ def test_cells_are_written_as_they_are_read():
     ]  # fmt: skip
 
 
+def test_figures_of_any_length_are_cells():
+    long = 10**5_000  # longer than Python writes a whole number by itself
+    table = Table([{"name": "A", "seeds": long, "nested": {"seeds": long}}])
+    assert facts(table) == [("A", "seeds", "1" + "0" * 5_000)]
+
+
 def test_pandas_and_arrow():
     frame = pd.DataFrame(
         {"name": ["A", "B"], "seats": [4, None], "day": pd.to_datetime(["2024-01-02", None])}

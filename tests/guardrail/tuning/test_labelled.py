@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 from guardrail import GuardrailConfig, Passage, Triple
 from guardrail.cli import app
 from guardrail.core.errors import ConfigError, InputError
-from guardrail.core.types import Grounding, NLIScores, Verdict
+from guardrail.core.types import Grounding, NLIScores, Strictness, Verdict, VerdictThresholds
 from guardrail.intervals import wilson
 from guardrail.tuning.labelled import LabelledTuning, tune_labelled
 from guardrail.tuning.rows import LabelledRow, read_labelled
@@ -74,10 +74,14 @@ def grounder(off: frozenset[str] = frozenset()) -> Grounder:
 
 
 def learned(
-    tmp_path: Path, rows: Sequence[dict[str, str]], *, false_pass: float = 0.05
+    tmp_path: Path,
+    rows: Sequence[dict[str, str]],
+    *,
+    false_pass: float | None = 0.05,
+    before: VerdictThresholds = Strictness.BALANCED.thresholds,
 ) -> LabelledTuning:
     labelled = read_labelled(written(tmp_path / "my.csv", rows))
-    return tune_labelled(labelled, grounder(OFF), false_pass=false_pass)
+    return tune_labelled(labelled, grounder(OFF), false_pass=false_pass, before=before)
 
 
 def test_the_lowest_threshold_is_chosen_that_keeps_false_passes_down(tmp_path: Path) -> None:
@@ -87,7 +91,8 @@ def test_the_lowest_threshold_is_chosen_that_keeps_false_passes_down(tmp_path: P
     assert (found.chosen.threshold, found.chosen.false_pass) == (0.855, 0.1)
     assert found.chosen.pass_right == pytest.approx(2 / 20)  # 0.86 and 0.88
     assert (found.chosen.lower, found.chosen.upper) == pytest.approx(wilson(0.1, 20))
-    assert found.toml == "[strictness]\nsupport = 0.8550\n"
+    kept = "contradiction = 0.6000\nremoval = 0.7500\n"
+    assert found.toml == f"[strictness]\nsupport = 0.8550\n{kept}"
     assert found.contradiction is None
 
 
@@ -107,8 +112,8 @@ def test_what_a_check_stops_passes_at_no_threshold(tmp_path: Path) -> None:
     stopped = {**row(89, "unsupported"), "evidence": "It was in 1950 that she believed it."}
     stopped["sentence"] = "It was in 1951 that she believed it p89 and doubted p0."
     rows = read_labelled(written(tmp_path / "my.csv", [*GOOD, *BAD, stopped]))
-    on = tune_labelled(rows, grounder())
-    off = tune_labelled(rows, grounder(OFF))
+    on = tune_labelled(rows, grounder(), false_pass=0.05)
+    off = tune_labelled(rows, grounder(OFF), false_pass=0.05)
     passing = {
         name: [
             round(21 * item.false_pass)
@@ -127,7 +132,27 @@ def test_contradictions_are_told_from_lack_of_support(tmp_path: Path) -> None:
     assert found.contradiction is not None
     assert (found.contradiction.found, found.contradiction.wrong) == (1.0, 0.0)
     assert 11 / 90 <= found.contradiction.threshold < 30 / 90
-    assert set(tomllib.loads(found.toml)["strictness"]) == {"support", "contradiction"}
+    assert tomllib.loads(found.toml)["strictness"]["removal"] == 0.75
+
+
+FAR = [row(30 + n, "supported", evidence=f"Far {n}.") for n in range(20)]
+NEAR = [row(n, "unsupported", evidence=f"Near {n}.") for n in range(20)]
+
+
+def test_what_helps_on_rows_it_did_not_see_is_learned(tmp_path: Path) -> None:
+    found = learned(tmp_path, FAR + NEAR, false_pass=None)
+    assert (found.before.right_passed, found.before.wrong_passed) == (0, 0)
+    assert (found.after.right_passed, found.after.wrong_passed) == (20, 0)
+    assert 0.19 < found.settings["support"] < 0.30
+
+
+def test_what_does_not_help_changes_nothing(tmp_path: Path) -> None:
+    before = VerdictThresholds(support=0.25, contradiction=0.6, removal=0.75)
+    found = learned(tmp_path, FAR + NEAR, false_pass=None, before=before)
+    assert found.after.balanced == found.before.balanced == 1.0
+    assert not found.helps
+    assert found.settings == {}
+    assert found.toml == ""
 
 
 def test_the_threshold_learned_is_the_engines_own(tmp_path: Path) -> None:
@@ -176,7 +201,7 @@ def test_a_cell_of_evidence_is_a_text_or_a_list(tmp_path: Path) -> None:
             "line 2: there is no label 'perhaps'; known: sup",
         ),
         (b"answer,evidence,label\n,b,1\n", "line 2: no answer"),
-        (b'answer,evidence,label\na,"[7]",1\n', "line 2: 7 is no evidence"),
+        (b'answer,evidence,label\na,"[7]",1\n', "line 2: evidence[0] must be a text"),
         (b"answer,evidence,label\n\xff,b,1\n", "is not UTF-8"),
         (b"answer,evidence,label\n" + b"a,b,1\n" * 30, "all 30 rows are supported"),
         (b"answer,evidence,label\na,b,1\na,b,0\n", "1 supported and 1 other rows are too few; 10"),
@@ -224,7 +249,8 @@ def test_the_command_says_what_it_would_write_and_writes_it(tmp_path: Path, befo
 def test_a_settings_file_is_made_where_there_is_none(tmp_path: Path) -> None:
     rows = written(tmp_path / "my.csv", GOOD + BAD)
     config = tmp_path / "new.toml"
-    shown = run("--labelled", rows, "--judge", "percent", "--config", config, "--write", "--json")
+    asked = ("--labelled", rows, "--judge", "percent", "--false-pass", 0.1, "--config", config)
+    shown = run(*asked, "--write", "--json")
     assert config.read_text().startswith("[strictness]\nsupport = ")
     assert json.loads(shown.stdout)["section"] == "strictness"
 
@@ -243,7 +269,7 @@ def test_a_settings_file_is_made_where_there_is_none(tmp_path: Path) -> None:
         ),
         (
             ("--labelled", "my.csv", "--judge", "percent", "--config", "s.toml", "--write"),
-            "strictness.support = 0.5\n",
+            "strictness.support = 0.95\n",
             r"write into \[strictness\]: support = 0",
         ),
     ],
@@ -262,3 +288,19 @@ def test_wrong_use_is_told(
     with pytest.raises((ConfigError, InputError), match=message):
         raise done.exception or AssertionError(done.output)
     assert (tmp_path / "s.toml").read_text() == settings
+
+
+def test_the_command_prints_both_counts_and_keeps_what_is_better(tmp_path: Path) -> None:
+    config = tmp_path / "guardrail.toml"
+    config.write_text("strictness = { support = 0.25, contradiction = 0.6, removal = 0.75 }\n")
+    labelled = written(tmp_path / "my.csv", FAR + NEAR)
+    asked = ("--labelled", labelled, "--judge", "percent", "--config", config)
+    shown = run(*asked)
+    assert shown.exit_code == 0, shown.output
+    assert "right that pass            20 of 20  20 of 20" in shown.stdout
+    assert "keep what you have" in shown.stdout
+    done = run(*asked, "--write")
+    assert "does no better on rows that it was not learned from" in str(done.exception)
+    config.unlink()
+    assert run(*asked, "--write").exit_code == 0
+    assert 0.19 < tomllib.loads(config.read_text())["strictness"]["support"] < 0.30

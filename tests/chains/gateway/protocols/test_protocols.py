@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from chains.gateway import GatewaySettings, create_app
-from guardrail import STRICT, ConfigError, GuardrailConfig
+from guardrail import STRICT, ConfigError, GuardrailConfig, open_log
 from tests.chains.conftest import scripted_guard
 from tests.chains.hotel import DOCUMENTS, HOTEL_QUESTION, ITEMS, MORE, RIGHT, SAID, SECRET, WRONG
 
@@ -152,6 +152,19 @@ async def test_fms(gateway):
     assert (await post(gateway, FMS, {**body, "content": f"{RIGHT} {MORE}"}, headers)).json() == []
     urls = await post(gateway, FMS, {**body, "context_type": "url"}, headers)
     assert urls.status_code == 400
+
+
+async def test_a_reply_names_its_record(tmp_path):
+    config = GuardrailConfig(policy=STRICT, log=tmp_path / "scores.sqlite")
+    asked = {"content": WRONG, "context": [RIGHT]}
+    with scripted_guard(config=config) as guard:
+        app = create_app(guard, GatewaySettings(protocols="fms"))
+        client = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway")
+        reply = await client.post(FMS, json=asked)
+    assert "x-guardrail-dry-run" not in reply.headers
+    with open_log(tmp_path / "scores.sqlite", read_only=True) as log:
+        (record,) = log.records()
+    assert reply.headers["x-guardrail-record"] == record.answer.id
 
 
 @pytest.mark.parametrize("path", [LITELLM, PORTKEY, FMS])

@@ -18,7 +18,7 @@ from guardrail import (
     Unavailable,
 )
 from guardrail.config import LimitsConfig
-from guardrail.engine.workers import Workers
+from guardrail.core.workers import Workers
 from tests.clock import PATIENCE_S, until
 
 FACT = Triple(subject="Ada Lovelace", property="occupation", value="writer")

@@ -15,22 +15,31 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from queue import SimpleQueue
-from typing import Any, TypeVar
+from typing import Protocol, TypeVar, TypeVarTuple, cast
 
 from guardrail.core.cancellation import watch
 from guardrail.core.errors import GuardrailError, OverloadedError
 from guardrail.core.types import Usage
 
-__all__ = ["Workers", "off_loop"]
+__all__ = ["InThread", "Workers", "off_loop"]
 
 T = TypeVar("T")
+Arguments = TypeVarTuple("Arguments")
+
+
+class InThread(Protocol):
+    """Runs a blocking call in a thread, as ``Workers.run`` does."""
+
+    async def __call__(self, work: Callable[[*Arguments], T], *args: *Arguments) -> T:
+        """Run ``work(*args)``."""
+        ...
 
 
 class _Job:
     """One call and where it stands."""
 
-    def __init__(self, work: Callable[[], Any]) -> None:
-        self.future: Future[Any] = Future()
+    def __init__(self, work: Callable[[], object]) -> None:
+        self.future: Future[object] = Future()
         self.running = False
         self.given_up = False
         self._work = work
@@ -83,7 +92,7 @@ class Workers:
             queues = {"calls": len(self._waiting)}
             return Usage(queues=queues, running=self._busy, stuck=self._stuck)
 
-    async def run(self, work: Callable[..., T], *args: Any) -> T:
+    async def run(self, work: Callable[[*Arguments], T], *args: *Arguments) -> T:
         """Run a blocking call in a thread, in the caller's context variables.
 
         Cancelling gives the call up: one that waits is dropped, one in work goes on unheard until
@@ -109,11 +118,11 @@ class Workers:
             self._waiting.append(job)
             self._start()
         try:
-            result: T = await asyncio.wrap_future(job.future)
+            result = await asyncio.wrap_future(job.future)
         except asyncio.CancelledError:
             self._give_up(job)
             raise
-        return result
+        return cast("T", result)  # of this work; jobs of all types wait in one queue
 
     def close(self) -> None:
         """Drop calls that wait and wait for those in work, but not for those given up."""

@@ -1,0 +1,247 @@
+"""The command; see the package."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import itertools
+import json
+import logging
+import random
+import re
+import statistics
+import sys
+import tempfile
+import time
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from starlette.types import ASGIApp
+
+from benchmarks.faults.facts import HANG_S
+from benchmarks.faults.leaks import NOISE_MIB, Held, fill_shared_pools, held
+from benchmarks.faults.seen import OUTCOMES, Outcome
+from benchmarks.faults.server import serving
+from benchmarks.faults.ways import GATEWAY_S, REPLY_BYTES, config_of
+from benchmarks.soak.traffic import FAILING, Draw, Sent, draw, send
+from chains.gateway import GatewaySettings, create_app
+from guardrail import Guardrail
+from guardrail.log.records import open_log
+
+__all__ = ["Report", "Tally", "main", "soak"]
+
+USUAL = 0.08
+"""Requests without a fault before those of each quarter, as a share of these."""
+WARMING = 200
+"""Requests before all that is counted."""
+HEALTHY = "none none"
+NUMBER = re.compile(r"\[(\d+)\]$")
+"""Of a request, at the end of its question."""
+POINTS = 4
+"""Looks at what is held while it lasts."""
+SHOWN = 20
+"""Requests that went wrong of which one is told what it said."""
+MOST_TIMES = 2.0
+"""Times that the p99 of healthy requests may grow beside those that fail."""
+CALLS = 32
+"""``limits.concurrency``: a call that hangs keeps its place for the time of its answer, so that
+the rate times the share that hangs times that time must find room, beside the healthy ones."""
+
+
+class Tally:
+    """What became of many requests, in little memory: what is kept of each would look like a leak.
+
+    Attributes:
+        outcomes: How many met a fault and ended in a way.
+        healthy_s: Seconds of the healthy ones.
+        recorded: The numbers of those whose answers say that they are in the log.
+        unjudged: Bytes that left and were not judged.
+        wrong: Sentences called supported that are false.
+        amiss: What went wrong, told for a person.
+    """
+
+    def __init__(self) -> None:
+        self.outcomes = Counter[tuple[str, Outcome | None]]()
+        self.healthy_s = array("d")
+        self.recorded = array("l")
+        self.unjudged = self.wrong = 0
+        self.amiss: list[str] = []
+
+    def add(self, sent: Sent) -> None:
+        """Count one request."""
+        self.outcomes[sent.draw.fault, sent.outcome] += 1
+        if sent.draw.healthy:
+            self.healthy_s.append(sent.seconds)
+        if sent.recorded:
+            self.recorded.append(sent.draw.number)
+        self.unjudged += sent.unjudged
+        self.wrong += sent.wrong
+        odd = sent.draw.healthy and sent.outcome != "delivered"
+        if sent.unjudged or sent.wrong or odd or sent.outcome == "untyped error":
+            self.amiss.append(f"{sent.draw} {sent.outcome} {sent.told}")
+
+    def p99_s(self) -> float:
+        """The 99th percentile of the healthy ones, in seconds."""
+        return statistics.quantiles(self.healthy_s, n=100)[98]
+
+
+class Report(NamedTuple):
+    """What a soak came to.
+
+    Attributes:
+        usual: The requests of stretches without a fault.
+        mixed: Those of stretches with faults among them.
+        points: After how many requests what was held, with none in work.
+        lost: Answers that say they are in the log and are not.
+        records: Records in the log.
+        seconds: Wall time.
+    """
+
+    usual: Tally
+    mixed: Tally
+    points: list[tuple[int, Held]]
+    lost: int
+    records: int
+    seconds: float
+
+    @property
+    def requests(self) -> int:
+        """How many were sent with faults among them."""
+        return self.mixed.outcomes.total()
+
+    def totals(self) -> dict[str, float]:
+        """The numbers that must be 0."""
+        both = (self.usual, self.mixed)
+        grown = self.points[-1][1].since(self.points[1][1])
+        cells = self.usual.outcomes + self.mixed.outcomes
+        healthy = sum(number for (fault, _), number in cells.items() if fault == HEALTHY)
+        times = self.mixed.p99_s() / self.usual.p99_s()
+        return {
+            "unjudged bytes out": sum(tally.unjudged for tally in both),
+            "supported wrongly": sum(tally.wrong for tally in both),
+            "untyped errors": sum(n for (_, out), n in cells.items() if out == "untyped error"),
+            "healthy requests not answered": healthy - cells[HEALTHY, "delivered"],
+            "records lost": self.lost,
+            "threads more than after a quarter": grown.threads,
+            "files more": grown.files,
+            "sockets more": grown.sockets,
+            "MiB more, beyond noise": grown.memory_mib if grown.memory_mib > NOISE_MIB else 0.0,
+            f"p99 beyond {MOST_TIMES:g} times the usual": times if times > MOST_TIMES else 0.0,
+        }
+
+
+async def soak(requests: int, share: float, rate: float, seed: int) -> Report:
+    """Send requests at a rate: in each quarter first healthy ones alone, then with faults.
+
+    Args:
+        requests: How many with faults among them.
+        share: Of each fault.
+        rate: Requests a second.
+        seed: Of all that is random.
+    """
+    rng = random.Random(seed)
+    begin = time.perf_counter()
+    numbers = itertools.count()
+    points: list[tuple[int, Held]] = []
+    warmed, usual, mixed = Tally(), Tally(), Tally()
+    with serving() as url, tempfile.TemporaryDirectory(prefix="soak-") as folder:
+        await fill_shared_pools()
+        path = Path(folder, "scores.sqlite")
+        limits = {"concurrency": CALLS, "stuck": 1000}
+        settings = GatewaySettings(
+            upstream=f"{url}/v1", timeout_s=GATEWAY_S, max_reply_bytes=REPLY_BYTES
+        )
+        async with Guardrail(config_of(url, log=path, limits=limits)) as guard:
+            guard.warm_up()
+            app = create_app(guard, settings)
+
+            async def some(number: int, share: float, tally: Tally) -> None:
+                drawn = (draw(next(numbers), share, rng) for _ in range(number))
+                await _at_a_rate(app, drawn, rate, rng, tally)
+                await asyncio.sleep(2 * HANG_S)
+
+            async with app.router.lifespan_context(app):
+                await some(WARMING, 1 / len(FAILING), warmed)
+                points.append((0, held()))
+                for place in range(POINTS):
+                    size = requests * (place + 1) // POINTS - mixed.outcomes.total()
+                    await some(max(100, int(size * USUAL)), 0.0, usual)
+                    await some(size, share, mixed)
+                    points.append((mixed.outcomes.total(), held()))
+        found = _numbers(path)
+    lost = sum(number not in found for each in (warmed, usual, mixed) for number in each.recorded)
+    return Report(usual, mixed, points, lost, len(found), time.perf_counter() - begin)
+
+
+async def _at_a_rate(
+    app: ASGIApp, drawn: Iterable[Draw], rate: float, rng: random.Random, tally: Tally
+) -> None:
+    """Send each when it is due, however many are in work."""
+    begin = time.monotonic()
+    async with asyncio.TaskGroup() as tasks:
+
+        async def one(item: Draw, due: float, seed: int) -> None:
+            tally.add(await send(app, item, due, random.Random(seed)))
+
+        for place, item in enumerate(drawn):
+            due = begin + place / rate
+            await asyncio.sleep(max(0.0, due - time.monotonic()))
+            tasks.create_task(one(item, due, rng.getrandbits(32)))
+
+
+def _numbers(path: Path) -> set[int]:
+    """The numbers of the requests whose records are in a log."""
+    log = open_log(path, read_only=True)
+    try:
+        found = (NUMBER.search(record.answer.question) for record in log.records())
+        return {int(number[1]) for number in found if number}
+    finally:
+        log.close()
+
+
+def table(report: Report) -> str:
+    """The report as tables."""
+    lines = [f"| fault | requests | gone | {' | '.join(OUTCOMES)} |", f"|---|{'--:|' * 7}"]
+    for part, fault in (("none", "none"), *FAILING):
+        name = fault if fault == "caller gone" else f"{part} {fault}"
+        row = [report.mixed.outcomes[name, outcome] for outcome in (None, *OUTCOMES)]
+        lines.append(f"| {name} | {sum(row)} | {' | '.join(map(str, row))} |")
+    lines += ["", "| healthy requests | number | p50 ms | p99 ms |", "|---|--:|--:|--:|"]
+    for name, tally in (("without faults", report.usual), ("beside faults", report.mixed)):
+        p50, p99 = statistics.median(tally.healthy_s) * 1e3, tally.p99_s() * 1e3
+        lines.append(f"| {name} | {len(tally.healthy_s)} | {p50:.1f} | {p99:.1f} |")
+    lines += ["", "| after requests | threads | files | sockets | MiB | blocks of Python |"]
+    lines.append(f"|--:|{'--:|' * 5}")
+    for number, item in report.points:
+        counts = f"{item.threads} | {item.files} | {item.sockets}"
+        lines.append(f"| {number} | {counts} | {item.memory_mib:.1f} | {item.blocks} |")
+    lines += ["", "| | |", "|---|--:|"]
+    lines += [f"| {name} | {number:g} |" for name, number in report.totals().items()]
+    lines += ["", f"{report.requests} requests, {report.records} records, {report.seconds:.0f} s"]
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run from the command line; the status is 0 where all numbers are that must be."""
+    parser = argparse.ArgumentParser(description="A service for hours in miniature.")
+    parser.add_argument("--requests", type=int, default=50_000)
+    parser.add_argument("--share", type=float, default=0.01, help="of each fault")
+    parser.add_argument("--rate", type=float, default=60.0, help="requests a second")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--json", action="store_true", help="one JSON object in place of tables")
+    options = parser.parse_args(arguments)
+    if not 0 <= options.share * len(FAILING) <= 1:
+        parser.error(f"--share is in [0, {1 / len(FAILING):.3f}]: there are {len(FAILING)} faults")
+    logging.disable(logging.CRITICAL)  # thousands of faults, each of them wanted
+    report = asyncio.run(soak(options.requests, options.share, options.rate, options.seed))
+    for told in [*report.usual.amiss, *report.mixed.amiss][:SHOWN]:
+        print(told, file=sys.stderr)
+    print(json.dumps(report.totals()) if options.json else table(report))
+    return 1 if any(report.totals().values()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,44 @@
+"""Files as evidence: documents as passages, tables as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from guardrail.core.types import Evidence, Passage
+from guardrail.sources.tables import TABLE_FILES, Table
+
+__all__ = ["evidence_of_bytes", "evidence_of_files"]
+
+
+def evidence_of_files(files: Iterable[Path]) -> tuple[Evidence, ...] | None:
+    """Read the passages of each document, and the cells of each table; None of no files.
+
+    Raises:
+        InputError: A file cannot be read, or holds nothing.
+        MissingExtraError: It takes the extra ``documents``.
+    """
+    found: list[Evidence] = []
+    for path in (paths := list(files)):
+        found += Table.from_file(path) if _is_table(path) else Passage.from_file(path)
+    return tuple(found) if paths else None
+
+
+def evidence_of_bytes(data: bytes, name: str) -> tuple[Evidence, ...]:
+    """Read a file that is at hand as bytes.
+
+    Args:
+        data: The bytes of the file.
+        name: Its name; the ending says how it is read.
+
+    Raises:
+        InputError: It cannot be read, or holds nothing.
+        MissingExtraError: It takes the extra ``documents``.
+    """
+    if _is_table(Path(name)):
+        return Table.from_bytes(data, name).triples
+    return Passage.from_bytes(data, name)
+
+
+def _is_table(path: Path) -> bool:
+    return path.suffix.lower() in TABLE_FILES

@@ -1,0 +1,178 @@
+"""Items of evidence as requests and rows write them: texts, passages, triples, tables, files.
+
+Every way in reads them here, so that an item means the same in a chat call, a row of JSON lines
+and a cell of CSV. Errors name the place and never print more than 80 characters of a value.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
+
+from pydantic import ValidationError
+
+from guardrail.core.errors import InputError
+from guardrail.core.fields import LONGEST, did_you_mean, in_short
+from guardrail.core.types import Evidence, Passage, Triple, Value, passage_of_document
+from guardrail.sources.files import evidence_of_bytes
+from guardrail.sources.tables import Table
+
+__all__ = ["evidence_items", "evidence_of_item"]
+
+PASSAGE_KEYS = ("text", "id", "title", "url")
+ITEM_KEYS = (*PASSAGE_KEYS, "triple", "table", "file")
+TABLE_KEYS = ("rows", "columns", "subject", "name")
+FILE_KEYS = ("filename", "file_data")
+
+
+def evidence_items(items: object, where: str = "evidence") -> tuple[Evidence, ...]:
+    """Read a list of items as evidence.
+
+    Args:
+        items: Strings, ``{"text", "id", "title", "url"}``, ``{"triple": [s, p, o]}``, objects
+            with both, ``{"table": {"rows": […]}}``, ``{"file": {"filename", "file_data"}}``,
+            triples, passages, tables, or LangChain documents.
+        where: Its name, for errors.
+
+    Raises:
+        InputError: It is no list, or an item is none of these.
+    """
+    if isinstance(items, str | bytes | Mapping | Value) or not isinstance(items, Iterable):
+        raise InputError(f"{where} must be a list of items, not {_kind(items)}")
+    return tuple(
+        evidence
+        for place, item in enumerate(items)
+        for evidence in evidence_of_item(item, f"{where}[{place}]")
+    )
+
+
+def evidence_of_item(item: object, where: str = "item") -> tuple[Evidence, ...]:
+    """Read one item as evidence; see ``evidence_items``.
+
+    Returns:
+        One piece of evidence, or several: an object may hold a text and a triple beside it; a
+        table has a fact for each cell, as a file of one has, a document a passage for each
+        paragraph.
+
+    Raises:
+        InputError: It is no evidence.
+    """
+    if isinstance(item, Triple | Passage):
+        return (item,)
+    if isinstance(item, Table):
+        return item.triples
+    if isinstance(item, str):
+        return (Passage(text=item),)
+    if (document := passage_of_document(item)) is not None:
+        return (document,)
+    if isinstance(item, Mapping):
+        return _object(item, where)
+    if isinstance(item, list | tuple):
+        return (_triple(item, where),)
+    raise InputError(
+        f"{where} must be a text, an object with 'text', 'triple', 'table' or 'file', a Triple, a "
+        f"Passage, a Table or a LangChain document, not {_kind(item)}"
+    )
+
+
+def _object(item: Mapping[str, object], where: str) -> tuple[Evidence, ...]:
+    _known_keys(item, ITEM_KEYS, where)
+    item = {key: value for key, value in item.items() if value is not None}  # as Parquet has them
+    for key, read in (("table", _table), ("file", _file)):
+        if key in item:
+            if len(item) > 1:
+                raise InputError(f"{where} has more than {key!r}; write each in an item of its own")
+            return read(item[key], f"{where}.{key}")
+    fields = {key: item[key] for key in PASSAGE_KEYS if key in item}
+    triple = item.get("triple")
+    if triple is None:
+        return (_passage(fields, where),)
+    if fields and "text" not in fields:
+        raise InputError(
+            f"{where} has {next(iter(fields))!r} beside 'triple' and no 'text': a triple holds "
+            "subject, property and value alone; add the text, or leave it out"
+        )
+    fact = _triple(triple, f"{where}.triple")
+    return (_passage(fields, where), fact) if fields else (fact,)
+
+
+def _table(value: object, where: str) -> tuple[Evidence, ...]:
+    """``{"rows": [{…}, …]}``, or ``{"columns": […], "rows": [[…], …]}``, with name and subject."""
+    if not isinstance(value, Mapping):
+        raise InputError(f"{where} must be an object with 'rows', not {_kind(value)}")
+    _known_keys(value, TABLE_KEYS, where)
+    rows, columns = value.get("rows"), value.get("columns")
+    if not isinstance(rows, list):
+        raise InputError(f"{where}.rows must be a list of objects, or of lists beside 'columns'")
+    subject, name = (_text(value.get(key), f"{where}.{key}") for key in ("subject", "name"))
+    try:
+        if columns is not None:
+            listed = cast("Sequence[object]", columns)  # which the table looks at itself
+            return Table.from_columns(listed, rows, subject=subject, name=name).triples
+        return Table(rows, subject=subject, name=name).triples
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from error
+
+
+def _text(value: object, where: str) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise InputError(f"{where} must be a text, not {_kind(value)}")
+    return value
+
+
+def _file(value: object, where: str) -> tuple[Evidence, ...]:
+    if not isinstance(value, Mapping):
+        raise InputError(f"{where} must be an object with 'filename' and 'file_data'")
+    _known_keys(value, FILE_KEYS, where)
+    name, data = value.get("filename"), value.get("file_data")
+    if not isinstance(name, str) or not isinstance(data, str):
+        raise InputError(f"{where} must have 'filename' and 'file_data', both texts")
+    if len(name) > LONGEST:
+        name = f"…{name[-LONGEST + 1 :]}"  # its ending says how it is read
+    try:
+        content = b64decode(
+            data.partition(",")[2] if data.startswith("data:") else data, validate=True
+        )
+    except ValueError as error:
+        raise InputError(f"{where}.file_data is not base 64: {error}") from error
+    try:
+        return evidence_of_bytes(content, name)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from error
+
+
+def _passage(fields: Mapping[str, object], where: str) -> Passage:
+    try:
+        return Passage.model_validate({key: _written(value) for key, value in fields.items()})
+    except ValidationError as error:
+        first = error.errors(include_input=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise InputError(f"{where}.{place}: {first['msg']}") from None
+
+
+def _triple(parts: object, where: str) -> Triple:
+    if (
+        not isinstance(parts, list | tuple)
+        or len(parts) != 3
+        or not all(isinstance(part, str | int | float) for part in parts)
+    ):
+        raise InputError(f"{where} must be [subject, property, value]")
+    subject, name, value = (str(part) for part in parts)
+    return Triple(subject=subject, property=name, value=value)
+
+
+def _known_keys(value: Mapping[str, object], known: tuple[str, ...], where: str) -> None:
+    for key in value:
+        if key not in known:
+            hint = did_you_mean(str(key), known)
+            raise InputError(f"{where} has no field {in_short(key)}; {hint}")
+
+
+def _written(value: object) -> object:
+    """Ids and the like may be numbers."""
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def _kind(value: object) -> str:
+    return "null" if value is None else type(value).__name__

@@ -1,0 +1,48 @@
+"""The targets of fuzzing, for a moment each; and that what fails is found, kept and timed."""
+
+import pytest
+
+pytest.importorskip("mcp", reason="the extra 'mcp' is not installed")
+pytest.importorskip("fastapi", reason="the extra 'server' is not installed")
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from benchmarks.fuzz.__main__ import TARGETS, Timed, fuzz, timed
+from benchmarks.fuzz.inputs import Target
+
+
+@pytest.mark.parametrize("name", TARGETS)
+@settings(deadline=None, max_examples=30, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_what_is_hostile_is_read_or_refused(name: str, data: st.DataObject) -> None:
+    target = TARGETS[name]
+    target.run(data.draw(target.given))
+
+
+def test_every_target_can_be_timed() -> None:
+    for name, target in TARGETS.items():
+        for kind, given_ in target.of_size(2_000).items():
+            assert len(str(given_)) > 500, (name, kind)
+            target.run(given_)
+
+
+def small(number: int) -> None:
+    assert number < 1_000
+
+
+def test_what_fails_is_kept_and_found_at_once(tmp_path) -> None:
+    target = Target(st.integers(), small, lambda size: {"one": size})
+    first = fuzz(target, 60.0, tmp_path)
+    assert "AssertionError" in str(first.fault)
+    again = fuzz(target, 60.0, tmp_path)
+    assert again.fault is not None
+    assert again.inputs < first.inputs
+
+
+def test_time_that_grows_too_fast_is_told() -> None:
+    assert Timed("a", (0.1, 0.5, 2.0)).linear
+    assert not Timed("a", (0.1, 1.0, 15.0)).linear
+    assert Timed("a", (0.0001, 0.001, 0.01)).linear
+    found = timed(Target(st.text(), len, lambda size: {"a": "a" * size}))
+    assert [item.kind for item in found] == ["a"]

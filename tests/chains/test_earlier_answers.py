@@ -1,0 +1,171 @@
+"""An answer may refer to what an earlier one rests on, never to what it merely said."""
+
+import httpx
+import openai
+import pytest
+
+from chains import EvidenceSettings, guard_openai
+from chains.evidence.earlier import EarlierAnswers
+from chains.gateway import GatewaySettings, create_app
+from guardrail import ANNOTATE, STRICT, GuardrailConfig, Passage
+from tests.chains.conftest import CANARY, FACTS, QUESTION, TRUE_END, TRUE_START, scripted_guard
+from tests.chains.fake_openai import FakeOpenAI, served
+
+ITEMS = [{"triple": [fact.subject, fact.property, fact.value]} for fact in FACTS]
+SECOND = "Say it again."
+
+
+@pytest.fixture(scope="module")
+def upstream():
+    with served(FakeOpenAI().app) as url:
+        yield f"{url}/v1"
+
+
+@pytest.fixture(scope="module")
+def empty():
+    """A guardrail that finds no evidence by itself."""
+    config = GuardrailConfig(graph={"location": "none"})
+    with scripted_guard(config=config, retriever=lambda question: []) as guard:
+        yield guard
+
+
+@pytest.fixture
+def client_of(empty, upstream):
+    def client_of(policy=STRICT, **evidence):
+        client = openai.OpenAI(base_url=upstream, api_key="none")
+        settings = EvidenceSettings(**evidence)
+        return guard_openai(client, empty, policy=policy, evidence=settings)
+
+    return client_of
+
+
+def told(client, messages, *, stream, **more):
+    """What comes of one turn, as a user reads it."""
+    reply = client.chat.completions.create(
+        model="plain", messages=messages, stream=stream, extra_body=more
+    )
+    if not stream:
+        return reply.choices[0].message.content
+    return "".join(chunk.choices[0].delta.content or "" for chunk in reply if chunk.choices)
+
+
+def after(said):
+    return [
+        {"role": "user", "content": QUESTION},
+        {"role": "assistant", "content": said},
+        {"role": "user", "content": SECOND},
+    ]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_was_supported_may_be_said_again(client_of, stream):
+    client = client_of()
+    asked = [{"role": "user", "content": QUESTION}]
+    first = told(client, asked, stream=stream, guardrail={"evidence": ITEMS})
+    assert CANARY not in first
+    again = told(client, after(first), stream=stream)
+    assert TRUE_START.rstrip(".") in again
+    assert "[NA]" not in again
+    assert CANARY not in again
+
+
+def test_it_reaches_over_several_turns(client_of):
+    client = client_of()
+    asked = [{"role": "user", "content": QUESTION}]
+    first = told(client, asked, stream=False, guardrail={"evidence": ITEMS})
+    second = told(client, after(first), stream=False)
+    late = [
+        {"role": "user", "content": SECOND},
+        {"role": "assistant", "content": second},
+        {"role": "user", "content": "And once more."},
+    ]
+    assert "[NA]" not in told(client, late, stream=False)
+
+
+def test_what_was_marked_is_no_evidence_when_it_is_repeated(client_of):
+    client = client_of(ANNOTATE)
+    asked = [{"role": "user", "content": QUESTION}]
+    first = told(client, asked, stream=False, guardrail={"evidence": ITEMS[:1]})
+    assert "Wollstonecraft [NA]" in first
+    assert told(client, after(first), stream=False) == first
+
+
+def test_an_answer_that_nobody_judged_here_is_no_evidence(client_of):
+    said = f"{TRUE_START} {TRUE_END}"
+    assert "[Mary Shelley," not in told(client_of(ANNOTATE), after(said), stream=False)
+
+
+def test_it_can_be_switched_off(client_of):
+    client = client_of(ANNOTATE, earlier=0)
+    asked = [{"role": "user", "content": QUESTION}]
+    first = told(client, asked, stream=False, guardrail={"evidence": ITEMS})
+    assert "[Mary Shelley," not in told(client, after(first), stream=False)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_response_is_known_by_its_id(client_of, stream):
+    client = client_of()
+
+    def say(**more):
+        reply = client.responses.create(model="plain", stream=stream, **more)
+        if not stream:
+            return reply
+        return next(event.response for event in reply if event.type == "response.completed")
+
+    first = say(input=QUESTION, extra_body={"guardrail": {"evidence": ITEMS}})
+    again = say(input=SECOND, previous_response_id=first.id).output_text
+    assert "[Mary Shelley," in again
+    assert "[NA]" not in again
+    alone = say(input=SECOND, previous_response_id="another").output_text
+    assert "[Mary Shelley," not in alone
+
+
+async def test_another_callers_answers_are_not_known(empty, upstream):
+    settings = GatewaySettings(
+        upstream=upstream, tenants={"blue": {"keys": ["b"]}, "red": {"keys": ["r"]}}
+    )
+    transport = httpx.ASGITransport(create_app(empty, settings))
+    async with httpx.AsyncClient(transport=transport, base_url="http://gateway") as client:
+
+        async def say(key, messages, **more):
+            reply = await client.post(
+                "/v1/chat/completions",
+                json={"model": "plain", "messages": messages, **more},
+                headers={"authorization": f"Bearer {key}"},
+            )
+            return reply.json()["choices"][0]["message"]
+
+        asked = [{"role": "user", "content": QUESTION}]
+        first = (await say("b", asked, guardrail={"evidence": ITEMS}))["content"]
+        own, other = await say("b", after(first)), await say("r", after(first))
+    assert own["guardrail"]["evidence"]["from"] == ["earlier answers", "graph"]
+    assert "[Mary Shelley, mother: Mary Wollstonecraft]" in own["content"]
+    assert "[Mary Shelley," not in other["content"]
+
+
+@pytest.mark.parametrize("own", [[], [{"triple": ["Mary Shelley", "occupation", "writer"]}]])
+def test_what_a_request_brings_itself_is_all_that_counts(client_of, own):
+    client = client_of(ANNOTATE)
+    asked = [{"role": "user", "content": QUESTION}]
+    first = told(client, asked, stream=False, guardrail={"evidence": ITEMS})
+    assert "mother: Mary Wollstonecraft]" in first
+    again = told(client, after(first), stream=False, guardrail={"evidence": own})
+    assert "mother: Mary Wollstonecraft]" not in again
+
+
+def test_of_two_conversations_with_one_key_only_what_both_rest_on_is_kept():
+    memory = EarlierAnswers()
+    memory.keep([b"same"], [Passage("right"), Passage("both")])
+    memory.keep([b"same"], [Passage("both"), Passage("laundered")])
+    assert memory.of([b"same"]) == (Passage("both"),)
+    memory.keep([b"same"], [Passage("laundered")])
+    assert memory.of([b"same"]) == ()
+
+
+def test_the_memory_forgets_what_was_used_longest_ago():
+    memory = EarlierAnswers(most=2)
+    for name in ("one", "two"):
+        memory.keep([name.encode()], [Passage(name)])
+    assert memory.of([b"one"]) == (Passage("one"),)
+    memory.keep([b"three"], [Passage("three")])
+    assert memory.of([b"one", b"two", b"three"]) == (Passage("one"), Passage("three"))

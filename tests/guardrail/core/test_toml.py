@@ -1,0 +1,37 @@
+"""The reader of TOML: whatever a file holds, it is read or refused."""
+
+import pytest
+
+from guardrail import ConfigError, GuardrailConfig
+from guardrail.commands.settings_file import write_settings
+from guardrail.config import gateway_section
+from guardrail.core.toml import read_toml
+from kg.profiles import load_profile
+
+HOSTILE = {
+    "digits": b"x = " + b"9" * 5_000,
+    "nested": b"x = " + b"[" * 100_000,
+    "no UTF-8": b"x = '\xff'",
+    "no TOML": b"x",
+}
+
+
+@pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE)
+def test_every_reader_of_toml_refuses_what_is_none(tmp_path, content):
+    path = tmp_path / "settings.toml"
+    path.write_bytes(content)
+    readers = (
+        lambda: read_toml(content, path),
+        lambda: GuardrailConfig.from_toml(path, environ={}),
+        lambda: gateway_section(path),
+        lambda: load_profile(path),
+        lambda: write_settings(path, "policy", {"a": 0.5}),
+    )
+    for read in readers:
+        with pytest.raises(ConfigError, match="not TOML"):
+            read()
+
+
+def test_a_variable_with_a_long_number_is_text():
+    environ = {"GUARDRAIL_JUDGE": "9" * 5_000}
+    assert GuardrailConfig.from_env(environ).judge == "9" * 5_000

@@ -1,0 +1,80 @@
+"""Names of evidence have a bound; texts and values have none."""
+
+import time
+
+import pytest
+
+from guardrail import Guardrail, GuardrailConfig, Passage, Triple
+from guardrail.core.errors import InputError
+from guardrail.core.text.names import label_in, part_of_name_in
+from guardrail.core.text.values import find_values
+from guardrail.core.text.words import tokenise
+from guardrail.core.types import TableRow
+from guardrail.evidence.bounds import MOST_CHARS
+from tests.guardrail.scripted import Overlap
+
+TRUE = "The Fjell 3 costs 40 euros."
+LONG = "x" * (MOST_CHARS + 1)
+FACT = {"subject": "Fjell 3", "property": "price", "value": "40 euros"}
+
+
+@pytest.fixture(scope="module")
+def guard():
+    with Guardrail(GuardrailConfig(graph={"location": "none"}), grounding=Overlap()) as guard:
+        yield guard
+
+
+@pytest.mark.parametrize(
+    ("name", "item"),
+    [
+        *((name, Passage(text=TRUE, **{name: LONG})) for name in ("id", "title", "url")),
+        *(
+            (name, Triple(**{**FACT, name: LONG}))
+            for name in ("subject", "property", "subject_id", "property_id", "value_id")
+        ),
+        ("row.table", Triple(**FACT, row=TableRow(table=LONG, number=1, of=1))),
+    ],
+)
+def test_a_name_that_is_too_long_is_told(guard, name, item) -> None:
+    with pytest.raises(InputError, match=rf"evidence\[1\].{name} has 2,001 characters.* 2,000"):
+        guard.check("Price?", TRUE, evidence=[Passage(TRUE), item])
+    with pytest.raises(InputError, match=name):
+        guard.session("Price?", evidence=[Passage(TRUE), item])
+
+
+def test_what_a_retriever_names_has_the_same_bound() -> None:
+    def found(question: str) -> list[Passage]:
+        return [Passage(text=TRUE, title=LONG)]
+
+    config = GuardrailConfig(graph={"location": "none"})
+    with (
+        Guardrail(config, grounding=Overlap(), retriever=found) as guard,
+        pytest.raises(InputError, match=r"evidence\[0\].title"),
+    ):
+        guard.check("Price?", TRUE)
+
+
+def test_texts_and_values_of_any_length_and_names_at_the_bound_are_judged(guard) -> None:
+    evidence = [
+        Passage(text=f"{TRUE} {'It is green. ' * 2_000}", title="x" * MOST_CHARS),
+        Triple("Fjell 3", "notes", "green " * 2_000),
+    ]
+    answer = guard.check("Price?", TRUE, evidence=evidence)
+    assert answer.sentences[0].category == "supportive"
+
+
+@pytest.mark.parametrize("unit", ["[1](<", "x ", "(  ", "1 ", "1-1 ", "May 1 ", " ", "18:30 "])
+def test_time_is_linear_in_a_label(unit) -> None:
+    """Ten times as long takes some ten times as long; it took a hundred times."""
+    tokens = tokenise(TRUE)
+
+    def seconds(label: str) -> float:
+        begin = time.process_time()
+        label_in(TRUE, tokens, label)
+        part_of_name_in(tokens, label)
+        find_values(label)
+        return time.process_time() - begin
+
+    short, long = ((unit * size)[:size] + "q" for size in (3_000, 30_000))
+    seconds(short)
+    assert seconds(long) < 40 * max(0.02, min(seconds(short) for _ in range(3)))

@@ -1,0 +1,107 @@
+"""The items of evidence are the same in rows of check, rank, eval and bulk, and in labelled CSV."""
+
+import csv
+import json
+from base64 import b64encode
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pydantic import ValidationError
+
+from guardrail import GuardrailConfig, InputError, Passage, TableRow, Triple
+from guardrail.bulk.scorer import BulkScorer
+from guardrail.commands.evidence_rows import EvidenceRow
+from guardrail.commands.jobs import CheckRow, RankRow, ScoreRow
+from guardrail.core.fields import LONGEST
+from guardrail.evaluation.rows import EvalRow
+from guardrail.sources.items import evidence_items
+from guardrail.tuning.rows import read_labelled
+
+CSV = b"name,price_eur\nLathe 2,5200\n"
+CELL = Triple("Lathe 2", "price_eur", "5200", row=TableRow(table="machines", number=1, of=1))
+ROWS = [{"name": "Lathe 2", "price_eur": 5200}]
+FILE = {"filename": "machines.csv", "file_data": b64encode(CSV).decode()}
+ITEMS = [
+    ({"table": {"name": "machines", "rows": ROWS}}, CELL),
+    ({"file": FILE}, CELL),
+    ({"text": "It is heavy.", "id": 7}, Passage("It is heavy.", id="7")),
+    (["Lathe 2", "price", 5200], Triple("Lathe 2", "price", "5200")),
+    ({"triple": ["Lathe 2", "price", "5200"]}, Triple("Lathe 2", "price", "5200")),
+    ("It is heavy.", Passage("It is heavy.")),
+]
+KINDS = [CheckRow, RankRow, ScoreRow, EvalRow]
+LONG = "x" * 5_000
+
+
+def row_of(kind: type[EvidenceRow], **fields: object) -> EvidenceRow:
+    return kind.model_validate({"answer": "A.", "answers": ["A."], **fields})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("item", "read"), ITEMS)
+def test_an_item_means_the_same_in_every_row(
+    kind: type[EvidenceRow], item: object, read: object
+) -> None:
+    assert row_of(kind, evidence=[item]).items == (read,)
+    assert evidence_items([item]) == (read,)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_shorter_forms_and_a_text_alone(kind: type[EvidenceRow]) -> None:
+    fact = ["Lathe 2", "price", "5200"]
+    found = row_of(kind, evidence="Heavy.", triples=[fact], passages=["Loud.", "Heavy."]).items
+    assert found == (Passage("Heavy."), Triple(*fact), Passage("Loud."))
+    assert row_of(kind).items is None
+    assert row_of(kind, evidence=[]).items == row_of(kind, passages=[]).items == ()
+
+
+def test_a_cell_of_labelled_csv_holds_the_same_items(tmp_path: Path) -> None:
+    file = tmp_path / "labelled.csv"
+    with file.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["answer", "evidence", "label"])
+        writer.writerow(["A.", json.dumps([item for item, _ in ITEMS[:3]]), "supported"])
+    [row] = read_labelled(file)
+    assert row.evidence == (CELL, CELL, ITEMS[2][1])
+
+
+@pytest.mark.parametrize("column", ["parquet", "json"])
+def test_columns_of_bulk_hold_them_too(column: str) -> None:
+    """Where Parquet has one type for all items of a column, what an item lacks is null there."""
+    items = [{"text": None, "file": FILE}, {"text": "It is heavy.", "file": None}]
+    row = {"id": "a", "answer": "The Lathe 2 costs 5200 euros.", "evidence": items}
+    table = pa.Table.from_pylist([row if column == "parquet" else {"json": json.dumps(row)}])
+    scorer = BulkScorer(task="check", config=GuardrailConfig(judge="none", graph="none"))
+    [(id_, result, error)] = scorer.results(table)
+    assert (id_, error) == ("a", None)
+    assert result is not None
+    held = json.loads(result)["evidence"]
+    assert [item.get("value", item.get("text")) for item in held] == ["5200", "It is heavy."]
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"file": {"filename": "a.csv", "file_data": f"§{LONG}"}},
+        {LONG: 1},
+        {"text": {"inner": LONG}},
+        {"table": {"rows": ROWS, "subject": LONG}},
+        {"table": {"columns": [LONG, LONG], "rows": []}},
+        {"table": {"rows": [{LONG: 1}], "subject": "name"}},
+        {"triple": [LONG]},
+        {"file": {"filename": f"{LONG}.csv", "file_data": b64encode(b"a\n1,2\n").decode()}},
+        {"file": {"filename": f"{LONG}.pdf", "file_data": "AAAA"}},
+    ],
+)
+def test_no_error_prints_a_long_value(item: object) -> None:
+    told = []
+    with pytest.raises(InputError) as at_once:
+        evidence_items([item])
+    told.append(str(at_once.value))
+    for kind in KINDS:
+        with pytest.raises(ValidationError) as in_a_row:
+            row_of(kind, evidence=[item])
+        told.append(str(in_a_row.value.errors()[0]["ctx"]["error"]))
+    assert not any("x" * (LONGEST + 1) in text for text in told)
+    assert {text.partition("[")[0] for text in told} == {"evidence"}

@@ -1,0 +1,115 @@
+"""Files of the settings as evidence, in place of the graph."""
+
+from pathlib import Path
+
+import pytest
+
+from guardrail import ConfigError, Guardrail, GuardrailConfig, Passage, Triple
+from guardrail.bulk.scorer import BulkScorer
+from guardrail.commands.setup import build_config
+
+MACHINES = "name,power_kw,price_eur\nDrill 7,1.5,900\nLathe 2,4,5200\n"
+QUESTION = "What does the Lathe 2 cost?"
+RIGHT = "The Lathe 2 costs 5,200 euros."
+WRONG = "The Lathe 2 costs 4,200 euros."
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "machines.csv").write_text(MACHINES, "utf-8")
+    (tmp_path / "notes.md").write_text("# Returns\n\nA machine can be sent back.\n", "utf-8")
+    (tmp_path / "guardrail.toml").write_text('evidence = ["machines.csv", "notes.md"]\n', "utf-8")
+    return tmp_path
+
+
+def settings(folder: Path) -> GuardrailConfig:
+    return GuardrailConfig.from_toml(folder / "guardrail.toml", environ={})
+
+
+def test_files_beside_the_settings_stand_in_place_of_the_graph(folder: Path) -> None:
+    with Guardrail(settings(folder)) as guard:
+        right, wrong = guard.check(QUESTION, RIGHT), guard.check(QUESTION, WRONG)
+    assert [right.sentences[0].category, wrong.sentences[0].category] == [
+        "supportive", "contradictory",
+    ]  # fmt: skip
+    assert right.evidence_from == ("files",)
+    assert {type(item) for item in right.evidence} == {Triple, Passage}
+    assert "graph" not in right.versions
+
+
+def test_what_a_call_brings_stands_in_their_place(folder: Path) -> None:
+    own = [Triple("Lathe 2", "price_eur", "4200")]
+    with Guardrail(settings(folder)) as guard:
+        answer = guard.check(QUESTION, WRONG, evidence=own)
+        retrieved = guard.retrieve(QUESTION)
+        of_the_graph = guard.retrieve("Who was Ada Lovelace?", graph=True)
+    assert (answer.sentences[0].category, answer.evidence_from) == ("supportive", ("caller",))
+    assert retrieved.source == "files"
+    assert of_the_graph.source == "graph"
+    assert of_the_graph.entities
+    with Guardrail(settings(folder), retriever=lambda question: own) as guard:
+        assert guard.check(QUESTION, WRONG).evidence_from == ("retriever",)
+
+
+async def test_a_growing_answer_and_a_ranking_are_judged_by_them(folder: Path) -> None:
+    with Guardrail(settings(folder)) as guard:
+        session = guard.session(question=QUESTION)
+        await session.aadd(f"{WRONG} ")
+        answer = await session.afinish()
+        best, worst = guard.rank(QUESTION, [WRONG, RIGHT])
+    assert answer.sentences[0].category == "contradictory"
+    assert (best.text, worst.text) == (RIGHT, WRONG)
+    assert best.evidence_from == ("files",)
+
+
+def test_files_are_read_once(folder: Path) -> None:
+    with Guardrail(settings(folder)) as guard:
+        guard.warm_up()
+        (folder / "machines.csv").unlink()
+        assert guard.check(QUESTION, RIGHT).sentences[0].category == "supportive"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("machine.csv", None),
+        ("machines.csv", "name,price\n"),
+        ("notes.md", ""),
+        ("a.csv", "a\n1,2"),
+    ],
+)
+def test_a_file_that_cannot_be_used_stops_the_start_and_is_named(
+    folder: Path, name: str, text: str | None
+) -> None:
+    if text is not None:
+        (folder / name).write_text(text, "utf-8")
+    with (
+        Guardrail(GuardrailConfig(evidence=(folder / name,), judge="none")) as guard,
+        pytest.raises(ConfigError, match=f"evidence: .*{name}"),
+    ):
+        guard.warm_up()
+
+
+def test_the_environment_and_the_option_name_files_where_one_stands(folder: Path) -> None:
+    file = folder / "guardrail.toml"
+    named = {"GUARDRAIL_EVIDENCE": "a.csv, b.pdf"}
+    found = GuardrailConfig.from_toml(file, environ=named).evidence
+    assert found == (Path("a.csv"), Path("b.pdf"))
+    listed = {"GUARDRAIL_EVIDENCE": '["a, b.csv"]'}
+    assert GuardrailConfig.from_env(listed).evidence == (Path("a, b.csv"),)
+    assert build_config(file, evidence=[Path("c.md")]).evidence == (Path("c.md"),)
+    assert settings(folder).evidence == (folder / "machines.csv", folder / "notes.md")
+
+
+def test_what_is_no_list_of_files_is_refused(folder: Path) -> None:
+    (folder / "guardrail.toml").write_text("evidence = 3\n", "utf-8")
+    with pytest.raises(ConfigError, match="evidence: Input should be a valid tuple"):
+        settings(folder)
+
+
+def test_another_file_makes_another_result_of_bulk(folder: Path) -> None:
+    scorer = BulkScorer(task="check", config=settings(folder))
+    before = scorer.state()
+    assert scorer.state() == before
+    (folder / "machines.csv").write_text(MACHINES + "Saw 1,2,700\n", "utf-8")
+    assert scorer.state() != before
