@@ -7,7 +7,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-PATIENCE_S = 150.0
+PATIENCE_S = 300.0
 """For what comes at once: even a machine that does much else has come to it by then."""
 
 

@@ -10,7 +10,6 @@ import pytest
 from benchmarks import bulk
 
 
-@pytest.mark.timeout(300)
 def test_each_way_gives_the_same_rows(tmp_path: Path) -> None:
     done = bulk.compare(tmp_path, 80, 2, engines=("local",), judge="none", shard_rows=2)
     assert [run.way for run in done] == ["local 1", "local 2", "local 2, killed half way"]

@@ -74,7 +74,6 @@ def test_an_open_file_is_counted(tmp_path) -> None:
     assert held().since(before).files == 0
 
 
-@pytest.mark.timeout(300)
 async def test_faults_are_met_on_the_way(tmp_path) -> None:
     cases = {
         Case("check", "none", "none"): {"delivered"},

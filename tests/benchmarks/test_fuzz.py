@@ -12,7 +12,6 @@ from benchmarks.fuzz.__main__ import TARGETS, Timed, fuzz, timed
 from benchmarks.fuzz.inputs import Target
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", TARGETS)
 @settings(deadline=None, max_examples=30, suppress_health_check=list(HealthCheck))
 @given(data=st.data())

@@ -12,7 +12,6 @@ from benchmarks.scale import measure
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.timeout(600)
 def test_a_small_graph(tmp_path: Path) -> None:
     assert measure("store", tmp_path, 3000).values[0] > 0
     loaded = measure("load", tmp_path, 3000)
@@ -31,7 +30,6 @@ def test_a_small_graph(tmp_path: Path) -> None:
     assert len(measure("pairs", tmp_path, 3000).values) == 60
 
 
-@pytest.mark.timeout(600)  # a process a part, one after the other
 def test_the_whole_bench_on_two_small_graphs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -35,7 +35,6 @@ def test_what_goes_wrong_is_told() -> None:
     assert len(tally.healthy_s) == 3
 
 
-@pytest.mark.timeout(300)
 def test_a_short_soak_loses_nothing() -> None:
     report = asyncio.run(soak(requests=40, share=0.03, rate=20.0, seed=1))
     totals = report.totals()

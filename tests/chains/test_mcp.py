@@ -55,7 +55,6 @@ async def test_evidence_that_is_none_is_told(guard):
         assert "did you mean 'text'" in result.content[0].text
 
 
-@pytest.mark.timeout(180)
 async def test_the_command_serves_over_stdin_and_stdout():
     command = mcp.StdioServerParameters(
         command=sys.executable, args=["-m", "guardrail", "mcp", "--judge", "none"]
@@ -69,7 +68,6 @@ async def test_the_command_serves_over_stdin_and_stdout():
         assert facts["entities"][0]["label"] == "Ada Lovelace"
 
 
-@pytest.mark.timeout(180)
 def test_half_a_character_gets_an_answer():
     """The official client cannot send one; others can."""
     half = {"question": "Who\ud800?", "answer": RIGHT, "evidence": [{"text": "a\udfff", "id": "1"}]}

@@ -213,7 +213,6 @@ STREAMS_PER_MODE = 60
 """Four modes make a thousand streams."""
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("mode", [*MODES, "events"])
 async def test_hundreds_of_streams_of_agents_leak_nothing(guard, mode):
     def chopped(seed, *middleware):

@@ -89,7 +89,6 @@ def test_any_body_is_read_or_refused(guard, endpoint, body):
     read(guard, endpoint, body)
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", PROTOCOLS)
 async def test_a_call_of_another_gateway_is_answered_or_refused(guard, name):
     assert name in HOSTS, f"add calls of {name!r} to HOSTS"

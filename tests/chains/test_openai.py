@@ -19,7 +19,6 @@ from tests.chains.conftest import ANSWER, CANARY, QUESTION
 from tests.chains.fake_openai import GOOD, JSON_ANSWER, MORE, USAGE, served
 from tests.clock import PATIENCE_S
 
-pytestmark = pytest.mark.timeout(300)
 MESSAGES = [{"role": "user", "content": QUESTION}]
 KALMA = (
     "Mary Shelley was a writer [Q47152, occupation: writer]. "

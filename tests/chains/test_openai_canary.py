@@ -44,7 +44,6 @@ async def _bytes_seen(client, endpoint):
         return b"".join([chunk async for chunk in response.iter_bytes()])
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("way", ["client", "gateway"])
 async def test_no_byte_of_a_rejected_sentence_is_seen(way, guard):
     fake = FakeOpenAI()

@@ -14,7 +14,6 @@ from guardrail import STRICT, GuardrailConfig
 from tests.chains.conftest import CANARY, scripted_guard
 from tests.chains.fake_openai import FakeOpenAI, served
 
-pytestmark = pytest.mark.timeout(300)
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 

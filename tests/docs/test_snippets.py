@@ -67,7 +67,6 @@ def endpoint():
         yield {"OPENAI_BASE_URL": f"{address}/v1", "OPENAI_API_KEY": "k"}
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: page.stem)
 def test_the_page_s_snippets_run(page, endpoint, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
@@ -204,7 +203,6 @@ def test_no_reason_outlives_its_commands():
         assert any(re.search(pattern, command) for command in shown), pattern
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: page.stem)
 def test_commands_in_prose_are_known(page):
     for code in inline_code(page):

@@ -120,7 +120,6 @@ def test_the_documented_settings_reach_the_reader_s_address(
     ]
 
 
-@pytest.mark.timeout(240)
 @pytest.mark.skipif(PROGRAM is None, reason="Phoenix is not installed: make hosts")
 def test_phoenix_shows_the_spans_and_takes_the_scores(folder: Path) -> None:
     assert PROGRAM is not None

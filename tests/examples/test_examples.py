@@ -50,13 +50,11 @@ def test_without_a_key_an_example_says_what_is_missing(name):
 LOCAL = dict.fromkeys(("OPENAI_API_KEY", "OPENAI_BASE_URL"), "")
 
 
-@pytest.mark.timeout(300)
 def test_rerank_answers_of_the_local_model():
     printed = run("rerank_answers.py", **LOCAL)
     assert [line[:2] for line in printed.splitlines() if line[1:2] == "."] == ["1.", "2.", "3."]
 
 
-@pytest.mark.timeout(300)
 def test_ask_the_local_model():
     action, _, text = run("ask_local.py", **LOCAL).splitlines()[0].partition(": ")
     assert action in {"pass", "annotate", "filter", "refuse"}

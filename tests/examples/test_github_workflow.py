@@ -4,7 +4,6 @@ import shlex
 import subprocess
 from pathlib import Path
 
-import pytest
 import yaml
 
 from tests.docs.pages import ROOT, blocks
@@ -22,7 +21,6 @@ def steps() -> list[dict[str, object]]:
     return list(job["steps"])
 
 
-@pytest.mark.timeout(200)
 def test_its_commands_run(tmp_path: Path) -> None:
     for block in blocks(ROOT / "docs" / "testing.md"):
         if block.title == "answers.jsonl":

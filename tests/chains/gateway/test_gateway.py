@@ -272,7 +272,6 @@ def test_every_process_that_serves_freezes_what_it_has_loaded(monkeypatch):
     assert [item["on_loaded"] for item in told] == [serving.freeze_loaded] * 2
 
 
-@pytest.mark.timeout(300)
 def test_workers_finish_what_they_have_begun(upstream, fake):
     """Two workers behind one socket; told to stop, they still answer what is in work."""
     port = free_port()

@@ -28,7 +28,6 @@ def page(site, tmp_path_factory):
         yield page
 
 
-@pytest.mark.timeout(300)
 def test_the_keyboard_alone_is_enough(page, site, tmp_path):
     page.open(f"{site}/")
     page.tab_to("e.id === 'question'")
@@ -58,7 +57,6 @@ def test_the_keyboard_alone_is_enough(page, site, tmp_path):
     assert page.value(f"{tip}.hidden")
 
 
-@pytest.mark.timeout(300)
 def test_the_fact_shows_on_hover(page, site, tmp_path):
     page.open(f"{site}/?again")
     page.value(f"document.getElementById('text').value = {ANSWER!r}")
@@ -72,7 +70,6 @@ def test_the_fact_shows_on_hover(page, site, tmp_path):
     assert page.value("document.querySelectorAll('#scores tr').length") >= 3
 
 
-@pytest.mark.timeout(300)
 def test_passages_given_are_told_without_gaps(page, site):
     """What rests on a passage names it; a sentence about it never ends in "by"."""
     page.open(f"{site}/?passages")
@@ -94,7 +91,6 @@ def test_passages_given_are_told_without_gaps(page, site):
         assert [line for line in lines if line.rstrip().endswith(" by")] == []
 
 
-@pytest.mark.timeout(300)
 def test_a_text_is_never_read_as_html(page, site):
     page.open(f"{site}/?html")
     page.value("document.getElementById('text').value = '<img src=x onerror=alert(1)> Mary.'")
@@ -103,7 +99,6 @@ def test_a_text_is_never_read_as_html(page, site):
     assert page.value("document.querySelectorAll('#result img').length") == 0
 
 
-@pytest.mark.timeout(300)
 def test_nothing_is_loaded_from_elsewhere(page, site):
     assert page.requested
     assert all(item.startswith((site, "data:")) for item in page.requested)

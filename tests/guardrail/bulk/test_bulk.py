@@ -285,7 +285,6 @@ def test_parquet_and_json_lines_give_the_same(tmp_path: Path) -> None:
     assert [json.loads(row["result"])["marked"] for row in results] == [r["marked"] for r in lines]
 
 
-@pytest.mark.timeout(300)  # starting Ray takes long on a busy machine
 @pytest.mark.parametrize("engine", ["local", "ray"])
 def test_engines_and_workers_do_not_show(tmp_path: Path, engine: Literal["local", "ray"]) -> None:
     source = write(tmp_path / "a.jsonl", 24)

@@ -82,7 +82,6 @@ def test_the_command(written, tmp_path, monkeypatch):
     assert run(app, ["log", str(target)]).exit_code == 0
 
 
-@pytest.mark.timeout(180)
 def test_a_service_that_is_told_to_stop_closes_its_log(tmp_path):
     path = tmp_path / "scores.sqlite"
     port = free_port()

@@ -79,7 +79,6 @@ MESSAGES = [
 
 pytestmark = [
     pytest.mark.skipif(PROGRAM is None, reason="no litellm program on this machine"),
-    pytest.mark.timeout(240),
 ]
 
 
