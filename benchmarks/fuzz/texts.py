@@ -162,9 +162,10 @@ def _lines(text: str) -> None:
 
 
 def _echoed(row: CheckRow) -> GuardedAnswer:
-    """Read all that a row brings, as judging does."""
-    row.evidence()
-    return GuardedAnswer.model_construct(id=str(row.id), question=row.question, text=row.answer)
+    """An answer with all that a row brings, as judging reads it."""
+    return GuardedAnswer.model_construct(
+        id=str(row.id), question=row.question, text=row.answer, evidence=row.items or ()
+    )
 
 
 _ROWS = st.dictionaries(
