@@ -140,11 +140,11 @@ def _write(path: Path, found: Tuning) -> None:
     from guardrail.commands.settings_file import write_settings
     from guardrail.config import GuardrailConfig
 
+    if found.chosen is None:
+        raise ConfigError(f"{path} is left as it is: no threshold keeps false passes down")
     if not found.settings:
-        why = "no threshold keeps false passes down"
-        if found.chosen is not None:
-            why = "what was learned does no better on rows that it was not learned from"
-        raise ConfigError(f"{path} is left as it is: {why}")
+        typer.echo(f"guardrail: {path} is left as it is", err=True)
+        return
     own = path.exists() and GuardrailConfig.from_toml(path, environ={}).policy.strictness
     if found.section == "strictness" and own:
         raise ConfigError(f"{path}: its policy has a strictness, which would win; take that out")
