@@ -22,6 +22,7 @@ from benchmarks.conner_cost import cost_table, measure
 from benchmarks.conner_likelihoods import KeptLikelihoods
 from benchmarks.conner_selection import Selection, run_selection
 from benchmarks.conner_trials import Text, Trial, pieces, read_rows, trials
+from benchmarks.data import errors_told
 from benchmarks.telling import teller
 from guardrail.models import open_model
 from judges.base import CausalLM
@@ -277,4 +278,5 @@ def _whole(text: Text) -> ConnerInput:
 
 
 if __name__ == "__main__":
-    app()
+    with errors_told():
+        app()

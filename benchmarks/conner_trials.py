@@ -5,14 +5,13 @@ The twins are made by rules that no model took part in.
 
 from __future__ import annotations
 
-import gzip
-import json
 import random
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from benchmarks.data import read_jsonl
 from guardrail.core.text.sentences import split_sentences
 from judges.conner import Aggregation, ConnerInput, ConnerReport, Perspective
 from judges.conner.factuality import aggregate
@@ -81,8 +80,7 @@ class Trial(NamedTuple):
 
 def read_rows(data: Path, name: str) -> list[Text]:
     """Read one file of the data: questions with span answers, or dialogues with open ones."""
-    with gzip.open(data / "conner" / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
-        raw = [json.loads(line) for line in lines]
+    raw = read_jsonl(data / "conner" / f"{name}.jsonl.gz")
     return [
         Text(
             row["query"],

@@ -5,11 +5,15 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["HELD_OUT", "held_out", "measures", "read_jsonl"]
+from guardrail.core.errors import GuardrailError, InputError
+
+__all__ = ["HELD_OUT", "errors_told", "held_out", "measures", "read_jsonl"]
 
 HELD_OUT: Final[Mapping[str, float]] = {
     "tabfact": 0.1,
@@ -21,10 +25,30 @@ HELD_OUT: Final[Mapping[str, float]] = {
 
 
 def read_jsonl(path: Path) -> Iterator[dict[str, Any]]:
-    """Read a gzipped JSON-lines file."""
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
+    """Read a gzipped JSON-lines file of the data folder.
+
+    Raises:
+        InputError: The file is missing.
+    """
+    try:
+        lines = gzip.open(path, "rt", encoding="utf-8")  # noqa: SIM115
+    except FileNotFoundError:
+        raise InputError(
+            f"there is no file {path}: give the folder that holds {path.parent.name}/{path.name} "
+            "with --data DIR; docs/benchmarks.md says which files it has, and which sets need none"
+        ) from None
+    with lines:
         for line in lines:
             yield json.loads(line)
+
+
+@contextmanager
+def errors_told() -> Iterator[None]:
+    """End the program with the sentence of an error of the package, in place of a traceback."""
+    try:
+        yield
+    except GuardrailError as error:
+        sys.exit(str(error))
 
 
 def held_out(group: str, share: float, *, salt: str = "") -> bool:

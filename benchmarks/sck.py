@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import time
 from collections.abc import Callable, Sequence
@@ -16,6 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
+from benchmarks.data import errors_told, read_jsonl
 from benchmarks.sck_cost import cost, graph_answers, passage_answers
 from benchmarks.sck_rates import Pair, sensitivity
 from judges.encoder import create_encoder
@@ -91,7 +91,7 @@ def intent_quality(
     data: Path, classify: Callable[[Sequence[str]], list[dict[str, float]]], rows: int | None
 ) -> dict[str, dict[str, float]]:
     """Accuracy and macro-F1 over all eight classes on the validation questions."""
-    found = _read(data / "intent" / "nfcats_valid.jsonl.gz")[:rows]
+    found = list(read_jsonl(data / "intent" / "nfcats_valid.jsonl.gz"))[:rows]
     truth = [row["category"].lower() for row in found]
     started = time.perf_counter()
     told = [
@@ -116,14 +116,10 @@ def intent_quality(
 
 
 def _pairs(data: Path, name: str) -> list[Pair]:
-    rows = _read(data / "conner" / f"{name}.jsonl.gz")
+    rows = read_jsonl(data / "conner" / f"{name}.jsonl.gz")
     return [Pair(row["query"], row["knowledge"]) for row in rows]
 
 
-def _read(path: Path) -> list[dict[str, Any]]:
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines]
-
-
 if __name__ == "__main__":
-    app()
+    with errors_told():
+        app()

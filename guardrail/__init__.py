@@ -86,7 +86,7 @@ if TYPE_CHECKING:
     from guardrail.requests import AskRequest, CheckRequest, RankRequest
     from guardrail.sources.sql import evidence_from_sql
     from guardrail.sources.tables import Table
-    from guardrail.verdict.checks.base import Check
+    from guardrail.verdict.checks.base import Check, finding
     from judges.base import GroundingItem, GroundingJudge, NLIJudge, Pair
 
 __all__ = [
@@ -158,6 +158,7 @@ __all__ = [
     "WordScore",
     "evidence_from_sql",
     "feedback",
+    "finding",
     "inline_evidence",
     "linearise",
     "marked_text",
@@ -187,7 +188,7 @@ _HOMES = {
     "LinkedEntity Mention NLIScores Passage Problem Score ScoreCard SecondOpinion Sentence Span "
     "SpanKind StatementScore Strictness Subgraph TableRow Triple Verdict VerdictThresholds "
     "WordScore linearise",
-    "guardrail.verdict.checks.base": "Check",
+    "guardrail.verdict.checks.base": "Check finding",
     "judges.base": "GroundingItem GroundingJudge NLIJudge Pair",
 }
 __getattr__, __dir__ = loaded_on_use(__name__, _HOMES)

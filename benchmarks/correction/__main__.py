@@ -9,6 +9,7 @@ from pathlib import Path
 
 from benchmarks.correction.errors import domain_cases, generated, true_cases
 from benchmarks.correction.measure import Came, came_of, table
+from benchmarks.data import errors_told
 from guardrail import Guardrail, GuardrailConfig
 
 __all__ = ["main"]
@@ -51,4 +52,5 @@ def _show(title: str, items: Sequence[Came], most: int) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with errors_told():
+        sys.exit(main())

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Sequence
 
+from benchmarks.data import errors_told
 from benchmarks.verdicts.cases import Case
 from benchmarks.verdicts.judging import Opened, add_options, judge_cases, opened
 from benchmarks.verdicts.measure import Row, summed
@@ -94,4 +95,5 @@ def _print(name: str, rows: dict[str, Row]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with errors_told():
+        sys.exit(main())

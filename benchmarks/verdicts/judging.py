@@ -42,7 +42,9 @@ class Opened(NamedTuple):
 
 def add_options(parser: ArgumentParser) -> None:
     """Add what the tables of verdicts are measured with."""
-    parser.add_argument("--data", type=Path, required=True, help="the folder of public data")
+    parser.add_argument(
+        "--data", type=Path, default=Path(), help="the folder of public data; here by default"
+    )
     parser.add_argument("--sets", default="", help=f"of {', '.join(SETS)}; all but train")
     parser.add_argument("--limit", type=int, default=400, help="most cases of a set; 0 for all")
     parser.add_argument("--judge", default="onnx")

@@ -6,13 +6,12 @@ where one of the triples is removed, and no contradictions.
 
 from __future__ import annotations
 
-import gzip
 import json
 import random
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
+from benchmarks.data import read_jsonl
 from benchmarks.verdicts import exchanges, people
 from benchmarks.verdicts.cases import Case
 from guardrail.core.text.names import label_in
@@ -37,23 +36,17 @@ def read_set(name: str, data: Path, limit: int | None, *, seed: int = 1) -> list
         seed: Chooses the order, and what is removed.
 
     Raises:
-        OSError: A file is missing.
+        InputError: A file is missing.
     """
     cases = list(SETS[name](name, data, random.Random(f"{seed}/{name}")))
     random.Random(f"{seed}/order").shuffle(cases)
     return cases[:limit]
 
 
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            yield json.loads(line)
-
-
 def _statements(kind: str) -> Callable[[str, Path, random.Random], Iterator[Case]]:
     def read(name: str, data: Path, rng: random.Random) -> Iterator[Case]:
         part = "train" if name.startswith("train ") else "valid"
-        for row in _rows(data / "statements" / f"{part}.jsonl.gz"):
+        for row in read_jsonl(data / "statements" / f"{part}.jsonl.gz"):
             if kind not in row["evidence"][0]:
                 continue
             evidence: tuple[Evidence, ...] = tuple(
@@ -120,7 +113,7 @@ def _dart(name: str, data: Path, rng: random.Random) -> Iterator[Case]:
 
 def _dart_texts(name: str, data: Path) -> list[tuple[str, tuple[Triple, ...]]]:
     texts = []
-    for row in _rows(data / "triples" / "dart_dev.jsonl.gz"):
+    for row in read_jsonl(data / "triples" / "dart_dev.jsonl.gz"):
         triples = tuple(
             Triple(subject=_plain(item), property=label, value=_plain(value))
             for item, label, value in row["triples"]
@@ -136,7 +129,7 @@ def _dart_texts(name: str, data: Path) -> list[tuple[str, tuple[Triple, ...]]]:
 def _extracted(file: str) -> Callable[[str, Path, random.Random], Iterator[Case]]:
     def read(name: str, data: Path, rng: random.Random) -> Iterator[Case]:
         texts = []
-        for row in _rows(data / "triples" / file):
+        for row in read_jsonl(data / "triples" / file):
             triples = tuple(
                 Triple(subject=str(item["sub"]), property=str(item["rel"]), value=str(item["obj"]))
                 for item in row["triples"]
@@ -150,7 +143,7 @@ def _extracted(file: str) -> Callable[[str, Path, random.Random], Iterator[Case]
 
 
 def _rel2text(name: str, data: Path, rng: random.Random) -> Iterator[Case]:
-    for row in _rows(data / "triples" / "rel2text.jsonl.gz"):
+    for row in read_jsonl(data / "triples" / "rel2text.jsonl.gz"):
         triples = tuple(
             Triple(subject=str(item["sub"]), property=str(item["rel"]), value=str(item["obj"]))
             for item in row["triples"]

@@ -41,6 +41,7 @@ def written(sentence: str, held: str) -> str | None:
         ("Tours start at 9 a.m.", "10:00", "Tours start at 10 a.m."),
         ("Tours start at 08:00.", "9:30", "Tours start at 09:30."),
         ("It runs version 2.3.0.", "v2.4.1", "It runs version 2.4.1."),
+        ("Call +44 20 7946 0081.", "+44 20 7946 0018", "Call +44 20 7946 0018."),
     ],
 )
 def test_a_value_is_written_as_the_sentence_writes_it(sentence, held, expected):
