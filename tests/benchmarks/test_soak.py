@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("fastapi", reason="the extra 'server' is not installed")
 
 from benchmarks.faults.facts import Case
+from benchmarks.soak import __main__ as soaking
 from benchmarks.soak.__main__ import Tally, soak
 from benchmarks.soak.traffic import FAILING, Draw, Sent, draw
 
@@ -35,8 +36,10 @@ def test_what_goes_wrong_is_told() -> None:
     assert len(tally.healthy_s) == 3
 
 
-def test_a_short_soak_loses_nothing() -> None:
-    report = asyncio.run(soak(requests=40, share=0.03, rate=20.0, seed=1))
+def test_a_short_soak_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"WARMING": 20, "POINTS": 1, "HANG_S": 0.5}.items():
+        monkeypatch.setattr(soaking, name, value)
+    report = asyncio.run(soak(requests=40, share=0.03, rate=50.0, seed=1))
     totals = report.totals()
     for name in ("unjudged bytes out", "supported wrongly", "untyped errors", "records lost"):
         assert totals[name] == 0, (name, report.mixed.amiss)

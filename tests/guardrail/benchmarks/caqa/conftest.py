@@ -13,9 +13,9 @@ def people() -> FactGraph:
 
 @pytest.fixture(scope="session")
 def train(people: FactGraph) -> list[CAQARow]:
-    return list(build_rows(people, n=3000, seed=7, split="train"))
+    return list(build_rows(people, n=1500, seed=7, split="train"))
 
 
 @pytest.fixture(scope="session")
 def unseen(people: FactGraph) -> list[CAQARow]:
-    return list(build_rows(people, n=1000, seed=7, split="test"))
+    return list(build_rows(people, n=600, seed=7, split="test"))
