@@ -31,7 +31,6 @@ ELSEWHERE = {
     "engine/recording.py": "log/test_records.py",
     "engine/scoring.py": "engine/test_scorers.py",
     "verdict/checks/base.py": "verdict/test_findings.py",
-    "verdict/checks/computing.py": "verdict/checks/test_aggregates.py",
     "verdict/checks/exact.py": "verdict/test_verdicts.py",
     "verdict/checks/names.py": "verdict/test_verdicts.py",
     "verdict/checks/typed_values.py": "verdict/test_verdicts.py",
