@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pydantic import Field, FiniteFloat
 
-from guardrail.core.types.answers import Effect, Finding
+from guardrail.core.types.answers import Finding
 from guardrail.core.types.judging import Grounding, Weight
 from guardrail.core.types.value import Value
 
@@ -35,14 +35,12 @@ UNFITTED_SUPPORT = {
 UNFITTED_CONTRADICTION = {
     "contradiction": 1.0,
     "carries": -1.0,
-    "typed_values.carries": -1.0,
     "aggregates.carries": -4.0,
     "contradicts": 5.0,
 }
 """Of a judge that no weights were fitted for: its own log-odds, and a finding that turns the word
-of a judge that is not very sure. Typed values that agree speak against a contradiction twice, as
-judges misread figures, and no more for support: other words may be wrong. What is computed of all
-rows of a table weighs as much as what contradicts: no judge of statements reads it off them."""
+of a judge that is not very sure. What is computed of all rows of a table weighs as much as what
+contradicts: no judge of statements reads it off them."""
 
 
 class Weights(Value):
@@ -90,23 +88,17 @@ def features_of(grounding: Grounding, findings: Sequence[Finding]) -> dict[str, 
 
     ``support`` and ``contradiction`` are log-odds of the judge's calibrated probabilities;
     ``EFFECT`` is 1 where any check found it, such as ``contradicts``, and ``CHECK.EFFECT`` where
-    that check did, such as ``typed_values.contradicts``. ``agrees`` is 1 where checks found support
-    and nothing missing or in conflict, and only there ``CHECK.carries`` counts: a sentence holds
-    with all of its parts, so what is right of it makes up for nothing that is wrong. ``bias`` is 1.
+    that check did, such as ``typed_values.contradicts``; ``agrees`` is 1 where checks found support
+    and nothing missing or in conflict; ``bias`` is 1.
     """
     claims = max(LEAST, 1.0 - grounding.no_claim)
+    found = {f"{finding.check}.{finding.effect}" for finding in findings}
     effects = {finding.effect.value for finding in findings}
-    agrees = effects == {Effect.CARRIES}
-    found = {
-        f"{finding.check}.{finding.effect}"
-        for finding in findings
-        if agrees or finding.effect is not Effect.CARRIES
-    }
     features = {
         "bias": 1.0,
         "support": _log_odds(grounding.supported / claims),
         "contradiction": _log_odds(grounding.contradicted / claims),
-        "agrees": float(agrees),
+        "agrees": float(effects == {"carries"}),
     }
     return features | dict.fromkeys(found | effects, 1.0)
 

@@ -41,22 +41,3 @@ def test_a_probability_of_one_has_finite_log_odds():
     sure = Grounding(supported=1.0, unsupported=0.0, contradicted=0.0, no_claim=0.0)
     weighed = Weights().weigh(features_of(sure, []))
     assert 0.999 < weighed.support < 1.0
-
-
-@pytest.mark.parametrize("against", [Effect.MISSING, Effect.CONTRADICTS])
-@pytest.mark.parametrize("other", ["aggregates", "typed_values"])
-def test_what_is_right_of_a_sentence_makes_up_for_nothing_that_is_wrong(against, other):
-    sure = Grounding(supported=0.7, unsupported=0.2, contradicted=0.1, no_claim=0.0)
-    right = found(Effect.CARRIES, "aggregates")
-    assert "aggregates.carries" in features_of(sure, [right])
-    features = features_of(sure, [right, found(against, other)])
-    assert "aggregates.carries" not in features
-    assert Weights().weigh(features).support < 0.5
-
-
-def test_values_that_agree_outweigh_a_weak_contradiction_and_no_sure_one():
-    says = [found(Effect.CARRIES), found(Effect.CARRIES, "exact_match")]
-    for contradicted, stays in ((0.83, False), (0.96, True)):
-        left = 1.0 - contradicted
-        word = Grounding(supported=left, unsupported=0, contradicted=contradicted, no_claim=0)
-        assert (Weights().weigh(features_of(word, says)).contradiction >= 0.6) is stays
