@@ -171,6 +171,11 @@ class _Piece:
         colons = (match.start() for match in _COLON.finditer(text) if match.group() == ": ")
         self.colon = next(colons, -1)
 
+    def parts(self) -> tuple[str, str]:
+        """What stands before the first ": " and after it."""
+        before, after = self.text[: self.colon], self.text[self.colon + 2 :]
+        return _join([_Piece(before, "")]), _join([_Piece(after, "")])
+
 
 def _split(content: str) -> list[_Piece]:
     pieces = []
@@ -256,9 +261,9 @@ class _Reader:
         if _IDENTIFIER.match(text):
             return text, index + 1
         if first.colon > 0:
-            name, value = text.split(": ", 1)
+            name, value = first.parts()
             if name.lower() in ("qid", "id"):
-                return value, index + 1
+                return value or None, index + 1
             if self.known and name in self.known.properties:
                 return "", index
             return None, index

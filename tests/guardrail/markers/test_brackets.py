@@ -41,6 +41,10 @@ def test_the_first_bracket_that_stays_open():
         ("sic", None),
         ("1", None),
         ("Q1, a: [Q2, b: c", None),
+        ("0: ", None),
+        ("id: ", None),
+        ("qid: Q1, a: b", ([("Q1", "a", "b")], False)),
+        (r"id\: x: Q1", None),
     ],
 )
 def test_what_a_bracket_says(content, read):
