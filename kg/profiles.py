@@ -14,7 +14,7 @@ the package. A user's own file may say ``extends = "wikidata"`` and change singl
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from urllib.parse import quote, unquote
@@ -241,6 +241,9 @@ def _settings(path: Path, seen: tuple[Path, ...]) -> dict[str, object]:
         if not found.is_file():
             raise ConfigError(f"{path} extends {parent!r}, which does not exist")
         base = _settings(found, (*seen, path))
+    for key in ("prefixes", "ner"):
+        if not isinstance(table.get(key, {}), dict):
+            raise ConfigError(f"{path}: {key} is no table")
     table["prefixes"] = prefixes = base.get("prefixes", {}) | table.get("prefixes", {})
     for key in _IRI_KEYS:
         if key in table:
@@ -254,14 +257,16 @@ def _settings(path: Path, seen: tuple[Path, ...]) -> dict[str, object]:
 
 
 def _expand(
-    terms: Iterable[str], prefixes: Mapping[str, str], path: Path, *, short: bool = False
+    terms: object, prefixes: Mapping[str, object], path: Path, *, short: bool = False
 ) -> tuple[str, ...]:
     """Spell CURIEs out; with ``short``, leave terms without a colon as short ids."""
+    if not isinstance(terms, list | tuple):
+        raise ConfigError(f"{path}: {terms!r} is no list of IRIs")
     expanded = []
     for term in terms:
         prefix, colon, rest = str(term).partition(":")
         if colon and prefix in prefixes:
-            expanded.append(check_iri(prefixes[prefix] + rest))
+            expanded.append(check_iri(f"{prefixes[prefix]}{rest}"))
         elif short and not colon:
             expanded.append(term)
         elif rest.startswith("//") or prefix == "urn":

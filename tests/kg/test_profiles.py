@@ -58,6 +58,10 @@ def test_the_vocabulary_is_detected() -> None:
     ("text", "message"),
     [
         ("label = ", "not TOML"),
+        ("label = nan", "no list of IRIs"),
+        ("[ner]\nPERSON = 5", "no list of IRIs"),
+        ("ner = 5", "ner is no table"),
+        ("prefixes = []", "prefixes is no table"),
         ('name = "x"\n', "label"),
         ('name = "x"\nlabel = ["ex:label"]', "prefixes"),
         ('extends = "nothing"\n', "does not exist"),
