@@ -1,5 +1,6 @@
 """Parts from outside by name: as module and class, and as entry points of an installed package."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -28,11 +29,12 @@ broken = outside_parts:Nowhere
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The parts of docs/extending.md as a package that is installed."""
     page = ROOT / "docs" / "extending.md"
+    files = "|".join(block.title[:-3] for block in blocks(page) if block.title.endswith(".py"))
     classes = []
     for block in blocks(page):
         if block.language == "python":
             text = block.text.partition("\nwith Guardrail")[0]
-            classes.append(text.replace("from promises import Promises\n", ""))
+            classes.append(re.sub(rf"from ({files}) import \w+\n", "", text))
     head = "class Sized(WordJudge):\n    def __init__(self, size):\n"
     classes += [head + '        self.name = f"words-{size}"\n', "number = 7\n"]
     (tmp_path / "outside_parts.py").write_text("\n\n".join(classes), "utf-8")
