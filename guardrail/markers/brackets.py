@@ -171,10 +171,10 @@ class _Piece:
         colons = (match.start() for match in _COLON.finditer(text) if match.group() == ": ")
         self.colon = next(colons, -1)
 
-    def parts(self) -> tuple[str, str]:
-        """What stands before the first ": " and after it."""
-        before, after = self.text[: self.colon], self.text[self.colon + 2 :]
-        return _join([_Piece(before, "")]), _join([_Piece(after, "")])
+    def parts(self) -> tuple[str, _Piece]:
+        """What stands before the first ": ", as it reads, and the piece after it."""
+        name = _join([_Piece(self.text[: self.colon], "")])
+        return name, _Piece(self.text[self.colon + 2 :], "")
 
 
 def _split(content: str) -> list[_Piece]:
@@ -261,9 +261,9 @@ class _Reader:
         if _IDENTIFIER.match(text):
             return text, index + 1
         if first.colon > 0:
-            name, value = first.parts()
+            name, rest = first.parts()
             if name.lower() in ("qid", "id"):
-                return value or None, index + 1
+                return _join([rest]) or None, index + 1
             if self.known and name in self.known.properties:
                 return "", index
             return None, index
@@ -321,8 +321,7 @@ class _Reader:
             and self._next_entity(after, identified)[0] is None
         ):
             after += 1
-        name = _join([_Piece(piece.text[: piece.colon], "")])
-        rest = _Piece(piece.text[piece.colon + 2 :], "")
+        name, rest = piece.parts()
         self._cite(entity, name, _join([rest, *self.pieces[index + 1 : after]]))
         return after
 
