@@ -162,9 +162,7 @@ class Pipeline:
         chosen = grounder() if grounder else self._parts.grounder
         return chosen.propose(
             [
-                _request(
-                    item.row, _parse(item.row), item.knowledge, thresholds, self._most(item.row)
-                )
+                self._request(item.row, _parse(item.row), item.knowledge, thresholds)
                 for item in checked
             ],
             [
@@ -176,9 +174,6 @@ class Pipeline:
                 for item in checked
             ],
         )
-
-    def _most(self, row: Row) -> int:
-        return self._config.limits.sentences if row.most is None else row.most
 
     def _pass(
         self,
@@ -212,15 +207,11 @@ class Pipeline:
         except KnowledgeGraphError as error:
             unplaced = [Problem(part="places", message=f"{error}; {UNPLACED}")]
         if ahead is not None:
-            ahead([_unchecked(*each) for each in zip(pairs, knowledge, strict=True)])
+            ahead([_unchecked(*pair) for pair in zip(pairs, knowledge, strict=True)])
         clock.lap("retrieve")
         with stage("attribute"):
-            attributed, failed = grounder.ground(
-                [
-                    _request(row, answer, known, thresholds, self._most(row))
-                    for row, answer, known in zip(rows, answers, knowledge, strict=True)
-                ]
-            )
+            each = zip(rows, answers, knowledge, strict=True)
+            attributed, failed = grounder.ground([self._request(*row, thresholds) for row in each])
         clock.lap("attribute")
         return [
             Checked(
@@ -257,6 +248,23 @@ class Pipeline:
             return knowledge
         return with_wider(graph, [answer.clean for answer in answers], knowledge)
 
+    def _request(
+        self, row: Row, answer: ParsedText, known: Knowledge, thresholds: VerdictThresholds
+    ) -> GroundingRequest:
+        from guardrail.verdict.claims import GroundingRequest
+
+        return GroundingRequest(
+            row.question,
+            answer,
+            known.evidence,
+            known.asked,
+            known.other_names,
+            known.wider,
+            row.since,
+            thresholds,
+            self._config.limits.sentences if row.most is None else row.most,
+        )
+
     def _retriever(self) -> GraphRetriever | None:
         graph, linker = self._parts.graph, self._parts.linker
         if graph is None or linker is None:
@@ -268,24 +276,6 @@ def _unchecked(pair: tuple[str, str], known: Knowledge) -> ScoringRequest:
     question, clean = pair
     answer = AttributedAnswer(text=clean, marked=clean)
     return ScoringRequest(question, answer, known.evidence, known.entities)
-
-
-def _request(
-    row: Row, answer: ParsedText, known: Knowledge, thresholds: VerdictThresholds, most: int
-) -> GroundingRequest:
-    from guardrail.verdict.claims import GroundingRequest
-
-    return GroundingRequest(
-        row.question,
-        answer,
-        known.evidence,
-        known.asked,
-        known.other_names,
-        known.wider,
-        row.since,
-        thresholds,
-        most,
-    )
 
 
 def _parse(row: Row) -> ParsedText:
