@@ -85,8 +85,7 @@ class Weighing(Value):
     """Weights by what findings rest on; by default those of a judge that nothing was fitted for.
 
     Attributes:
-        triples: Where all statements that findings name are triples; where they name none, all that
-            were read.
+        triples: Where all statements that findings name, or else all that were read, are triples.
         passages: Elsewhere.
     """
 
