@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from guardrail.benchmarks.biokalma.scoring import Fact, ScoreRow, cited_answer, report, score_rows
+from benchmarks.biokalma.scoring import Fact, ScoreRow, cited_answer, report, score_rows
 from guardrail.core.types import Citation, NLIScores
 from judges.base import Pair
 from judges.kalma import (
