@@ -73,7 +73,6 @@ class Grounder:
         off: Names of checks that are switched off.
         more: Checks from outside, which speak after those of the package.
         verbatim: Cite only triples whose value stands in its sentence as the graph writes it.
-        budget: Characters of statements put to the judge for one sentence.
         weighing: How much the judge's probabilities and the findings weigh.
         second: Asked about sentences that the judge is not sure of; None for no second judge.
     """
@@ -85,14 +84,12 @@ class Grounder:
         off: Collection[str] = (),
         more: Collection[Check] = (),
         verbatim: bool = False,
-        budget: int = BUDGET,
         weighing: Weighing | None = None,
         second: SecondOpinions | None = None,
     ) -> None:
         self._judge = judge
         self._checks = (*checks_without(off), *more)
         self._verbatim = verbatim
-        self._budget = budget
         self._weighing = weighing or Weighing()
         self._second = second
 
@@ -186,7 +183,7 @@ class Grounder:
             spoken=plain(request.answer.clean),
         )
         indexed = IndexedEvidence(statements)
-        index = StatementIndex(statements, self._budget)
+        index = StatementIndex(statements, BUDGET)
         claims = claims_of(request, indexed.names)
         spoken = subjects_of(claims, indexed.labels, request.names, request.asked)
         drafts: list[_Draft] = []

@@ -28,6 +28,7 @@ ELSEWHERE = {
     "engine/flow.py": "test_guard.py",
     "engine/parts.py": "test_guard.py",
     "engine/pipeline.py": "test_guard.py",
+    "engine/problems.py": "test_guard.py",
     "engine/recording.py": "log/test_records.py",
     "engine/scoring.py": "engine/test_scorers.py",
     "verdict/checks/base.py": "verdict/test_findings.py",

@@ -82,12 +82,11 @@ def _forms(yearless: bool) -> tuple[re.Pattern[str], ...]:
     return tuple(re.compile(form, re.IGNORECASE) for form in forms)
 
 
-def find_dates(text: str, offset: int = 0, *, yearless: bool = False) -> list[Date]:
+def find_dates(text: str, *, yearless: bool = False) -> list[Date]:
     """All dates of a text, in order, not overlapping; the fullest reading of each.
 
     Args:
         text: Any text.
-        offset: Added to every date's place.
         yearless: Whether a day of a month counts where no year is told.
     """
     text = plain(text)
@@ -103,10 +102,7 @@ def find_dates(text: str, offset: int = 0, *, yearless: bool = False) -> list[Da
             if date is not None:
                 found.append(date)
                 apart.take(date.start, date.end)
-    return [
-        date._replace(start=date.start + offset, end=date.end + offset)
-        for date in sorted(found, key=lambda item: item.start)
-    ]
+    return sorted(found, key=lambda item: item.start)
 
 
 def parse_date(value: str) -> Date | None:
