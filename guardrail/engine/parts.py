@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from guardrail.config import GuardrailConfig
@@ -38,10 +38,12 @@ class Parts:
     """
 
     def __init__(
-        self, config: GuardrailConfig, given: dict[str, Any], scorers: Sequence[Scorer]
+        self, config: GuardrailConfig, given: Mapping[str, object], scorers: Sequence[Scorer]
     ) -> None:
         self._config = config
-        self._given_parts = {name: part for name, part in given.items() if part is not None}
+        self._given_parts: dict[str, Any] = {
+            name: part for name, part in given.items() if part is not None
+        }
         # A model is handed in by name, as a LangChain model or ready; it is opened when asked for.
         self._made = {name: part for name, part in self._given_parts.items() if name != "model"}
         self._extra_scorers = tuple(scorers)
