@@ -24,7 +24,7 @@ from guardrail.core.types import (
 )
 from guardrail.core.types.weighing import Weighing
 from guardrail.correction.proposals import Proposal, proposed
-from guardrail.evidence.index import BUDGET, Selection, StatementIndex
+from guardrail.evidence.index import Selection, StatementIndex
 from guardrail.evidence.statements import statements_of
 from guardrail.markers.rendering import marked_text
 from guardrail.verdict.checks import Check, Context, checks_without
@@ -182,8 +182,8 @@ class Grounder:
             wider=request.wider,
             spoken=plain(request.answer.clean),
         )
-        indexed = IndexedEvidence(statements)
-        index = StatementIndex(statements, BUDGET)
+        indexed = IndexedEvidence(tuple(statements))
+        index = StatementIndex(statements)
         claims = claims_of(request, indexed.names)
         spoken = subjects_of(claims, indexed.labels, request.names, request.asked)
         drafts: list[_Draft] = []

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
 
+from guardrail.core.apart import Span
 from guardrail.core.remembered import remembered
 from guardrail.core.text.dates import Agreement, agreement, find_dates, parse_date
 from guardrail.core.text.lexicon import lexicon, lexicon_set
@@ -30,8 +31,6 @@ QUALIFIER = re.compile(r"(?<!\s)\s*\([^()]*\)\s*$")
 
 OPENS = re.compile(r"(?:^|[.!?:;][*_]*\s|\n)[\s\"'“‘(\[*_>#|-]*$")
 """What stands before the first word of a clause, whose capital tells nothing."""
-
-Span = tuple[int, int]
 
 
 def find_names(text: str) -> list[Span]:

@@ -8,14 +8,12 @@ agrees with what keeps to it.
 from __future__ import annotations
 
 import re
-from enum import StrEnum
 from typing import NamedTuple
 
 from guardrail.core.apart import Apart
-from guardrail.core.text import dates
 from guardrail.core.text.clock_times import ClockTime, find_times
 from guardrail.core.text.contacts import PHONE, Contact, find_contacts
-from guardrail.core.text.dates import Date, find_dates
+from guardrail.core.text.dates import Agreement, Date, agreement, find_dates
 from guardrail.core.text.lexicon import lexicon
 from guardrail.core.text.quantities import (
     Bound,
@@ -43,14 +41,6 @@ CALENDAR = 0.025
 
 BLURRED = 0.1
 """Share by which *about* may be off, beyond the rounding of its digits."""
-
-
-class Agreement(StrEnum):
-    """How a value that is told relates to one that is held."""
-
-    SAME = "same"
-    OPEN = "open"
-    CONFLICT = "conflict"
 
 
 class Version(NamedTuple):
@@ -156,12 +146,7 @@ def compare(claimed: TypedValue, known: TypedValue) -> Agreement:
         that leaves room, or told more finely than held.
     """
     if isinstance(claimed.value, Date) and isinstance(known.value, Date):
-        word = dates.agreement(claimed.value, known.value)
-        return {
-            dates.Agreement.SAME: Agreement.SAME,
-            dates.Agreement.FINER: Agreement.OPEN,
-            dates.Agreement.CONFLICT: Agreement.CONFLICT,
-        }[word]
+        return agreement(claimed.value, known.value)
     if isinstance(claimed.value, ClockTime) and isinstance(known.value, ClockTime):
         return Agreement.SAME if claimed.value.same(known.value) else Agreement.CONFLICT
     if isinstance(claimed.value, Version) and isinstance(known.value, Version):
