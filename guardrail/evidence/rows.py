@@ -77,12 +77,10 @@ class Narrowed(NamedTuple):
     Attributes:
         rows: Those that have what it names; all where it names nothing.
         spans: The values and names of the text by which they were chosen.
-        columns: The columns in which these stand.
     """
 
     rows: tuple[Row, ...]
-    spans: tuple[Span, ...] = ()
-    columns: tuple[str, ...] = ()
+    spans: tuple[Span, ...]
 
 
 class RowsOfTable:
@@ -157,13 +155,14 @@ class RowsOfTable:
         Returns:
             None where it tells a date or bound that no one column has.
         """
-        found = Narrowed(self.rows)
+        rows: Sequence[Row] = self.rows
+        marks: list[Span] = []
         for column in self.columns:
             if column in self.kinds:
                 continue
-            if marks := self._said(column, tokens, taken):
-                kept = tuple(r for r in found.rows if column in r and r[column].statement.yes)
-                found = Narrowed(kept, found.spans + marks, (*found.columns, column))
+            if said := self._said(column, tokens, taken):
+                rows = [row for row in rows if column in row and row[column].statement.yes]
+                marks += said
                 continue
             cells = dict.fromkeys(cell.text for cell in self._cells(column))
             spans = {
@@ -173,22 +172,19 @@ class RowsOfTable:
                 and (own := [s for s in label_in(text, tokens, cell) if not meets(s, taken)])
             }
             if spans:
-                kept = tuple(r for r in found.rows if column in r and r[column].text in spans)
-                marks = tuple(span for own in spans.values() for span in own)
-                found = Narrowed(kept, found.spans + marks, (*found.columns, column))
+                rows = [row for row in rows if column in row and row[column].text in spans]
+                marks += [span for own in spans.values() for span in own]
         for value in values:
-            if meets((value.start, value.end), taken):
-                continue
-            keeps = self._keeping(value)
+            span = value.start, value.end
+            keeps = None if meets(span, taken) else self._keeping(value)
             if keeps is None:
                 continue
             if len(keeps) != 1:
                 return None
             column, numbers = keeps.popitem()
-            kept = tuple(r for r in found.rows if column in r and r[column].number in numbers)
-            marks = (*found.spans, (value.start, value.end))
-            found = Narrowed(kept, marks, (*found.columns, column))
-        return found
+            rows = [row for row in rows if column in row and row[column].number in numbers]
+            marks.append(span)
+        return Narrowed(tuple(rows), tuple(marks))
 
     def _said(
         self, column: str, tokens: Sequence[Token], taken: Sequence[Span]

@@ -92,12 +92,8 @@ def calendar_words() -> frozenset[str]:
 def label_in(text: str, tokens: Sequence[Token], label: str) -> list[Span]:
     """Where a label or value stands in a text, in any written form that is the same.
 
-    Names stand by their words, dates and numbers by what they are, countries by their peoples.
-
-    Args:
-        text: The text.
-        tokens: Its words.
-        label: The label or value.
+    Names stand by their words, dates and numbers by what they are, countries by their peoples;
+    ``tokens`` are the words of ``text``.
     """
     wanted = _folded(label)
     if not wanted:

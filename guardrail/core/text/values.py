@@ -114,10 +114,6 @@ def limited(value: TypedValue, label: str) -> TypedValue:
     """A value as the label of its property limits it and says what it is a rate of.
 
     Such labels are *passengers (max)* and *parking per day (EUR)*.
-
-    Args:
-        value: A value of the property.
-        label: The label.
     """
     quantity = value.value
     if not isinstance(quantity, Quantity):
@@ -127,14 +123,7 @@ def limited(value: TypedValue, label: str) -> TypedValue:
     bound = next((Bound(name) for name, signs in limits.items() if {*signs} & {*words}), None)
     if bound is not None and quantity.bound is Bound.EXACT:
         quantity = quantity._replace(bound=bound)
-    per = next(
-        (
-            per_what(f" {' '.join(words[place:])}")
-            for place, word in enumerate(words)
-            if word == "per"
-        ),
-        "",
-    )
+    per = per_what(" " + " ".join(words[words.index("per") :])) if "per" in words else ""
     return value._replace(value=quantity._replace(per=quantity.per or per))
 
 
@@ -223,21 +212,15 @@ def _compare_quantities(claimed: Quantity, known: Quantity) -> Agreement:
             return Agreement.OPEN
         reached = claimed.bound is Bound.AT_LEAST or known.bound is Bound.ABOVE
         kept = high >= value - slack if reached else high > value
-        return (
-            Agreement.SAME
-            if kept and high <= 3 * max(value, 1e-9)
-            else (Agreement.OPEN if kept else Agreement.CONFLICT)
-        )
+        near = Agreement.SAME if high <= 3 * max(value, 1e-9) else Agreement.OPEN
+        return near if kept else Agreement.CONFLICT
     if claimed.bound in (Bound.AT_MOST, Bound.BELOW):
         if known.bound in (Bound.AT_LEAST, Bound.ABOVE):
             return Agreement.OPEN
         reached = claimed.bound is Bound.AT_MOST or known.bound is Bound.BELOW
         kept = low <= value + slack if reached else low < value
-        return (
-            Agreement.SAME
-            if kept and low >= value / 3
-            else (Agreement.OPEN if kept else Agreement.CONFLICT)
-        )
+        near = Agreement.SAME if low >= value / 3 else Agreement.OPEN
+        return near if kept else Agreement.CONFLICT
     if low - slack <= value <= high + slack:
         return Agreement.SAME if low == high or value in (low, high) else Agreement.OPEN
     if known.bound not in (Bound.EXACT, Bound.ABOUT):

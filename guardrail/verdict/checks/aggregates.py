@@ -64,12 +64,7 @@ class Aggregates:
 
 
 def computed_of(claim: Claim, evidence: Premises) -> Computed:
-    """What the tables of the evidence say of a sentence together.
-
-    Args:
-        claim: The sentence.
-        evidence: What it is held against.
-    """
+    """What the tables of the evidence say of a sentence together."""
     words = {token.folded for token in claim.tokens}
     if not evidence.indexed.tables or words & lexicon_set("aggregates", "limits"):
         return Computed()
