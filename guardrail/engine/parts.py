@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from guardrail.config import GuardrailConfig
@@ -38,10 +38,12 @@ class Parts:
     """
 
     def __init__(
-        self, config: GuardrailConfig, given: dict[str, Any], scorers: Sequence[Scorer]
+        self, config: GuardrailConfig, given: Mapping[str, object], scorers: Sequence[Scorer]
     ) -> None:
         self._config = config
-        self._given_parts = {name: part for name, part in given.items() if part is not None}
+        self._given_parts: dict[str, Any] = {
+            name: part for name, part in given.items() if part is not None
+        }
         # A model is handed in by name, as a LangChain model or ready; it is opened when asked for.
         self._made = {name: part for name, part in self._given_parts.items() if name != "model"}
         self._extra_scorers = tuple(scorers)
@@ -118,17 +120,12 @@ class Parts:
     @property
     def nli(self) -> NLIJudge | None:
         """Judges entailment; None where the config says ``none``."""
-        judge = self._nli_judge()
-        size = self._config.judge_cache
+        judge, size = self._nli_judge(), self._config.judge_cache
         if judge is None or not size:
             return judge
+        from judges.service import JudgeService
 
-        def share() -> NLIJudge:
-            from judges.service import JudgeService
-
-            return JudgeService(judge, cache_size=size)
-
-        return self._part("shared nli", share)
+        return self._part("shared nli", lambda: JudgeService(judge, cache_size=size))
 
     def _nli_judge(self) -> NLIJudge | None:
         name = self._config.judge
@@ -145,17 +142,12 @@ class Parts:
     @property
     def attribution(self) -> AttributionJudge | None:
         """Judges the four categories; the NLI judge itself where it can do both."""
-        judge = self._attribution_judge()
-        size = self._config.judge_cache
+        judge, size = self._attribution_judge(), self._config.judge_cache
         if judge is None or not size:
             return judge
+        from judges.service import AttributionService
 
-        def share() -> AttributionJudge:
-            from judges.service import AttributionService
-
-            return AttributionService(judge, cache_size=size)
-
-        return self._part("shared attribution", share)
+        return self._part("shared attribution", lambda: AttributionService(judge, cache_size=size))
 
     def _attribution_judge(self) -> AttributionJudge | None:
         name = self._config.attribution_judge or self._config.judge
@@ -240,8 +232,6 @@ class Parts:
         from guardrail.verdict.grounder import Grounder
         from judges.second_opinion import SecondOpinions
 
-        verbatim = self._config.citations == "verbatim"
-        off = self._config.checks.off
         second, settings = self.second_judge, self._config.second_judge
         opinions = None
         if second is not None and settings is not None:
@@ -249,9 +239,9 @@ class Parts:
             opinions = SecondOpinions(second, growing=growing, **bounds)
         return Grounder(
             judge,
-            off=off,
+            off=self._config.checks.off,
             more=self.checks,
-            verbatim=verbatim,
+            verbatim=self._config.citations == "verbatim",
             weighing=self.weighing,
             second=opinions,
         )

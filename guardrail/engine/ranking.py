@@ -15,10 +15,6 @@ def ranked(answers: Sequence[GuardedAnswer], policy: Policy) -> list[GuardedAnsw
 
     Refused answers and those without a score come last; ties are broken by the number of
     different citations, then by the share of claims without support, then by the order given.
-
-    Args:
-        answers: The candidates.
-        policy: Names the score.
     """
     ordered = sorted(answers, key=lambda answer: _key(answer, policy.rank_by))
     return [

@@ -30,13 +30,8 @@ def citations_of(
     """What a sentence cites: triples in the order of its text, then passages.
 
     A statement is cited where its own words bear on the sentence, or where the judge is sure of it:
-    a wrong citation is worse than none.
-
-    Args:
-        claim: The sentence.
-        evidence: What it is held against.
-        outcome: The verdict on it.
-        verbatim: Cite only triples whose value stands in the sentence as the graph writes it.
+    a wrong citation is worse than none. With ``verbatim`` a triple's value must stand in the
+    sentence as the graph writes it.
     """
     carried = [
         evidence.indexed.statements[number]
