@@ -346,14 +346,15 @@ class _Gateway:
         body = await read_json(request)
         await self._loaded()
         guarding = self.guardings.of(request, body.get("model"))
-        of = Judging("protocol", guarding.policy.name, caller_of(request).name)
+        policy = answer.policy_of(guarding)
+        of = Judging("protocol", policy.name, caller_of(request).name)
         with self.metrics.failures(of):
             async with self._in_time():
                 gone, answers = await unless_gone(request.receive, answer(body, guarding))
         if answers:  # calls before a request bring nothing to judge
             self.metrics.answers(answers, of)
         headers = self.dashboard.record_header([answer.id for answer in answers])
-        headers |= dry_run_headers(guarding.policy, answers)
+        headers |= dry_run_headers(policy, answers)
         return await asyncio.to_thread(JSONResponse, gone, headers=headers)
 
     async def rank(self, request: Request) -> Response:
