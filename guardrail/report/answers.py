@@ -183,6 +183,6 @@ def _why(record: Record) -> str:
     named = [f"{escape(k)} {escape(v)}" for k, v in answer.versions.items()]
     rows.append(("with", ", ".join(named)))
     rows += [(escape(key), escape(value)) for key, value in record.tags.items()]
-    rows.append(("record", f"<code>{escape(record.id)}</code>"))
+    rows.append(("id", f"<code>{escape(answer.id)}</code>"))
     cells = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in rows if text)
     return f"<dl>{cells}</dl>"

@@ -122,7 +122,7 @@ def _tiles(summary: Summary) -> str:
         ),
         (
             "contradicted",
-            f"{100 * summary.categories.get('contradictory', 0) / claims:.1f} %",
+            f"{100 * summary.categories.get('contradictory', 0) / claims:.0f} %",
             f"{summary.categories.get('contradictory', 0):,} of {claims:,} claims",
         ),
         (
