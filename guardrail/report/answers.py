@@ -48,10 +48,11 @@ def answer_view(record: Record, feedback: Sequence[Feedback], *, asking: bool) -
     """
     answer = record.answer
     overall = answer.scorecard.overall.value
+    named = "".join(f" <span class=dim>{escape(value)}</span>" for value in record.tags.values())
     head = (
         f'<summary><span class="score">{"—" if overall is None else number(overall)}</span>'
         f'<span class="act act-{answer.action.value}">{answer.decided}</span>'
-        f'<span class="q">{quote(answer.question or answer.text, 110)}</span>'
+        f'<span class="q">{quote(answer.question or answer.text, 110)}{named}</span>'
         f'<time datetime="{record.created.isoformat()}">{record.created:%Y-%m-%d %H:%M}</time>'
         "</summary>"
     )

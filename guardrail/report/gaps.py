@@ -46,7 +46,7 @@ NAME_RUN = re.compile(r"[A-Z][\w'’.-]*(?:\s+(?:(?:of|the|de|van|von|da|di)\s+)
 
 
 class Gap(Value):
-    """Facts of one property that answers state of one entity and the graph does not hold.
+    """Facts of one property that answers state of one entity and the evidence does not hold.
 
     Attributes:
         entity: Label of the entity.

@@ -14,6 +14,13 @@ LIBRARY = (
     Triple("Library", "opening hours on Monday", "10:00 to 18:00"),
     Triple("Library", "opening hours on Sunday", "closed"),
 )
+KAYAKS = (
+    Passage(
+        "The shop is open from Wednesday to Sunday, from 9 am to 5 pm. "
+        "It is closed on Mondays and Tuesdays."
+    ),
+    Passage("The hull has a warranty of eight years."),
+)
 HOTEL = (
     Triple("Hotel", "swimming pool", "no"),
     Triple("Hotel", "sauna", "yes"),
@@ -44,6 +51,8 @@ HOTEL = (
             "The library is open on Sundays from 12:00 to 16:00.",
             "The library is closed on Sundays.",
         ),
+        (KAYAKS, "The shop is open on Mondays.", "The shop is closed on Mondays."),
+        (KAYAKS, "The shop is open on Tuesdays from 9 am.", "The shop is closed on Tuesdays."),
         (HOTEL, "The hotel has a swimming pool.", "The hotel has no swimming pool."),
         (HOTEL, "The hotel has no sauna.", "The hotel has a sauna."),
         (HOTEL, "No, pets are not allowed.", "Yes, pets are allowed."),
@@ -61,6 +70,17 @@ def test_the_words_that_conflict_are_exchanged(guard, evidence, said, expected):
     assert sentence.correction.original == said
     assert sentence.citations
     assert answer.marked.count("[corrected]") == 1
+
+
+def test_the_days_on_which_another_place_is_closed_are_not_written(guard):
+    evidence = [
+        Passage("The shop is open from Wednesday to Sunday."),
+        Passage("The library is closed on Mondays."),
+    ]
+    said = "The shop is open on Mondays."
+    answer = guard.check("", said, evidence=evidence, policy=STRICT_CORRECT)
+    assert answer.original == said
+    assert "closed on Mondays" not in answer.text
 
 
 def test_a_correction_is_told_with_its_fact_and_what_stood_there(guard):
