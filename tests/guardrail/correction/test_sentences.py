@@ -2,7 +2,16 @@
 
 import pytest
 
-from guardrail import STRICT_CORRECT, Action, Passage, SpanKind, Triple
+from guardrail import (
+    STRICT_CORRECT,
+    Action,
+    Guardrail,
+    GuardrailConfig,
+    Passage,
+    SpanKind,
+    Triple,
+    open_log,
+)
 
 FJELL = (Triple("Fjell 3", "price", "2,490 euros"), Triple("Fjell 3", "gears", "6"))
 ADA = (
@@ -70,6 +79,18 @@ def test_the_words_that_conflict_are_exchanged(guard, evidence, said, expected):
     assert sentence.correction.original == said
     assert sentence.citations
     assert answer.marked.count("[corrected]") == 1
+
+
+def test_what_was_right_from_the_start_ranks_first_and_the_log_says_why(tmp_path):
+    said = ["The Fjell 3 costs 2,190 euros.", "The Fjell 3 costs 2,490 euros."]
+    with Guardrail(GuardrailConfig(log=tmp_path / "scores.sqlite")) as own:
+        first, second = own.rank("", said, evidence=FJELL, policy=STRICT_CORRECT)
+    assert (first.index, first.action) == (1, Action.PASS)
+    assert (second.index, second.action) == (0, Action.CORRECT)
+    with open_log(tmp_path / "scores.sqlite", read_only=True) as log:
+        kept = {record.answer.index: record.answer.reasons for record in log.records()}
+    assert kept == {1: first.reasons, 0: second.reasons}
+    assert kept[1][0].startswith("rank 1 of 2: ")
 
 
 def test_the_days_on_which_another_place_is_closed_are_not_written(guard):
