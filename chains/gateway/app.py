@@ -323,11 +323,12 @@ class _Gateway:
         body = await read_json(request)
         await self.loading.done()
         guarding = self.guardings.of(request, body.get("model"))
-        of = Judging("protocol", guarding.policy.name, caller_of(request).name)
+        policy = answer.policy_of(guarding)
+        of = Judging("protocol", policy.name, caller_of(request).name)
         gone, answers = await self._done(request, of, answer(body, guarding))
         if answers:  # calls before a request bring nothing to judge
             self.metrics.answers(answers, of)
-        headers = self._headers(guarding.policy, answers)
+        headers = self._headers(policy, answers)
         return await asyncio.to_thread(JSONResponse, gone, headers=headers)
 
     async def rank(self, request: Request) -> Response:
