@@ -27,6 +27,7 @@ from benchmarks.fuzz.inputs import Target, almost, almost_json, json_values, rep
 from chains.evidence import EvidenceSettings
 from chains.gateway.protocols import PROTOCOLS
 from chains.mcp_server import mcp_server
+from chains.openai_errors import MESSAGE_CHARACTERS
 from chains.openai_exchange import Endpoint, Exchange, Reply, request_body
 from chains.openai_sse import EventDecoder
 from chains.openai_text import Guarding
@@ -94,7 +95,31 @@ def _whole(endpoint: Endpoint, request: Any, reply: bytes) -> None:
 
 
 def _leaves(content: bytes) -> None:
-    assert CANARY.encode() not in content, f"unjudged text left: {content[:2000]!r}"
+    """No text leaves that was not judged, but in an error's message."""
+    assert CANARY not in json.dumps(_judged(json.loads(content))), f"unjudged: {content[:2000]!r}"
+
+
+def _stream_leaves(content: bytes) -> None:
+    """The same of what leaves as a stream."""
+    decoder = EventDecoder()
+    for event in decoder.feed(content) + decoder.finish():
+        assert CANARY not in json.dumps([event.name, _judged(event.json())]), f"unjudged: {event}"
+
+
+def _judged(value: Any) -> Any:
+    """JSON without the messages of errors, which are no answer and are not judged."""
+    if isinstance(value, list):
+        return [_judged(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    kept = dict(value)
+    errors = [kept] if kept.get("type") == "error" else []
+    if isinstance(kept.get("error"), dict):
+        kept["error"] = dict(kept["error"])
+        errors.append(kept["error"])
+    for error in errors:
+        assert len(error.pop("message", "")) <= MESSAGE_CHARACTERS, "an error without end"
+    return {name: _judged(held) for name, held in kept.items()}
 
 
 def _no_number(name: str) -> None:
@@ -142,18 +167,18 @@ def _stream(given: tuple[Endpoint, Sequence[Any]]) -> None:
             for event in events:
                 out += await stream.feed(f"data: {json.dumps(event)}\n\n".encode())
             out += await stream.finish()
-            _leaves(out)
+            _stream_leaves(out)
 
     _run(streamed())
 
 
 def _hosts(given: tuple[str, Any]) -> None:
-    name, body = given
+    name, content = given
 
     async def called() -> None:
         answer = PROTOCOLS[name][1](_guarding())
         with suppress(GuardrailError):
-            told, _ = await answer(body, None)
+            told, _ = await answer(request_body(_written(content)), None)
             json.dumps(told, allow_nan=False).encode()
 
     _run(called())
@@ -174,7 +199,7 @@ def _tools(given: Any) -> None:
 def _line(text: str) -> None:
     """A line of stdin, as the server of MCP reads it."""
     with suppress(ValueError, RecursionError):
-        json.dumps(read_clean_json(text), ensure_ascii=False).encode()
+        json.dumps(read_clean_json(text), ensure_ascii=False, allow_nan=False).encode()
 
 
 ENDPOINTS = st.sampled_from(list(Endpoint))
