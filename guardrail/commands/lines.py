@@ -134,6 +134,8 @@ class LineJob(Generic[RowT]):
         if not isinstance(raw, dict):
             return {"id": None, "error": f"line {number}: not a JSON object"}
         row_id = raw.get("id")
+        if not isinstance(row_id, str | int | float):
+            row_id = None  # an id is echoed as it came, and one that nests cannot always be
         try:
             row = self.row_type.model_validate(raw)
         except ValidationError as error:

@@ -44,6 +44,7 @@ def test_rows_come_back_in_order_with_their_ids():
         ('{"id": "b", "value": "x"}', "line 2: value: "),
         ('{"id": Infinity, "value": "x"}', "line 2: value: "),
         ('{"id": [1e999], "value": 2}', "line 2: id.str: "),
+        (f'{{"id": {"[" * 600}{"]" * 600}, "value": 2}}', "line 2: id.str: "),
     ],
 )
 def test_a_bad_line_yields_an_error_and_the_others_their_results(line, problem):
