@@ -95,6 +95,7 @@ class StreamedText:
         self, guarding: Guarding, case: Callable[[], Awaitable[Case]], *, data: bool
     ) -> None:
         self._data = data
+        self._ended = False
         self._dry_run = guarding.policy.dry_run
         self._raw = ""
         self._gate = SentenceGate(
@@ -106,7 +107,13 @@ class StreamedText:
         )
 
     async def feed(self, piece: str) -> Release:
-        """Take text; release what is judged."""
+        """Take text; release what is judged.
+
+        Raises:
+            UnreadableReplyError: The text had ended, and its verdict was told.
+        """
+        if self._ended and piece.strip():
+            raise UnreadableReplyError("the model's server sent text behind the end of its answer")
         if self._data:
             self._raw += piece
             return Release(piece if self._dry_run else "")
@@ -116,9 +123,12 @@ class StreamedText:
         """Release what is left, with the verdict."""
         if self._data:
             if is_json_document(self._raw):
+                self._ended = True
                 return Release("" if self._dry_run else self._raw)
             await self._gate.feed(self._raw)
-        return await self._gate.finish()
+        release = await self._gate.finish()
+        self._ended = True  # not before: what ran out of time is still to be judged
+        return release
 
 
 async def guard_refusal(guarding: Guarding, case: Case, text: str) -> str:
