@@ -36,7 +36,7 @@ from guardrail.core.errors import GuardrailError
 from guardrail.core.incoming import read_clean_json
 from guardrail.core.types import Evidence
 
-__all__ = ["EXCHANGES"]
+__all__ = ["EXCHANGES", "check_reply", "check_stream"]
 
 PLACES = EvidenceSettings(marks=("<c>", "</c>"))
 WORDS = (
@@ -88,19 +88,27 @@ def _whole(endpoint: Endpoint, request: Any, reply: bytes) -> None:
             exchange = Exchange(_guarding(), endpoint, request)
             guarded = await exchange.whole(send)
             if CANARY not in json.dumps(request):  # else it may be what the evidence says
-                _leaves(guarded.reply.body)
+                check_reply(guarded.reply.body)
             json.loads(guarded.reply.body, parse_constant=_no_number)
 
     _run(exchanged())
 
 
-def _leaves(content: bytes) -> None:
-    """No text leaves that was not judged, but in an error's message."""
+def check_reply(content: bytes) -> None:
+    """Check that no text left which was not judged, but an error's message.
+
+    Raises:
+        AssertionError: There is some.
+    """
     assert CANARY not in json.dumps(_judged(json.loads(content))), f"unjudged: {content[:2000]!r}"
 
 
-def _stream_leaves(content: bytes) -> None:
-    """The same of what leaves as a stream."""
+def check_stream(content: bytes) -> None:
+    """Check the same of what left as a stream.
+
+    Raises:
+        AssertionError: There is some.
+    """
     decoder = EventDecoder()
     for event in decoder.feed(content) + decoder.finish():
         assert CANARY not in json.dumps([event.name, _judged(event.json())]), f"unjudged: {event}"
@@ -167,7 +175,7 @@ def _stream(given: tuple[Endpoint, Sequence[Any]]) -> None:
             for event in events:
                 out += await stream.feed(f"data: {json.dumps(event)}\n\n".encode())
             out += await stream.finish()
-            _stream_leaves(out)
+            check_stream(out)
 
     _run(streamed())
 
