@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import Annotated
 
@@ -13,6 +14,7 @@ __all__ = [
     "Text",
     "Title",
     "clean_text",
+    "finite_json",
     "one_line",
     "read_clean_json",
     "safe_url",
@@ -42,14 +44,26 @@ def without_controls(text: str) -> str:
     return NO_TEXT.sub("", text)
 
 
+def finite_json(text: str | bytes) -> object:
+    """Read JSON; what stands for no finite number (``NaN``, ``Infinity``, ``1e999``) is null.
+
+    Python writes such numbers again as they are, and no other reader takes them.
+
+    Raises:
+        ValueError: It is no JSON.
+        RecursionError: It nests without end.
+    """
+    return json.loads(text, parse_constant=lambda _: None, parse_float=_finite)
+
+
 def read_clean_json(line: str) -> object:
-    """Read JSON without halves of characters, which its escapes can write.
+    """Read JSON as ``finite_json`` does, without halves of characters, which escapes can write.
 
     Raises:
         ValueError: It is no JSON.
         RecursionError: It nests too deep.
     """
-    value: object = json.loads(line)
+    value = finite_json(line)
     if "\\ud" not in line.lower():
         return value
     return json.loads(without_controls(json.dumps(value, ensure_ascii=False)))
@@ -70,6 +84,11 @@ def safe_url(text: str) -> str | None:
     if scheme is not None and scheme[1].lower() in RUN:
         return None
     return address or None
+
+
+def _finite(digits: str) -> float | None:
+    number = float(digits)
+    return number if math.isfinite(number) else None
 
 
 def _as_text(value: object) -> object:

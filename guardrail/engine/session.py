@@ -205,8 +205,9 @@ class CheckSession:
 
 def _since(answer: GuardedAnswer, since: int, raw: str) -> GuardedAnswer:
     """What is new in a verdict: the sentences that end behind ``since``, in a text of their own."""
-    text = answer.text[since:]
-    new = tuple(shifted(item, since) for item in answer.sentences if item.end > since)
+    fresh = [item for item in answer.sentences if item.end > since]
+    since = min([since, *(item.start for item in fresh)])  # of one that was looked at half
+    text, new = answer.text[since:], tuple(shifted(item, since) for item in fresh)
     found = {"text": text, "marked": marked_text(text, new), "sentences": new, "original": raw}
     return answer.model_copy(update=found)
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from chains.openai_exchange import Endpoint, Exchange
-from chains.openai_text import Guarding
+from chains.openai_text import Guarding, UnreadableReplyError
 from guardrail import STRICT
 from tests.chains.conftest import QUESTION
 
@@ -52,3 +52,34 @@ async def test_values_of_another_kind_are_no_fault(guard, odd):
         ("response.output_item.added", "item"),
     ):
         await left(guard, Endpoint.RESPONSES, {"type": kind, field: odd})
+
+
+@pytest.mark.parametrize("endpoint", Endpoint)
+async def test_text_behind_the_end_of_an_answer_is_an_error(guard, endpoint):
+    said, more = "Mary Shelley was a writer. ", "She wrote novels. Ada too. "
+    place = {"output_index": 0, "content_index": 0}
+    delta = {"type": "response.output_text.delta", **place}
+    events = {
+        Endpoint.CHAT: [
+            {"choices": [{"index": 0, "delta": {"content": said}, "finish_reason": "stop"}]},
+            {"choices": [{"index": 0, "delta": {"content": more}}]},
+        ],
+        Endpoint.RESPONSES: [
+            delta | {"delta": said},
+            {"type": "response.output_text.done", **place},
+            delta | {"delta": more},
+        ],
+    }[endpoint]
+    assert "writer" in await left(guard, endpoint, *events[:-1])
+    with pytest.raises(UnreadableReplyError, match="behind the end"):
+        await left(guard, endpoint, *events)
+
+
+@pytest.mark.parametrize("odd", [{"a": HIDDEN}, [HIDDEN], 3, True])
+async def test_a_delta_that_is_no_text_is_none(guard, odd):
+    for kind in ("output_text", "refusal"):
+        place = {"output_index": 0, "content_index": 0}
+        delta = {"type": f"response.{kind}.delta", **place, "delta": odd}
+        end = {"type": f"response.{kind}.done", **place}
+        shown = await left(guard, Endpoint.RESPONSES, delta, end)
+        assert '"delta"' not in shown

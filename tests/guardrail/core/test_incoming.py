@@ -134,3 +134,10 @@ def test_a_title_stays_on_its_line_of_the_notes(guard, style):
 def test_json_is_read_without_halves_of_characters():
     line = '{"a\\ud800": ["b\\udc00", "\\ud83d\\ude00", "\\u0000"]}'
     assert read_clean_json(line) == {"a": ["b", "\U0001f600", "\x00"]}
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "-1e999"])
+@pytest.mark.parametrize("half", ["", "\\ud800"])
+def test_numbers_that_are_none_are_read_as_null(number, half):
+    line = f'{{"a{half}": [1.5, {number}], "n": {10**400}}}'
+    assert read_clean_json(line) == {"a": [1.5, None], "n": 10**400}
