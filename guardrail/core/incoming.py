@@ -13,11 +13,17 @@ __all__ = [
     "Text",
     "Title",
     "clean_text",
+    "cut_text",
     "one_line",
     "read_clean_json",
     "safe_url",
     "without_controls",
 ]
+
+BOUNDARIES = tuple(map(re.compile, (r"\n\s*\n", r"\n", r"[.!?…][\"'”’)\]]*(?=\s)|[。！？]")))
+"""Where a text may be cut, the best first: behind a paragraph, a line, a sentence."""
+LEAST_SHARE = 0.5
+"""Of the room that a cut text must fill for a better boundary to count: finer ones fill more."""
 
 NO_TEXT = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\U000e0000-\U000e007f\U000e0100-\U000e01ef]"
@@ -40,6 +46,19 @@ def clean_text(text: str) -> str:
 def without_controls(text: str) -> str:
     """Remove what is no text, and leave line ends as they are."""
     return NO_TEXT.sub("", text)
+
+
+def cut_text(text: str, room: int) -> str:
+    """The beginning of a text, up to a boundary; half a sentence may say what the whole denies."""
+    # One sign more, since the space behind a sentence ends it.
+    head = text[: room + 1]
+    ends = [_last_end(boundary, head, room) for boundary in BOUNDARIES]
+    end = next((end for end in ends if end >= LEAST_SHARE * room), max(ends))
+    return head[:end].rstrip()
+
+
+def _last_end(boundary: re.Pattern[str], text: str, most: int) -> int:
+    return max((m.end() for m in boundary.finditer(text) if m.end() <= most), default=0)
 
 
 def read_clean_json(line: str) -> object:

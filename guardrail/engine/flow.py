@@ -128,7 +128,7 @@ class Engine:
         place: int = 0,
     ) -> Row:
         """A caller's answer as a row of the pipeline."""
-        known = None if evidence is None else given(evidence, self.config.limits.evidence)
+        known = None if evidence is None else given(evidence, self.config.limits)
         name = without_controls(row_id or "") or uuid4().hex
         return Row(name, clean_text(question), clean_text(answer), known, place)
 
@@ -310,8 +310,8 @@ class Engine:
         if self._retriever is None:
             own = await self.workers.run(lambda: self.parts.own_evidence)
             return [own or Knowledge()] * len(questions)
-        limit = self.config.limits.evidence
-        return await retrieve_passages(self._retriever, questions, limit, self.workers.run)
+        limits = self.config.limits
+        return await retrieve_passages(self._retriever, questions, limits, self.workers.run)
 
     def unavailable(
         self,
@@ -364,9 +364,8 @@ class Engine:
         if claims and not known.evidence and not problems:
             notice("evidence", "nothing to judge by: no evidence, and no entity of a graph named")
         if known.left_out:
-            most = f"limits.evidence = {self.config.limits.evidence}"
-            message = f"{known.left_out} triples and passages were left out, beyond {most}; raise "
-            notice("evidence", message + "the limit, or hand in less evidence")
+            message = f"{known.left_out} triples and passages were left out or cut; raise "
+            notice("evidence", message + "limits.evidence, limits.evidence_chars, or hand in less")
         return GuardedAnswer(
             id=row.id,
             index=row.place,
