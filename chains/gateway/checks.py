@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Self
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import FailFast, Field
 
 from chains.evidence.base import Case, Found, Source
 from chains.evidence.items import HandedOver, RequestField
+from chains.gateway.threads import in_reader_thread
 from chains.openai_text import Guarding
 from guardrail import (
     GuardedAnswer,
@@ -28,8 +29,8 @@ MAX_ANSWERS = 64
 class _Body(Value):
     id: str | int | None = None
     question: str = ""
-    triples: tuple[tuple[str, str, str], ...] | None = None
-    passages: tuple[str | Passage, ...] | None = None
+    triples: Annotated[tuple[tuple[str, str, str], ...] | None, FailFast()] = None
+    passages: Annotated[tuple[str | Passage, ...] | None, FailFast()] = None
     evidence: HandedOver = None
     policy: str | None = None
     strictness: OwnStrictness = None
@@ -78,7 +79,7 @@ class RankBody(_Body):
         answers: In the order that the result's indices count.
     """
 
-    answers: tuple[str, ...] = Field(min_length=1, max_length=MAX_ANSWERS)
+    answers: Annotated[tuple[str, ...], FailFast()] = Field(min_length=1, max_length=MAX_ANSWERS)
 
 
 class RankedAnswer(Value):
@@ -118,13 +119,13 @@ class Ranking(Value):
 
 async def check(guarding: Guarding, body: CheckBody) -> GuardedAnswer:
     """Check one answer."""
-    case, policy = body.asked(guarding)
+    case, policy = await in_reader_thread(body.asked, guarding)
     return await case.check(guarding.guard, body.answer, policy, id=_written(body.id))
 
 
 async def rank(guarding: Guarding, body: RankBody) -> list[GuardedAnswer]:
     """Rank several answers, best first."""
-    case, policy = body.asked(guarding)
+    case, policy = await in_reader_thread(body.asked, guarding)
     return await case.rank(guarding.guard, body.answers, policy, id=_written(body.id))
 
 

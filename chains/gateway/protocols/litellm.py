@@ -17,6 +17,7 @@ from chains.evidence.items import RequestField, request_field
 from chains.evidence.openai import chat_evidence, chat_question
 from chains.gateway.protocols.base import Protocol, ProtocolReply
 from chains.gateway.protocols.kept import KEPT_VARIABLE, KeptRequests
+from chains.gateway.threads import in_reader_thread
 from chains.openai_text import JSON, Guarding
 from chains.rendition import MarkerStyle, Notes, render, render_sentences, safe_reasons
 from guardrail.core.errors import InputError
@@ -59,8 +60,8 @@ class LiteLLMGuardrail(Protocol):
         named = body.get("litellm_call_id")
         # Another owner's call of the same id is another call.
         call = f"{guarding.owner} {named}".strip() if isinstance(named, str) else None
-        field = self._field(body)
-        found = await asyncio.to_thread(_read, body, field, guarding)
+        field = await in_reader_thread(self._field, body)
+        found = await in_reader_thread(_read, body, field, guarding)
         kind = body.get("input_type")
         if kind == "request":
             if call is not None:
