@@ -187,7 +187,7 @@ class CheckSession:
     def _clean(self, raw: str) -> str:
         found = self._knowledge or self._recall.get(clean_text(self._question), Knowledge())
         known = [item for item in found.evidence if isinstance(item, Triple)]
-        return parse(raw, known).clean
+        return parse(clean_text(raw), known).clean
 
 
 def _since(answer: GuardedAnswer, since: int, raw: str) -> GuardedAnswer:
