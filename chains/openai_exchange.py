@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from chains.openai_asked import Asked
 from chains.openai_chat import (
+    MAX_CHOICES,
     ChatStream,
     Outcome,
     completion_events,
@@ -42,9 +43,6 @@ __all__ = [
     "is_unguarded",
     "request_body",
 ]
-
-MAX_CHOICES = 128
-"""Most choices of one request, the protocol's own bound on ``n``."""
 
 LONG_BYTES = 64 * 1024
 """JSON from here on is read in a thread, half a millisecond or more; less is read at once."""

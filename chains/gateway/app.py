@@ -47,6 +47,7 @@ from chains.gateway.schemas import (
 )
 from chains.gateway.settings import GatewaySettings, sharing
 from chains.gateway.streaming import Afterwards, BrokenOffError, JudgedStream, unless_gone
+from chains.gateway.threads import in_reader_thread
 from chains.gateway.upstream import Upstream, kept_headers
 from chains.openai_errors import error_body
 from chains.openai_exchange import (
@@ -190,7 +191,7 @@ class _Gateway:
         path = request.url.path.removeprefix(PREFIX)
         endpoint = JUDGED[path.strip("/")]
         guarding = self.guardings.of(request, body.get("model"))
-        exchange = await asyncio.to_thread(Exchange, guarding, endpoint, body)
+        exchange = await in_reader_thread(Exchange, guarding, endpoint, body)
         await self.loading.done()
         kind = "stream" if exchange.streams_through else "output"
         of = Judging(kind, exchange.policy.name, caller_of(request).name)

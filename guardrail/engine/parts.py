@@ -98,7 +98,7 @@ class Parts:
                 if not held:
                     raise ConfigError(f"evidence: {path} holds no rows")
                 found += held
-            return given(found, self._config.limits.evidence)._replace(source="files")
+            return given(found, self._config.limits)._replace(source="files")
 
         return self._part("evidence", make)
 

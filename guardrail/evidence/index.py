@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
+from guardrail.core.cancellation import stop_if_given_up
 from guardrail.core.text.words import content_stems
 
 __all__ = ["Indexed", "Selection", "StatementIndex"]
@@ -93,6 +94,7 @@ class StatementIndex:
             self._members[window].append(place)
         self._postings: dict[str, list[int]] = defaultdict(list)
         for place, statement in enumerate(statements):
+            stop_if_given_up()
             for stem in statement.stems:
                 self._postings[stem].append(place)
         sizes = [len(item.stems) for item in statements]

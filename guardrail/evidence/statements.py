@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from guardrail.core.cancellation import stop_if_given_up
 from guardrail.core.text.layout import laid_out
 from guardrail.core.text.lexicon import lexicon_set
 from guardrail.core.text.names import NO_NAMES, label_in, part_of_name_in
@@ -176,6 +177,7 @@ def _of_passage(passage: Passage, place: int) -> list[Statement]:
     found: list[Statement] = []
     heading = ""
     for piece in laid_out(passage.text):
+        stop_if_given_up()
         whole = len(piece.text) <= CITED_CHARS
         value = piece.text if whole else f"{piece.text[: CITED_CHARS - 1].rstrip()}…"
         citation = Citation(entity=name, property="passage", value=value)
