@@ -57,7 +57,8 @@ ERROR_STATUSES = range(400, 600)
 
 UNGUARDED = re.compile(
     r"/(?:chat/completions/.+|responses/compact|responses/[^/]+/input_items.*|completions|"
-    r"(?:assistants|threads|conversations|realtime|live)(?:/.*)?)/?$"
+    r"decisions|evals/[^/]+/runs(?:/.*)?|"
+    r"(?:agents|assistants|threads|conversations|realtime|live)(?:/.*)?)/?$"
 )
 """Paths whose replies hold a model's text in a form that is not judged."""
 

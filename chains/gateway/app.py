@@ -48,7 +48,7 @@ from chains.gateway.schemas import (
 from chains.gateway.settings import GatewaySettings, sharing
 from chains.gateway.streaming import Afterwards, BrokenOffError, JudgedStream, unless_gone
 from chains.gateway.threads import in_reader_thread
-from chains.gateway.upstream import Upstream, kept_headers
+from chains.gateway.upstream import Upstream
 from chains.openai_errors import error_body
 from chains.openai_exchange import (
     Endpoint,
@@ -57,6 +57,7 @@ from chains.openai_exchange import (
     Reply,
     StreamGuard,
 )
+from chains.openai_headers import kept_headers
 from chains.openai_sse import Event
 from chains.openai_text import JSON
 from guardrail import GuardedAnswer, Guardrail, GuardrailConfig, Policy

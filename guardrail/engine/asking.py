@@ -130,12 +130,7 @@ async def _sample(
     model = await engine.workers.run(lambda: engine.parts.model)
     with model_call(model, n):
         answers = await generate(
-            question,
-            known.subgraphs,
-            model,
-            n,
-            settings=settings,
-            failed=failed,
+            question, known.subgraphs, model, n, settings=settings, failed=failed
         )
     return [answer.marked for answer in answers]
 

@@ -209,15 +209,11 @@ class Pipeline:
         except KnowledgeGraphError as error:
             unplaced = [Problem(part="places", message=f"{error}; {UNPLACED}")]
         if ahead is not None:
-            ahead([_unchecked(*each) for each in zip(pairs, knowledge, strict=True)])
+            ahead([_unchecked(*pair) for pair in zip(pairs, knowledge, strict=True)])
         clock.lap("retrieve")
         with stage("attribute"):
-            attributed, failed = grounder.ground(
-                [
-                    self._request(row, answer, known, thresholds)
-                    for row, answer, known in zip(rows, answers, knowledge, strict=True)
-                ]
-            )
+            each = zip(rows, answers, knowledge, strict=True)
+            attributed, failed = grounder.ground([self._request(*row, thresholds) for row in each])
         clock.lap("attribute")
         return [
             Checked(

@@ -143,9 +143,7 @@ def read_ahead(scorers: Sequence[Scorer], batch: Sequence[ScoringRequest]) -> No
 
 
 async def score_answers(
-    batch: Sequence[ScoringRequest],
-    scorers: Sequence[Scorer],
-    in_thread: InThread,
+    batch: Sequence[ScoringRequest], scorers: Sequence[Scorer], in_thread: InThread
 ) -> tuple[list[ScoreCard], list[Problem]]:
     """Score n answers; a scorer that fails is told and left out.
 

@@ -121,8 +121,7 @@ class StatementIndex:
             room -= size
         places = [place for window in sorted(chosen) for place in self._members[window]]
         where = {place: number for number, place in enumerate(places)}
-        priority = tuple(where[place] for place in order if place in where)
-        return Selection(tuple(places), priority)
+        return Selection(tuple(places), tuple(where[place] for place in order if place in where))
 
     def _scores(self, sentence: str, context: str) -> list[float]:
         """How much each statement has to do with a sentence, by shared words."""

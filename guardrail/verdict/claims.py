@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from guardrail.core.apart import within_another
 from guardrail.core.text.layout import cells_of, has_rows, is_heading, is_label, is_table_head
+from guardrail.core.text.letters import hides_letters
 from guardrail.core.text.names import NO_NAMES, find_names, label_in
 from guardrail.core.text.sentences import Stretch, code_blocks, split_sentences
 from guardrail.core.text.values import TypedValue, find_values
@@ -19,6 +20,7 @@ from guardrail.core.types import Evidence, Strictness, Triple, VerdictThresholds
 from guardrail.markers.grammar import ParsedText
 from guardrail.markers.ruins import without_ruins
 from guardrail.verdict.heads import is_bare, measures, names_columns
+from judges.letters import plain_letters
 
 __all__ = ["Claim", "GroundingRequest", "claims_of"]
 
@@ -60,7 +62,7 @@ class Claim:
 
     Attributes:
         stretch: The sentence as it stands in the clean answer; offsets index that.
-        written: What the judge reads: the sentence on one line, with spaces for broken markers.
+        written: What the judge reads: the same on one line, in plain letters, broken markers blank.
         text: The same without marks of emphasis, for comparison.
         question: The question.
         before: The sentences shortly before it.
@@ -83,7 +85,7 @@ class Claim:
         subjects: Collection[str] = (),
     ) -> None:
         self.stretch = stretch
-        self.written = re.sub(r"\s", " ", written)
+        self.written = plain_letters(re.sub(r"\s", " ", written))
         self.text = without_emphasis(self.written)
         self.question = question
         self.before = before
@@ -160,7 +162,7 @@ def claims_of(request: GroundingRequest, subjects: Collection[str] = ()) -> list
                 _last(earlier),
                 head=head,
                 prose=not ((head and not measures(stretch.text)) or _is_bare(text, stretch))
-                and (PLAIN_WORDS.search(judged) is not None or not _within(stretch, blocks)),
+                and (PLAIN_WORDS.search(judged) is not None or not _is_code(stretch, blocks)),
                 subjects=subjects,
             )
         )
@@ -180,9 +182,9 @@ def _last(earlier: Sequence[str]) -> str:
     return " ".join(reversed(kept))
 
 
-def _within(stretch: Stretch, blocks: Sequence[tuple[int, int]]) -> bool:
+def _is_code(stretch: Stretch, blocks: Sequence[tuple[int, int]]) -> bool:
     place = bisect_right(blocks, stretch.start, key=itemgetter(0)) - 1
-    return place >= 0 and stretch.start < blocks[place][1]
+    return place >= 0 and stretch.start < blocks[place][1] and not hides_letters(stretch.text)
 
 
 def _is_bare(text: str, stretch: Stretch) -> bool:
