@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from guardrail.benchmarks.kept import kept_lines
+from benchmarks.kept import kept_lines
 from guardrail.core.errors import ConfigError
 from judges.base import CausalLM, TokenLikelihoods
 

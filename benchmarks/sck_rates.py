@@ -15,8 +15,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.kept import kept_lines
 from benchmarks.telling import teller
-from guardrail.benchmarks.kept import kept_lines
 from guardrail.core.text.sentences import split_sentences
 from guardrail.core.types import Mention, Passage, Value
 from judges.sck import Intent, SCKInput, SCKReport, SCKScorer

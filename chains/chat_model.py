@@ -15,8 +15,9 @@ from langchain_core.tools import BaseTool
 from pydantic import PrivateAttr
 
 from chains.evidence.base import EvidenceMode
+from chains.guarding_options import GuardingOptions, PolicySetting
 from chains.rendition import MarkerStyle
-from chains.runnable import GuardingOptions, GuardrailRunnable, PolicySetting
+from chains.runnable import GuardrailRunnable
 from chains.streaming import StreamMode
 from guardrail import STRICT, Guardrail
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolCallChunk
 from langchain_core.messages.tool import tool_call_chunk
-from langchain_core.runnables.utils import AddableDict
+from langchain_core.runnables.utils import AddableDict, Output
 
 from chains.messages import annotation, answer_key, calls_tools, judged_metadata
 from chains.rendition import details
@@ -18,7 +18,7 @@ from guardrail import Action, GuardedAnswer
 __all__ = ["Chunks"]
 
 
-class Chunks:
+class Chunks(Generic[Output]):
     """What has come through a stream: its text, and everything of it that is not text.
 
     Args:
@@ -34,11 +34,11 @@ class Chunks:
         self._answer: GuardedAnswer | None = None
         self._citations: list[dict[str, object]] = []
 
-    def take(self, chunk: Any) -> str:
+    def take(self, chunk: object) -> str:
         """Remember a chunk and tell its text."""
         self.whole = chunk if self.whole is None else self.whole + chunk
         self._key = self._key or answer_key(chunk, self._keys)
-        if self._key is not None:
+        if self._key is not None and isinstance(chunk, Mapping):
             chunk = chunk.get(self._key, "")
         if isinstance(chunk, BaseMessage):
             return chunk.text
@@ -51,28 +51,30 @@ class Chunks:
     def _placed(self, piece: object) -> Any:
         return piece if self._key is None else AddableDict({self._key: piece})
 
-    def piece(self, release: Release) -> Any:
+    def piece(self, release: Release) -> Output | None:
         """A release in the type of the stream; None where it has no text."""
         self._answer = release.answer
         self._citations += [annotation(citation) for citation in release.citations]
         refused = release.answer is not None and release.answer.action is Action.REFUSE
         if not release.text or (refused and calls_tools(self._said)):
             return None
-        if not isinstance(self._said, BaseMessage):
-            return self._placed(release.text)
-        return self._placed(AIMessageChunk(content=release.text, id=self._said.id))
+        said: str | AIMessageChunk = release.text
+        if isinstance(self._said, BaseMessage):
+            said = AIMessageChunk(content=release.text, id=self._said.id)
+        placed: Output = self._placed(said)
+        return placed
 
-    def rest(self) -> Any:
+    def rest(self) -> Output | None:
         """All that is not text: tool calls, usage, metadata and the verdict; or other data."""
-        beside = None
+        beside: Any = None
         if self._key is not None:
             kept = {key: value for key, value in self.whole.items() if key != self._key}
             beside = AddableDict(kept) if kept else None
         said = self._said
         if not isinstance(said, AIMessage):
-            if self._key is not None or isinstance(said, str | BaseMessage):
-                return beside
-            return said
+            text = self._key is not None or isinstance(said, str | BaseMessage)
+            data: Output | None = beside if text else said
+            return data
         verdict = {}
         if self._answer is not None:
             verdict_details = details(self._answer, reasons=self._reasons)
@@ -86,7 +88,8 @@ class Chunks:
             chunk_position="last",
         )
         placed = self._placed(last)
-        return placed if beside is None else beside + placed
+        whole: Output = placed if beside is None else beside + placed
+        return whole
 
 
 def _tool_call_chunks(message: AIMessage) -> list[ToolCallChunk]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from chains.openai_asked import Asked
-from chains.openai_codes import identifier, unspaced
+from chains.openai_codes import identifier, text, unspaced
 from chains.openai_errors import clean_error
 from chains.openai_responses import (
     clean_item,
@@ -107,11 +107,11 @@ class ResponseStream(ReplyStream):
             return [self._event(kind, place, part=part)]
         if kind == "response.output_text.delta":
             part_so_far = self._part(place, data)
-            release = await part_so_far.text.feed(str(data.get("delta") or ""))
+            release = await part_so_far.text.feed(text(data.get("delta")) or "")
             part_so_far.citations += release.citations
             return self._delta(place, release.text)
         if kind == "response.refusal.delta":
-            self._part(place, data).refusal += str(data.get("delta") or "")
+            self._part(place, data).refusal += text(data.get("delta")) or ""
             return []
         if kind in ("response.output_text.done", "response.refusal.done"):
             return await self._close(place)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,7 +23,6 @@ __all__ = [
     "StreamedText",
     "UnreadableReplyError",
     "cited",
-    "finite_json",
     "guard_refusal",
     "is_json_document",
     "text_of",
@@ -97,6 +95,7 @@ class StreamedText:
         self, guarding: Guarding, case: Callable[[], Awaitable[Case]], *, data: bool
     ) -> None:
         self._data = data
+        self._ended = False
         self._dry_run = guarding.policy.dry_run
         self._raw = ""
         self._gate = SentenceGate(
@@ -108,7 +107,13 @@ class StreamedText:
         )
 
     async def feed(self, piece: str) -> Release:
-        """Take text; release what is judged."""
+        """Take text; release what is judged.
+
+        Raises:
+            UnreadableReplyError: The text had ended, and its verdict was told.
+        """
+        if self._ended and piece.strip():
+            raise UnreadableReplyError("the model's server sent text behind the end of its answer")
         if self._data:
             self._raw += piece
             return Release(piece if self._dry_run else "")
@@ -118,32 +123,18 @@ class StreamedText:
         """Release what is left, with the verdict."""
         if self._data:
             if is_json_document(self._raw):
+                self._ended = True
                 return Release("" if self._dry_run else self._raw)
             await self._gate.feed(self._raw)
-        return await self._gate.finish()
+        release = await self._gate.finish()
+        self._ended = True  # not before: what ran out of time is still to be judged
+        return release
 
 
 async def guard_refusal(guarding: Guarding, case: Case, text: str) -> str:
     """A model's refusal, without what the policy removes from it."""
     answer = await case.check(guarding.guard, text, guarding.policy.settled(), record=False)
     return text if answer.dry_run else answer.text
-
-
-def finite_json(text: str | bytes) -> object:
-    """Read JSON; what stands for no finite number (``Infinity``, ``1e999``) is null.
-
-    Python writes such numbers again as they are, and no other reader takes them.
-
-    Raises:
-        ValueError: It is no JSON.
-        RecursionError: It nests without end.
-    """
-    return json.loads(text, parse_constant=lambda _: None, parse_float=_finite)
-
-
-def _finite(digits: str) -> float | None:
-    number = float(digits)
-    return number if math.isfinite(number) else None
 
 
 def is_json_document(text: str) -> bool:

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator, Sequence
 from functools import reduce
 from operator import add
-from typing import Annotated, Any, NamedTuple, TypedDict, Unpack, cast
+from typing import Any, NamedTuple, Unpack, cast
 
-from langchain_core.callbacks import (
-    AsyncCallbackManagerForChainRun,
-    CallbackManagerForChainRun,
-)
+from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableSerializable
 from langchain_core.runnables.utils import Input, Output, gather_with_concurrency
-from pydantic import BeforeValidator, ConfigDict, Field, PrivateAttr
+from pydantic import ConfigDict, Field, PrivateAttr
 
 from chains.batch import Result, Row, check_rows, result_or_error
 from chains.check_run import traced_stream
@@ -21,6 +18,7 @@ from chains.chunks import Chunks
 from chains.evidence.base import Case, EvidenceMode, EvidenceSettings, Marks, case_of
 from chains.evidence.langchain import EvidenceOf, chain_evidence, config_field, holds
 from chains.evidence.steps import StepsSeen
+from chains.guarding_options import PolicySetting, RunnableOptions
 from chains.hidden_runs import hidden
 from chains.messages import (
     ANSWER_KEYS,
@@ -32,33 +30,10 @@ from chains.messages import (
     with_answer,
 )
 from chains.rendition import MarkerStyle
-from chains.streaming import (
-    SentenceGate,
-    StreamMode,
-    guard_stream,
-    guard_stream_sync,
-)
-from guardrail import (
-    STRICT,
-    Guardrail,
-    GuardrailConfig,
-    Policy,
-    policy_named,
-    run_sync,
-)
+from chains.streaming import SentenceGate, StreamMode, guard_stream, guard_stream_sync
+from guardrail import STRICT, Guardrail, GuardrailConfig, run_sync
 
-__all__ = [
-    "GuardingOptions",
-    "GuardrailRunnable",
-    "PolicySetting",
-    "RunnableOptions",
-    "guard_runnable",
-]
-
-PolicySetting = Annotated[
-    Policy, BeforeValidator(lambda told: policy_named(told) if isinstance(told, str) else told)
-]
-"""The type of a field that takes a policy or the name of one."""
+__all__ = ["GuardrailRunnable", "guard_runnable"]
 
 _Run = CallbackManagerForChainRun | AsyncCallbackManagerForChainRun
 
@@ -69,28 +44,6 @@ class _Runs(NamedTuple):
     configs: list[RunnableConfig]
     steps: list[StepsSeen]
     watched: list[RunnableConfig]
-
-
-class GuardingOptions(TypedDict, total=False):
-    """How answers are guarded; see ``GuardrailRunnable``."""
-
-    name: str | None
-    policy: Policy | str
-    style: MarkerStyle | str
-    stream_mode: StreamMode | str
-    evidence_mode: EvidenceMode | str
-    tool_results: bool
-    marks: tuple[str, str] | None
-    reasons: bool
-
-
-class RunnableOptions(GuardingOptions, total=False):
-    """What ``GuardrailRunnable`` takes beside the guardrail and the Runnable; see there."""
-
-    settings: GuardrailConfig
-    question_key: str | None
-    answer_key: str | None
-    evidence: EvidenceOf | None
 
 
 class GuardrailRunnable(RunnableSerializable[Input, Output]):
@@ -370,7 +323,7 @@ class GuardrailRunnable(RunnableSerializable[Input, Output]):
         **kwargs: object,
     ) -> Iterator[Output]:
         value = reduce(add, pieces)
-        chunks = Chunks(self._answer_keys(), reasons=self.reasons)
+        chunks = Chunks[Output](self._answer_keys(), reasons=self.reasons)
         inner, steps = hidden(config, run_manager.get_child()), self._steps()
         watched = steps.watching(inner)
         texts = (chunks.take(chunk) for chunk in self.bound.stream(value, watched, **kwargs))
@@ -390,7 +343,7 @@ class GuardrailRunnable(RunnableSerializable[Input, Output]):
         **kwargs: object,
     ) -> AsyncIterator[Output]:
         value = reduce(add, [piece async for piece in pieces])
-        chunks = Chunks(self._answer_keys(), reasons=self.reasons)
+        chunks = Chunks[Output](self._answer_keys(), reasons=self.reasons)
         inner, steps = hidden(config, run_manager.get_child()), self._steps()
         watched = steps.watching(inner)
         texts = (chunks.take(chunk) async for chunk in self.bound.astream(value, watched, **kwargs))
@@ -403,7 +356,7 @@ class GuardrailRunnable(RunnableSerializable[Input, Output]):
             yield rest
 
     def _gate(
-        self, value: Input, config: RunnableConfig, chunks: Chunks, steps: StepsSeen
+        self, value: Input, config: RunnableConfig, chunks: Chunks[Output], steps: StepsSeen
     ) -> SentenceGate:
         def mode() -> StreamMode:
             # Evidence that comes with the output is there for sure only at its end.

@@ -25,17 +25,23 @@ Environment variables win over the file: ``GUARDRAIL_JUDGE=onnx``,
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from datetime import timedelta
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 
 from guardrail.core.errors import ConfigError
 from guardrail.core.fields import did_you_mean, fields_at
 from guardrail.core.toml import read_toml
-from guardrail.core.types import Probability, Problem, Sentence, Strictness, StrictnessSetting
+from guardrail.core.types import Probability, Strictness, StrictnessSetting
 from guardrail.models.settings import GenerationSettings
 from guardrail.policy import ANNOTATE, Policy, policy_named
 from judges.second_settings import SecondJudgeSettings
@@ -52,9 +58,17 @@ __all__ = [
 ]
 
 ENV_PREFIX = "GUARDRAIL_"
-ENV_NESTING = "__"
 GATEWAY = "gateway"
 """Section of the file that the gateway reads itself; it may hold keys, so no config keeps it."""
+
+_SHORTHANDS = {
+    "graph": "location",
+    "log": "path",
+    "model": "name",
+    "policy": "base",
+    "second_judge": "judge",
+}
+"""The field of a section that a text in the section's place sets."""
 
 
 class _Section(BaseModel):
@@ -148,11 +162,6 @@ class LogConfig(_Section):
     whole: bool = False
     wait_s: float = Field(default=2.0, gt=0)
 
-    @property
-    def retention(self) -> timedelta | None:
-        """How long records are kept."""
-        return None if self.retention_days is None else timedelta(days=self.retention_days)
-
 
 class LimitsConfig(_Section):
     """Bounds that keep one hostile input from taking the service down.
@@ -164,6 +173,8 @@ class LimitsConfig(_Section):
             ``errors`` says how many, and the answer is unverified: ``strict`` refuses it.
         evidence: Most triples and passages for one answer, shared fairly by the entities they
             are about; what is left out is told in ``errors``.
+        evidence_chars: Most characters of their texts together; the longest passages are cut behind
+            a paragraph, a line or a sentence, and ``errors`` says how many.
         concurrency: Calls of graph, judge and retriever in work at once; more wait.
         stuck: Calls that hang and were given up when their answer's time ran out; at this
             number answers come back at once, unverified, with the problem ``overload``.
@@ -176,22 +187,10 @@ class LimitsConfig(_Section):
     question_chars: int = Field(default=20_000, ge=1)
     sentences: int = Field(default=500, ge=1)
     evidence: int = Field(default=5_000, ge=1)
+    evidence_chars: int = Field(default=1_000_000, ge=1)
     concurrency: int = Field(default=8, ge=1)
     stuck: int = Field(default=32, ge=1)
     batch_s: float = Field(default=300.0, gt=0)
-
-    def passed_by(self, sentences: Iterable[Sentence]) -> tuple[Problem, ...]:
-        """What is told of an answer with sentences that were not judged.
-
-        Args:
-            sentences: Of the answer.
-        """
-        left = sum(sentence.behind_the_bound for sentence in sentences)
-        message = (
-            f"the last {left} sentences of the answer were not judged, beyond limits.sentences = "
-            f"{self.sentences}; check it in parts, or raise the limit"
-        )
-        return (Problem(part="sentences", message=message),) if left else ()
 
 
 class GuardrailConfig(_Section):
@@ -252,32 +251,18 @@ class GuardrailConfig(_Section):
             )
         return graph
 
-    @field_validator("graph", mode="before")
+    @field_validator("graph", "log", "model", "second_judge", mode="before")
     @classmethod
-    def _graph_by_location(cls, value: object) -> object:
-        return {"location": value} if isinstance(value, str) else value
+    def _by_its_shorthand(cls, value: object, info: ValidationInfo) -> object:
+        if info.field_name == "second_judge" and value == "none":
+            return None
+        field = _SHORTHANDS[str(info.field_name)]
+        return {field: value} if isinstance(value, str | Path) else value
 
     @field_validator("evidence", mode="before")
     @classmethod
     def _evidence_by_name(cls, value: object) -> object:
         return _names(value) if isinstance(value, str) else value
-
-    @field_validator("model", mode="before")
-    @classmethod
-    def _model_by_name(cls, value: object) -> object:
-        return {"name": value} if isinstance(value, str) else value
-
-    @field_validator("second_judge", mode="before")
-    @classmethod
-    def _second_judge_by_name(cls, value: object) -> object:
-        if value == "none":
-            return None
-        return {"judge": value} if isinstance(value, str) else value
-
-    @field_validator("log", mode="before")
-    @classmethod
-    def _log_by_path(cls, value: object) -> object:
-        return {"path": value} if isinstance(value, str | Path) else value
 
     @field_validator("policy", mode="before")
     @classmethod
@@ -336,10 +321,9 @@ class GuardrailConfig(_Section):
         try:
             made = cls.model_validate(settings)
             made.policy.changed()  # tells a score that is misspelled in a threshold
-        except ValidationError as error:
-            raise ConfigError(f"{source}: {_explain(cls, error)}") from error
-        except ConfigError as error:
-            raise ConfigError(f"{source}: {error}") from error
+        except (ValidationError, ConfigError) as error:
+            told = _explain(cls, error) if isinstance(error, ValidationError) else error
+            raise ConfigError(f"{source}: {told}") from error
         return made
 
 
@@ -380,7 +364,7 @@ def _overlay(settings: dict[str, object], environ: Mapping[str, str]) -> None:
     for variable, text in sorted(environ.items()):
         if not variable.startswith(ENV_PREFIX):
             continue
-        *parents, last = variable.removeprefix(ENV_PREFIX).lower().split(ENV_NESTING)
+        *parents, last = variable.removeprefix(ENV_PREFIX).lower().split("__")
         if parents[:1] == [GATEWAY]:
             continue  # of the gateway's own settings
         table = settings
@@ -392,11 +376,6 @@ def _overlay(settings: dict[str, object], environ: Mapping[str, str]) -> None:
             table[parent] = inner
             table = inner
         table[last] = _read_value(text)
-
-
-_SHORTHANDS = {"graph": "location", "log": "path", "model": "name", "policy": "base"} | {
-    "second_judge": "judge"
-}
 
 
 def _read_value(text: str) -> object:

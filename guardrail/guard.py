@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 from uuid import uuid4
@@ -19,6 +20,7 @@ from guardrail.core.types import (
     VerdictThresholds,
     as_strictness,
 )
+from guardrail.core.workers import off_loop
 from guardrail.engine.asking import ask
 from guardrail.engine.flow import Engine
 from guardrail.engine.loop import run_sync
@@ -42,6 +44,9 @@ if TYPE_CHECKING:
     from kg.linking import EntityLinker
 
 __all__ = ["AskRequest", "CheckRequest", "Guardrail", "RankRequest"]
+
+AT_ONCE = 1_000
+"""Most items of evidence that are read on the event loop, in some milliseconds."""
 
 
 class Guardrail(Closing):
@@ -220,10 +225,14 @@ class Guardrail(Closing):
         record: bool = True,
     ) -> list[GuardedAnswer]:
         """``check_batch`` as a coroutine; see ``check`` for ``record``."""
-        rows = [
-            self._engine.row(item.id, item.question, item.answer, item.evidence)
-            for item in all_of(CheckRequest, requests)
-        ]
+        asked = all_of(CheckRequest, requests)
+        rows = await self._rows(
+            [item.evidence for item in asked],
+            lambda: [
+                self._engine.row(item.id, item.question, item.answer, item.evidence)
+                for item in asked
+            ],
+        )
         with stage("check", rows=len(rows)):
             checked = await self._engine.guard(rows, self._policy(policy))
             return await self._engine.recorder.record(checked) if record else checked
@@ -329,19 +338,32 @@ class Guardrail(Closing):
     ) -> list[list[GuardedAnswer]]:
         """``rank_batch`` as a coroutine."""
         chosen = self._policy(policy)
-        rows: list[Row] = []
-        for request in all_of(RankRequest, requests):
-            prefix = request.id or uuid4().hex
-            rows += [
-                self._engine.row(
-                    f"{prefix}.{place}", request.question, answer, request.evidence, place
-                )
-                for place, answer in enumerate(request.answers)
-            ]
+        asked = all_of(RankRequest, requests)
+        rows = await self._rows(
+            [item.evidence for item in asked], lambda: [*self._ranked_rows(asked)]
+        )
         with stage("rank", rows=len(rows)):
-            checked = await self._engine.guard(rows, chosen, answers=len(requests))
-            guarded = iter(await self._engine.recorder.record(checked))
-        return [ranked([next(guarded) for _ in request.answers], chosen) for request in requests]
+            checked = await self._engine.guard(rows, chosen, answers=len(asked))
+            each = iter(checked)
+            rankings = [ranked([next(each) for _ in item.answers], chosen) for item in asked]
+            # Recorded once each has its place, so that the log tells why one candidate won.
+            kept = iter(await self._engine.recorder.record([*chain.from_iterable(rankings)]))
+        return [[next(kept) for _ in request.answers] for request in asked]
+
+    async def _rows(
+        self, evidence: Iterable[Sequence[Evidence] | None], make: Callable[[], list[Row]]
+    ) -> list[Row]:
+        """Rows of the pipeline; of much evidence on a thread, so that no other caller waits."""
+        many = sum(len(each or ()) for each in evidence) > AT_ONCE
+        return await off_loop(make) if many else make()
+
+    def _ranked_rows(self, requests: Sequence[RankRequest]) -> Iterator[Row]:
+        for request in requests:
+            prefix = request.id or uuid4().hex
+            first = self._engine.row(prefix, request.question, "", request.evidence)
+            for place, answer in enumerate(request.answers):
+                row = self._engine.row(f"{prefix}.{place}", request.question, answer, None, place)
+                yield row._replace(knowledge=first.knowledge)  # read once for all of them
 
     def ask(
         self,

@@ -37,9 +37,6 @@ NATIVE = 4
 """Chinese and Japanese signs that are not known tell a name in its own writing, where they are at
 most one in this many of a sentence's letters: *Beijing (北京)*. They count as read."""
 
-NOTHING_READ = Grounding(supported=0.0, unsupported=1.0, contradicted=0.0, no_claim=0.0)
-"""Of a sentence without evidence, as far as it makes a claim."""
-
 _WORD = re.compile(r"\S+")
 _SPELT = re.compile(r"(?<!\S)[^\W\d_](?:\s+[^\W\d_]){3,}(?!\S)")
 """Single letters in a row, which no judge reads as words: *P a r i s*."""

@@ -26,11 +26,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from pydantic import ValidationError
 from pyoxigraph import Literal, NamedNode, RdfFormat, Triple, serialize
 
+from guardrail.core.errors import KnowledgeGraphError
 from guardrail.core.types import Value
 
-__all__ = ["Fact", "Person", "build", "read_people", "read_property_labels"]
+__all__ = ["Fact", "Person", "build", "persons_of", "read_people", "read_property_labels"]
 
 _WD = "http://www.wikidata.org/entity/"
 _WDT = "http://www.wikidata.org/prop/direct/"
@@ -103,8 +105,27 @@ class Person(Value):
 
 def read_people(path: Path) -> list[Person]:
     """Read ``{qid, name, facts: [{pid, property, value}]}`` lines, gzipped."""
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        return [Person.model_validate_json(line) for line in lines]
+    with gzip.open(path) as lines:
+        return list(persons_of(path, lines))
+
+
+def persons_of(source: Path, lines: Iterable[bytes]) -> Iterator[Person]:
+    """The persons of a file's lines, of which some may be blank.
+
+    Raises:
+        KnowledgeGraphError: A line is no person; the error names it.
+    """
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            yield Person.model_validate_json(line)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"])
+            raise KnowledgeGraphError(
+                f"{source}, line {number}: not a person ({where or 'JSON'}: {first['msg']})"
+            ) from error
 
 
 def read_property_labels(path: Path) -> dict[str, str]:

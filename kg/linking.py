@@ -154,9 +154,10 @@ class EntityLinker:
         if docs is not None and len(docs) != len(texts):
             raise InputError(f"{len(docs)} parsed documents for {len(texts)} texts; give one each")
         clean = [readable(text) for text in texts]
-        parsed = docs if docs is not None else self._parse(clean)
+        if docs is None:
+            docs = run_pipeline(self._nlp or load_tagger(), map(taggable, clean))
         around = Neighbourhoods(self._graph, self._names, self._limit)
-        states = [self._read(text, doc) for text, doc in zip(clean, parsed, strict=True)]
+        states = [self._read(text, doc) for text, doc in zip(clean, docs, strict=True)]
         self._link_labels(states, around)
         self._link_lists(states, around)
         self._link_values(states, around)
@@ -168,10 +169,6 @@ class EntityLinker:
         return [state.linked for state in states]
 
     # --- mentions ----------------------------------------------------------------------------
-
-    def _parse(self, texts: Sequence[str]) -> list[Doc]:
-        nlp = self._nlp or load_tagger()
-        return run_pipeline(nlp, map(taggable, texts))
 
     def _read(self, text: str, doc: Doc) -> _Text:
         spans = _first_of_each(capitalised_spans(text))
@@ -393,9 +390,6 @@ def _convincing(part: str, candidates: Sequence[Candidate]) -> bool:
     rest = label.removeprefix(folded).strip().upper()
     if not label.endswith(folded) and not _NUMERAL.fullmatch(rest):
         return False
-    if len(candidates) == 1:
+    if len(candidates) == 1 or best.score >= candidates[1].score + _LEAD:
         return best.score >= _ENOUGH
-    second = candidates[1]
-    if best.score >= second.score + _LEAD:
-        return best.score >= _ENOUGH
-    return best.entity.prominence >= _PROMINENT * second.entity.prominence
+    return best.entity.prominence >= _PROMINENT * candidates[1].entity.prominence

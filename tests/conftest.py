@@ -21,7 +21,7 @@ SLOW = (
     "chains/gateway/protocols/test_litellm_proxy.py", "chains/hosts/test_canary_streams.py",
     "chains/test_event_loop.py", "chains/test_middleware.py", "chains/test_odd_requests.py",
     "chains/test_openai_canary.py", "chains/test_openai_examples.py",
-    "guardrail/benchmarks", "guardrail/bulk", "guardrail/commands", "guardrail/core/documents",
+    "guardrail/bulk", "guardrail/commands", "guardrail/core/documents",
     "guardrail/core/text/test_tagging.py", "guardrail/engine/test_agreement.py",
     "guardrail/evaluation/test_pytest_plugin.py", "guardrail/models", "guardrail/test_report.py",
     "judges/conner", "judges/sck", "judges/test_benchmark.py", "judges/test_causal_lm.py",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from guardrail.benchmarks.caqa.build import build_rows
-from guardrail.benchmarks.caqa.graph import FactGraph
-from guardrail.benchmarks.caqa.rows import CAQARow, Split
+from benchmarks.caqa.build import build_rows
+from benchmarks.caqa.graph import FactGraph
+from benchmarks.caqa.rows import CAQARow, Split
 from judges.heads import HEADS
 from training.rows import Row
 

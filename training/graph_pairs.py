@@ -11,9 +11,9 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 
-from guardrail.benchmarks.caqa.build import split_graph
-from guardrail.benchmarks.caqa.graph import FactGraph
-from guardrail.benchmarks.caqa.rows import Split as CAQASplit
+from benchmarks.caqa.build import split_graph
+from benchmarks.caqa.graph import FactGraph
+from benchmarks.caqa.rows import Split as CAQASplit
 from guardrail.core.types import Triple, linearise
 from kg.verbalise import finish, inversions, phrasing, predicate, surface
 from training.forms import near_miss, same_value

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 
-from guardrail.benchmarks.caqa.sources import assemble
+from benchmarks.caqa.sources import assemble
 from training.caqa_rows import caqa_rows
 from training.claim_pairs import claim_rows
 from training.close_wording import close_wording, made_tables

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from guardrail.benchmarks.kept import kept_lines
+from benchmarks.kept import kept_lines
 from guardrail.core.types import Grounding
 from judges.base import GroundingItem, GroundingJudge
 from judges.memory import RememberedGrounding

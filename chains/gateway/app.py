@@ -6,8 +6,9 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import TypeVar
 
 import httpx
 from fastapi import FastAPI, Request
@@ -22,6 +23,7 @@ from chains.gateway.door import PREFIX, Door
 from chains.gateway.endpoints import Serving, held_weakly
 from chains.gateway.guardings import Guardings
 from chains.gateway.headers import dry_run_headers
+from chains.gateway.loading import Loading
 from chains.gateway.metrics import CONTENT_TYPE_LATEST, Judging, Metrics
 from chains.gateway.page import docs_response, page_response
 from chains.gateway.passing import UNTOUCHED, pass_on, response_of
@@ -45,6 +47,7 @@ from chains.gateway.schemas import (
 )
 from chains.gateway.settings import GatewaySettings, sharing
 from chains.gateway.streaming import Afterwards, BrokenOffError, JudgedStream, unless_gone
+from chains.gateway.threads import in_reader_thread
 from chains.gateway.upstream import Upstream
 from chains.openai_errors import error_body
 from chains.openai_exchange import (
@@ -57,7 +60,7 @@ from chains.openai_exchange import (
 from chains.openai_headers import kept_headers
 from chains.openai_sse import Event
 from chains.openai_text import JSON
-from guardrail import Guardrail, GuardrailConfig
+from guardrail import GuardedAnswer, Guardrail, GuardrailConfig, Policy
 from guardrail.core.errors import GuardrailError
 from guardrail.log.records import Feedback
 
@@ -71,6 +74,8 @@ JUDGED_BODIES: dict[str, type[BaseModel]] = {
     "responses": ResponsesBody,
 }
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+
+T = TypeVar("T")
 
 
 def create_app(
@@ -160,43 +165,22 @@ class _Gateway:
         self._upstream = Upstream(settings, client)
         # A verdict may take longer than what is left of an exchange that was too late.
         self._afterwards = Afterwards(max(self.settings.timeout_s, self.settings.drain_s))
-        self._ready: str | None = "the guardrail is loading"
-        self._loading: asyncio.Future[None] | None = None
-        self._on_loaded = on_loaded
+        self.loading = Loading(self.guard, tried=self._owns_guard, on_loaded=on_loaded)
 
     @asynccontextmanager
     async def lifespan(self, app: FastAPI) -> AsyncIterator[None]:
         """Load the guardrail beside the first requests; release all at the end."""
-        loading = asyncio.ensure_future(self._loaded())
+        loading = asyncio.ensure_future(self.loading.done())
         try:
             yield
         finally:
-            self._ready = "the gateway is stopping"
+            self.loading.unready = "the gateway is stopping"
             with suppress(GuardrailError):
                 await loading
             await self._afterwards.ended()
             await self._upstream.close()
             if self._owns_guard:
                 await asyncio.to_thread(self.guard.close)
-
-    async def _loaded(self) -> None:
-        """Wait until the guardrail is loaded, so that no answer's time is spent on it."""
-        if self._loading is None:
-            self._loading = asyncio.ensure_future(self._load())
-        await asyncio.shield(self._loading)
-
-    async def _load(self) -> None:
-        try:
-            await asyncio.to_thread(self.guard.warm_up)
-            if self._owns_guard:
-                await asyncio.to_thread(self.guard.self_test)
-        except GuardrailError as error:
-            self._ready = f"the guardrail cannot be loaded: {error}"
-            log.error("%s", self._ready)
-        else:
-            if self._on_loaded is not None:
-                self._on_loaded()
-            self._ready = None
 
     # --- judged calls --------------------------------------------------------------------
 
@@ -208,8 +192,8 @@ class _Gateway:
         path = request.url.path.removeprefix(PREFIX)
         endpoint = JUDGED[path.strip("/")]
         guarding = self.guardings.of(request, body.get("model"))
-        exchange = await asyncio.to_thread(Exchange, guarding, endpoint, body)
-        await self._loaded()
+        exchange = await in_reader_thread(Exchange, guarding, endpoint, body)
+        await self.loading.done()
         kind = "stream" if exchange.streams_through else "output"
         of = Judging(kind, exchange.policy.name, caller_of(request).name)
         with self.metrics.failures(of):
@@ -301,10 +285,7 @@ class _Gateway:
             body = b"".join(event.encode() for event in guarded.events)
             kind = "text/event-stream; charset=utf-8"
         response = response_of(reply._replace(body=body), kind)
-        response.headers.update(
-            self.dashboard.record_header([answer.id for answer in guarded.answers])
-        )
-        response.headers.update(dry_run_headers(exchange.policy, guarded.answers))
+        response.headers.update(self._headers(exchange.policy, guarded.answers))
         return response
 
     # --- other calls ---------------------------------------------------------------------
@@ -329,15 +310,12 @@ class _Gateway:
     async def checks(self, request: Request) -> Response:
         """Check an answer; nothing is sent to the upstream."""
         body = await read_model(request, CheckBody)
-        await self._loaded()
+        await self.loading.done()
         guarding = self.guardings.of(request)
         of = Judging("check", guarding.checks_policy.name, caller_of(request).name)
-        with self.metrics.failures(of):
-            async with self._in_time():
-                answer = await unless_gone(request.receive, check(guarding, body))
+        answer = await self._done(request, of, check(guarding, body))
         self.metrics.answers([answer], of)
-        headers = self.dashboard.record_header([answer.id])
-        headers |= dry_run_headers(guarding.checks_policy, [answer])
+        headers = self._headers(guarding.checks_policy, [answer])
         content = await asyncio.to_thread(answer.model_dump_json)
         return Response(content, media_type="application/json", headers=headers)
 
@@ -345,33 +323,38 @@ class _Gateway:
         """A call of another gateway's protocol."""
         answer = self.protocols[request.scope["route"].path]
         body = await read_json(request)
-        await self._loaded()
+        await self.loading.done()
         guarding = self.guardings.of(request, body.get("model"))
-        of = Judging("protocol", guarding.policy.name, caller_of(request).name)
-        with self.metrics.failures(of):
-            async with self._in_time():
-                gone, answers = await unless_gone(request.receive, answer(body, guarding))
+        policy = answer.policy_of(guarding)
+        of = Judging("protocol", policy.name, caller_of(request).name)
+        gone, answers = await self._done(request, of, answer(body, guarding))
         if answers:  # calls before a request bring nothing to judge
             self.metrics.answers(answers, of)
-        headers = self.dashboard.record_header([answer.id for answer in answers])
-        headers |= dry_run_headers(guarding.policy, answers)
+        headers = self._headers(policy, answers)
         return await asyncio.to_thread(JSONResponse, gone, headers=headers)
 
     async def rank(self, request: Request) -> Response:
         """Rank answers; nothing is sent to the upstream."""
         body = await read_model(request, RankBody)
-        await self._loaded()
+        await self.loading.done()
         guarding = self.guardings.of(request)
         of = Judging("rank", guarding.checks_policy.name, caller_of(request).name)
-        with self.metrics.failures(of):
-            async with self._in_time():
-                answers = await unless_gone(request.receive, rank(guarding, body))
+        answers = await self._done(request, of, rank(guarding, body))
         self.metrics.answers(answers, of)
-        headers = self.dashboard.record_header([answer.id for answer in answers])
-        headers |= dry_run_headers(guarding.checks_policy, answers)
+        headers = self._headers(guarding.checks_policy, answers)
         ranking = Ranking.of(body, answers)
         content = await asyncio.to_thread(ranking.model_dump_json)
         return Response(content, media_type="application/json", headers=headers)
+
+    async def _done(self, request: Request, of: Judging, work: Coroutine[object, object, T]) -> T:
+        """What comes of a judged call, in its time and while its caller is there."""
+        with self.metrics.failures(of):
+            async with self._in_time():
+                return await unless_gone(request.receive, work)
+
+    def _headers(self, policy: Policy, answers: Sequence[GuardedAnswer]) -> dict[str, str]:
+        ids = [answer.id for answer in answers]
+        return {**self.dashboard.record_header(ids), **dry_run_headers(policy, answers)}
 
     async def healthz(self, request: Request) -> Response:
         """The process lives."""
@@ -383,8 +366,8 @@ class _Gateway:
         One that is down keeps the status as it is: checks need none, and a balancer that took all
         gateways out would help nobody.
         """
-        if self._ready is not None:
-            return JSONResponse({"status": self._ready}, 503)
+        if self.loading.unready is not None:
+            return JSONResponse({"status": self.loading.unready}, 503)
         upstream = "none"
         if self.settings.upstream is not None:
             upstream = "up" if await self._upstream.reachable() else "down"

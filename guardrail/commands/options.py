@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
@@ -112,13 +112,13 @@ class Judging:
     policy: PolicyName = None
     strictness: StrictnessName = None
 
-    def settings(self) -> GuardrailConfig:
+    def settings(self, evidence: Sequence[Path] | None = None) -> GuardrailConfig:
         """The configuration; see ``build_config``."""
-        return build_config(**vars(self))
+        return build_config(**vars(self), evidence=evidence)
 
     def guard(self) -> Guardrail:
         """A loaded guardrail; see ``build_guard``."""
-        return build_guard(**vars(self))
+        return build_guard(self.settings())
 
 
 def grouped(command: Callable[P, T]) -> Callable[P, T]:

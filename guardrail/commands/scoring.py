@@ -10,7 +10,7 @@ import typer
 from guardrail.commands.jobs import score_job
 from guardrail.commands.lines import run_lines
 from guardrail.commands.options import Config, Graph, Input, ModelJudgeName, Output
-from guardrail.commands.setup import build_guard
+from guardrail.commands.setup import build_config, build_guard
 
 __all__ = ["score"]
 
@@ -46,5 +46,5 @@ def score(
     Every score is {value, reason, evidence}: one that cannot be computed has no value and a
     reason, such as informativeness without --causal-lm and validity without a reference.
     """
-    with build_guard(config, kg=kg, judge=judge) as guard:
+    with build_guard(build_config(config, kg=kg, judge=judge)) as guard:
         run_lines(score_job(guard, causal_lm, sck_weights), source, target)

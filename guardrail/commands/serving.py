@@ -4,55 +4,40 @@ from __future__ import annotations
 
 import errno
 import socket
-from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from guardrail.commands.options import (
-    Config,
-    EvidenceFiles,
-    Graph,
-    JudgeName,
-    Judging,
-    PolicyName,
-    StrictnessName,
-    grouped,
-)
-from guardrail.commands.setup import build_config
+from guardrail.commands.options import EvidenceFiles, Judging, grouped
 from guardrail.config import GuardrailConfig, LogConfig, gateway_section
 from guardrail.core.errors import ConfigError, MissingExtraError
 from guardrail.policy import STRICT
 
-__all__ = ["gateway_config", "mcp", "require_free", "serve"]
+__all__ = ["mcp", "require_free", "serve", "strict_unless_named"]
 
 
-def serve(
+@dataclass(frozen=True, kw_only=True)
+class GatewayOptions:
+    """Settings of the gateway, by their names in the section ``[gateway]``; None for unset."""
+
     upstream: Annotated[
         str | None,
         typer.Option(metavar="URL", help="OpenAI-compatible endpoint to guard, with /v1."),
-    ] = None,
-    host: Annotated[str | None, typer.Option(help="Address to listen on (127.0.0.1).")] = None,
-    port: Annotated[int | None, typer.Option(help="Port to listen on (8000).")] = None,
-    workers: Annotated[int | None, typer.Option(help="Worker processes (1).")] = None,
-    kg: Graph = None,
-    evidence: EvidenceFiles = None,
-    config: Config = None,
-    judge: JudgeName = None,
-    policy: PolicyName = None,
-    strictness: StrictnessName = None,
-    log: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Score log that /dashboard shows.")
-    ] = None,
-    key: Annotated[
+    ] = None
+    host: Annotated[str | None, typer.Option(help="Address to listen on (127.0.0.1).")] = None
+    port: Annotated[int | None, typer.Option(help="Port to listen on (8000).")] = None
+    workers: Annotated[int | None, typer.Option(help="Worker processes (1).")] = None
+    keys: Annotated[
         list[str] | None,
         typer.Option(
+            "--key",
             metavar="KEY",
             help="Key that callers need, repeatable. GUARDRAIL_GATEWAY__KEYS keeps it out of the "
             "list of processes.",
         ),
-    ] = None,
+    ] = None
     upstream_key: Annotated[
         str | None,
         typer.Option(
@@ -61,134 +46,150 @@ def serve(
             "GUARDRAIL_GATEWAY__UPSTREAM_KEY keeps "
             "it out of the list of processes.",
         ),
-    ] = None,
-    tenant: Annotated[
+    ] = None
+    tenants: Annotated[
         list[str] | None,
         typer.Option(
+            "--tenant",
             metavar="NAME=KEY",
             help="A caller with a name and a key, repeatable; what it may do stands in the "
             "settings file. GUARDRAIL_GATEWAY__TENANTS keeps keys out of the list of processes.",
         ),
-    ] = None,
-    route: Annotated[
+    ] = None
+    routes: Annotated[
         list[str] | None,
         typer.Option(
+            "--route",
             metavar="CALLS=POLICY",
             help="A policy of some calls, by their model ('gpt-4o*=strict') or their path "
             "('/v1/responses=annotate'); repeatable. Thresholds stand in the settings file.",
         ),
-    ] = None,
-    trusted_host: Annotated[
+    ] = None
+    trusted_hosts: Annotated[
         list[str] | None,
         typer.Option(
+            "--trusted-host",
             metavar="NAME",
             help="Name under which callers may reach the gateway, such as api.example.com or "
             "*.example.com; repeatable (any).",
         ),
-    ] = None,
+    ] = None
     style: Annotated[
         str | None, typer.Option(help="Markers in the text: kalma (default), footnotes or none.")
-    ] = None,
+    ] = None
     stream_mode: Annotated[
         str | None, typer.Option(help="sentence (default) or buffer: when judged text leaves.")
-    ] = None,
+    ] = None
     evidence_mode: Annotated[
         str | None,
         typer.Option(
             help="given (default): evidence of a request in place of the graph; both: beside it; "
             "graph: the graph alone."
         ),
-    ] = None,
+    ] = None
     tool_results: Annotated[
         bool | None, typer.Option(help="Whether results of tools count as evidence (default: yes).")
-    ] = None,
+    ] = None
     earlier_answers: Annotated[
         int | None,
         typer.Option(
             min=0,
             help="Earlier answers of a conversation whose own evidence counts again (default: 6).",
         ),
-    ] = None,
+    ] = None
     evidence_marks: Annotated[
         str | None,
         typer.Option(
             metavar="'OPEN CLOSE'",
             help="Delimiters of evidence in messages, such as '<context> </context>'.",
         ),
-    ] = None,
+    ] = None
     keep_parts: Annotated[
         bool | None,
         typer.Option(help="Send content parts of other gateways on as they are (default: no)."),
-    ] = None,
+    ] = None
     dry_run: Annotated[
         bool | None,
         typer.Option(
             help="Let answers leave as the model wrote them; they are judged, recorded and counted "
             "all the same (default: no)."
         ),
-    ] = None,
+    ] = None
     caller: Annotated[
         str | None,
         typer.Option(
             help="free (default) or strict: what callers may do unless one of the four options "
             "below says otherwise."
         ),
-    ] = None,
+    ] = None
     caller_policy: Annotated[
         bool | None,
         typer.Option(help="Whether a request may name a policy or a strictness of its own."),
-    ] = None,
+    ] = None
     caller_evidence: Annotated[
         bool | None, typer.Option(help="Whether evidence in a request counts.")
-    ] = None,
+    ] = None
     caller_tools: Annotated[
         bool | None, typer.Option(help="Whether a request may bring tools.")
-    ] = None,
+    ] = None
     caller_structured_output: Annotated[
         bool | None, typer.Option(help="Whether a request may ask for JSON.")
-    ] = None,
+    ] = None
     reasons: Annotated[
         bool | None,
         typer.Option(
             help="Whether refused and filtered answers carry their reasons (default: yes)."
         ),
-    ] = None,
-    protocol: Annotated[
+    ] = None
+    protocols: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Also speak litellm, portkey or fms; repeatable."),
-    ] = None,
+        typer.Option(
+            "--protocol", metavar="NAME", help="Also speak litellm, portkey or fms; repeatable."
+        ),
+    ] = None
     timeout_s: Annotated[
         float | None, typer.Option(help="Seconds for one exchange, streams included (600).")
-    ] = None,
+    ] = None
     connect_timeout_s: Annotated[
         float | None, typer.Option(help="Seconds to reach the upstream (10).")
-    ] = None,
+    ] = None
     drain_s: Annotated[
         float | None, typer.Option(help="Seconds for exchanges in work at the end (30).")
-    ] = None,
+    ] = None
     concurrency: Annotated[
         int | None, typer.Option(help="Exchanges in work at once in one worker (512).")
-    ] = None,
+    ] = None
     max_body_bytes: Annotated[
         int | None, typer.Option(help="Largest request that is read (8 MiB).")
-    ] = None,
+    ] = None
     body_timeout_s: Annotated[
         float | None, typer.Option(help="Seconds in which a request's body must be there (120).")
-    ] = None,
+    ] = None
     body_bytes_per_s: Annotated[
         float | None, typer.Option(help="Fewest bytes a second of a body (1024).")
-    ] = None,
+    ] = None
     address_bodies: Annotated[
         int | None, typer.Option(help="Bodies that one address may be sending at once (64).")
-    ] = None,
+    ] = None
     address_concurrency: Annotated[
         int | None, typer.Option(help="Exchanges of one address in work at once (any number).")
-    ] = None,
+    ] = None
     address_per_minute: Annotated[
         float | None, typer.Option(help="Requests of one address a minute (any number).")
-    ] = None,
+    ] = None
     max_reply_bytes: Annotated[
         int | None, typer.Option(help="Largest reply that is read as a whole (32 MiB).")
+    ] = None
+
+
+@grouped
+def serve(
+    *,
+    gateway: GatewayOptions,
+    judging: Judging,
+    evidence: EvidenceFiles = None,
+    log: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Score log that /dashboard shows.")
     ] = None,
 ) -> None:
     """Serve an OpenAI-compatible gateway that guards every answer.
@@ -204,57 +205,18 @@ def serve(
     over the file. On another address than this machine's own and without a key, the gateway warns
     and keeps /dashboard and /metrics closed.
     """
-    settings = gateway_config(
-        config, kg=kg, judge=judge, policy=policy, strictness=strictness, evidence=evidence
-    )
+    settings = strict_unless_named(judging.settings(evidence=evidence))
     try:
         from chains.gateway import GatewaySettings, run
     except ImportError as error:
         raise MissingExtraError(getattr(error, "name", None) or "fastapi", "server") from error
     if log is not None:
         settings = settings.model_copy(update={"log": LogConfig(path=log)})
-    settings_given = {
-        "host": host,
-        "port": port,
-        "workers": workers,
-        "upstream": upstream,
-        "keys": key,
-        "upstream_key": upstream_key,
-        "tenants": tenant,
-        "routes": route,
-        "trusted_hosts": trusted_host,
-        "style": style,
-        "stream_mode": stream_mode,
-        "evidence_mode": evidence_mode,
-        "tool_results": tool_results,
-        "earlier_answers": earlier_answers,
-        "evidence_marks": evidence_marks,
-        "keep_parts": keep_parts,
-        "dry_run": dry_run,
-        "caller": caller,
-        "caller_policy": caller_policy,
-        "caller_evidence": caller_evidence,
-        "caller_tools": caller_tools,
-        "caller_structured_output": caller_structured_output,
-        "reasons": reasons,
-        "protocols": protocol,
-        "timeout_s": timeout_s,
-        "connect_timeout_s": connect_timeout_s,
-        "drain_s": drain_s,
-        "concurrency": concurrency,
-        "max_body_bytes": max_body_bytes,
-        "body_timeout_s": body_timeout_s,
-        "body_bytes_per_s": body_bytes_per_s,
-        "address_bodies": address_bodies,
-        "address_concurrency": address_concurrency,
-        "address_per_minute": address_per_minute,
-        "max_reply_bytes": max_reply_bytes,
-    }
-    options = {name: value for name, value in settings_given.items() if value not in (None, [])}
-    section = gateway_section(config) if config else {}
-    gateway = GatewaySettings.from_env(options=options, section=section)
-    require_free(gateway.host, gateway.port)
-    run(settings, gateway)
+    options = {name: value for name, value in vars(gateway).items() if value not in (None, [])}
+    section = gateway_section(judging.config) if judging.config else {}
+    found = GatewaySettings.from_env(options=options, section=section)
+    require_free(found.host, found.port)
+    run(settings, found)
 
 
 def require_free(host: str, port: int) -> None:
@@ -288,30 +250,12 @@ def mcp(*, judging: Judging, evidence: EvidenceFiles = None) -> None:
         raise MissingExtraError(getattr(error, "name", None) or "mcp", "mcp") from error
     from guardrail.guard import Guardrail
 
-    settings = judging.settings()
-    if evidence:
-        settings = settings.model_copy(update={"evidence": tuple(evidence)})
-    with Guardrail(settings) as guard:
+    with Guardrail(judging.settings(evidence=evidence)) as guard:
         serve_stdio(mcp_server(guard))
 
 
-def gateway_config(
-    config: Path | None,
-    *,
-    kg: str | None,
-    judge: str | None,
-    policy: str | None,
-    strictness: str | None = None,
-    evidence: Sequence[Path] | None = None,
-) -> GuardrailConfig:
-    """The gateway's configuration: ``strict`` where neither option nor settings name a policy.
-
-    Raises:
-        ConfigError: A setting or a name is unknown.
-    """
-    settings = build_config(
-        config, kg=kg, judge=judge, policy=policy, strictness=strictness, evidence=evidence
-    )
+def strict_unless_named(settings: GuardrailConfig) -> GuardrailConfig:
+    """The gateway's configuration: ``strict`` where neither option nor settings name a policy."""
     if "policy" in settings.model_fields_set:
         return settings
     return settings.model_copy(update={"policy": STRICT})

@@ -50,25 +50,17 @@ def build_config(
     return settings.model_copy(update=changes)
 
 
-def build_guard(
-    config: Path | None = None,
-    *,
-    kg: str | None = None,
-    judge: str | None = None,
-    policy: str | None = None,
-    strictness: str | None = None,
-) -> Guardrail:
-    """A loaded guardrail as a command's options describe it.
+def build_guard(settings: GuardrailConfig) -> Guardrail:
+    """A loaded guardrail.
 
     It is loaded before any row is read, so that a mistake in an option stops the command instead
     of failing every row.
 
     Raises:
-        GuardrailError: A setting or a name is unknown, or a part cannot be loaded.
+        GuardrailError: A part cannot be loaded.
     """
     from guardrail.guard import Guardrail
 
-    settings = build_config(config, kg=kg, judge=judge, policy=policy, strictness=strictness)
     guard = Guardrail(settings)
     try:
         guard.warm_up()

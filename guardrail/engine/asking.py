@@ -16,8 +16,9 @@ from guardrail.core.types import (
     Problem,
 )
 from guardrail.engine.decision import decide, feedback
-from guardrail.engine.flow import UNUSABLE, Engine, late, problem_of
+from guardrail.engine.flow import Engine
 from guardrail.engine.pipeline import Row
+from guardrail.engine.problems import UNUSABLE, late, problem_of
 from guardrail.engine.ranking import ranked
 from guardrail.evidence.retrieval import Knowledge
 from guardrail.log.tracing import model_call, stage

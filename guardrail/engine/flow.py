@@ -11,18 +11,8 @@ from uuid import uuid4
 
 from guardrail.config import GuardrailConfig
 from guardrail.core.cancellation import within
-from guardrail.core.errors import (
-    DeadlineExceededError,
-    GuardrailError,
-    InputError,
-    JudgeError,
-    KnowledgeGraphError,
-    MissingExtraError,
-    ModelError,
-    OverloadedError,
-)
+from guardrail.core.errors import KnowledgeGraphError
 from guardrail.core.incoming import clean_text, without_controls
-from guardrail.core.text.english import in_english
 from guardrail.core.types import (
     Action,
     AttributedAnswer,
@@ -37,6 +27,15 @@ from guardrail.correction.judged_again import Correcting
 from guardrail.engine.decision import Decision, as_it_came, decide, dry
 from guardrail.engine.parts import Parts
 from guardrail.engine.pipeline import Checked, Pipeline, Row
+from guardrail.engine.problems import (
+    ERRORS_OF_PARTS,
+    UNUSABLE,
+    behind_the_bound,
+    late,
+    notices,
+    problem_of,
+    unfit,
+)
 from guardrail.engine.recording import Recorder
 from guardrail.engine.scoring import (
     AheadScorer,
@@ -48,7 +47,6 @@ from guardrail.engine.scoring import (
 from guardrail.evidence.retrieval import Knowledge, given, retrieve_passages
 from guardrail.log.fingerprints import fingerprints
 from guardrail.log.tracing import stage
-from guardrail.markers.grammar import parse
 from guardrail.policy import Policy, Unavailable
 from judges.second_opinion import unheard
 
@@ -56,24 +54,11 @@ if TYPE_CHECKING:
     from guardrail.log.records import ScoreLog
     from guardrail.verdict.grounder import Grounder
 
-__all__ = ["UNUSABLE", "Engine", "late", "problem_of"]
+__all__ = ["Engine"]
 
 ROWS_PER_PASS = 64
 """Rows of a batch that go through the pipeline together: enough to fill the judge, few enough
 to keep memory flat."""
-
-ERRORS_OF_PARTS: dict[str, type[GuardrailError]] = {
-    "kg": KnowledgeGraphError,
-    "judge": JudgeError,
-    "model": ModelError,
-    "deadline": DeadlineExceededError,
-    "overload": OverloadedError,
-    "input": InputError,
-    "sentences": InputError,
-}
-
-UNUSABLE = (KnowledgeGraphError, JudgeError, ModelError, MissingExtraError, OverloadedError)
-"""Errors that say that a part cannot be used: the policy decides what follows from them."""
 
 
 class Engine:
@@ -128,7 +113,7 @@ class Engine:
         place: int = 0,
     ) -> Row:
         """A caller's answer as a row of the pipeline."""
-        known = None if evidence is None else given(evidence, self.config.limits.evidence)
+        known = None if evidence is None else given(evidence, self.config.limits)
         name = without_controls(row_id or "") or uuid4().hex
         return Row(name, clean_text(question), clean_text(answer), known, place)
 
@@ -183,8 +168,8 @@ class Engine:
         recall: dict[str, Knowledge] | None,
         scored: bool,
     ) -> list[GuardedAnswer]:
-        begin = time.perf_counter()
-        faults = {place: fault for place, row in enumerate(rows) if (fault := self._fault(row))}
+        begin, limits = time.perf_counter(), self.config.limits
+        faults = {place: fault for place, row in enumerate(rows) if (fault := unfit(row, limits))}
         sound = [row for place, row in enumerate(rows) if place not in faults]
         problems: list[Problem] = []
         checked: list[Checked] = []
@@ -240,7 +225,7 @@ class Engine:
             item, card = next(done, (None, None))
             told = [*(item.problems if item else ()), *problems]
             if item is not None:
-                told += self.config.limits.passed_by(item.answer.sentences)
+                told += behind_the_bound(item.answer.sentences, limits)
                 told += unheard(item.answer.sentences)
             if item is None or card is None or any(it.part in ERRORS_OF_PARTS for it in told):
                 return self.unavailable(row, told, policy, spent, item, card)
@@ -270,21 +255,6 @@ class Engine:
             verbatim=self.config.citations == "verbatim",
         )
 
-    def _fault(self, row: Row) -> Problem | None:
-        limits = self.config.limits
-        for what, text, most in (
-            ("answer", row.answer, limits.answer_chars),
-            ("question", row.question, limits.question_chars),
-        ):
-            if len(text) > most:
-                message = f"the {what} has {len(text)} characters, more than limits.{what}_chars = "
-                message += f"{most}; shorten it or raise the limit"
-                return Problem(part="input", message=message)
-        if not row.answer.partition("[")[0].strip() and not parse(row.answer).clean.strip():
-            message = "the answer is empty, or nothing but markers; there is nothing to check"
-            return Problem(part="input", message=message)
-        return None
-
     async def _with_passages(
         self, rows: Sequence[Row], recall: dict[str, Knowledge]
     ) -> tuple[list[Row], list[Problem]]:
@@ -310,8 +280,8 @@ class Engine:
         if self._retriever is None:
             own = await self.workers.run(lambda: self.parts.own_evidence)
             return [own or Knowledge()] * len(questions)
-        limit = self.config.limits.evidence
-        return await retrieve_passages(self._retriever, questions, limit, self.workers.run)
+        limits = self.config.limits
+        return await retrieve_passages(self._retriever, questions, limits, self.workers.run)
 
     def unavailable(
         self,
@@ -351,22 +321,7 @@ class Engine:
     ) -> GuardedAnswer:
         unread = Knowledge(source="files" if self._reads_files else "graph")
         known = checked.knowledge if checked else row.knowledge or unread
-        errors = list(problems)
-
-        def notice(part: str, message: str) -> None:
-            errors.append(Problem(part=part, message=message))
-
-        if not row.question.strip():
-            notice("question", "the question is empty; entities were linked in the answer alone")
-        if checked and not in_english(f"{row.question} {row.answer}"):
-            notice("language", "the text does not read like English; the verdicts may be wrong")
-        claims = checked is not None and any(item.category for item in checked.answer.sentences)
-        if claims and not known.evidence and not problems:
-            notice("evidence", "nothing to judge by: no evidence, and no entity of a graph named")
-        if known.left_out:
-            most = f"limits.evidence = {self.config.limits.evidence}"
-            message = f"{known.left_out} triples and passages were left out, beyond {most}; raise "
-            notice("evidence", message + "the limit, or hand in less evidence")
+        told = notices(row, checked, known, failed=bool(problems))
         return GuardedAnswer(
             id=row.id,
             index=row.place,
@@ -390,7 +345,7 @@ class Engine:
                 ),
             },
             timings_ms={**(checked.timings_ms if checked else {}), "total": spent},
-            errors=tuple(dict.fromkeys(errors)),
+            errors=tuple(dict.fromkeys([*problems, *told])),
         )
 
     # --- retrieve ------------------------------------------------------------------------
@@ -410,18 +365,3 @@ class Engine:
             if not (graph or self.reads_answers):
                 return (await self._without_graph([question]))[0]
             return (await self.workers.run(self._pipeline.knowledge, [question]))[0]
-
-
-def problem_of(error: GuardrailError, otherwise: str) -> Problem:
-    """What is told of a part that could not be used; ``otherwise`` where the error names none."""
-    named = (part for part, kind in ERRORS_OF_PARTS.items() if isinstance(error, kind))
-    return Problem(part=next(named, otherwise), message=str(error))
-
-
-def late(policy: Policy, seconds: float | None) -> Problem:
-    """What is told where the time ran out."""
-    return Problem(
-        part="deadline",
-        message=f"the {seconds:g} s of policy {policy.name!r} ran out; raise deadline_s "
-        "or ask for less",
-    )

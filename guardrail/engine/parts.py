@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from guardrail.config import GuardrailConfig
@@ -38,10 +38,12 @@ class Parts:
     """
 
     def __init__(
-        self, config: GuardrailConfig, given: dict[str, Any], scorers: Sequence[Scorer]
+        self, config: GuardrailConfig, given: Mapping[str, object], scorers: Sequence[Scorer]
     ) -> None:
         self._config = config
-        self._given_parts = {name: part for name, part in given.items() if part is not None}
+        self._given_parts: dict[str, Any] = {
+            name: part for name, part in given.items() if part is not None
+        }
         # A model is handed in by name, as a LangChain model or ready; it is opened when asked for.
         self._made = {name: part for name, part in self._given_parts.items() if name != "model"}
         self._extra_scorers = tuple(scorers)
@@ -96,7 +98,7 @@ class Parts:
                 if not held:
                     raise ConfigError(f"evidence: {path} holds no rows")
                 found += held
-            return given(found, self._config.limits.evidence)._replace(source="files")
+            return given(found, self._config.limits)._replace(source="files")
 
         return self._part("evidence", make)
 
@@ -231,8 +233,6 @@ class Parts:
         from guardrail.verdict.grounder import Grounder
         from judges.second_opinion import SecondOpinions
 
-        verbatim = self._config.citations == "verbatim"
-        off = self._config.checks.off
         second, settings = self.second_judge, self._config.second_judge
         opinions = None
         if second is not None and settings is not None:
@@ -240,9 +240,9 @@ class Parts:
             opinions = SecondOpinions(second, growing=growing, **bounds)
         return Grounder(
             judge,
-            off=off,
+            off=self._config.checks.off,
             more=self.checks,
-            verbatim=verbatim,
+            verbatim=self._config.citations == "verbatim",
             weighing=self.weighing,
             second=opinions,
         )

@@ -203,7 +203,9 @@ class Pipeline:
             problems.append(Problem(part="kg", message=str(error)))
             knowledge = [row.knowledge or Knowledge() for row in rows]
         try:
-            knowledge = self._locate(answers, knowledge)
+            graph = self._parts.graph if any(known.entities for known in knowledge) else None
+            if graph is not None:
+                knowledge = with_wider(graph, [answer.clean for answer in answers], knowledge)
         except KnowledgeGraphError as error:
             unplaced = [Problem(part="places", message=f"{error}; {UNPLACED}")]
         if ahead is not None:
@@ -240,13 +242,6 @@ class Pipeline:
             for place, known in zip(places, retriever.retrieve(pairs, docs), strict=True):
                 found[place] = known
         return found
-
-    def _locate(self, answers: Sequence[ParsedText], knowledge: list[Knowledge]) -> list[Knowledge]:
-        """Ask the graph which wider places hold those of its facts that answers may tell."""
-        graph = self._parts.graph if any(known.entities for known in knowledge) else None
-        if graph is None:
-            return knowledge
-        return with_wider(graph, [answer.clean for answer in answers], knowledge)
 
     def _request(
         self, row: Row, answer: ParsedText, known: Knowledge, thresholds: VerdictThresholds

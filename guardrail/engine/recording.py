@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from guardrail.config import LogConfig
@@ -56,10 +57,11 @@ class Recorder:
             if self._log is None and self._settings is not None:
                 from guardrail.log.records import open_log
 
+                days = self._settings.retention_days
                 self._log = open_log(
                     self._settings.path,
                     sample=self._settings.sample,
-                    retention=self._settings.retention,
+                    retention=None if days is None else timedelta(days=days),
                     whole=self._settings.whole,
                 )
             return self._log

@@ -49,7 +49,6 @@ class SampleRequest(Value):
         seed: Makes samples reproducible where the server supports it.
         stop: Strings that end a sample, besides those of the back end.
         constraint: Allow only citations of these triples; None samples freely.
-        logprobs: Ask for token likelihoods.
         timeout_s: Seconds after which the call fails; None leaves it to the back end.
     """
 
@@ -61,7 +60,6 @@ class SampleRequest(Value):
     seed: int | None = None
     stop: tuple[str, ...] = ()
     constraint: CitationConstraint | None = None
-    logprobs: bool = False
     timeout_s: FiniteFloat | None = Field(default=None, gt=0.0)
 
 
@@ -71,15 +69,11 @@ class Completion(Value):
     Attributes:
         text: The answer, with markers where the prompt asked for them.
         finish_reason: ``stop`` or ``length`` where the server tells.
-        tokens: The sampled tokens, where likelihoods were asked for and given.
-        logprobs: Natural-log likelihood of each token.
         constrained: True when decoding itself was held to the constraint.
     """
 
     text: str
     finish_reason: str | None = None
-    tokens: tuple[str, ...] | None = None
-    logprobs: tuple[float, ...] | None = None
     constrained: bool = False
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from pydantic import FiniteFloat
-
 from guardrail.core.text.sentences import split_sentences
 from guardrail.core.types import Citation, FailedSentence, Subgraph, Triple, Value
 from guardrail.markers.grammar import ParsedText, keep, parse
@@ -31,7 +29,6 @@ class GeneratedAnswer(Value):
         constrained: True when decoding itself was held to the triples.
         truncated: True when the answer ran into the token limit; its last, unfinished
             sentence is cut off.
-        mean_logprob: Mean natural-log likelihood of its tokens, where the server tells.
     """
 
     text: str
@@ -40,7 +37,6 @@ class GeneratedAnswer(Value):
     dropped: tuple[Citation, ...] = ()
     constrained: bool = False
     truncated: bool = False
-    mean_logprob: FiniteFloat | None = None
 
 
 async def generate(
@@ -51,7 +47,6 @@ async def generate(
     *,
     settings: GenerationSettings | None = None,
     failed: Sequence[FailedSentence] = (),
-    logprobs: bool = False,
 ) -> list[GeneratedAnswer]:
     """Sample n answers with citations (KaLMA 3.3).
 
@@ -62,7 +57,6 @@ async def generate(
         n: Number of answers.
         settings: How to sample.
         failed: Sentences of an earlier answer that did not hold, for regeneration.
-        logprobs: Ask the model for token likelihoods.
 
     Returns:
         n answers, in the order they were sampled; equal ones are kept.
@@ -81,7 +75,6 @@ async def generate(
         max_tokens=settings.max_tokens,
         seed=settings.seed,
         constraint=constraint if settings.constrained else None,
-        logprobs=logprobs,
         timeout_s=settings.timeout_s,
     )
     completions = await model.sample(request)
@@ -98,7 +91,6 @@ def _answer(
     if settings.constrained:
         enforced = constraint.enforce(marked)
         marked, dropped = enforced.marked, enforced.dropped
-    likelihoods = completion.logprobs
     return GeneratedAnswer(
         text=parse(marked, constraint.known).clean,
         marked=marked,
@@ -106,7 +98,6 @@ def _answer(
         dropped=dropped,
         constrained=completion.constrained,
         truncated=truncated,
-        mean_logprob=sum(likelihoods) / len(likelihoods) if likelihoods else None,
     )
 
 

@@ -103,8 +103,6 @@ class LocalModel:
         }
         if request.seed is not None:
             body["seed"] = request.seed
-        if request.logprobs:
-            body["logprobs"] = 1
         if request.constraint is not None:
             body["grammar"] = request.constraint.gbnf()
         return [
@@ -113,18 +111,10 @@ class LocalModel:
         ]
 
 
-class _Token(TypedDict):
-    """A sampled token and its natural-log likelihood."""
-
-    token: str
-    logprob: float
-
-
 class _Choice(TypedDict, total=False):
     """What a chunk of llama.cpp's stream adds to one sample."""
 
     text: str | None
-    logprobs: dict[str, list[_Token] | None] | None
     finish_reason: str | None
 
 
@@ -133,23 +123,16 @@ class _Sample:
 
     def __init__(self) -> None:
         self.text: list[str] = []
-        self.tokens: list[str] = []
-        self.logprobs: list[float] = []
         self.finish_reason: str | None = None
 
     def add(self, choice: _Choice) -> None:
         self.text.append(choice.get("text") or "")
-        for token in (choice.get("logprobs") or {}).get("content") or ():
-            self.tokens.append(token["token"])
-            self.logprobs.append(float(token["logprob"]))
         self.finish_reason = choice.get("finish_reason") or self.finish_reason
 
     def completion(self, *, constrained: bool) -> Completion:
         return Completion(
             text="".join(self.text).strip(),
             finish_reason=self.finish_reason,
-            tokens=tuple(self.tokens) or None,
-            logprobs=tuple(self.logprobs) or None,
             constrained=constrained,
         )
 

@@ -176,8 +176,6 @@ class OpenAIModel:
         stop = list(request.stop) if chat else ["\n", *request.stop]
         if stop:
             options["stop"] = stop[:4]  # the API's limit
-        if request.logprobs:
-            options["logprobs"] = True if chat else 1
         if request.constraint is not None:
             grammar = request.constraint.gbnf(lines=chat)
             if self._form == "json_schema":
@@ -205,29 +203,14 @@ class OpenAIModel:
         constrained = request.constraint is not None and self._form != "none"
         if request.constraint is not None and self._form == "json_schema":
             text = request.constraint.from_json(text)
-        tokens, logprobs = _likelihoods(choice.logprobs) if request.logprobs else (None, None)
         return Completion(
             text=text.strip(),
             finish_reason=choice.finish_reason,
-            tokens=tokens,
-            logprobs=logprobs,
             constrained=constrained,
         )
 
 
-def _likelihoods(logprobs: object) -> tuple[tuple[str, ...] | None, tuple[float, ...] | None]:
-    """Token likelihoods in either of the API's two shapes."""
-    content = getattr(logprobs, "content", None)
-    if content:
-        return tuple(t.token for t in content), tuple(float(t.logprob) for t in content)
-    tokens = getattr(logprobs, "tokens", None)
-    values = getattr(logprobs, "token_logprobs", None)
-    if tokens and values and None not in values:
-        return tuple(tokens), tuple(float(value) for value in values)
-    return None, None
-
-
-def _shorten(message: str, limit: int = 300) -> str:
+def _shorten(message: str) -> str:
     """The start of a server's message; an HTML page is not repeated whole."""
     line = " ".join(message.split())
-    return line if len(line) <= limit else line[:limit] + " …"
+    return line if len(line) <= 300 else line[:300] + " …"

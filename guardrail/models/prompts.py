@@ -79,7 +79,6 @@ def answer_prompt(
     question: str,
     triples: Iterable[Triple],
     *,
-    demonstration: Demonstration | None = DEMONSTRATION,
     failed: Sequence[FailedSentence] = (),
 ) -> Prompt:
     """Build the prompt for an answer with citations (KaLMA 3.3, Table 10).
@@ -87,20 +86,18 @@ def answer_prompt(
     Args:
         question: The user's question.
         triples: The facts to show, chosen by ``relevant_triples``.
-        demonstration: The worked example; None prompts without one.
         failed: What was wrong with an earlier answer, for regeneration.
     """
     task = _task(question, triples, failed)
-    messages = [Message(role="system", content=INSTRUCTION)]
-    text = [f"{INSTRUCTION}\n\n"]
-    if demonstration is not None:
-        shown = _task(demonstration.question, demonstration.triples)
-        messages.append(Message(role="user", content=shown))
-        messages.append(Message(role="assistant", content=demonstration.answer))
-        text.append(f"{shown}\nAnswer: {demonstration.answer}\n\n")
-    messages.append(Message(role="user", content=task))
-    text.append(f"{task}\nAnswer:")
-    return Prompt(messages=tuple(messages), text="".join(text))
+    shown = _task(DEMONSTRATION.question, DEMONSTRATION.triples)
+    messages = (
+        Message(role="system", content=INSTRUCTION),
+        Message(role="user", content=shown),
+        Message(role="assistant", content=DEMONSTRATION.answer),
+        Message(role="user", content=task),
+    )
+    text = f"{INSTRUCTION}\n\n{shown}\nAnswer: {DEMONSTRATION.answer}\n\n{task}\nAnswer:"
+    return Prompt(messages=messages, text=text)
 
 
 def _task(question: str, triples: Iterable[Triple], failed: Sequence[FailedSentence] = ()) -> str:

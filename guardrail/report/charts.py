@@ -127,13 +127,13 @@ def stacked(rows: Sequence[tuple[str, Mapping[str, int]]]) -> str:
     return _svg(wide, 30 * len(rows) + 8, "Sentences by category", "".join(parts), "wide")
 
 
-def legend(kinds: Sequence[str] = KINDS) -> str:
+def legend() -> str:
     """The meaning of the patterns."""
     items = "".join(
         f'<li><svg width="22" height="14" aria-hidden="true"><rect class="edge" x="0.5" y="0.5" '
         f'width="21" height="13" fill="url(#p-{"none" if kind == NO_CLAIM else kind})"/></svg>'
         f"{_words(kind)}</li>"
-        for kind in kinds
+        for kind in KINDS
     )
     return f'<ul class="legend">{items}</ul>'
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import Field
@@ -42,11 +43,9 @@ FOREIGN = 0.4
 LEAST = 0.25
 """Below this the guess is worth less than the answer's own word for the relation."""
 
-NAME_RUN = re.compile(r"[A-Z][\w'’.-]*(?:\s+(?:(?:of|the|de|van|von|da|di)\s+)*[A-Z][\w'’.-]*)*")
-
 
 class Gap(Value):
-    """Facts of one property that answers state of one entity and the graph does not hold.
+    """Facts of one property that answers state of one entity and the evidence does not hold.
 
     Attributes:
         entity: Label of the entity.
@@ -225,12 +224,19 @@ def _place(span: Span, sentence: Sentence) -> tuple[int, int]:
 
 def _leading_name(sentence: str, phrase: str) -> str | None:
     """The first name of a sentence that is not the phrase itself."""
-    for match in NAME_RUN.finditer(sentence):
+    for match in _name_runs().finditer(sentence):
         name = match.group().strip(".'’")
         if fold(name) in _stop_words() or (name in phrase and len(phrase) < len(sentence)):
             continue
         return name
     return None
+
+
+@cache
+def _name_runs() -> re.Pattern[str]:
+    word = r"[A-Z][\w'’.-]*"
+    particles = "|".join(sorted(lexicon_set("names", "particles")))
+    return re.compile(rf"{word}(?:\s+(?:(?:{particles})\s+)*{word})*")
 
 
 class _PropertyNamer:

@@ -9,6 +9,7 @@ from functools import cached_property
 from operator import itemgetter
 from typing import NamedTuple
 
+from guardrail.core.apart import within_another
 from guardrail.core.text.layout import cells_of, has_rows, is_heading, is_label, is_table_head
 from guardrail.core.text.letters import hides_letters
 from guardrail.core.text.names import NO_NAMES, find_names, label_in
@@ -114,17 +115,13 @@ class Claim:
         Offsets are the sentence's own.
         """
         found = find_values(self.text)
-        return [item for item in found if not self._in_a_name(item.start, item.end)]
+        return [item for item in found if not within_another((item.start, item.end), self.mentions)]
 
     @cached_property
     def mentions(self) -> list[tuple[int, int]]:
         """Where it writes out the name of a subject of the evidence; offsets are its own."""
         text = plain(self.text)
         return [span for name in self.subjects for span in label_in(text, self.tokens, name)]
-
-    def _in_a_name(self, start: int, end: int) -> bool:
-        """Whether characters are a piece of a subject's name, and not the whole of it."""
-        return any(a <= start and end <= b and b - a > end - start for a, b in self.mentions)
 
     @cached_property
     def names(self) -> list[tuple[int, int]]:

@@ -51,7 +51,7 @@ SKIPPED = {
 """First words of commands that are not run, with the reason."""
 LOOKED_UP = {
     r"^guardrail serve ": "serves for ever",
-    r"-m (guardrail\.)?benchmarks": "takes minutes or hours",
+    r"-m benchmarks": "takes minutes or hours",
     r"[ :][A-Z]{3,}(/| |$)": "has a word that stands for data or a place of the reader's",
     r"s3://": "needs a store of the reader's, and a cluster",
 }

@@ -98,7 +98,7 @@ def test_a_score_log_may_be_sampled_and_purged(tmp_path: Path) -> None:
     )
     config = GuardrailConfig.from_toml(path, environ={})
     assert config.log is not None
-    assert config.log.retention == timedelta(hours=12)
+    assert config.log.retention_days == 0.5
     assert GuardrailConfig.model_validate(config.model_dump(mode="json")) == config
     old = {"created": datetime.now(UTC) - timedelta(days=1)}
     with Guardrail(GuardrailConfig(judge="none", log=held)) as guard:

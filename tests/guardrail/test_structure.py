@@ -5,9 +5,9 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-ENGINE = {"engine": 2_316, "core/text": 2_091, "evidence": 1_023, "verdict": 2_410}
+ENGINE = {"engine": 2_371, "core/text": 2_118, "evidence": 1_045, "verdict": 2_438}
 """Rooms of the engine, with their lines when the bound was last looked at."""
-MOST_LINES = 8_130
+MOST_LINES = 8_000
 DEEPEST = 10
 CORE = ("core", "engine", "markers", "policy.py", "verdict")
 ELSEWHERE = {
@@ -28,6 +28,7 @@ ELSEWHERE = {
     "engine/flow.py": "test_guard.py",
     "engine/parts.py": "test_guard.py",
     "engine/pipeline.py": "test_guard.py",
+    "engine/problems.py": "test_guard.py",
     "engine/recording.py": "log/test_records.py",
     "engine/scoring.py": "engine/test_scorers.py",
     "verdict/checks/base.py": "verdict/test_findings.py",
@@ -82,11 +83,10 @@ def test_few_types_are_left_open() -> None:
 
 
 def test_no_chain_of_imports_is_deep() -> None:
-    """Imports at the top of modules; benchmarks are no part of what runs."""
+    """Imports at the top of modules."""
     modules = {
         ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file
         for file in (ROOT / "guardrail").rglob("*.py")
-        if "benchmarks" not in file.parts
     }
 
     @cache

@@ -45,6 +45,18 @@ def test_every_command_is_where_the_list_says(name):
     assert callable(getattr(import_module(module), attribute))
 
 
+def test_the_benchmarks_run_from_the_repository_and_say_so_elsewhere(tmp_path):
+    for package in ("guardrail", "chains", "judges", "kg"):
+        (tmp_path / package).symlink_to(ROOT / package)
+    command = [sys.executable, "-m", "guardrail", "bench", "caqa", "--help"]
+    environment = {**os.environ, "PYTHONPATH": ""}
+    here = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment)
+    assert "build" in here.stdout
+    there = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
+    assert there.returncode == 1
+    assert "in the repository, not in the wheel" in there.stderr
+
+
 def test_a_wrong_name_is_told_with_the_nearest():
     done = CliRunner().invoke(app, ["chek"])
     assert done.exit_code == 2

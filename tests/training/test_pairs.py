@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.caqa.graph import FactGraph
 from benchmarks.data import held_out
-from guardrail.benchmarks.caqa.graph import FactGraph
 from guardrail.core.types import Triple
 from kg.verbalise import surface
 from training.forms import mentions, near_miss, same_value

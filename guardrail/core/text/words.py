@@ -113,13 +113,8 @@ def stem(folded: str) -> str:
     return word
 
 
-def tokenise(text: str, offset: int = 0) -> list[Token]:
-    """Split a text into words and numbers; punctuation is dropped, hyphenated words come apart.
-
-    Args:
-        text: Any text.
-        offset: Added to every token's place.
-    """
+def tokenise(text: str) -> list[Token]:
+    """Split a text into words and numbers; punctuation is dropped, hyphenated words come apart."""
     tokens = []
     for match in TOKEN.finditer(text):
         word = match.group().rstrip()
@@ -129,7 +124,7 @@ def tokenise(text: str, offset: int = 0) -> list[Token]:
         folded = fold(word).replace("’", "'")
         if word[-1] == ".":
             folded = folded.replace(".", "").replace(" ", "")  # U.S., F.C., T. S.
-        tokens.append(Token(word, folded, _key(folded), offset + match.start(), offset + end))
+        tokens.append(Token(word, folded, _key(folded), match.start(), end))
     return tokens
 
 

@@ -6,7 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 from guardrail.cli import app
-from guardrail.commands.serving import gateway_config
+from guardrail.commands.serving import strict_unless_named
+from guardrail.commands.setup import build_config
 from guardrail.core.errors import KnowledgeGraphError
 
 
@@ -22,21 +23,21 @@ def settings(folder: Path) -> Path:
 
 
 def test_the_gateway_is_strict_unless_told() -> None:
-    assert gateway_config(None, kg=None, judge=None, policy=None).policy.name == "strict"
+    assert strict_unless_named(build_config(None)).policy.name == "strict"
 
 
 def test_the_settings_policy_holds(tmp_path: Path) -> None:
-    policy = gateway_config(settings(tmp_path), kg=None, judge=None, policy=None).policy
+    policy = strict_unless_named(build_config(settings(tmp_path))).policy
     assert (policy.name, policy.deadline_s, policy.needs_support) == ("ours", 5.0, True)
 
 
 def test_the_environment_s_policy_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GUARDRAIL_POLICY", "best-of-n")
-    assert gateway_config(None, kg=None, judge=None, policy=None).policy.name == "best-of-n"
+    assert strict_unless_named(build_config(None)).policy.name == "best-of-n"
 
 
 def test_the_option_wins(tmp_path: Path) -> None:
-    found = gateway_config(settings(tmp_path), kg=None, judge=None, policy="annotate")
+    found = strict_unless_named(build_config(settings(tmp_path), policy="annotate"))
     assert found.policy.name == "annotate"
 
 

@@ -25,19 +25,14 @@ class Endpoint:
         self.url = ""
 
     def reply(self, path: str, request: dict[str, Any]) -> dict[str, Any]:
-        token = {"token": "An", "logprob": -0.5, "bytes": None, "top_logprobs": []}
         chat = path.endswith("/chat/completions")
         choices = []
         for index in range(min(request.get("n", 1), self.choices_at_most)):
             choice: dict[str, Any] = {"index": index, "finish_reason": "stop", "logprobs": None}
             if chat:
                 choice["message"] = {"role": "assistant", "content": self.text}
-                if request.get("logprobs"):
-                    choice["logprobs"] = {"content": [token], "refusal": None}
             else:
                 choice["text"] = f" {self.text}"
-                if request.get("logprobs"):
-                    choice["logprobs"] = {"tokens": ["An"], "token_logprobs": [-0.5]}
             choices.append(choice)
         kind = "chat.completion" if chat else "text_completion"
         return {"id": "1", "object": kind, "created": 1, "model": "m", "choices": choices}

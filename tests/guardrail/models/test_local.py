@@ -23,14 +23,12 @@ def test_the_packaged_model_samples_under_a_grammar_and_stops_when_told() -> Non
         n=2,
         seed=1,
         max_tokens=16,
-        logprobs=True,
         constraint=constraint_for([PAINTER]),
     )
     samples = asyncio.run(model.sample(request))
     assert len(samples) == 2
     for sample in samples:
         assert sample.constrained
-        assert sample.logprobs
         assert set(parse(sample.text).citations) <= {PAINTER.citation}
     anchored = constraint_for([PAINTER.model_copy(update={"value": "painter"})], anchored=True)
     for sample in asyncio.run(model.sample(request.model_copy(update={"constraint": anchored}))):

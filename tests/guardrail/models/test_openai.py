@@ -29,14 +29,11 @@ def model(endpoint: Endpoint, **options: object) -> OpenAIModel:
     return OpenAIModel("m", base_url=endpoint.url, api_key="k", max_retries=0, **options)  # type: ignore[arg-type]
 
 
-def test_chat_samples_with_likelihoods_from_any_event_loop(endpoint: Endpoint) -> None:
+def test_chat_samples_from_any_event_loop(endpoint: Endpoint) -> None:
     chat = model(endpoint)
-    request = REQUEST.model_copy(update={"logprobs": True})
     for _ in range(2):  # asyncio.run makes a new loop each time
-        samples = asyncio.run(chat.sample(request))
+        samples = asyncio.run(chat.sample(REQUEST))
     assert [sample.text for sample in samples] == ["An answer [NA]."] * 3
-    assert samples[0].tokens == ("An",)
-    assert samples[0].logprobs == (-0.5,)
     assert not samples[0].constrained
     assert endpoint.requests[0]["messages"] == [{"role": "user", "content": "Who was Ann?"}]
     assert endpoint.requests[0]["seed"] == 7

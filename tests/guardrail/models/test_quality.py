@@ -5,8 +5,8 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from benchmarks.biokalma.cli import app
 from guardrail import Guardrail, GuardrailConfig, Triple
-from guardrail.benchmarks.biokalma.cli import app
 from guardrail.core.types import ScoreCard
 from tests.guardrail.models.endpoint import serve
 

@@ -1,1 +1,0 @@
-"""Benchmarks that are built from any graph and print the papers' tables."""

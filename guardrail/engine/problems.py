@@ -1,0 +1,119 @@
+"""What an answer's ``errors`` tell: parts that failed, bounds that were passed, doubts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from guardrail.core.errors import (
+    DeadlineExceededError,
+    GuardrailError,
+    InputError,
+    JudgeError,
+    KnowledgeGraphError,
+    MissingExtraError,
+    ModelError,
+    OverloadedError,
+)
+from guardrail.core.text.english import in_english
+from guardrail.core.types import Problem, Sentence
+from guardrail.markers.grammar import parse
+
+if TYPE_CHECKING:
+    from guardrail.config import LimitsConfig
+    from guardrail.engine.pipeline import Checked, Row
+    from guardrail.evidence.retrieval import Knowledge
+    from guardrail.policy import Policy
+
+__all__ = [
+    "ERRORS_OF_PARTS",
+    "UNUSABLE",
+    "behind_the_bound",
+    "late",
+    "notices",
+    "problem_of",
+    "unfit",
+]
+
+ERRORS_OF_PARTS: dict[str, type[GuardrailError]] = {
+    "kg": KnowledgeGraphError,
+    "judge": JudgeError,
+    "model": ModelError,
+    "deadline": DeadlineExceededError,
+    "overload": OverloadedError,
+    "input": InputError,
+    "sentences": InputError,
+}
+
+UNUSABLE = (KnowledgeGraphError, JudgeError, ModelError, MissingExtraError, OverloadedError)
+"""Errors that say that a part cannot be used: the policy decides what follows from them."""
+
+
+def problem_of(error: GuardrailError, otherwise: str) -> Problem:
+    """What is told of a part that could not be used; ``otherwise`` where the error names none."""
+    named = (part for part, kind in ERRORS_OF_PARTS.items() if isinstance(error, kind))
+    return Problem(part=next(named, otherwise), message=str(error))
+
+
+def late(policy: Policy, seconds: float | None) -> Problem:
+    """What is told where the time ran out."""
+    return Problem(
+        part="deadline",
+        message=f"the {seconds:g} s of policy {policy.name!r} ran out; raise deadline_s "
+        "or ask for less",
+    )
+
+
+def unfit(row: Row, limits: LimitsConfig) -> Problem | None:
+    """Why a row cannot be checked; None where it can."""
+    for what, text, most in (
+        ("answer", row.answer, limits.answer_chars),
+        ("question", row.question, limits.question_chars),
+    ):
+        if len(text) > most:
+            message = f"the {what} has {len(text)} characters, more than limits.{what}_chars = "
+            message += f"{most}; shorten it or raise the limit"
+            return Problem(part="input", message=message)
+    if not row.answer.partition("[")[0].strip() and not parse(row.answer).clean.strip():
+        message = "the answer is empty, or nothing but markers; there is nothing to check"
+        return Problem(part="input", message=message)
+    return None
+
+
+def behind_the_bound(sentences: Sequence[Sentence], limits: LimitsConfig) -> list[Problem]:
+    """What is told of an answer with sentences that were not judged; nothing where all were."""
+    left = sum(sentence.behind_the_bound for sentence in sentences)
+    message = (
+        f"the last {left} sentences of the answer were not judged, beyond limits.sentences = "
+        f"{limits.sentences}; check it in parts, or raise the limit"
+    )
+    return [Problem(part="sentences", message=message)] if left else []
+
+
+def notices(
+    row: Row, checked: Checked | None, known: Knowledge, *, failed: bool
+) -> Iterator[Problem]:
+    """What is told beside a verdict that stands.
+
+    Args:
+        row: What was handed in.
+        checked: What the pipeline made of it; None where it could not.
+        known: What it was judged by.
+        failed: Whether something else went wrong, which explains evidence that is missing.
+    """
+    if not row.question.strip():
+        message = "the question is empty; entities were linked in the answer alone"
+        yield Problem(part="question", message=message)
+    if checked and not in_english(f"{row.question} {row.answer}"):
+        message = "the text does not read like English; the verdicts may be wrong"
+        yield Problem(part="language", message=message)
+    claims = checked is not None and any(item.category for item in checked.answer.sentences)
+    if claims and not known.evidence and not failed:
+        message = "nothing to judge by: no evidence, and no entity of a graph named"
+        yield Problem(part="evidence", message=message)
+    if known.left_out:
+        message = (
+            f"{known.left_out} triples and passages were left out or cut; raise limits.evidence, "
+            "limits.evidence_chars, or hand in less"
+        )
+        yield Problem(part="evidence", message=message)
