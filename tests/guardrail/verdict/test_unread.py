@@ -40,13 +40,16 @@ LEGIBLE = {
     "circles drawn round": with_circles,
     "emoji at each word": lambda text: text.replace(" ", "🎉 "),
 }
+NEVER_SEEN = {
+    "unassigned": in_signs(upper=0xE0800, lower=0xE0840, figures=string.digits),
+    "the wrong way round": lambda text: f"\u202e{text[::-1]}",
+}
+"""What holds or turns them is taken out of what comes in."""
 ILLEGIBLE = {
     "braille": in_signs(upper=0x2801, lower=0x2801, figures=string.digits),
     "private": in_signs(upper=0xE041, lower=0xE061, figures=string.digits),
-    "unassigned": in_signs(upper=0xE0800, lower=0xE0840, figures=string.digits),
     "hieroglyphs": in_signs(upper=0x13000, lower=0x13030, figures=string.digits),
     "Lisu that looks like Latin": in_signs(upper=0xA4D0, lower=0xA4D0, figures=string.digits),
-    "the wrong way round": lambda text: f"\u202e{text[::-1]}",
     "letter by letter": lambda text: " ".join(text),
     "one word of all": lambda text: "".join(filter(str.isalpha, text)) * 4,
 }
@@ -74,6 +77,15 @@ def test_what_nobody_can_read_is_neither_supported_nor_without_a_claim(
     (sentence,) = judged(guard, written(FALSE), "annotate").sentences
     assert sentence.category not in (None, Category.SUPPORTIVE)
     assert any(item.check == "unread" for item in sentence.findings)
+
+
+@pytest.mark.parametrize("written", NEVER_SEEN.values(), ids=NEVER_SEEN)
+def test_what_is_never_seen_does_not_leave_as_a_claim(
+    guard: Guardrail, written: Callable[[str], str]
+) -> None:
+    answer = judged(guard, written(FALSE))
+    assert answer.text != written(FALSE)
+    assert all(item.category is not Category.SUPPORTIVE for item in answer.sentences)
 
 
 @pytest.mark.parametrize("word", ["⠏⠁⠗⠊⠎", "ᴘᴀʀɪѕ", "sᴉɹɐԀ", "\ue050\ue041", "ꓑꓮꓣꓲꓢ", "เอดา"])
