@@ -92,12 +92,7 @@ class Checked(NamedTuple):
 
 
 class Pipeline:
-    """Takes batches of rows to attributed answers.
-
-    Args:
-        config: Bounds and how much of the graph is read.
-        parts: The parts.
-    """
+    """Takes batches of rows to attributed answers."""
 
     def __init__(self, config: GuardrailConfig, parts: Parts) -> None:
         self._config = config
@@ -153,10 +148,7 @@ class Pipeline:
     ) -> list[list[Proposal]]:
         """How the contradicted sentences of n checked answers may be mended, in their order.
 
-        Args:
-            checked: The answers.
-            grounder: What they were grounded by; None for the one of the parts.
-            strictness: As they were judged by.
+        ``grounder`` and ``strictness`` are those by which they were judged.
         """
         thresholds = (strictness or self._config.strictness).thresholds
         chosen = grounder() if grounder else self._parts.grounder

@@ -95,11 +95,7 @@ def notices(
 ) -> Iterator[Problem]:
     """What is told beside a verdict that stands.
 
-    Args:
-        row: What was handed in.
-        checked: What the pipeline made of it; None where it could not.
-        known: What it was judged by.
-        failed: Whether something else went wrong, which explains evidence that is missing.
+    Where something else ``failed``, that explains evidence that is missing.
     """
     if not row.question.strip():
         message = "the question is empty; entities were linked in the answer alone"

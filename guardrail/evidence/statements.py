@@ -75,12 +75,9 @@ class Statement:
     def stands_in(
         self, text: str, tokens: Sequence[Token], values: Sequence[TypedValue]
     ) -> list[tuple[int, int]]:
-        """Where a triple's value, or a place that holds it, stands in a text.
+        """Where a triple's value, or a place that holds it, stands in a plain text.
 
-        Args:
-            text: A text with plain signs.
-            tokens: Its words.
-            values: Its typed values.
+        ``tokens`` are its words, ``values`` its typed values.
         """
         if self.triple is None:
             return []
