@@ -110,7 +110,7 @@ def features_of(grounding: Grounding, findings: Sequence[Finding]) -> dict[str, 
         "contradiction": _log_odds(grounding.contradicted / claims),
         "agrees": float(effects == {"carries"}),
     }
-    return features | dict.fromkeys(found | effects, 1.0)
+    return features | dict.fromkeys(sorted(found | effects), 1.0)
 
 
 def _chance(weights: Mapping[str, float], features: Mapping[str, float]) -> float:
