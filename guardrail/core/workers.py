@@ -46,10 +46,12 @@ async def called(
         work: The function.
         args: What it takes.
     """
+    result: object
     if inspect.iscoroutinefunction(work):
         result = work(*args)
     else:
-        result = await in_thread(work, *args)
+        blocking = cast("Callable[[*Arguments], object]", work)
+        result = await in_thread(blocking, *args)
     return cast("T", await result if inspect.isawaitable(result) else result)
 
 
