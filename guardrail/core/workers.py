@@ -50,7 +50,8 @@ async def called(
     if inspect.iscoroutinefunction(work):
         result = work(*args)
     else:
-        result = await in_thread(work, *args)
+        blocking = cast("Callable[[*Arguments], object]", work)
+        result = await in_thread(blocking, *args)
     return cast("T", await result if inspect.isawaitable(result) else result)
 
 

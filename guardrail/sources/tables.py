@@ -8,6 +8,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Protocol, TypeAlias, runtime_checkable
 
+from guardrail.core.cancellation import stop_if_given_up
 from guardrail.core.errors import InputError, KnowledgeGraphError
 from guardrail.core.fields import LONGEST, in_short
 from guardrail.core.types import TableRow, Triple
@@ -175,6 +176,7 @@ class Table:
 
     def _triples(self, cells: Sequence[Mapping[str, list[str]]]) -> Iterator[Triple]:
         for number, row in enumerate(cells, start=1):
+            stop_if_given_up()
             place = TableRow(table=self.name, number=number, of=len(cells))
             own = row.get(self.subject or "")
             subject = own[0] if own else f"{self.name} {number}"
@@ -222,8 +224,12 @@ def _kind_of(path: str | Path) -> str:
 
 
 def _rows_of(stream: BinaryIO, kind: str, source: str) -> list[dict[str, object]]:
+    found = []
     try:
-        return [row for _, row in read_rows(stream, kind, source)]
+        for _, row in read_rows(stream, kind, source):
+            stop_if_given_up()
+            found.append(row)
+        return found
     except KnowledgeGraphError as error:
         raise InputError(str(error)) from error
 

@@ -46,15 +46,19 @@ def sections_of(pages: Iterable[Page]) -> Iterator[Section]:
     for page in pages:
         above: list[str] = []
         for part in BLANK_LINES.split(page.text):
-            while body := part.strip("\n").rstrip():
-                first, _, rest = body.lstrip().partition("\n")
+            lines = part.strip("\n").rstrip().split("\n")
+            headings = 0
+            for first in map(str.lstrip, lines):
                 found = HEADING.fullmatch(first)
-                if found is None:
+                if found is None and first:
                     break
+                headings += 1
+                if found is None:
+                    continue
                 if above:  # a label, or a heading, above nothing but the next heading
                     yield Section(_below(line, above), heading, page.number)
                 heading, line, above = found[1].strip("*_ "), first, []
-                part = rest
+            body = "\n".join(lines[headings:])
             if not body.strip():
                 continue
             above.append(body)

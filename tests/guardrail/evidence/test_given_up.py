@@ -4,10 +4,11 @@ from contextvars import copy_context
 
 import pytest
 
-from guardrail import Passage
+from guardrail import Passage, Table
 from guardrail.core.cancellation import GivenUpError, watch
 from guardrail.evidence.index import StatementIndex
 from guardrail.evidence.statements import statements_of
+from guardrail.sources.items import evidence_items
 from guardrail.verdict.premises import IndexedEvidence
 
 EVIDENCE = [Passage("The Fjell 3 costs 40 euros. It is green.")]
@@ -20,8 +21,11 @@ STATEMENTS = tuple(statements_of(EVIDENCE))
         lambda: statements_of(EVIDENCE),
         lambda: StatementIndex(STATEMENTS),
         lambda: IndexedEvidence(STATEMENTS).values,
+        lambda: evidence_items(["The Fjell 3 costs 40 euros."]),
+        lambda: Table([{"name": "Fjell 3", "price_eur": 40}]),
+        lambda: Table.from_bytes(b"name,price_eur\nFjell 3,40\n", "bikes.csv"),
     ],
-    ids=["statements", "index", "values"],
+    ids=["statements", "index", "values", "items", "table", "file"],
 )
 def test_each_long_part_looks_whether_it_was_given_up(work) -> None:
     given_up = copy_context()

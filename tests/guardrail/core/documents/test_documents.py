@@ -82,6 +82,17 @@ def test_what_cannot_be_read_is_told(name, data, message):
         Passage.from_bytes(data, name)
 
 
+def test_headings_without_end_take_linear_time():
+    def seconds(count):
+        begin = time.process_time()
+        found = Passage.from_bytes(b"# a\n" * count + b"The frame.", "a.md")
+        assert [passage.text for passage in found] == ["# a\n\nThe frame."]
+        return time.process_time() - begin
+
+    seconds(1_000)
+    assert seconds(300_000) < 40 * max(seconds(30_000), 0.02)
+
+
 def test_what_is_too_large_is_not_read(tmp_path, monkeypatch):
     monkeypatch.setattr(reading, "MAX_BYTES", 8)
     (tmp_path / "a.txt").write_text("nine signs")
