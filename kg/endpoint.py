@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 import random
@@ -10,6 +11,7 @@ import weakref
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from email.utils import parsedate_to_datetime
+from typing import cast
 from urllib.parse import urlsplit
 
 import httpx
@@ -21,7 +23,7 @@ from kg.blank_nodes import is_blank
 from kg.cache import QueryCache, default_cache_path
 from kg.dialects import Dialect, dialect_of
 from kg.endpoint_settings import EndpointSettings
-from kg.sparql_request import SparqlResult, Term, build_request, read_graph, read_result
+from kg.sparql_request import SparqlResult, Term, build_request
 from kg.traffic import CircuitBreaker, RateLimit
 
 __all__ = ["Cell", "Endpoint", "QueryRejectedError"]
@@ -141,10 +143,6 @@ class Endpoint:
             raise KnowledgeGraphError(
                 f"{self.url} sends a malformed SPARQL result: {error!r}"
             ) from error
-
-    def graph(self, query: str) -> bytes:
-        """Run a CONSTRUCT or DESCRIBE, past the cache, and return its Turtle."""
-        return read_graph(self.fetch(query, graph=True))
 
     def fetch(self, query: str, *, graph: bool = False) -> bytes:
         """Run a query, past the cache, and return the body of the answer.
@@ -311,15 +309,13 @@ class Endpoint:
 
     def _parse(self, body: bytes) -> SparqlResult:
         try:
-            result = read_result(body)
+            result = json.loads(body.decode())
         except (ValueError, RecursionError) as error:
             raise KnowledgeGraphError(
                 f"{self.url} breaks off or sends malformed JSON: {error}"
             ) from error
-        except TypeError:
-            result = {}
-        if "results" in result or "boolean" in result:
-            return result
+        if isinstance(result, dict) and ("results" in result or "boolean" in result):
+            return cast("SparqlResult", result)
         raise KnowledgeGraphError(f"{self.url} answers with JSON that is no SPARQL result")
 
 

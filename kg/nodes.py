@@ -13,7 +13,6 @@ from guardrail.core.types import Entity, Subgraph, Triple
 from kg.blank_nodes import is_named
 from kg.containment import holders
 from kg.facts import (
-    UNREADABLE,
     Name,
     Row,
     choose_names,
@@ -184,7 +183,7 @@ class NodeReader:
                     continue
                 rank = profile.language_rank(language)
                 if role.name is not None and (rank is not None or role.name < len(profile.label)):
-                    names.append(Name(UNREADABLE if rank is None else rank, role.name, value.value))
+                    names.append(Name.of(profile, role.name, value.value, language))
                 elif role.description is not None and rank is not None:
                     descriptions.append((rank, role.description, value.value))
         left_out = count > _READ
@@ -252,10 +251,8 @@ class NodeReader:
         for place, predicate in enumerate(self._profile.label):
             for quad in self._quads(node, NamedNode(predicate), None):
                 if isinstance(quad.object, Literal):
-                    rank = self._profile.language_rank(quad.object.language)
-                    names.append(
-                        Name(UNREADABLE if rank is None else rank, place, quad.object.value)
-                    )
+                    name = quad.object
+                    names.append(Name.of(self._profile, place, name.value, name.language))
         return choose_names(names, len(self._profile.label))[0]
 
     def _is_fact(self, predicate: str) -> bool:

@@ -18,10 +18,7 @@ from guardrail.core.types import Entity, Subgraph, Triple, Usage
 from kg.characters import writable
 from kg.endpoint import Cell, Endpoint, QueryRejectedError
 from kg.endpoint_settings import EndpointSettings
-from kg.facts import (
-    Row,
-    unknown,
-)
+from kg.facts import Row, unknown
 from kg.profiles import Profile, load_profile
 from kg.quoting import quote_iri
 from kg.results import GraphStats, QueryResult, Term, read_solutions
@@ -200,7 +197,7 @@ class SparqlGraph:
         try:
             if body[:9].upper() in ("CONSTRUCT", "DESCRIBE "):
                 store = Store()
-                store.load(self._endpoint.graph(sparql), format=RdfFormat.TURTLE)
+                store.load(self._endpoint.fetch(sparql, graph=True), format=RdfFormat.TURTLE)
                 return read_solutions(store.query("CONSTRUCT WHERE { ?s ?p ?o }"))
             result = self._endpoint.json(sparql)
         except QueryRejectedError as error:

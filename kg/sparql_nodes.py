@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from guardrail.core.errors import InputError
@@ -15,7 +15,6 @@ from guardrail.core.types import Entity, Triple
 from kg.containment import holders
 from kg.endpoint import Cell, Endpoint
 from kg.facts import (
-    UNREADABLE,
     Name,
     Row,
     choose_names,
@@ -94,8 +93,7 @@ class SparqlNodes:
     def bearers(self, labels: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """The nodes that bear each label, asked for at once and remembered."""
         found = {label: self._bearing.get(label) for label in labels}
-        missing = [label for label, iris in found.items() if iris is None]
-        batches = list(_batches(missing, self._endpoint.settings.batch))
+        batches = _batches(_unread(found), self._endpoint.settings.batch)
         answers = self._endpoint.select_all([self.queries.find(batch) for batch in batches])
         for batch, rows in zip(batches, answers, strict=True):
             bearers: dict[str, dict[str, None]] = {label: {} for label in batch}
@@ -116,10 +114,8 @@ class SparqlNodes:
         wanted = list(dict.fromkeys(iris))
         entities = {iri: self._nodes.get(iri) for iri in wanted}
         facts = {iri: self._around.get((iri, limit)) for iri in wanted}
-        names = list(
-            _batches([i for i in wanted if entities[i] is None], self._endpoint.settings.batch)
-        )
-        rows = list(_batches([i for i in wanted if facts[i] is None], _SUBGRAPHS_A_QUERY))
+        names = _batches(_unread(entities), self._endpoint.settings.batch)
+        rows = _batches(_unread(facts), _SUBGRAPHS_A_QUERY)
         ways = self._unknown_ways(wanted) if places else []
         answers = self._endpoint.select_all(
             [self.queries.entities(batch) for batch in names]
@@ -133,17 +129,14 @@ class SparqlNodes:
             for iri, around in self._facts_in(batch, answer).items():
                 facts[iri] = around
                 self._around.put((iri, limit), around)
-        known = {
-            iri: entity[0] for iri, entity in entities.items() if entity and entity[0] is not None
-        }
-        return known, {iri: around for iri, around in facts.items() if around is not None}
+        known = {iri: around for iri, around in facts.items() if around is not None}
+        return _entities_in(entities), known
 
     def _unknown_ways(self, iris: Sequence[str]) -> list[Sequence[str]]:
         """Nodes of which it is not known what holds them, in batches."""
         if not self._profile.within:
             return []
-        missing = [iri for iri in iris if self._above.get(iri) is None]
-        return list(_batches(missing, _SUBGRAPHS_A_QUERY))
+        return _batches(_unread({iri: self._above.get(iri) for iri in iris}), _SUBGRAPHS_A_QUERY)
 
     def _learn_ways(
         self, ways: Sequence[Sequence[str]], answers: Sequence[Sequence[dict[str, Cell]]]
@@ -156,8 +149,7 @@ class SparqlNodes:
                 if row["w"].type == "uri":
                     steps[row["a"].value][row["w"].value] = None
             for iri in batch:
-                above = holders(iri, _steps_of(steps))
-                self._above.put(iri, tuple(above))
+                self._above.put(iri, tuple(holders(iri, steps.__getitem__)))
 
     def known_above(self, iri: str) -> tuple[str, ...]:
         """The places that hold a node, as far as they were read."""
@@ -169,7 +161,7 @@ class SparqlNodes:
         self._learn_ways(
             ways, self._endpoint.select_all([self.queries.within(batch) for batch in ways])
         )
-        return {iri: self._above.get(iri) or () for iri in iris}
+        return {iri: self.known_above(iri) for iri in iris}
 
     def _facts_in(
         self, batch: Sequence[str], answer: Sequence[dict[str, Cell]]
@@ -185,14 +177,12 @@ class SparqlNodes:
 
     def entities(self, iris: Iterable[str]) -> dict[str, Entity]:
         """The entities among the nodes: those that some triple mentions and no property."""
-        wanted = list(dict.fromkeys(iris))
-        found = {iri: self._nodes.get(iri) for iri in wanted}
-        missing = [iri for iri, item in found.items() if item is None]
-        batches = list(_batches(missing, self._endpoint.settings.batch))
+        found = {iri: self._nodes.get(iri) for iri in iris}
+        batches = _batches(_unread(found), self._endpoint.settings.batch)
         answers = self._endpoint.select_all([self.queries.entities(batch) for batch in batches])
         for batch, answer in zip(batches, answers, strict=True):
             found |= self._learn_entities(batch, answer)
-        return {iri: item[0] for iri, item in found.items() if item and item[0] is not None}
+        return _entities_in(found)
 
     def _learn_entities(
         self, batch: Sequence[str], answer: Sequence[dict[str, Cell]]
@@ -212,15 +202,13 @@ class SparqlNodes:
         if prefix and re.fullmatch(re.escape(prefix) + r"P\d+", iri):
             return None
         names: list[Name] = []
-        descriptions: list[tuple[int, int, str]] = []
+        descriptions: list[Name] = []
         types, wider, prominence = set(), set(), 0
         for role, cell in roles:
             if role == "property":
                 return None
             if cell is None:
                 continue
-            rank = profile.language_rank(cell.language)
-            rank = UNREADABLE if rank is None else rank
             if role == "count":
                 prominence = int(cell.value)
             elif role == "type" and cell.type == "uri":
@@ -228,9 +216,9 @@ class SparqlNodes:
             elif role == "wider":
                 wider.add(profile.short(cell.value))
             elif role.startswith("name"):
-                names.append(Name(rank, int(role[4:]), cell.value))
+                names.append(Name.of(profile, int(role[4:]), cell.value, cell.language))
             elif role.startswith("description"):
-                descriptions.append((rank, int(role[11:]), cell.value))
+                descriptions.append(Name.of(profile, int(role[11:]), cell.value, cell.language))
         label, aliases = choose_names(names, len(profile.label))
         if label is not None:
             self._remember(iri, label)
@@ -239,7 +227,7 @@ class SparqlNodes:
             label=label or fallback_label(iri, profile),
             types=(*sorted(types), *sorted(wider - types)),
             aliases=aliases,
-            description=min(descriptions)[2] if descriptions else None,
+            description=min(descriptions).text if descriptions else None,
             url=profile.url(iri),
             prominence=prominence,
         )
@@ -258,9 +246,9 @@ class SparqlNodes:
             if row.datatype is None:
                 nodes[row.value] = None
         missing = [iri for iri in nodes if iri not in self._labels and self.iri(iri) is not None]
-        batches = list(_batches(missing, _LABELS_A_QUERY))
-        missing = [iri for iri in dict.fromkeys(others) if self._nodes.get(iri) is None]
-        nodes_of = list(_batches(missing, self._endpoint.settings.batch))
+        batches = _batches(missing, _LABELS_A_QUERY)
+        unread = _unread({iri: self._nodes.get(iri) for iri in others})
+        nodes_of = _batches(unread, self._endpoint.settings.batch)
         answers = self._endpoint.select_all(
             [self.queries.labels(batch) for batch in batches]
             + [self.queries.entities(batch) for batch in nodes_of]
@@ -274,10 +262,9 @@ class SparqlNodes:
                 # The label service answers with the bare id where there is no label.
                 if cell is None or cell.value == self._profile.short(iri):
                     continue
-                rank = self._profile.language_rank(cell.language)
                 key = solution.get("k")
                 place = 0 if key is None else self._profile.label.index(key.value)
-                names[iri].append(Name(UNREADABLE if rank is None else rank, place, cell.value))
+                names[iri].append(Name.of(self._profile, place, cell.value, cell.language))
             for iri in batch:
                 self._remember(iri, choose_names(names[iri], len(self._profile.label))[0])
 
@@ -300,8 +287,12 @@ class SparqlNodes:
         return self._labels.get(node) or property_fallback(predicate)
 
 
-def _steps_of(steps: Mapping[str, Iterable[str]]) -> Callable[[str], Iterable[str]]:
-    return lambda item: steps.get(item, ())
+def _unread(found: Mapping[str, object]) -> list[str]:
+    return [name for name, item in found.items() if item is None]
+
+
+def _entities_in(found: Mapping[str, tuple[Entity | None] | None]) -> dict[str, Entity]:
+    return {iri: item[0] for iri, item in found.items() if item and item[0] is not None}
 
 
 def _row(subject: str, predicate: Cell, value: Cell) -> Row:
@@ -311,6 +302,5 @@ def _row(subject: str, predicate: Cell, value: Cell) -> Row:
     return Row(subject, predicate.value, value.value, datatype, value.language)
 
 
-def _batches(items: Sequence[str], size: int) -> Iterator[Sequence[str]]:
-    for start in range(0, len(items), size):
-        yield items[start : start + size]
+def _batches(items: Sequence[str], size: int) -> list[Sequence[str]]:
+    return [items[start : start + size] for start in range(0, len(items), size)]

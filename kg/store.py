@@ -142,11 +142,6 @@ class OxigraphGraph:
         return self._profile
 
     @property
-    def path(self) -> Path | None:
-        """Where the graph lies; None for one in memory."""
-        return self._path
-
-    @property
     def snapshot(self) -> str | None:
         """What tells this state of the graph from others: changed by every load into it.
 
