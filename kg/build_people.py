@@ -26,8 +26,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from pydantic import ValidationError
 from pyoxigraph import Literal, NamedNode, RdfFormat, Triple, serialize
 
+from guardrail.core.errors import KnowledgeGraphError
 from guardrail.core.types import Value
 
 __all__ = ["Fact", "Person", "build", "read_people", "read_property_labels"]
@@ -101,10 +103,23 @@ class Person(Value):
         return int(date.rsplit("-", 2)[0])
 
 
-def read_people(path: Path) -> list[Person]:
-    """Read ``{qid, name, facts: [{pid, property, value}]}`` lines, gzipped."""
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        return [Person.model_validate_json(line) for line in lines]
+def read_people(source: Path, stream: Iterable[bytes]) -> Iterator[Person]:
+    """Read ``{qid, name, facts: [{pid, property, value}]}`` lines.
+
+    Raises:
+        KnowledgeGraphError: A line is no person; names the line.
+    """
+    for number, line in enumerate(stream, start=1):
+        if not line.strip():
+            continue
+        try:
+            yield Person.model_validate_json(line)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"])
+            raise KnowledgeGraphError(
+                f"{source}, line {number}: not a person ({where or 'JSON'}: {first['msg']})"
+            ) from error
 
 
 def read_property_labels(path: Path) -> dict[str, str]:
@@ -236,7 +251,9 @@ def main() -> None:
     parser.add_argument("labels", type=Path, help="wikidata_property_labels.jsonl.gz")
     parser.add_argument("output", type=Path, help="where to write the graph (.nt.gz)")
     arguments = parser.parse_args()
-    triples = list(build(read_people(arguments.people), read_property_labels(arguments.labels)))
+    with gzip.open(arguments.people) as lines:
+        people = list(read_people(arguments.people, lines))
+    triples = list(build(people, read_property_labels(arguments.labels)))
     text = serialize(triples, format=RdfFormat.N_TRIPLES)
     assert text is not None
     # No time stamp in the header: the same input gives the same bytes.

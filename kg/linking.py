@@ -38,7 +38,6 @@ from kg.reranking import TextIndex, rerank
 from kg.tagger import load_tagger, taggable
 
 if TYPE_CHECKING:
-    from spacy.language import Language
     from spacy.tokens import Doc
 
 __all__ = ["EntityLinker"]
@@ -66,8 +65,6 @@ class _Text:
     """One text on its way through the linker.
 
     Attributes:
-        text: The text.
-        index: Its words.
         mentions: What may name an entity.
         spans: Its capitalised stretches.
         linked: What was linked so far.
@@ -108,8 +105,6 @@ class EntityLinker:
     Args:
         graph: Any graph. One that is a ``MentionIndex`` spots its own labels; for others mentions
             come from the tagger and from capitalised words.
-        nlp: A spaCy pipeline with an entity recogniser; None for the small English one, loaded
-            at the first use.
         relations: Whether to follow relations that the text names.
         limit: Most triples each way read of one node.
 
@@ -124,12 +119,10 @@ class EntityLinker:
         self,
         graph: KnowledgeGraph,
         *,
-        nlp: Language | None = None,
         relations: bool = True,
         limit: int = 200,
     ) -> None:
         self._graph = graph
-        self._nlp = nlp
         self._relations = relations
         self._limit = limit
         self._names: NameParts | None = name_parts(graph)
@@ -154,9 +147,10 @@ class EntityLinker:
         if docs is not None and len(docs) != len(texts):
             raise InputError(f"{len(docs)} parsed documents for {len(texts)} texts; give one each")
         clean = [readable(text) for text in texts]
-        parsed = docs if docs is not None else self._parse(clean)
+        if docs is None:
+            docs = run_pipeline(load_tagger(), map(taggable, clean))
         around = Neighbourhoods(self._graph, self._names, self._limit)
-        states = [self._read(text, doc) for text, doc in zip(clean, parsed, strict=True)]
+        states = [self._read(text, doc) for text, doc in zip(clean, docs, strict=True)]
         self._link_labels(states, around)
         self._link_lists(states, around)
         self._link_values(states, around)
@@ -168,10 +162,6 @@ class EntityLinker:
         return [state.linked for state in states]
 
     # --- mentions ----------------------------------------------------------------------------
-
-    def _parse(self, texts: Sequence[str]) -> list[Doc]:
-        nlp = self._nlp or load_tagger()
-        return run_pipeline(nlp, map(taggable, texts))
 
     def _read(self, text: str, doc: Doc) -> _Text:
         spans = _first_of_each(capitalised_spans(text))

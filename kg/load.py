@@ -19,16 +19,16 @@ from traceback import clear_frames
 from typing import BinaryIO, Final, cast
 from uuid import uuid4
 
-from pydantic import Field, ValidationError, computed_field
+from pydantic import Field, computed_field
 from pyoxigraph import DefaultGraph, NamedNode, Quad, RdfFormat, Store
 
 from guardrail.core.errors import InputError, KnowledgeGraphError
 from guardrail.core.types import Value
-from kg.build_people import Person, build
+from kg.build_people import build, read_people
 from kg.journal import Journal
-from kg.label_file import NAMES, FileLabelIndex, LabelFileWriter
+from kg.label_file import FileLabelIndex, LabelFileWriter
 from kg.memory import peak_mb
-from kg.profiles import STORED_PROFILE, Profile, load_profile, store_profile, stored_profile
+from kg.profiles import Profile, load_profile, store_profile, stored_profile
 from kg.reading import (
     LINES,
     PEOPLE,
@@ -40,6 +40,7 @@ from kg.reading import (
     suffix_of,
     table_name,
 )
+from kg.replacing import Replacement
 from kg.segments import Place, load_segments, names_of
 from kg.selection import Selection
 from kg.store import SNAPSHOT, OxigraphGraph, snapshot_of
@@ -196,16 +197,12 @@ def load_graph(
     source, target = Path(source), Path(target)
     started = time.perf_counter()
     job = _Job(source, profile, table, selection, progress)
-    _put_back(target)
-    existing = (target / "CURRENT").is_file()
-    if not existing and target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise KnowledgeGraphError(f"{target} exists and is no graph; name another directory")
+    replacement = Replacement(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        counts = _load_beside(job, target, existing=existing)
+        added, triples, skipped, resumed = _load_beside(job, replacement)
     except OSError as error:
         raise KnowledgeGraphError(f"cannot write the graph {target}: {error}") from error
-    added, triples, skipped, resumed = counts
     return LoadReport(
         source=str(source),
         target=str(target),
@@ -219,12 +216,7 @@ def load_graph(
     )
 
 
-def read_graph(
-    source: str | Path,
-    *,
-    profile: str | Path | Profile | None = None,
-    progress: Progress | None = None,
-) -> OxigraphGraph:
+def read_graph(source: str | Path, *, profile: str | Path | Profile | None = None) -> OxigraphGraph:
     """Read a file into a graph in memory.
 
     Raises:
@@ -232,7 +224,7 @@ def read_graph(
     """
     source = Path(source)
     store = Store()
-    _fill(store, _Job(source, profile, None, None, progress))
+    _fill(store, _Job(source, profile, None, None, None))
     if profile is None and suffix_of(source) in PEOPLE:
         profile = "wikidata"
     with source.open("rb") as file:
@@ -261,10 +253,10 @@ def _unmatched(target: Path, links: Mapping[str, str]) -> dict[str, str]:
         graph.close()
 
 
-def _load_beside(job: _Job, target: Path, *, existing: bool) -> tuple[int, int, int, int]:
+def _load_beside(job: _Job, replacement: Replacement) -> tuple[int, int, int, int]:
     """Load a graph in a folder beside its place, and put it there when it is complete."""
-    partial = _beside(target, "loading")
-    journal = job.journal(_snapshot(target))
+    partial = replacement.folder
+    journal = job.journal(replacement.snapshot)
     if partial.exists():
         # Refused while another process loads there, whose work must not be removed below.
         OxigraphGraph.open(partial, writable=True).close()
@@ -272,9 +264,9 @@ def _load_beside(job: _Job, target: Path, *, existing: bool) -> tuple[int, int, 
             shutil.rmtree(partial)
     try:
         if not partial.exists():
-            _start(target, partial, existing=existing)
+            replacement.start()
         counts = _load_into(job, partial, journal)
-        _replace(target, partial, existing=existing)
+        replacement.finish()
         return counts
     except BaseException as error:
         _release(error)
@@ -284,65 +276,6 @@ def _load_beside(job: _Job, target: Path, *, existing: bool) -> tuple[int, int, 
         ):
             shutil.rmtree(partial, ignore_errors=True)
         raise
-
-
-def _start(target: Path, partial: Path, *, existing: bool) -> None:
-    """Make the folder that is loaded into, with what the graph holds already."""
-    if not existing:
-        partial.mkdir()
-        return
-    graph = OxigraphGraph.open(target, writable=True)
-    try:
-        graph.store.backup(str(partial))
-    finally:
-        graph.close()
-    for name in (SNAPSHOT, STORED_PROFILE):
-        if (target / name).is_file():
-            shutil.copy2(target / name, partial / name)
-    if (target / NAMES).is_dir():
-        shutil.copytree(target / NAMES, partial / NAMES)
-
-
-def _replace(target: Path, partial: Path, *, existing: bool) -> None:
-    """Put what was loaded in its place; killed at any step, it leaves what can be put back."""
-    if existing:
-        # Refused while another process writes there.
-        OxigraphGraph.open(target, writable=True).close()
-        target.rename(_beside(target, "old"))
-    elif target.exists():
-        target.rmdir()
-    partial.rename(target)
-    if existing:
-        replaced = _beside(target, "replaced")
-        shutil.rmtree(replaced, ignore_errors=True)
-        _beside(target, "old").rename(replaced)
-        shutil.rmtree(replaced, ignore_errors=True)
-
-
-def _put_back(target: Path) -> None:
-    """Give a graph its place again where a load was killed before it put the new one there."""
-    old = _beside(target, "old")
-    if not old.exists():
-        return
-    if target.exists():
-        raise KnowledgeGraphError(
-            f"{old} holds {target} as it was before a load that was killed; remove it, or put it "
-            "in its place again"
-        )
-    old.rename(target)
-
-
-def _beside(target: Path, what: str) -> Path:
-    """The hidden folder beside a graph where a load keeps something for a time."""
-    return target.parent / f".{target.name}.{what}"
-
-
-def _snapshot(target: Path) -> str:
-    """What names the state of the graph; empty where there is none."""
-    try:
-        return (target / SNAPSHOT).read_text(encoding="utf-8").strip()
-    except OSError:
-        return ""
 
 
 def _load_into(job: _Job, target: Path, start: Journal) -> tuple[int, int, int, int]:
@@ -444,7 +377,7 @@ def _fill(store: Store, job: _Job) -> int:
     """Load a file into a store in one piece; return the number of facts left out."""
     with reading(job.source, job.progress) as stream:
         if job.format is None:
-            people = list(_people(job.source, stream))
+            people = list(read_people(job.source, stream))
             quads = [
                 Quad(triple.subject, triple.predicate, triple.object, DefaultGraph())
                 for triple in build(people, {})
@@ -454,17 +387,3 @@ def _fill(store: Store, job: _Job) -> int:
             return sum(len(person.facts) for person in people) - facts
         store.bulk_load(input=stream, format=job.format)
     return 0
-
-
-def _people(source: Path, stream: BinaryIO) -> Iterator[Person]:
-    for number, line in enumerate(stream, start=1):
-        if not line.strip():
-            continue
-        try:
-            yield Person.model_validate_json(line)
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"])
-            raise KnowledgeGraphError(
-                f"{source}, line {number}: not a person ({where or 'JSON'}: {first['msg']})"
-            ) from error
