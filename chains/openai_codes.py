@@ -263,12 +263,7 @@ SECRETS = frozenset({"authorization", "headers"})
 
 
 def of_response(body: JSON, request: JSON) -> JSON:
-    """A response without its output: its own fields, and of the request those that it echoes.
-
-    Args:
-        body: The response.
-        request: The request's body, as the server got it.
-    """
+    """A response without its output: its own fields, and of the request those that it echoes."""
     kept = fitting(body, RESPONSE)
     if "error" in kept and kept.get("status") != "failed":
         kept["error"] = None

@@ -138,11 +138,6 @@ def request_body(content: bytes) -> JSON:
 class Exchange:
     """One request and its guarded reply.
 
-    Args:
-        guarding: How replies are guarded.
-        endpoint: Chat completions or responses.
-        request: The request's body, as the caller sent it.
-
     Attributes:
         body: The body as the server gets it.
         endpoint: Chat completions or responses.
@@ -263,11 +258,7 @@ class Exchange:
 
 
 class StreamGuard:
-    """Turns the bytes of a server's stream into the bytes that may leave.
-
-    Args:
-        stream: Judges the events.
-    """
+    """Turns the bytes of a server's stream into the bytes that may leave."""
 
     def __init__(self, stream: ReplyStream) -> None:
         self._stream = stream

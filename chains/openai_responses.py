@@ -156,12 +156,7 @@ def searched(item: object, request: JSON) -> Found:
 
 
 def clean_response(body: JSON, request: JSON) -> JSON:
-    """A response with only what the protocol names; its texts are still unjudged.
-
-    Args:
-        body: The response as the server sent it.
-        request: What was asked.
-    """
+    """A response with only what the protocol names; its texts are still unjudged."""
     return of_response(body, request) | {"output": clean_output(body)}
 
 

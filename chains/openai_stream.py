@@ -14,9 +14,6 @@ __all__ = ["ReplyStream"]
 class ReplyStream(ABC):
     """Guards the events of one streamed reply.
 
-    Args:
-        asked: The request.
-
     Attributes:
         answers: The verdicts so far.
         released: Whether judged text has been released.

@@ -172,9 +172,6 @@ class NLIAligner:
     """Entailed when an NLI judge says so (4.3, appendix A.3).
 
     The premise is the sentence, the hypothesis ``relation: value``.
-
-    Args:
-        judge: Any NLI judge.
     """
 
     def __init__(self, judge: NLIJudge) -> None:
@@ -202,12 +199,7 @@ class NLIAligner:
 
 
 class EitherAligner:
-    """Entailed when the first aligner says so, else when the second does.
-
-    Args:
-        first: The cheaper one.
-        second: Asked about what the first refused.
-    """
+    """Entailed when the first aligner says so, else when the second does."""
 
     def __init__(self, first: Aligner, second: Aligner) -> None:
         self._first = first
@@ -227,10 +219,6 @@ class EitherAligner:
 
 def kalma_scores(answers: Sequence[CitedAnswer], judge: NLIJudge | None = None) -> KalmaScores:
     """Score a set of answers.
-
-    Args:
-        answers: The answers.
-        judge: For ``alignment``; without one it is ``None``.
 
     Raises:
         JudgeError: The judge failed.

@@ -15,11 +15,7 @@ __all__ = ["RememberedGrounding"]
 
 
 class RememberedGrounding:
-    """A grounding judge that is asked about each item once.
-
-    Args:
-        judge: Does the work.
-    """
+    """A grounding judge that is asked about each item once."""
 
     def __init__(self, judge: GroundingJudge) -> None:
         self._judge = judge

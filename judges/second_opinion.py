@@ -88,11 +88,7 @@ def nearest(distances: Sequence[float | None], *, band: float, most: int) -> lis
 
 
 def unheard(sentences: Iterable[Sentence]) -> tuple[Problem, ...]:
-    """What is told of an answer on which the second judge was asked in vain.
-
-    Args:
-        sentences: Of the answer.
-    """
+    """What is told of an answer on which the second judge was asked in vain."""
     missing = Counter(
         (second.judge, second.missing)
         for sentence in sentences

@@ -117,10 +117,6 @@ def answer_tokens(
     A vocabulary may spell one of them in several tokens ("▁", "0") and the other in one ("▁1"):
     the model decides where they part, not at the last token.
 
-    Args:
-        tokenizer: Of the model.
-        name: Of the model, for the message.
-
     Raises:
         JudgeError: The vocabulary cannot tell them apart.
     """

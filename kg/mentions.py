@@ -186,10 +186,6 @@ def listed_names(text: str, spans: Sequence[Mention]) -> list[ListedName]:
     Bill" is left to the surname. Each shorter member is tried with every ending of the longer one
     that the list closes with, shortest ending first.
 
-    Args:
-        text: The text.
-        spans: Its capitalised spans, in order.
-
     Returns:
         One entry for each name that may be meant; whether the graph knows it is for the caller.
     """

@@ -59,10 +59,6 @@ class NodeReader:
 
     The caches are plain dictionaries that are emptied when full: safe between threads, and
     what is lost is read again.
-
-    Args:
-        store: The open store.
-        profile: How to read its vocabulary.
     """
 
     def __init__(self, store: Store, profile: Profile) -> None:

@@ -45,13 +45,7 @@ class Facts(NamedTuple):
 
 
 class SparqlNodes:
-    """Reads nodes and remembers them for as long as results are cached.
-
-    Args:
-        endpoint: The endpoint.
-        profile: Its vocabulary.
-        queries: Writes what it is asked.
-    """
+    """Reads nodes and remembers them for as long as results are cached."""
 
     def __init__(self, endpoint: Endpoint, profile: Profile, queries: QueryWriter) -> None:
         self._endpoint, self._profile, self.queries = endpoint, profile, queries

@@ -34,9 +34,6 @@ def load_tagger() -> Language:
 def taggable(text: str) -> str:
     """Give what of a text is worth tagging, at the same offsets.
 
-    Args:
-        text: Any text.
-
     Returns:
         Its first ``MAX_TAGGED`` characters, stretches without any white space blanked out.
     """

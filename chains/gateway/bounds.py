@@ -39,11 +39,7 @@ def address_of(scope: Scope) -> str:
 
 
 class Rate:
-    """Requests a minute, each name for itself: a minute's worth may come at once.
-
-    Args:
-        most: Most names that are remembered.
-    """
+    """Requests a minute, each name for itself: a minute's worth may come at once."""
 
     def __init__(self, most: int = REMEMBERED) -> None:
         self._most = most
@@ -66,11 +62,7 @@ class Rate:
 
 
 class Bounds:
-    """Turns away what is too many.
-
-    Args:
-        settings: How many are not.
-    """
+    """Turns away what is too many."""
 
     def __init__(self, settings: GatewaySettings) -> None:
         self._settings = settings

@@ -98,12 +98,7 @@ class Ranking(Value):
 
     @classmethod
     def of(cls, body: RankBody, answers: Iterable[GuardedAnswer]) -> Self:
-        """The reply to a request.
-
-        Args:
-            body: The request.
-            answers: Its answers, best first.
-        """
+        """The reply to a request."""
         ranking = (
             RankedAnswer(
                 index=answer.index,

@@ -36,9 +36,6 @@ class Judged(Value):
     def policy_over(self, before: Policy) -> Policy:
         """The policy of these answers.
 
-        Args:
-            before: The one that held before.
-
         Raises:
             ConfigError: It names a policy, a field or a value that there is not.
         """
@@ -125,10 +122,6 @@ def laid_over(judged: Judged, before: Guarding) -> Guarding:
 
     The policy of texts that a caller has already keeps its name: what to do with them is the
     caller's to decide.
-
-    Args:
-        judged: The section.
-        before: How they were guarded before.
     """
     policy = judged.policy_over(before.policy)
     checks = before.checks_policy

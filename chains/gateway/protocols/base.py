@@ -14,11 +14,7 @@ ProtocolReply = tuple[object, tuple[GuardedAnswer, ...]]
 
 
 class Protocol(ABC):
-    """Answers the calls of another gateway.
-
-    Args:
-        guarding: How replies are guarded.
-    """
+    """Answers the calls of another gateway."""
 
     def __init__(self, guarding: Guarding) -> None:
         self._guarding = guarding
