@@ -28,9 +28,6 @@ CONTEXT_SHARE = 4
 SPECIAL_TOKENS = 3
 """[CLS], and [SEP] after evidence and sentence."""
 
-NOTHING_READ = Grounding(supported=0.0, unsupported=1.0, contradicted=0.0, no_claim=0.0)
-"""Of a sentence without evidence, as far as it makes a claim."""
-
 _WORD = re.compile(r"\S+")
 
 Offsets = list[tuple[int, int]]

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from pydantic import Field
 
 from guardrail.core.text.dates import Agreement, agreement, find_dates, parse_date
 from guardrail.core.text.words import fold, number_of, tokenise
 from guardrail.core.types import Citation, Score, Value
-
-if TYPE_CHECKING:
-    from judges.base import NLIJudge
+from judges.base import NLIJudge, Pair
 
 __all__ = [
     "Aligner",
@@ -140,7 +138,11 @@ class Aligner(Protocol):
     """Tells whether sentences entail citations."""
 
     def entails(self, pairs: Sequence[tuple[str, Citation]]) -> list[bool]:
-        """Judge n (sentence, citation) pairs, in order."""
+        """Judge n (sentence, citation) pairs, in order.
+
+        Raises:
+            JudgeError: A judge behind it failed.
+        """
         ...
 
 
@@ -178,13 +180,7 @@ class NLIAligner:
         self._judge = judge
 
     def entails(self, pairs: Sequence[tuple[str, Citation]]) -> list[bool]:
-        """Judge n pairs; a citation without relation or value is never entailed.
-
-        Raises:
-            JudgeError: The judge failed.
-        """
-        from judges.base import Pair
-
+        """Judge n pairs; a citation without relation or value is never entailed."""
         readable = [bool(citation.property and citation.value) for _, citation in pairs]
         verdicts = iter(
             self._judge.judge(
@@ -206,11 +202,7 @@ class EitherAligner:
         self._second = second
 
     def entails(self, pairs: Sequence[tuple[str, Citation]]) -> list[bool]:
-        """Judge n pairs.
-
-        Raises:
-            JudgeError: A judge failed.
-        """
+        """Judge n pairs."""
         found = self._first.entails(pairs)
         refused = [pair for pair, entailed in zip(pairs, found, strict=True) if not entailed]
         second = iter(self._second.entails(refused))

@@ -222,12 +222,7 @@ class MicroBatcher(Closing, Generic[Item, Result]):
                 if request in self._outside:
                     self._outside.remove(request)
             else:
-                for item in request.items:
-                    group = self._queued.get(item)
-                    if group is not None and request in group:
-                        group.remove(request)
-                        if not group:
-                            del self._queued[item]
+                _take_out(request, self._queued)
             self._admit()
             self._changed.notify_all()
 
@@ -247,7 +242,8 @@ class MicroBatcher(Closing, Generic[Item, Result]):
                     return
                 if idle:
                     self._wait_for_company()
-                batch = [self._queued.popitem(last=False) for _ in range(self._batch_size())]
+                size = min(len(self._queued), self._max_batch)
+                batch = [self._queued.popitem(last=False) for _ in range(size)]
                 self._computed = dict(batch)
                 if batch:
                     self._batches[len(batch)] += 1
@@ -262,9 +258,6 @@ class MicroBatcher(Closing, Generic[Item, Result]):
             left = end - time.monotonic()
             if left <= 0 or not self._changed.wait(left):
                 return
-
-    def _batch_size(self) -> int:
-        return min(len(self._queued), self._max_batch)
 
     def _compute(self, items: Sequence[Item]) -> None:
         try:
@@ -311,13 +304,8 @@ class MicroBatcher(Closing, Generic[Item, Result]):
     def _drop(self, request: _Request[Item, Result]) -> None:
         """Take a failed request out of everything it still waits for."""
         with self._changed:
-            for table in (self._queued, self._computed):
-                for item in request.items:
-                    group = table.get(item)
-                    if group is not None and request in group:
-                        group.remove(request)
-                        if not group:
-                            del table[item]
+            _take_out(request, self._queued)
+            _take_out(request, self._computed)
 
     def _deliver(self, key: str, results: dict[Item, Result]) -> None:
         with self._changed:
@@ -331,3 +319,15 @@ class MicroBatcher(Closing, Generic[Item, Result]):
         for item, requests in waiting:
             for request in requests:
                 request.settle(item, results[item])
+
+
+def _take_out(
+    request: _Request[Item, Result], table: dict[Item, list[_Request[Item, Result]]]
+) -> None:
+    """Take a request out of the groups that wait for an item, and groups that are empty then."""
+    for item in request.items:
+        group = table.get(item)
+        if group is not None and request in group:
+            group.remove(request)
+            if not group:
+                del table[item]

@@ -17,13 +17,7 @@ from judges.base import (
     Pair,
     traits_of,
 )
-from judges.microbatcher import (
-    CACHE_SIZE,
-    MAX_BATCH,
-    MAX_QUEUE,
-    MAX_WAIT_MS,
-    MicroBatcher,
-)
+from judges.microbatcher import CACHE_SIZE, MicroBatcher
 
 __all__ = ["AttributionService", "GroundingService", "JudgeService"]
 
@@ -33,25 +27,15 @@ Result = TypeVar("Result")
 
 
 class _Service(MicroBatcher[Item, Result], Generic[Judge, Item, Result]):
-    """What all services share; its arguments are those of ``JudgeService``."""
+    """What all services share.
 
-    def __init__(
-        self,
-        judge: Judge,
-        *,
-        max_wait_ms: float = MAX_WAIT_MS,
-        max_batch: int = MAX_BATCH,
-        cache_size: int = CACHE_SIZE,
-        max_queue: int = MAX_QUEUE,
-    ) -> None:
-        super().__init__(
-            self._work_of(judge),
-            key=lambda: judge.name,
-            max_wait_ms=max_wait_ms,
-            max_batch=max_batch,
-            cache_size=cache_size,
-            max_queue=max_queue,
-        )
+    Args:
+        judge: Does the work.
+        cache_size: Results to remember; 0 for none.
+    """
+
+    def __init__(self, judge: Judge, *, cache_size: int = CACHE_SIZE) -> None:
+        super().__init__(self._work_of(judge), key=lambda: judge.name, cache_size=cache_size)
         self._judge: Judge = judge
 
     @staticmethod
@@ -64,93 +48,51 @@ class _Service(MicroBatcher[Item, Result], Generic[Judge, Item, Result]):
         """Name and version of the judge, for the score log."""
         return self._judge.name
 
+    @property
+    def traits(self) -> NLITraits:
+        """What the judge can do."""
+        return traits_of(self._judge)
+
     def warm_up(self) -> None:
         """Load the model; later calls do nothing."""
         self._judge.warm_up()
 
 
 class JudgeService(_Service[NLIJudge, Pair, NLIScores]):
-    """An NLI judge shared by threads and coroutines; itself an ``NLIJudge``.
-
-    Args:
-        judge: Does the work.
-        max_wait_ms: Longest wait for company, milliseconds.
-        max_batch: Most pairs of a batch.
-        cache_size: Pairs to remember; 0 for none.
-        max_queue: Most pairs that wait to be judged; further callers wait outside.
-    """
+    """An NLI judge shared by threads and coroutines; itself an ``NLIJudge``."""
 
     @staticmethod
     def _work_of(judge: NLIJudge) -> Callable[[Sequence[Pair]], Sequence[NLIScores]]:
         return judge.judge
 
-    @property
-    def traits(self) -> NLITraits:
-        """What the judge can do."""
-        return traits_of(self._judge)
-
-    def judge(self, pairs: Sequence[Pair], *, timeout_s: float | None = None) -> list[NLIScores]:
-        """Judge n pairs from any thread; the result has the order of the input.
-
-        Raises:
-            DeadlineExceededError: ``timeout_s`` ran out.
-            JudgeError: The judge failed on one of these pairs, or is closed.
-        """
-        return self.call(pairs, timeout_s=timeout_s)
+    def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
+        """Judge n pairs from any thread; see ``MicroBatcher.call``."""
+        return self.call(pairs)
 
     async def ajudge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
-        """Judge n pairs from a coroutine; cancelling it withdraws the request.
-
-        Raises:
-            JudgeError: The judge failed on one of these pairs, or is closed.
-        """
+        """Judge n pairs from a coroutine; see ``MicroBatcher.acall``."""
         return await self.acall(pairs)
 
 
 class AttributionService(_Service[AttributionJudge, AttributionItem, Judgement]):
-    """An attribution judge shared by threads and coroutines; itself an ``AttributionJudge``.
-
-    Args: as of ``JudgeService``.
-    """
+    """An attribution judge shared by threads and coroutines; itself an ``AttributionJudge``."""
 
     @staticmethod
     def _work_of(judge: AttributionJudge) -> Callable[[Sequence[AttributionItem]], list[Judgement]]:
         return judge.attribute
 
-    def attribute(
-        self, items: Sequence[AttributionItem], *, timeout_s: float | None = None
-    ) -> list[Judgement]:
-        """Judge n items from any thread; the result has the order of the input.
-
-        Raises:
-            DeadlineExceededError: ``timeout_s`` ran out.
-            JudgeError: The judge failed on one of these items, or is closed.
-        """
-        return self.call(items, timeout_s=timeout_s)
+    def attribute(self, items: Sequence[AttributionItem]) -> list[Judgement]:
+        """Judge n items from any thread; see ``MicroBatcher.call``."""
+        return self.call(items)
 
 
 class GroundingService(_Service[GroundingJudge, GroundingItem, Grounding]):
-    """A grounding judge shared by threads and coroutines; itself a ``GroundingJudge``.
-
-    Args: as of ``JudgeService``.
-    """
+    """A grounding judge shared by threads and coroutines; itself a ``GroundingJudge``."""
 
     @staticmethod
     def _work_of(judge: GroundingJudge) -> Callable[[Sequence[GroundingItem]], list[Grounding]]:
         return judge.ground
 
-    @property
-    def traits(self) -> NLITraits:
-        """What the judge can do."""
-        return traits_of(self._judge)
-
-    def ground(
-        self, items: Sequence[GroundingItem], *, timeout_s: float | None = None
-    ) -> list[Grounding]:
-        """Judge n items from any thread; the result has the order of the input.
-
-        Raises:
-            DeadlineExceededError: ``timeout_s`` ran out.
-            JudgeError: The judge failed on one of these items, or is closed.
-        """
-        return self.call(items, timeout_s=timeout_s)
+    def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
+        """Judge n items from any thread; see ``MicroBatcher.call``."""
+        return self.call(items)
