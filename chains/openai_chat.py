@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from chains.evidence.base import Case
+from chains.evidence.parts import text_of
 from chains.openai_asked import Asked
 from chains.openai_calls import calls_in, judge_data, without_a_call, without_calls
 from chains.openai_codes import CHOICE, COMPLETION, MESSAGE, fitting
@@ -22,11 +23,10 @@ from chains.openai_text import (
     Guarding,
     StreamedText,
     UnreadableReplyError,
-    cited,
     guard_refusal,
     is_json_document,
+    nested_annotation,
     shown,
-    text_of,
 )
 from chains.rendition import PlacedCitation, details, render
 from guardrail import GuardedAnswer, Policy
@@ -187,23 +187,6 @@ def token_scores(logprobs: object, text: str) -> JSON | None:
     return {"content": [item | {"bytes": None, "top_logprobs": []} for item in own]}
 
 
-def nested_annotation(citation: PlacedCitation) -> JSON:
-    """A citation as chat completions write it; offsets index the returned content.
-
-    Where there is no page to open the address is empty: the title says what is cited.
-    """
-    return {
-        "type": "url_citation",
-        "url_citation": {
-            "start_index": citation.start,
-            "end_index": citation.end,
-            "title": citation.title,
-            "url": citation.url or "",
-        },
-        **cited(citation),
-    }
-
-
 def _summed(usages: Sequence[object]) -> JSON | None:
     """What several calls have used together."""
     known = [usage for usage in usages if isinstance(usage, dict)]
@@ -264,10 +247,6 @@ class ChatStream(ReplyStream):
         for state in self._choices.values():
             out += await self._close(state, None)
         return await written(map(Event.of, out), long=bool(self.answers))
-
-    async def broken_off(self) -> None:
-        """Give the verdict on choices that were not ended, for the log; nothing of it leaves."""
-        await self.finish()
 
     async def _choice(self, choice: JSON) -> list[JSON]:
         choice_index = choice.get("index")

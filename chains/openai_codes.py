@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
+from chains.evidence.parts import text_of
 from chains.openai_errors import clean_error
-from chains.openai_parts import text_of
 from chains.openai_text import JSON
 
 __all__ = [

@@ -7,16 +7,10 @@ import asyncio
 from chains.openai_asked import Asked
 from chains.openai_codes import identifier, unspaced
 from chains.openai_errors import clean_error
-from chains.openai_responses import (
-    clean_item,
-    clean_response,
-    flat_annotation,
-    guard_response,
-    searched,
-)
+from chains.openai_responses import clean_item, clean_response, guard_response, searched
 from chains.openai_sse import Event, written
 from chains.openai_stream import ReplyStream
-from chains.openai_text import JSON, StreamedText, guard_refusal
+from chains.openai_text import JSON, StreamedText, flat_annotation, guard_refusal
 from chains.openai_tool_items import clean_tool_event, is_tool_event, of_a_tool
 from chains.rendition import PlacedCitation, details
 
@@ -70,7 +64,7 @@ class ResponseStream(ReplyStream):
         return []
 
     async def broken_off(self) -> None:
-        """Give the verdict on parts that were not ended, for the log; nothing of it leaves."""
+        """Give the verdict on parts that were not ended, for the log alone."""
         await self._close_all(None)
 
     async def _guarded(self, data: JSON) -> list[JSON]:

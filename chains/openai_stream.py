@@ -32,6 +32,6 @@ class ReplyStream(ABC):
     async def finish(self) -> list[Event]:
         """What is left at the end of the stream."""
 
-    @abstractmethod
     async def broken_off(self) -> None:
-        """Give the verdict on what has come of a stream without an end, for the log."""
+        """Give the verdict on what has come of a stream without an end, for the log alone."""
+        await self.finish()

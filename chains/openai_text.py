@@ -11,23 +11,22 @@ from typing import Any
 from chains.caller import CallerRights
 from chains.evidence.base import Case, EvidenceSettings
 from chains.evidence.earlier import EarlierAnswers
-from chains.openai_parts import text_of
-from chains.rendition import MarkerStyle, PlacedCitation
+from chains.rendition import MarkerStyle, PlacedCitation, cited
 from chains.streaming import Release, SentenceGate, StreamMode
 from guardrail import ANNOTATE, STRICT, Action, GuardedAnswer, Guardrail, Policy
 from guardrail.core.errors import ModelError
-from guardrail.core.types import Passage
 
 __all__ = [
     "JSON",
     "Guarding",
     "StreamedText",
     "UnreadableReplyError",
-    "cited",
     "finite_json",
+    "flat_annotation",
     "guard_refusal",
     "is_json_document",
-    "text_of",
+    "nested_annotation",
+    "shown",
 ]
 
 JSON = dict[str, Any]
@@ -168,9 +167,21 @@ def shown(text: str, answer: GuardedAnswer | None, *, calls_tools: bool) -> str 
     return text
 
 
-def cited(citation: PlacedCitation) -> JSON:
-    """What an annotation says beside the protocol's fields: the triple, or the passage's id."""
-    if isinstance(citation.evidence, Passage):
-        note: JSON = {"passage": {"id": citation.evidence.id, "title": citation.evidence.title}}
-        return note | ({"note": citation.note} if citation.note else {})
-    return {"triple": citation.citation.model_dump()}
+def flat_annotation(citation: PlacedCitation) -> JSON:
+    """A citation as responses write it; offsets index the returned text."""
+    return {"type": "url_citation", **_place(citation), **cited(citation)}
+
+
+def nested_annotation(citation: PlacedCitation) -> JSON:
+    """A citation as chat completions write it; see ``flat_annotation``."""
+    return {"type": "url_citation", "url_citation": _place(citation), **cited(citation)}
+
+
+def _place(citation: PlacedCitation) -> JSON:
+    """Where there is no page to open the address is empty: the title says what is cited."""
+    return {
+        "start_index": citation.start,
+        "end_index": citation.end,
+        "title": citation.title,
+        "url": citation.url or "",
+    }

@@ -7,10 +7,7 @@ from functools import reduce
 from operator import add
 from typing import Annotated, Any, NamedTuple, TypedDict, Unpack, cast
 
-from langchain_core.callbacks import (
-    AsyncCallbackManagerForChainRun,
-    CallbackManagerForChainRun,
-)
+from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableSerializable
 from langchain_core.runnables.utils import Input, Output, gather_with_concurrency
 from pydantic import BeforeValidator, ConfigDict, Field, PrivateAttr
@@ -32,20 +29,8 @@ from chains.messages import (
     with_answer,
 )
 from chains.rendition import MarkerStyle
-from chains.streaming import (
-    SentenceGate,
-    StreamMode,
-    guard_stream,
-    guard_stream_sync,
-)
-from guardrail import (
-    STRICT,
-    Guardrail,
-    GuardrailConfig,
-    Policy,
-    policy_named,
-    run_sync,
-)
+from chains.streaming import SentenceGate, StreamMode, guard_stream, guard_stream_sync
+from guardrail import STRICT, Guardrail, GuardrailConfig, Policy, policy_named, run_sync
 
 __all__ = [
     "GuardingOptions",

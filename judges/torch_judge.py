@@ -14,13 +14,7 @@ from guardrail.core.types import NLIScores
 from judges.base import Pair
 from judges.batching import distinct
 from judges.session import readable
-from judges.torch_runner import (
-    Prepared,
-    TorchRunner,
-    chosen_dtype,
-    load_pretrained,
-    prepared_ahead,
-)
+from judges.torch_runner import Prepared, TorchRunner, chosen_dtype, load_pretrained, prepared_ahead
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase

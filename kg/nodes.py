@@ -12,15 +12,7 @@ from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad, QuerySolutions, S
 from guardrail.core.types import Entity, Subgraph, Triple
 from kg.blank_nodes import is_named
 from kg.containment import holders
-from kg.facts import (
-    Name,
-    Row,
-    choose_names,
-    fallback_label,
-    property_fallback,
-    triples,
-    unknown,
-)
+from kg.facts import Name, Row, choose_names, fallback_label, property_fallback, triples, unknown
 from kg.profiles import Profile
 
 __all__ = ["NodeReader", "detect_profile"]

@@ -14,14 +14,7 @@ from guardrail.core.errors import InputError
 from guardrail.core.types import Entity, Triple
 from kg.containment import holders
 from kg.endpoint import Cell, Endpoint
-from kg.facts import (
-    Name,
-    Row,
-    choose_names,
-    fallback_label,
-    property_fallback,
-    triples,
-)
+from kg.facts import Name, Row, choose_names, fallback_label, property_fallback, triples
 from kg.profiles import Profile
 from kg.sparql_text import NAMESAKES, QueryWriter
 from kg.traffic import TimedCache

@@ -8,9 +8,8 @@ from chains.conversation import Turn, standalone_question
 from chains.evidence.base import EvidenceSettings, Found, Source
 from chains.evidence.items import RequestField
 from chains.evidence.marks import marked_evidence, without_marked
-from chains.evidence.parts import parts_of_messages, sources_of_body, visible_parts
+from chains.evidence.parts import parts_of_messages, sources_of_body, text_of, visible_parts
 from chains.evidence.tools import ToolResult, evidence_of_tools
-from chains.openai_parts import text_of
 from guardrail.core.types import Evidence, Passage
 
 __all__ = [

@@ -6,8 +6,9 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import TypeVar
 
 import httpx
 from fastapi import FastAPI, Request
@@ -47,22 +48,18 @@ from chains.gateway.settings import GatewaySettings, sharing
 from chains.gateway.streaming import Afterwards, BrokenOffError, JudgedStream, unless_gone
 from chains.gateway.upstream import Upstream, kept_headers
 from chains.openai_errors import error_body
-from chains.openai_exchange import (
-    Endpoint,
-    Exchange,
-    GuardedReply,
-    Reply,
-    StreamGuard,
-)
+from chains.openai_exchange import Endpoint, Exchange, GuardedReply, Reply, StreamGuard
 from chains.openai_sse import Event
 from chains.openai_text import JSON
-from guardrail import Guardrail, GuardrailConfig
+from guardrail import GuardedAnswer, Guardrail, GuardrailConfig, Policy
 from guardrail.core.errors import GuardrailError
 from guardrail.log.records import Feedback
 
 __all__ = ["create_app"]
 
 log = logging.getLogger("chains.gateway")
+
+T = TypeVar("T")
 
 JUDGED = {"chat/completions": Endpoint.CHAT, "responses": Endpoint.RESPONSES}
 JUDGED_BODIES: dict[str, type[BaseModel]] = {
@@ -104,20 +101,17 @@ def create_app(
     def get(path: str, method: Serving) -> None:
         app.add_api_route(path, held_weakly(method))
 
-    passing: set[str] = set()
     for path, model in JUDGED_BODIES.items():
         post(f"{PREFIX}/{path}", gateway.judged, request_body_of(model))
     for method, path in UNTOUCHED:
         if method == "POST":
             post(f"{PREFIX}/{path}", gateway.untouched, UPSTREAM_BODY)
         else:
-            served = held_weakly(gateway.untouched)
-            app.add_api_route(f"{PREFIX}/{path}", served, methods=[method])
+            get(f"{PREFIX}/{path}", gateway.untouched)
     for name in gateway.settings.protocols:
         path, make = PROTOCOLS[name]
         gateway.protocols[path] = make(gateway.guardings.common)
         post(path, gateway.protocol, JSON_BODY)
-        passing.add(path)
     post(f"{PREFIX}/checks", gateway.checks, request_body_of(CheckBody))
     post(f"{PREFIX}/rank", gateway.rank, request_body_of(RankBody))
     post(f"{PREFIX}/feedback", gateway.dashboard.feedback, request_body_of(Feedback))
@@ -135,9 +129,8 @@ def create_app(
     if gateway.settings.trusted_hosts:
         hosts = list(gateway.settings.trusted_hosts)
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False)
-    app.add_middleware(
-        Door, metrics=gateway.metrics, settings=gateway.settings, paths=frozenset(passing)
-    )
+    paths = frozenset(gateway.protocols)
+    app.add_middleware(Door, metrics=gateway.metrics, settings=gateway.settings, paths=paths)
     return app
 
 
@@ -211,15 +204,14 @@ class _Gateway:
         await self._loaded()
         kind = "stream" if exchange.streams_through else "output"
         of = Judging(kind, exchange.policy.name, caller_of(request).name)
-        with self.metrics.failures(of):
-            if exchange.streams_through:
+        if exchange.streams_through:
+            with self.metrics.failures(of):
                 return await self._stream(request, path, exchange, begin, of)
 
-            async def send(body: JSON) -> Reply:
-                return await self._upstream.send(path, request.headers, body)
+        async def send(body: JSON) -> Reply:
+            return await self._upstream.send(path, request.headers, body)
 
-            async with self._in_time():
-                guarded = await unless_gone(request.receive, exchange.whole(send))
+        guarded = await self._waited_for(request, of, exchange.whole(send))
         return self._whole(guarded, exchange, of)
 
     async def _stream(
@@ -300,10 +292,7 @@ class _Gateway:
             body = b"".join(event.encode() for event in guarded.events)
             kind = "text/event-stream; charset=utf-8"
         response = response_of(reply._replace(body=body), kind)
-        response.headers.update(
-            self.dashboard.record_header([answer.id for answer in guarded.answers])
-        )
-        response.headers.update(dry_run_headers(exchange.policy, guarded.answers))
+        response.headers.update(self._headers(exchange.policy, guarded.answers))
         return response
 
     # --- other calls ---------------------------------------------------------------------
@@ -331,14 +320,11 @@ class _Gateway:
         await self._loaded()
         guarding = self.guardings.of(request)
         of = Judging("check", guarding.checks_policy.name, caller_of(request).name)
-        with self.metrics.failures(of):
-            async with self._in_time():
-                answer = await unless_gone(request.receive, check(guarding, body))
+        answer = await self._waited_for(request, of, check(guarding, body))
         self.metrics.answers([answer], of)
-        headers = self.dashboard.record_header([answer.id])
-        headers |= dry_run_headers(guarding.checks_policy, [answer])
+        headers = self._headers(guarding.checks_policy, [answer])
         content = await asyncio.to_thread(answer.model_dump_json)
-        return Response(content, media_type="application/json", headers=headers)
+        return Response(content, media_type=JSON_TYPE, headers=headers)
 
     async def protocol(self, request: Request) -> Response:
         """A call of another gateway's protocol."""
@@ -347,13 +333,10 @@ class _Gateway:
         await self._loaded()
         guarding = self.guardings.of(request, body.get("model"))
         of = Judging("protocol", guarding.policy.name, caller_of(request).name)
-        with self.metrics.failures(of):
-            async with self._in_time():
-                gone, answers = await unless_gone(request.receive, answer(body, guarding))
+        gone, answers = await self._waited_for(request, of, answer(body, guarding))
         if answers:  # calls before a request bring nothing to judge
             self.metrics.answers(answers, of)
-        headers = self.dashboard.record_header([answer.id for answer in answers])
-        headers |= dry_run_headers(guarding.policy, answers)
+        headers = self._headers(guarding.policy, answers)
         return await asyncio.to_thread(JSONResponse, gone, headers=headers)
 
     async def rank(self, request: Request) -> Response:
@@ -362,15 +345,11 @@ class _Gateway:
         await self._loaded()
         guarding = self.guardings.of(request)
         of = Judging("rank", guarding.checks_policy.name, caller_of(request).name)
-        with self.metrics.failures(of):
-            async with self._in_time():
-                answers = await unless_gone(request.receive, rank(guarding, body))
+        answers = await self._waited_for(request, of, rank(guarding, body))
         self.metrics.answers(answers, of)
-        headers = self.dashboard.record_header([answer.id for answer in answers])
-        headers |= dry_run_headers(guarding.checks_policy, answers)
-        ranking = Ranking.of(body, answers)
-        content = await asyncio.to_thread(ranking.model_dump_json)
-        return Response(content, media_type="application/json", headers=headers)
+        headers = self._headers(guarding.checks_policy, answers)
+        content = await asyncio.to_thread(Ranking.of(body, answers).model_dump_json)
+        return Response(content, media_type=JSON_TYPE, headers=headers)
 
     async def healthz(self, request: Request) -> Response:
         """The process lives."""
@@ -402,6 +381,16 @@ class _Gateway:
             raise RejectedError(
                 503, "this gateway has no upstream; start it with --upstream URL", "no_upstream"
             )
+
+    def _headers(self, policy: Policy, answers: Sequence[GuardedAnswer]) -> dict[str, str]:
+        """What a reply's headers tell of the verdicts behind it."""
+        return self.dashboard.record_header(answers) | dry_run_headers(policy, answers)
+
+    async def _waited_for(self, request: Request, of: Judging, work: Awaitable[T]) -> T:
+        """Do the work of a call in its time, for as long as its caller is there; count failures."""
+        with self.metrics.failures(of):
+            async with self._in_time():
+                return await unless_gone(request.receive, work)
 
     @asynccontextmanager
     async def _in_time(self) -> AsyncIterator[None]:

@@ -10,13 +10,7 @@ from pydantic import Field
 from chains.evidence.base import Case, Found, Source
 from chains.evidence.items import HandedOver, RequestField
 from chains.openai_text import Guarding
-from guardrail import (
-    GuardedAnswer,
-    Passage,
-    Policy,
-    ScoreCard,
-    inline_evidence,
-)
+from guardrail import GuardedAnswer, Passage, Policy, ScoreCard, inline_evidence
 from guardrail.core.types import OwnStrictness, Value
 
 __all__ = ["CheckBody", "RankBody", "Ranking", "check", "rank"]
