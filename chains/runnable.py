@@ -48,12 +48,16 @@ PolicySetting = Annotated[
 _Run = CallbackManagerForChainRun | AsyncCallbackManagerForChainRun
 
 
-class _Runs(NamedTuple):
-    """The runs of one batch: their configs, what sees them from inside, and both together."""
+class _Inner(NamedTuple):
+    """A run of the guarded Runnable: its config, hidden from streams, and what sees it inside."""
 
-    configs: list[RunnableConfig]
-    steps: list[StepsSeen]
-    watched: list[RunnableConfig]
+    config: RunnableConfig
+    steps: StepsSeen
+
+    @property
+    def watched(self) -> RunnableConfig:
+        """The config to run with."""
+        return self.steps.watching(self.config)
 
 
 class GuardingOptions(TypedDict, total=False):
@@ -208,9 +212,9 @@ class GuardrailRunnable(RunnableSerializable[Input, Output]):
         config: RunnableConfig,
         **kwargs: object,
     ) -> Output:
-        inner, steps = hidden(config, run_manager.get_child()), self._steps()
-        output = self.bound.invoke(value, steps.watching(inner), **kwargs)
-        return _returned(run_sync(self._guarded([value], [output], [inner], [steps]))[0])
+        inner = self._inner(config, run_manager)
+        output = self.bound.invoke(value, inner.watched, **kwargs)
+        return _returned(run_sync(self._guarded([value], [output], [inner]))[0])
 
     async def _ainvoke(
         self,
@@ -219,9 +223,9 @@ class GuardrailRunnable(RunnableSerializable[Input, Output]):
         config: RunnableConfig,
         **kwargs: object,
     ) -> Output:
-        inner, steps = hidden(config, run_manager.get_child()), self._steps()
-        output = await self.bound.ainvoke(value, steps.watching(inner), **kwargs)
-        return _returned((await self._guarded([value], [output], [inner], [steps]))[0])
+        inner = self._inner(config, run_manager)
+        output = await self.bound.ainvoke(value, inner.watched, **kwargs)
+        return _returned((await self._guarded([value], [output], [inner]))[0])
 
     def _batch(
         self,
@@ -230,9 +234,10 @@ class GuardrailRunnable(RunnableSerializable[Input, Output]):
         config: list[RunnableConfig],
         **kwargs: object,
     ) -> list[Exception | Output]:
-        runs = self._watched(config, run_manager)
-        outputs = self.bound.batch(values, runs.watched, return_exceptions=True, **kwargs)
-        return run_sync(self._guarded(values, outputs, runs.configs, runs.steps))
+        runs = list(map(self._inner, config, run_manager))
+        watched = [run.watched for run in runs]
+        outputs = self.bound.batch(values, watched, return_exceptions=True, **kwargs)
+        return run_sync(self._guarded(values, outputs, runs))
 
     async def _abatch(
         self,
@@ -241,23 +246,17 @@ class GuardrailRunnable(RunnableSerializable[Input, Output]):
         config: list[RunnableConfig],
         **kwargs: object,
     ) -> list[Exception | Output]:
-        runs = self._watched(config, run_manager)
-        outputs = await self.bound.abatch(values, runs.watched, return_exceptions=True, **kwargs)
-        return await self._guarded(values, outputs, runs.configs, runs.steps)
+        runs = list(map(self._inner, config, run_manager))
+        watched = [run.watched for run in runs]
+        outputs = await self.bound.abatch(values, watched, return_exceptions=True, **kwargs)
+        return await self._guarded(values, outputs, runs)
 
-    def _watched(self, configs: Sequence[RunnableConfig], runs: Sequence[_Run]) -> _Runs:
-        inner = [hidden(item, run.get_child()) for item, run in zip(configs, runs, strict=True)]
-        steps = [self._steps() for _ in inner]
-        return _Runs(
-            inner, steps, [seen.watching(item) for seen, item in zip(steps, inner, strict=True)]
-        )
+    def _inner(self, config: RunnableConfig, run: _Run) -> _Inner:
+        path = self.evidence if isinstance(self.evidence, str) else None
+        return _Inner(hidden(config, run.get_child()), StepsSeen(path))
 
     async def _guarded(
-        self,
-        values: Sequence[Input],
-        outputs: Sequence[Output],
-        configs: Sequence[RunnableConfig],
-        steps: Sequence[StepsSeen],
+        self, values: Sequence[Input], outputs: Sequence[Output], runs: Sequence[_Inner]
     ) -> list[Exception | Output]:
         """Guard those outputs that have text, in one batch; the others stay as they are.
 
@@ -267,28 +266,23 @@ class GuardrailRunnable(RunnableSerializable[Input, Output]):
         answers = [answer_at(*found) for found in zip(outputs, keys, strict=True)]
         places = [place for place, answer in enumerate(answers) if has_text(answer)]
         found = await gather_with_concurrency(
-            configs[0].get("max_concurrency") if configs else None,
-            *(
-                result_or_error(self._case(values[at], outputs[at], configs[at], steps[at]))
-                for at in places
-            ),
+            runs[0].config.get("max_concurrency") if runs else None,
+            *(result_or_error(self._case(values[at], outputs[at], *runs[at])) for at in places),
         )
         result: list[object] = list(outputs)
         rows: list[Row] = []
         for place, case in zip(places, found, strict=True):
             if isinstance(case, Case):
-                rows.append(Row(place, answers[place], case, configs[place]))
+                rows.append(Row(place, answers[place], case, runs[place].config))
             else:
                 result[place] = case
-        for row, checked in zip(
-            rows, await check_rows(self._guard, rows, self.policy), strict=True
-        ):
-            place, key = row.place, keys[row.place]
-            if isinstance(checked, Exception):
-                result[place] = checked
+        checked = await check_rows(self._guard, rows, self.policy)
+        for (place, answer, _, _), verdict in zip(rows, checked, strict=True):
+            if isinstance(verdict, Exception):
+                result[place] = verdict
                 continue
-            guarded = guarded_output(row.answer, checked, self.style, reasons=self.reasons)
-            result[place] = with_answer(outputs[place], key, guarded)
+            guarded = guarded_output(answer, verdict, self.style, reasons=self.reasons)
+            result[place] = with_answer(outputs[place], keys[place], guarded)
         return cast("list[Exception | Output]", result)
 
     async def _case(
@@ -303,10 +297,6 @@ class GuardrailRunnable(RunnableSerializable[Input, Output]):
         policy = field.chosen_policy(self.policy) if field.changes_policy else None
         question = question_of(value, self.question_key, places)
         return await case_of(self._guard, question, found, places.mode, policy)
-
-    def _steps(self) -> StepsSeen:
-        """Sees one run from inside."""
-        return StepsSeen(self.evidence if isinstance(self.evidence, str) else None)
 
     def _answer_keys(self) -> tuple[str, ...]:
         """Keys of a mapping output under which the answer may stand."""
@@ -356,12 +346,11 @@ class GuardrailRunnable(RunnableSerializable[Input, Output]):
     ) -> Iterator[Output]:
         value = reduce(add, pieces)
         chunks = Chunks(self._answer_keys(), reasons=self.reasons)
-        inner, steps = hidden(config, run_manager.get_child()), self._steps()
-        watched = steps.watching(inner)
-        texts = (chunks.take(chunk) for chunk in self.bound.stream(value, watched, **kwargs))
-        for release in guard_stream_sync(self._gate(value, config, chunks, steps), texts):
+        inner = self._inner(config, run_manager)
+        texts = (chunks.take(chunk) for chunk in self.bound.stream(value, inner.watched, **kwargs))
+        for release in guard_stream_sync(self._gate(value, config, chunks, inner.steps), texts):
             if release.answer is not None:
-                run_sync(traced_stream(inner, release.answer))
+                run_sync(traced_stream(inner.config, release.answer))
             if (piece := chunks.piece(release)) is not None:
                 yield piece
         if (rest := chunks.rest()) is not None:
@@ -376,12 +365,12 @@ class GuardrailRunnable(RunnableSerializable[Input, Output]):
     ) -> AsyncIterator[Output]:
         value = reduce(add, [piece async for piece in pieces])
         chunks = Chunks(self._answer_keys(), reasons=self.reasons)
-        inner, steps = hidden(config, run_manager.get_child()), self._steps()
-        watched = steps.watching(inner)
-        texts = (chunks.take(chunk) async for chunk in self.bound.astream(value, watched, **kwargs))
-        async for release in guard_stream(self._gate(value, config, chunks, steps), texts):
+        inner = self._inner(config, run_manager)
+        watched = self.bound.astream(value, inner.watched, **kwargs)
+        texts = (chunks.take(chunk) async for chunk in watched)
+        async for release in guard_stream(self._gate(value, config, chunks, inner.steps), texts):
             if release.answer is not None:
-                await traced_stream(inner, release.answer)
+                await traced_stream(inner.config, release.answer)
             if (piece := chunks.piece(release)) is not None:
                 yield piece
         if (rest := chunks.rest()) is not None:

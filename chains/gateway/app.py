@@ -61,10 +61,9 @@ log = logging.getLogger("chains.gateway")
 
 T = TypeVar("T")
 
-JUDGED = {"chat/completions": Endpoint.CHAT, "responses": Endpoint.RESPONSES}
-JUDGED_BODIES: dict[str, type[BaseModel]] = {
-    "chat/completions": ChatBody,
-    "responses": ResponsesBody,
+JUDGED: dict[str, tuple[Endpoint, type[BaseModel]]] = {
+    "chat/completions": (Endpoint.CHAT, ChatBody),
+    "responses": (Endpoint.RESPONSES, ResponsesBody),
 }
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 
@@ -91,7 +90,6 @@ def create_app(
     app = FastAPI(
         title="kg-guardrail gateway", docs_url=None, redoc_url=None, lifespan=gateway.lifespan
     )
-
     app.state.gateway = gateway  # what holds it: its endpoints do not
 
     def post(path: str, method: Serving, body: Mapping[str, object]) -> None:
@@ -101,7 +99,7 @@ def create_app(
     def get(path: str, method: Serving) -> None:
         app.add_api_route(path, held_weakly(method))
 
-    for path, model in JUDGED_BODIES.items():
+    for path, (_, model) in JUDGED.items():
         post(f"{PREFIX}/{path}", gateway.judged, request_body_of(model))
     for method, path in UNTOUCHED:
         if method == "POST":
@@ -115,7 +113,7 @@ def create_app(
     post(f"{PREFIX}/checks", gateway.checks, request_body_of(CheckBody))
     post(f"{PREFIX}/rank", gateway.rank, request_body_of(RankBody))
     post(f"{PREFIX}/feedback", gateway.dashboard.feedback, request_body_of(Feedback))
-    described(app, *JUDGED_BODIES.values(), CheckBody, RankBody, Feedback)
+    described(app, ChatBody, ResponsesBody, CheckBody, RankBody, Feedback)
     rest, refused = f"{PREFIX}/{{rest:path}}", held_weakly(gateway.refused)
     app.add_api_route(rest, refused, methods=METHODS, include_in_schema=False)
     get("/healthz", gateway.healthz)
@@ -198,7 +196,7 @@ class _Gateway:
         begin = time.perf_counter()
         body = await read_json(request)
         path = request.url.path.removeprefix(PREFIX)
-        endpoint = JUDGED[path.strip("/")]
+        endpoint, _ = JUDGED[path.strip("/")]
         guarding = self.guardings.of(request, body.get("model"))
         exchange = await asyncio.to_thread(Exchange, guarding, endpoint, body)
         await self._loaded()
