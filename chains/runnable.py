@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator, Sequence
 from functools import reduce
 from operator import add
-from typing import Annotated, Any, NamedTuple, TypedDict, Unpack, cast
+from typing import Any, NamedTuple, Unpack, cast
 
 from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableSerializable
 from langchain_core.runnables.utils import Input, Output, gather_with_concurrency
-from pydantic import BeforeValidator, ConfigDict, Field, PrivateAttr
+from pydantic import ConfigDict, Field, PrivateAttr
 
 from chains.batch import Result, Row, check_rows, result_or_error
 from chains.check_run import traced_stream
 from chains.chunks import Chunks
-from chains.evidence.base import Case, EvidenceMode, EvidenceSettings, Marks, case_of
+from chains.evidence.base import Case, EvidenceSettings, case_of
 from chains.evidence.langchain import EvidenceOf, chain_evidence, config_field, holds
 from chains.evidence.steps import StepsSeen
 from chains.hidden_runs import hidden
@@ -28,22 +28,11 @@ from chains.messages import (
     question_of,
     with_answer,
 )
-from chains.rendition import MarkerStyle
+from chains.options import GuardingFields, RunnableOptions
 from chains.streaming import SentenceGate, StreamMode, guard_stream, guard_stream_sync
-from guardrail import STRICT, Guardrail, GuardrailConfig, Policy, policy_named, run_sync
+from guardrail import Guardrail, GuardrailConfig, run_sync
 
-__all__ = [
-    "GuardingOptions",
-    "GuardrailRunnable",
-    "PolicySetting",
-    "RunnableOptions",
-    "guard_runnable",
-]
-
-PolicySetting = Annotated[
-    Policy, BeforeValidator(lambda told: policy_named(told) if isinstance(told, str) else told)
-]
-"""The type of a field that takes a policy or the name of one."""
+__all__ = ["GuardrailRunnable", "guard_runnable"]
 
 _Run = CallbackManagerForChainRun | AsyncCallbackManagerForChainRun
 
@@ -60,29 +49,7 @@ class _Inner(NamedTuple):
         return self.steps.watching(self.config)
 
 
-class GuardingOptions(TypedDict, total=False):
-    """How answers are guarded; see ``GuardrailRunnable``."""
-
-    name: str | None
-    policy: Policy | str
-    style: MarkerStyle | str
-    stream_mode: StreamMode | str
-    evidence_mode: EvidenceMode | str
-    tool_results: bool
-    marks: tuple[str, str] | None
-    reasons: bool
-
-
-class RunnableOptions(GuardingOptions, total=False):
-    """What ``GuardrailRunnable`` takes beside the guardrail and the Runnable; see there."""
-
-    settings: GuardrailConfig
-    question_key: str | None
-    answer_key: str | None
-    evidence: EvidenceOf | None
-
-
-class GuardrailRunnable(RunnableSerializable[Input, Output]):
+class GuardrailRunnable(GuardingFields, RunnableSerializable[Input, Output]):
     """Guards what another Runnable answers; a drop-in for it in any chain.
 
     Tool calls and outputs that are neither messages nor strings pass through untouched; text
@@ -121,16 +88,9 @@ class GuardrailRunnable(RunnableSerializable[Input, Output]):
 
     bound: Runnable[Input, Output]
     settings: GuardrailConfig
-    policy: PolicySetting = STRICT
-    style: MarkerStyle = MarkerStyle.KALMA
-    stream_mode: StreamMode = StreamMode.SENTENCE
     question_key: str | None = Field(default=None)
     answer_key: str | None = None
     evidence: EvidenceOf | None = None
-    evidence_mode: EvidenceMode = EvidenceMode.GIVEN
-    tool_results: bool = True
-    marks: Marks | None = None
-    reasons: bool = True
     _guard: Guardrail = PrivateAttr()
 
     def __init__(
