@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolCallChunk
@@ -34,11 +34,11 @@ class Chunks:
         self._answer: GuardedAnswer | None = None
         self._citations: list[dict[str, object]] = []
 
-    def take(self, chunk: Any) -> str:
+    def take(self, chunk: object) -> str:
         """Remember a chunk and tell its text."""
         self.whole = chunk if self.whole is None else self.whole + chunk
         self._key = self._key or answer_key(chunk, self._keys)
-        if self._key is not None:
+        if self._key is not None and isinstance(chunk, Mapping):
             chunk = chunk.get(self._key, "")
         if isinstance(chunk, BaseMessage):
             return chunk.text
@@ -51,7 +51,7 @@ class Chunks:
     def _placed(self, piece: object) -> Any:
         return piece if self._key is None else AddableDict({self._key: piece})
 
-    def piece(self, release: Release) -> Any:
+    def piece(self, release: Release) -> object:
         """A release in the type of the stream; None where it has no text."""
         self._answer = release.answer
         self._citations += [annotation(citation) for citation in release.citations]
@@ -62,7 +62,7 @@ class Chunks:
             return self._placed(release.text)
         return self._placed(AIMessageChunk(content=release.text, id=self._said.id))
 
-    def rest(self) -> Any:
+    def rest(self) -> object:
         """All that is not text: tool calls, usage, metadata and the verdict; or other data."""
         beside = None
         if self._key is not None:

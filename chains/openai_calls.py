@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from chains.evidence.base import Case
 from chains.openai_asked import Asked
 from chains.openai_codes import (
@@ -50,7 +48,7 @@ def without_calls(choice: JSON) -> JSON:
     return choice | {"message": message, "finish_reason": without_a_call(choice)}
 
 
-def without_a_call(choice: JSON) -> Any:
+def without_a_call(choice: JSON) -> object:
     """Why a choice ended, whose calls of tools were taken out."""
     ended = choice.get("finish_reason")
     return "stop" if isinstance(ended, str) and ended in CALLS else ended

@@ -312,9 +312,9 @@ class GuardrailRunnable(GuardingFields, RunnableSerializable[Input, Output]):
             if release.answer is not None:
                 run_sync(traced_stream(inner.config, release.answer))
             if (piece := chunks.piece(release)) is not None:
-                yield piece
+                yield cast("Output", piece)
         if (rest := chunks.rest()) is not None:
-            yield rest
+            yield cast("Output", rest)
 
     async def _atransform(
         self,
@@ -332,9 +332,9 @@ class GuardrailRunnable(GuardingFields, RunnableSerializable[Input, Output]):
             if release.answer is not None:
                 await traced_stream(inner.config, release.answer)
             if (piece := chunks.piece(release)) is not None:
-                yield piece
+                yield cast("Output", piece)
         if (rest := chunks.rest()) is not None:
-            yield rest
+            yield cast("Output", rest)
 
     def _gate(
         self, value: Input, config: RunnableConfig, chunks: Chunks, steps: StepsSeen
