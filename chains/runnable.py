@@ -16,7 +16,8 @@ from chains.batch import Result, Row, check_rows, result_or_error
 from chains.check_run import traced_stream
 from chains.chunks import Chunks
 from chains.evidence.base import Case, EvidenceSettings, case_of
-from chains.evidence.langchain import EvidenceOf, chain_evidence, config_field, holds
+from chains.evidence.langchain import EvidenceOf, chain_evidence, config_field
+from chains.evidence.paths import value_at
 from chains.evidence.steps import StepsSeen
 from chains.hidden_runs import hidden
 from chains.messages import (
@@ -32,7 +33,7 @@ from chains.options import GuardingFields, RunnableOptions
 from chains.streaming import SentenceGate, StreamMode, guard_stream, guard_stream_sync
 from guardrail import Guardrail, GuardrailConfig, run_sync
 
-__all__ = ["GuardrailRunnable", "guard_runnable"]
+__all__ = ["GuardrailRunnable"]
 
 _Run = CallbackManagerForChainRun | AsyncCallbackManagerForChainRun
 
@@ -341,7 +342,7 @@ class GuardrailRunnable(GuardingFields, RunnableSerializable[Input, Output]):
     ) -> SentenceGate:
         def mode() -> StreamMode:
             # Evidence that comes with the output is there for sure only at its end.
-            there = not isinstance(self.evidence, str) or holds(value, self.evidence)
+            there = not isinstance(self.evidence, str) or value_at(value, self.evidence)[1]
             return self.stream_mode if there or steps.value[1] else StreamMode.BUFFER
 
         return SentenceGate(
@@ -351,13 +352,6 @@ class GuardrailRunnable(GuardingFields, RunnableSerializable[Input, Output]):
             mode=mode,
             style=self.style,
         )
-
-
-def guard_runnable(
-    guard: Guardrail, bound: Runnable[Input, Output], **options: Unpack[RunnableOptions]
-) -> GuardrailRunnable[Input, Output]:
-    """``GuardrailRunnable(guard, bound, …)``, for those who like a verb."""
-    return GuardrailRunnable(guard, bound, **options)
 
 
 def _returned(result: Exception | Result) -> Result:

@@ -228,11 +228,7 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
         return softmax(outputs[head], self.card.temperature.get(head, 1.0))[:, order]
 
     def _start(self, pairs: Sequence[Pair]) -> tuple[Running, list[_Owner]]:
-        """Tokenise pairs and hand their windows to the model.
-
-        Returns:
-            The running model, and whose window each of its sequences is.
-        """
+        """Hand the windows of pairs to the model; told is whose window each sequence is."""
         texts, places = distinct([text for pair in pairs for text in pair])
         ids = self._model.tokenize(texts)
         capacity = self.card.max_length - SPECIAL_TOKENS

@@ -51,10 +51,7 @@ def config_of(model: str) -> ModelConfig:
 def load_hhem(
     model: str, *, device: str, dtype: str
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Load HHEM-2.1-open, without running the code that comes with it.
-
-    Returns:
-        A T5 encoder with a head for each token, and its tokenizer.
+    """Load HHEM-2.1-open, a T5 encoder with a head for each token, without the code beside it.
 
     Raises:
         JudgeError: It is not there, or is another model.

@@ -41,11 +41,7 @@ FLOAT_TYPES = ("bfloat16", "float16", "float32")
 
 
 def chosen_dtype(device: str | None, dtype: str | None) -> tuple[str, str]:
-    """Settle device and number format.
-
-    Returns:
-        Device (the GPU where there is one) and dtype (bfloat16 on a GPU, else float32), unless
-        the caller said otherwise.
+    """Device and number format: the GPU where there is one, and there bfloat16, unless told.
 
     Raises:
         ConfigError: The number format is unknown.

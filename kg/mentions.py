@@ -185,9 +185,6 @@ def listed_names(text: str, spans: Sequence[Mention]) -> list[ListedName]:
     "Elizabeth and Emily Blackwell" gives ``Elizabeth Blackwell``; "the Barron brothers, Kenny and
     Bill" is left to the surname. Each shorter member is tried with every ending of the longer one
     that the list closes with, shortest ending first.
-
-    Returns:
-        One entry for each name that may be meant; whether the graph knows it is for the caller.
     """
     found: list[ListedName] = []
     group: list[Mention] = []

@@ -56,11 +56,7 @@ class RelationWord(NamedTuple):
 
 
 def relation_words(text: str) -> list[RelationWord]:
-    """Find the words of a text that name a relation of the general table.
-
-    Returns:
-        One entry per naming word, in the order of the text.
-    """
+    """Find the words of a text that name a relation of the general table, in their order."""
     return [
         RelationWord(found.start(), found.end(), found.group(), relation)
         for found in _naming_word().finditer(text)

@@ -80,11 +80,7 @@ class Evidence(NamedTuple):
 
 
 def exact_matches(subgraph: Subgraph, index: TextIndex) -> tuple[str, ...]:
-    """Find the neighbour values of a node that stand exactly in the text (KaLMA 3.2).
-
-    Returns:
-        The values, without repeats, in the order of the facts.
-    """
+    """The neighbour values of a node that stand exactly in the text, each once (KaLMA 3.2)."""
     return tuple(label for label in _neighbour_labels(subgraph) if index.holds(_words(label)))
 
 

@@ -99,10 +99,8 @@ def remove_replaced(
 ) -> bool:
     """Remove what a graph says of a table's rows in its columns and the table says otherwise now.
 
-    What JSON lines leave out stays: another file of the same table may tell it.
-
-    Returns:
-        Whether a name was among it.
+    What JSON lines leave out stays: another file of the same table may tell it. Returns whether a
+    name was among what was removed.
 
     Raises:
         KnowledgeGraphError: A row is no row of the table; names the line.

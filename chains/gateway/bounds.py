@@ -46,11 +46,7 @@ class Rate:
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, name: str, per_minute: float) -> float:
-        """Take one request of a name.
-
-        Returns:
-            Seconds until there is room again; 0 where there is.
-        """
+        """Take one request of a name; the seconds until there is room again, 0 where there is."""
         now = time.monotonic()
         left, since = self._left.pop(name, (per_minute, now))
         left = min(per_minute, left + (now - since) * per_minute / 60.0)

@@ -121,10 +121,7 @@ class Dashboard:
         return self._path
 
     def admit_person(self, request: Request) -> Caller:
-        """Let in whom the gateway admits: by a key as password, or as any other call's.
-
-        Returns:
-            Who it is.
+        """Who it is that the gateway admits: by a key as password, or as any other call's.
 
         Raises:
             RejectedError: With status 401; 403 where the gateway is open to the network.

@@ -283,11 +283,7 @@ class GatewaySettings(Value):
             raise ConfigError("; ".join(problems)) from None
 
     def caller_with(self, key: str | None) -> Caller | None:
-        """Who calls with a key; takes the same time for any key.
-
-        Returns:
-            None for a key that is not known, where one is needed.
-        """
+        """Who calls with a key; None for one that is not known. Takes the same time for any."""
         if not self.needs_key:
             return Caller.without_a_name(key)
         given = (key or "").encode()
