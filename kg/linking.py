@@ -22,9 +22,9 @@ from kg.base import KnowledgeGraph, MentionIndex
 from kg.characters import readable
 from kg.hops import Asked, Neighbourhoods, Source, family_names, follow_relations
 from kg.mentions import (
-    ListedName,
     bare_name,
     capitalised_spans,
+    completions,
     fold,
     join_mentions,
     listed_names,
@@ -201,12 +201,12 @@ class EntityLinker:
             # A given name alone may continue a full name anywhere: "… becoming father to Tobias".
             full = [m.text.split() for m in state.mentions if " " in m.text][:20]
             names += [
-                ListedName(mention, " ".join([mention.text, *words[cut:]]))
+                name
                 for mention in state.open
                 if " " not in mention.text
                 for words in full
                 if mention.text not in words
-                for cut in range(len(words) - 1, 0, -1)
+                for name in completions(mention, words)
             ]
             listed.append(names)
         found = self._find(name.full for names in listed for name in names)

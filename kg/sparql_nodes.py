@@ -13,15 +13,15 @@ from typing import NamedTuple
 from guardrail.core.errors import InputError
 from guardrail.core.types import Entity, Triple
 from kg.containment import holders
-from kg.endpoint import Cell, Endpoint
+from kg.endpoint import XSD_STRING, Endpoint
 from kg.facts import Name, Row, choose_names, fallback_label, property_fallback, triples
 from kg.profiles import Profile
+from kg.results import Term
 from kg.sparql_text import NAMESAKES, QueryWriter
-from kg.traffic import TimedCache
+from kg.traffic import TimedCache, keep
 
 __all__ = ["Facts", "SparqlNodes"]
 
-_XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 # Facts of one entity come in one UNION each: a few entities a query keep servers' planners fast.
 _SUBGRAPHS_A_QUERY = 10
 _LABELS_A_QUERY = 300
@@ -56,12 +56,12 @@ class SparqlNodes:
         except InputError:
             return None
 
-    def _step(self, row: dict[str, Cell]) -> tuple[int, str]:
+    def _step(self, row: dict[str, Term]) -> tuple[int, str]:
         """Place of a step's predicate in the profile, and where it leads."""
         return self._profile.within.index(row["p"].value), row["w"].value
 
     def _bearers_in(
-        self, labels: Sequence[str], rows: Sequence[dict[str, Cell]] | None = None
+        self, labels: Sequence[str], rows: Sequence[dict[str, Term]] | None = None
     ) -> list[tuple[str, str]]:
         """Pairs of a label and a node that bears it, in some spelling.
 
@@ -74,7 +74,7 @@ class SparqlNodes:
             middle = len(labels) // 2
             return self._bearers_in(labels[:middle]) + self._bearers_in(labels[middle:])
         return [
-            (labels[int(row["q"].value)], row["e"].value) for row in rows if row["e"].type == "uri"
+            (labels[int(row["q"].value)], row["e"].value) for row in rows if row["e"].kind == "iri"
         ]
 
     def bearers(self, labels: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -126,14 +126,14 @@ class SparqlNodes:
         return _batches(_unread({iri: self._above.get(iri) for iri in iris}), _SUBGRAPHS_A_QUERY)
 
     def _learn_ways(
-        self, ways: Sequence[Sequence[str]], answers: Sequence[Sequence[dict[str, Cell]]]
+        self, ways: Sequence[Sequence[str]], answers: Sequence[Sequence[dict[str, Term]]]
     ) -> None:
         """Remember the places that hold each node, nearest first."""
         for batch, answer in zip(ways, answers, strict=True):
             steps: dict[str, dict[str, None]] = defaultdict(dict)
             # Servers give rows in any order: the steps from one place are read best first.
             for row in sorted(answer, key=self._step):
-                if row["w"].type == "uri":
+                if row["w"].kind == "iri":
                     steps[row["a"].value][row["w"].value] = None
             for iri in batch:
                 self._above.put(iri, tuple(holders(iri, steps.__getitem__)))
@@ -151,14 +151,14 @@ class SparqlNodes:
         return {iri: self.known_above(iri) for iri in iris}
 
     def _facts_in(
-        self, batch: Sequence[str], answer: Sequence[dict[str, Cell]]
+        self, batch: Sequence[str], answer: Sequence[dict[str, Term]]
     ) -> dict[str, Facts]:
         found = {iri: Facts([], []) for iri in batch}
         for row in answer:
             centre = batch[int(row["i"].value)]
-            if "o" in row and row["o"].type != "bnode":
+            if "o" in row and row["o"].kind != "blank":
                 found[centre].outgoing.append(_row(centre, row["p"], row["o"]))
-            elif "s" in row and row["s"].type == "uri":
+            elif "s" in row and row["s"].kind == "iri":
                 found[centre].incoming.append(Row(row["s"].value, row["p"].value, centre))
         return found
 
@@ -172,10 +172,10 @@ class SparqlNodes:
         return _entities_in(found)
 
     def _learn_entities(
-        self, batch: Sequence[str], answer: Sequence[dict[str, Cell]]
+        self, batch: Sequence[str], answer: Sequence[dict[str, Term]]
     ) -> dict[str, tuple[Entity | None]]:
         """Remember what was told of nodes; what is no entity is remembered as such."""
-        roles: dict[str, list[tuple[str, Cell | None]]] = defaultdict(list)
+        roles: dict[str, list[tuple[str, Term | None]]] = defaultdict(list)
         for row in answer:
             roles[row["e"].value].append((row["r"].value, row.get("v")))
         read = {iri: (self._entity(iri, roles[iri]) if iri in roles else None,) for iri in batch}
@@ -183,7 +183,7 @@ class SparqlNodes:
             self._nodes.put(iri, item)
         return read
 
-    def _entity(self, iri: str, roles: list[tuple[str, Cell | None]]) -> Entity | None:
+    def _entity(self, iri: str, roles: list[tuple[str, Term | None]]) -> Entity | None:
         profile = self._profile
         prefix = profile.property_entity_prefix
         if prefix and re.fullmatch(re.escape(prefix) + r"P\d+", iri):
@@ -198,7 +198,7 @@ class SparqlNodes:
                 continue
             if role == "count":
                 prominence = int(cell.value)
-            elif role == "type" and cell.type == "uri":
+            elif role == "type" and cell.kind == "iri":
                 types.add(profile.short(cell.value))
             elif role == "wider":
                 wider.add(profile.short(cell.value))
@@ -208,7 +208,7 @@ class SparqlNodes:
                 descriptions.append(Name.of(profile, int(role[11:]), cell.value, cell.language))
         label, aliases = choose_names(names, len(profile.label))
         if label is not None:
-            self._remember(iri, label)
+            keep(self._labels, iri, label, most=_CACHED_LABELS)
         return Entity(
             id=profile.short(iri),
             label=label or fallback_label(iri, profile),
@@ -253,12 +253,8 @@ class SparqlNodes:
                 place = 0 if key is None else self._profile.label.index(key.value)
                 names[iri].append(Name.of(self._profile, place, cell.value, cell.language))
             for iri in batch:
-                self._remember(iri, choose_names(names[iri], len(self._profile.label))[0])
-
-    def _remember(self, iri: str, label: str | None) -> None:
-        if len(self._labels) >= _CACHED_LABELS:
-            self._labels.clear()
-        self._labels[iri] = label
+                label, _ = choose_names(names[iri], len(self._profile.label))
+                keep(self._labels, iri, label, most=_CACHED_LABELS)
 
     def triples_of(self, rows: Sequence[Row]) -> list[Triple]:
         """The rows as triples, by the labels that were learnt."""
@@ -282,10 +278,10 @@ def _entities_in(found: Mapping[str, tuple[Entity | None] | None]) -> dict[str, 
     return {iri: item[0] for iri, item in found.items() if item and item[0] is not None}
 
 
-def _row(subject: str, predicate: Cell, value: Cell) -> Row:
-    if value.type == "uri":
+def _row(subject: str, predicate: Term, value: Term) -> Row:
+    if value.kind == "iri":
         return Row(subject, predicate.value, value.value)
-    datatype = value.datatype or _XSD_STRING
+    datatype = value.datatype or XSD_STRING
     return Row(subject, predicate.value, value.value, datatype, value.language)
 
 

@@ -14,7 +14,7 @@ from SPARQLWrapper import CONSTRUCT, JSON, SELECT, TURTLE, SPARQLWrapper
 
 from kg.dialects import Dialect
 
-__all__ = ["SparqlResult", "Term", "build_request"]
+__all__ = ["SparqlResult", "WireTerm", "build_request"]
 
 
 class _Request(SPARQLWrapper):
@@ -78,7 +78,9 @@ def build_request(
     return request.http(client, timeout_s)
 
 
-Term = TypedDict("Term", {"type": str, "value": str, "datatype": str, "xml:lang": str}, total=False)
+WireTerm = TypedDict(
+    "WireTerm", {"type": str, "value": str, "datatype": str, "xml:lang": str}, total=False
+)
 """An RDF term of a SPARQL JSON result."""
 
 
@@ -87,7 +89,7 @@ class _Head(TypedDict, total=False):
 
 
 class _Results(TypedDict):
-    bindings: list[dict[str, Term]]
+    bindings: list[dict[str, WireTerm]]
 
 
 class SparqlResult(TypedDict, total=False):
