@@ -21,7 +21,7 @@ from guardrail import Guardrail
 __all__ = ["GuardedChatModel"]
 
 
-class GuardedChatModel(GuardingFields, BaseChatModel):
+class GuardedChatModel(BaseChatModel, GuardingFields):
     """A chat model whose answers are judged before they leave; see ``GuardrailRunnable``.
 
     Tool calls and structured outputs are the inner model's own and pass untouched; text beside a

@@ -50,7 +50,7 @@ class _Inner(NamedTuple):
         return self.steps.watching(self.config)
 
 
-class GuardrailRunnable(GuardingFields, RunnableSerializable[Input, Output]):
+class GuardrailRunnable(RunnableSerializable[Input, Output], GuardingFields):
     """Guards what another Runnable answers; a drop-in for it in any chain.
 
     Tool calls and outputs that are neither messages nor strings pass through untouched; text

@@ -40,6 +40,10 @@ def test_a_message_comes_back_as_a_message(guard):
     assert cited["extras"]["triple"]["property"] == "occupation"
 
 
+def test_an_annotation_names_what_goes_in_and_comes_out():
+    assert issubclass(GuardrailRunnable[str, AIMessage], GuardrailRunnable)
+
+
 @pytest.mark.parametrize("way", ["invoke", "stream"])
 def test_reasoning_and_token_probabilities_do_not_carry_unjudged_text_out(guard, way):
     told = {"content": [{"token": CANARY, "logprob": -0.1}]}
