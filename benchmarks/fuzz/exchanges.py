@@ -151,9 +151,9 @@ def _hosts(given: tuple[str, Any]) -> None:
     name, body = given
 
     async def called() -> None:
-        answer = PROTOCOLS[name][1](_guarding())
+        answer = PROTOCOLS[name][1]()
         with suppress(GuardrailError):
-            told, _ = await answer(body, None)
+            told, _ = await answer(body, _guarding())
             json.dumps(told, allow_nan=False).encode()
 
     _run(called())

@@ -108,7 +108,7 @@ def create_app(
             get(f"{PREFIX}/{path}", gateway.untouched)
     for name in gateway.settings.protocols:
         path, make = PROTOCOLS[name]
-        gateway.protocols[path] = make(gateway.guardings.common)
+        gateway.protocols[path] = make()
         post(path, gateway.protocol, JSON_BODY)
     post(f"{PREFIX}/checks", gateway.checks, request_body_of(CheckBody))
     post(f"{PREFIX}/rank", gateway.rank, request_body_of(RankBody))

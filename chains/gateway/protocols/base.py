@@ -16,12 +16,9 @@ ProtocolReply = tuple[object, tuple[GuardedAnswer, ...]]
 class Protocol(ABC):
     """Answers the calls of another gateway."""
 
-    def __init__(self, guarding: Guarding) -> None:
-        self._guarding = guarding
-
     @abstractmethod
-    async def __call__(self, body: JSON, guarding: Guarding | None = None) -> ProtocolReply:
-        """Take a call's body, and how its caller is guarded where that differs.
+    async def __call__(self, body: JSON, guarding: Guarding) -> ProtocolReply:
+        """Take a call's body, and how the call is guarded.
 
         Raises:
             InputError: It is no call of the protocol.

@@ -22,7 +22,7 @@ DOCUMENTS = ("docs", "chunks", "document")
 class FMSDetector(Protocol):
     """Answers the calls of the orchestrator."""
 
-    async def __call__(self, body: JSON, guarding: Guarding | None = None) -> ProtocolReply:
+    async def __call__(self, body: JSON, guarding: Guarding) -> ProtocolReply:
         """Take a text with its context.
 
         Raises:
@@ -41,7 +41,6 @@ class FMSDetector(Protocol):
         asked_question = parameters.get("question") if isinstance(parameters, dict) else None
         question = str(asked_question or body.get("prompt") or "")
         documents = Found.of(Source.CALLER, [Passage(text=text) for text in context])
-        guarding = guarding or self._guarding
         found = guarding.rights.evidence_of(documents)
         evidence = found.evidence if found.sources else None
         sources = found.sources or (Source.GRAPH,)
