@@ -1,10 +1,9 @@
-"""One text of a model's reply under the guardrail, whole or as it streams in."""
+"""What every text of a model's reply needs: how it is guarded, what is JSON, how it is cited."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,14 +11,13 @@ from chains.caller import CallerRights
 from chains.evidence.base import Case, EvidenceSettings
 from chains.evidence.earlier import EarlierAnswers
 from chains.rendition import MarkerStyle, PlacedCitation, cited
-from chains.streaming import Release, SentenceGate, StreamMode
+from chains.streaming import StreamMode
 from guardrail import ANNOTATE, STRICT, Action, GuardedAnswer, Guardrail, Policy
 from guardrail.core.errors import ModelError
 
 __all__ = [
     "JSON",
     "Guarding",
-    "StreamedText",
     "UnreadableReplyError",
     "finite_json",
     "flat_annotation",
@@ -80,46 +78,6 @@ class Guarding:
             or self.policy.attempts > 1
             or self.policy.structured
         )
-
-
-class StreamedText:
-    """A text that is streamed in, held back until it has been judged.
-
-    Args:
-        guarding: How it is judged.
-        case: Gives what it answers and is judged against, once the first text is there.
-        data: Whether a JSON document was asked for. One that is complete is data, not an
-            answer, and leaves as it is; anything else that came in its place is judged.
-    """
-
-    def __init__(
-        self, guarding: Guarding, case: Callable[[], Awaitable[Case]], *, data: bool
-    ) -> None:
-        self._data = data
-        self._dry_run = guarding.policy.dry_run
-        self._raw = ""
-        self._gate = SentenceGate(
-            guarding.guard,
-            case,
-            policy=guarding.policy.settled(),
-            mode=StreamMode.BUFFER if data else guarding.mode,
-            style=guarding.style,
-        )
-
-    async def feed(self, piece: str) -> Release:
-        """Take text; release what is judged."""
-        if self._data:
-            self._raw += piece
-            return Release(piece if self._dry_run else "")
-        return await self._gate.feed(piece)
-
-    async def finish(self) -> Release:
-        """Release what is left, with the verdict."""
-        if self._data:
-            if is_json_document(self._raw):
-                return Release("" if self._dry_run else self._raw)
-            await self._gate.feed(self._raw)
-        return await self._gate.finish()
 
 
 async def guard_refusal(guarding: Guarding, case: Case, text: str) -> str:
