@@ -9,7 +9,6 @@ other property its label decides, by its grammatical form, how it reads as a pre
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -189,13 +188,11 @@ def _from_label(label: str) -> Phrasing:
             question = f"What is it that {{s}} {name}?"
         elif tail == "by":
             question = f"Who or what was {{s}} {name}?"
-        return _verbal(label, (f"{verbal} {{v}}",), question, f"thing that it {verbal}")
+        return _verbal(verbal, question, f"thing that it {verbal}")
     if tail in prepositions and not verb and len(words) > 1:
-        return _verbal(
-            label, (f"is the {name} {{v}}",), f"What is {{s}} the {name}?", f"thing it is {name}"
-        )
+        return _verbal(f"is the {name}", f"What is {{s}} the {name}?", f"thing it is {name}")
     if verb and (tail in prepositions or len(words) == 1):
-        return _verbal(label, (f"{name} {{v}}",), f"What is it that {{s}} {name}?", name)
+        return _verbal(name, f"What is it that {{s}} {name}?", name)
     if (verb or participle) and not prepositions.isdisjoint(words):
         return _entry(name)
     return _noun(name)
@@ -212,9 +209,9 @@ def _entry(name: str) -> Phrasing:
     )
 
 
-def _verbal(label: str, verbs: Sequence[str], question: str, noun: str) -> Phrasing:
-    cleft = tuple(f"It is {{v}} that {{s}} {verb.replace(' {v}', '')}" for verb in verbs)
-    return Phrasing(noun, tuple(verbs), cleft, (question,), known=False)
+def _verbal(verb: str, question: str, noun: str) -> Phrasing:
+    cleft = f"It is {{v}} that {{s}} {verb}"
+    return Phrasing(noun, (f"{verb} {{v}}",), (cleft,), (question,), known=False)
 
 
 def _noun(noun: str) -> Phrasing:

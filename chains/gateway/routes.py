@@ -14,7 +14,7 @@ from typing import Annotated, Self
 from pydantic import BeforeValidator, field_validator, model_validator
 
 from chains.openai_text import Guarding
-from guardrail import Policy, policy_named
+from guardrail import STRICT, Policy, policy_named
 from guardrail.core.types import OwnStrictness, Value
 
 __all__ = ["Judged", "Route", "Routes", "in_dry_run", "laid_over", "route_of"]
@@ -32,6 +32,11 @@ class Judged(Value):
     policy: str | Mapping[str, object] | None = None
     strictness: OwnStrictness = None
     dry_run: bool | None = None
+
+    @model_validator(mode="after")
+    def _known_policy(self) -> Self:
+        self.policy_over(STRICT)
+        return self
 
     def policy_over(self, before: Policy) -> Policy:
         """The policy of these answers.
