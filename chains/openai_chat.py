@@ -269,8 +269,9 @@ class ChatStream(ReplyStream):
             out += self._content(state, await state.feed(text))
         if choice.get("finish_reason"):
             said = fitting(choice, CHOICE)
-            ended = said.get("finish_reason") if self._asked.takes_calls else without_a_call(said)
-            out += await self._close(state, ended or "stop")
+            if not self._asked.takes_calls:
+                said["finish_reason"] = without_a_call(said)
+            out += await self._close(state, said.get("finish_reason") or "stop")
         return out
 
     async def _close(self, state: _StreamedChoice, finish_reason: str | None) -> list[JSON]:

@@ -115,13 +115,7 @@ class EntityLinker:
         [('John Wayne Gacy', 'partial name')]
     """
 
-    def __init__(
-        self,
-        graph: KnowledgeGraph,
-        *,
-        relations: bool = True,
-        limit: int = 200,
-    ) -> None:
+    def __init__(self, graph: KnowledgeGraph, *, relations: bool = True, limit: int = 200) -> None:
         self._graph = graph
         self._relations = relations
         self._limit = limit

@@ -123,9 +123,9 @@ class _Job:
         return self.format if self.format in LINES else None
 
     @contextmanager
-    def lines(self, progress: Progress | None) -> Iterator[BinaryIO]:
+    def lines(self) -> Iterator[BinaryIO]:
         """The text that is loaded, where it is line-based."""
-        with reading(self.source, progress) as stream:
+        with reading(self.source, self.progress) as stream:
             if self.table is not None:
                 kind = TABLES[suffix_of(self.source)]
                 pieces = triples_of_table(stream, kind, self.table, str(self.source))
@@ -344,7 +344,7 @@ def _load_lines(
             writer.save()
         journal.model_copy(update={"place": place}).write(target)
 
-    with job.lines(job.progress) as stream:
+    with job.lines() as stream:
         left = journal.place[0]
         while left > 0 and (part := stream.read(min(left, _SKIPPED))):
             left -= len(part)

@@ -126,7 +126,7 @@ def _marked(part: Mapping[str, object]) -> Iterator[tuple[str, Passage]]:
         qualifiers = block.get("qualifiers")
         for role in qualifiers if isinstance(qualifiers, list) else []:
             if role in (GROUNDING, QUERY):
-                yield role, _passage(block["text"], block)
+                yield role, _passage(str(block["text"]), block)
     sources = part.get("groundingSources")
     for text in sources if isinstance(sources, list) else []:
         if isinstance(text, str):
@@ -138,7 +138,7 @@ def _marked(part: Mapping[str, object]) -> Iterator[tuple[str, Passage]]:
             yield from _document(inner)
 
 
-def _guarded_block(part: Mapping[str, object]) -> Mapping[str, str] | None:
+def _guarded_block(part: Mapping[str, object]) -> Mapping[str, object] | None:
     """Bedrock's block of text in a part; None where there is none."""
     guarded = part.get("guardContent")
     block = guarded.get("text") if isinstance(guarded, Mapping) else None
