@@ -17,13 +17,7 @@ from judges.base import (
     Pair,
     traits_of,
 )
-from judges.microbatcher import (
-    CACHE_SIZE,
-    MAX_BATCH,
-    MAX_QUEUE,
-    MAX_WAIT_MS,
-    MicroBatcher,
-)
+from judges.microbatcher import CACHE_SIZE, MicroBatcher
 
 __all__ = ["AttributionService", "GroundingService", "JudgeService"]
 
@@ -33,25 +27,15 @@ Result = TypeVar("Result")
 
 
 class _Service(MicroBatcher[Item, Result], Generic[Judge, Item, Result]):
-    """What all services share; its arguments are those of ``JudgeService``."""
+    """What all services share.
 
-    def __init__(
-        self,
-        judge: Judge,
-        *,
-        max_wait_ms: float = MAX_WAIT_MS,
-        max_batch: int = MAX_BATCH,
-        cache_size: int = CACHE_SIZE,
-        max_queue: int = MAX_QUEUE,
-    ) -> None:
-        super().__init__(
-            self._work_of(judge),
-            key=lambda: judge.name,
-            max_wait_ms=max_wait_ms,
-            max_batch=max_batch,
-            cache_size=cache_size,
-            max_queue=max_queue,
-        )
+    Args:
+        judge: Does the work.
+        cache_size: Results to remember; 0 for none.
+    """
+
+    def __init__(self, judge: Judge, *, cache_size: int = CACHE_SIZE) -> None:
+        super().__init__(self._work_of(judge), key=lambda: judge.name, cache_size=cache_size)
         self._judge: Judge = judge
 
     @staticmethod
@@ -74,10 +58,7 @@ class JudgeService(_Service[NLIJudge, Pair, NLIScores]):
 
     Args:
         judge: Does the work.
-        max_wait_ms: Longest wait for company, milliseconds.
-        max_batch: Most pairs of a batch.
         cache_size: Pairs to remember; 0 for none.
-        max_queue: Most pairs that wait to be judged; further callers wait outside.
     """
 
     @staticmethod
@@ -89,14 +70,13 @@ class JudgeService(_Service[NLIJudge, Pair, NLIScores]):
         """What the judge can do."""
         return traits_of(self._judge)
 
-    def judge(self, pairs: Sequence[Pair], *, timeout_s: float | None = None) -> list[NLIScores]:
+    def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
         """Judge n pairs from any thread; the result has the order of the input.
 
         Raises:
-            DeadlineExceededError: ``timeout_s`` ran out.
             JudgeError: The judge failed on one of these pairs, or is closed.
         """
-        return self.call(pairs, timeout_s=timeout_s)
+        return self.call(pairs)
 
     async def ajudge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
         """Judge n pairs from a coroutine; cancelling it withdraws the request.
@@ -108,32 +88,23 @@ class JudgeService(_Service[NLIJudge, Pair, NLIScores]):
 
 
 class AttributionService(_Service[AttributionJudge, AttributionItem, Judgement]):
-    """An attribution judge shared by threads and coroutines; itself an ``AttributionJudge``.
-
-    Args: as of ``JudgeService``.
-    """
+    """An attribution judge shared by threads and coroutines; itself an ``AttributionJudge``."""
 
     @staticmethod
     def _work_of(judge: AttributionJudge) -> Callable[[Sequence[AttributionItem]], list[Judgement]]:
         return judge.attribute
 
-    def attribute(
-        self, items: Sequence[AttributionItem], *, timeout_s: float | None = None
-    ) -> list[Judgement]:
+    def attribute(self, items: Sequence[AttributionItem]) -> list[Judgement]:
         """Judge n items from any thread; the result has the order of the input.
 
         Raises:
-            DeadlineExceededError: ``timeout_s`` ran out.
             JudgeError: The judge failed on one of these items, or is closed.
         """
-        return self.call(items, timeout_s=timeout_s)
+        return self.call(items)
 
 
 class GroundingService(_Service[GroundingJudge, GroundingItem, Grounding]):
-    """A grounding judge shared by threads and coroutines; itself a ``GroundingJudge``.
-
-    Args: as of ``JudgeService``.
-    """
+    """A grounding judge shared by threads and coroutines; itself a ``GroundingJudge``."""
 
     @staticmethod
     def _work_of(judge: GroundingJudge) -> Callable[[Sequence[GroundingItem]], list[Grounding]]:
@@ -144,13 +115,10 @@ class GroundingService(_Service[GroundingJudge, GroundingItem, Grounding]):
         """What the judge can do."""
         return traits_of(self._judge)
 
-    def ground(
-        self, items: Sequence[GroundingItem], *, timeout_s: float | None = None
-    ) -> list[Grounding]:
+    def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
         """Judge n items from any thread; the result has the order of the input.
 
         Raises:
-            DeadlineExceededError: ``timeout_s`` ran out.
             JudgeError: The judge failed on one of these items, or is closed.
         """
-        return self.call(items, timeout_s=timeout_s)
+        return self.call(items)
