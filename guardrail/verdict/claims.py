@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
 from typing import NamedTuple
@@ -55,13 +56,13 @@ class GroundingRequest(NamedTuple):
     most: int | None = None
 
 
+@dataclass(eq=False)
 class Claim:
     """A sentence of an answer on its way to a verdict.
 
     Attributes:
         stretch: The sentence as it stands in the clean answer; offsets index that.
         written: What the judge reads: the sentence on one line, with spaces for broken markers.
-        text: The same without marks of emphasis, for comparison.
         question: The question.
         before: The sentences shortly before it.
         prose: Whether it may assert something, which the judge then says: all but the head of a
@@ -71,25 +72,18 @@ class Claim:
         subjects: What the evidence tells of, by all names.
     """
 
-    def __init__(
-        self,
-        stretch: Stretch,
-        written: str,
-        question: str,
-        before: str,
-        *,
-        prose: bool,
-        head: bool = False,
-        subjects: Collection[str] = (),
-    ) -> None:
-        self.stretch = stretch
-        self.written = re.sub(r"\s", " ", written)
-        self.text = without_emphasis(self.written)
-        self.question = question
-        self.before = before
-        self.prose = prose
-        self.subjects = subjects
-        self.head = head
+    stretch: Stretch
+    written: str
+    question: str
+    before: str
+    prose: bool
+    head: bool
+    subjects: Collection[str]
+
+    @cached_property
+    def text(self) -> str:
+        """What is compared: ``written`` without marks of emphasis."""
+        return without_emphasis(self.written)
 
     @property
     def context(self) -> str:
@@ -132,12 +126,7 @@ class Claim:
 
 
 def claims_of(request: GroundingRequest, subjects: Collection[str] = ()) -> list[Claim]:
-    """The sentences of one answer, in order.
-
-    Args:
-        request: The answer.
-        subjects: What its evidence tells of, by all names.
-    """
+    """The sentences of one answer, in order; ``subjects`` are what its evidence tells of."""
     text = request.answer.clean
     blocks = code_blocks(text)
     entities = {
@@ -152,18 +141,11 @@ def claims_of(request: GroundingRequest, subjects: Collection[str] = ()) -> list
     for stretch in split_sentences(text):
         judged = without_ruins(stretch.text, entities)
         head = names_columns(text, stretch)
-        claims.append(
-            Claim(
-                stretch,
-                judged,
-                request.question,
-                _last(earlier),
-                head=head,
-                prose=not ((head and not measures(stretch.text)) or _is_bare(text, stretch))
-                and (PLAIN_WORDS.search(judged) is not None or not _within(stretch, blocks)),
-                subjects=subjects,
-            )
-        )
+        bare = (head and not measures(stretch.text)) or _is_bare(text, stretch)
+        code = _within(stretch, blocks) and PLAIN_WORDS.search(judged) is None
+        written, before = re.sub(r"\s", " ", judged), _last(earlier)
+        prose = not bare and not code
+        claims.append(Claim(stretch, written, request.question, before, prose, head, subjects))
         earlier.append(" ".join(judged.split()))
     return claims
 
