@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 from uuid import uuid4
@@ -340,8 +341,11 @@ class Guardrail(Closing):
             ]
         with stage("rank", rows=len(rows)):
             checked = await self._engine.guard(rows, chosen, answers=len(requests))
-            guarded = iter(await self._engine.recorder.record(checked))
-        return [ranked([next(guarded) for _ in request.answers], chosen) for request in requests]
+            each = iter(checked)
+            rankings = [ranked([next(each) for _ in item.answers], chosen) for item in requests]
+            # Recorded once each has its place, so that the log tells why one candidate won.
+            kept = iter(await self._engine.recorder.record([*chain.from_iterable(rankings)]))
+        return [[next(kept) for _ in request.answers] for request in requests]
 
     def ask(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import sqrt
 from typing import Final
 
@@ -28,26 +29,44 @@ def wilson(share: float, size: float) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def paired_difference(gained: int, lost: int, rows: int) -> tuple[float, float, float]:
+def paired_difference(changes: Sequence[int], groups: Sequence[str]) -> tuple[float, float, float]:
     """The difference of two shares on the same rows, with its 95 % interval.
 
     The interval is Wald's with one row added to either change (Bonett and Price, Adjusted Wald
-    intervals for a difference of binomial proportions based on paired data, 2012).
+    intervals for a difference of binomial proportions based on paired data, 2012). Of rows in
+    groups the number is divided by the design effect, as in ``GroupedShare``.
 
     Args:
-        gained: Rows that count now and did not before.
-        lost: Rows that counted before and do not now.
-        rows: Rows in all.
+        changes: Of each row: 1 where it counts now and did not before, -1 the other way, else 0.
+        groups: The group of each row.
 
     Returns:
         Now minus before, and the two ends of its interval.
     """
-    if rows <= 0:
+    if not changes:
         return 0.0, -1.0, 1.0
-    more, less = (gained + 1) / (rows + 2), (lost + 1) / (rows + 2)
+    rows, size = len(changes), _independent(changes, groups)
+    more = (size * changes.count(1) / rows + 1) / (size + 2)
+    less = (size * changes.count(-1) / rows + 1) / (size + 2)
     middle = more - less
-    half = Z_95 * sqrt(max(0.0, more + less - middle * middle) / (rows + 2))
-    return (gained - lost) / rows, max(-1.0, middle - half), min(1.0, middle + half)
+    half = Z_95 * sqrt(max(0.0, more + less - middle * middle) / (size + 2))
+    return sum(changes) / rows, max(-1.0, middle - half), min(1.0, middle + half)
+
+
+def _independent(changes: Sequence[int], groups: Sequence[str]) -> float:
+    """How many rows that have nothing in common would tell as much."""
+    rows, mean = len(changes), sum(changes) / len(changes)
+    apart: dict[str, float] = {}
+    for change, group in zip(changes, groups, strict=True):
+        apart[group] = apart.get(group, 0.0) + change - mean
+    number = len(apart)
+    alone = sum((change - mean) ** 2 for change in changes) / (rows * rows)
+    if number == rows:
+        return rows
+    if number < 2 or alone == 0:
+        return number
+    variance = number / (number - 1) * sum(one * one for one in apart.values()) / (rows * rows)
+    return rows / max(1.0, variance / alone)
 
 
 class GroupedShare:

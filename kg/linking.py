@@ -377,9 +377,6 @@ def _convincing(part: str, candidates: Sequence[Candidate]) -> bool:
     rest = label.removeprefix(folded).strip().upper()
     if not label.endswith(folded) and not _NUMERAL.fullmatch(rest):
         return False
-    if len(candidates) == 1:
+    if len(candidates) == 1 or best.score >= candidates[1].score + _LEAD:
         return best.score >= _ENOUGH
-    second = candidates[1]
-    if best.score >= second.score + _LEAD:
-        return best.score >= _ENOUGH
-    return best.entity.prominence >= _PROMINENT * second.entity.prominence
+    return best.entity.prominence >= _PROMINENT * candidates[1].entity.prominence

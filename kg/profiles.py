@@ -241,19 +241,24 @@ def _settings(path: Path, seen: tuple[Path, ...]) -> dict[str, object]:
         if not found.is_file():
             raise ConfigError(f"{path} extends {parent!r}, which does not exist")
         base = _settings(found, (*seen, path))
-    for key in ("prefixes", "ner"):
-        if not isinstance(table.get(key, {}), dict):
-            raise ConfigError(f"{path}: {key} is no table")
-    table["prefixes"] = prefixes = base.get("prefixes", {}) | table.get("prefixes", {})
+    prefixes = _section(base, "prefixes", path) | _section(table, "prefixes", path)
+    table["prefixes"] = prefixes
     for key in _IRI_KEYS:
         if key in table:
             table[key] = _expand(table[key], prefixes, path)
-    if "ner" in table:
+    if ner := _section(table, "ner", path):
         table["ner"] = {
-            tag: _expand(classes, prefixes, path, short=True)
-            for tag, classes in table["ner"].items()
+            tag: _expand(classes, prefixes, path, short=True) for tag, classes in ner.items()
         }
     return base | table
+
+
+def _section(settings: Mapping[str, object], name: str, path: Path) -> dict[str, object]:
+    """A table of a profile file; empty where it has none."""
+    found = settings.get(name, {})
+    if not isinstance(found, dict):
+        raise ConfigError(f"{path}: {name} is no table")
+    return found
 
 
 def _expand(

@@ -9,6 +9,13 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
+from benchmarks.biokalma.metrics import (
+    ContainmentAligner,
+    KalmaScores,
+    NotAvailableScores,
+    kalma_scores,
+    not_available_scores,
+)
 from benchmarks.biokalma.questions import (
     RunQuestion,
     read_questions,
@@ -40,13 +47,6 @@ from guardrail.guard import Guardrail
 from guardrail.markers.grammar import strip
 from guardrail.models import open_model
 from guardrail.models.settings import GenerationSettings, PromptBudget
-from judges.kalma import (
-    ContainmentAligner,
-    KalmaScores,
-    NotAvailableScores,
-    kalma_scores,
-    not_available_scores,
-)
 from judges.text_quality import OpenAIRater, QualityItem, quality_means, rate_quality
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from benchmarks.biokalma.metrics import CitedAnswer, CitedSentence, KalmaScores, kalma_scores
 from guardrail.core.text.sentences import split_sentences
 from guardrail.core.types import Citation, Score, Triple
 from guardrail.markers.grammar import KnownFacts, parse
-from judges.kalma import CitedAnswer, CitedSentence, KalmaScores, kalma_scores
 
 if TYPE_CHECKING:
     from judges.base import NLIJudge

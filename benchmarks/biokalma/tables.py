@@ -10,8 +10,8 @@ from statistics import fmean, stdev
 
 from pydantic import BaseModel
 
+from benchmarks.biokalma.metrics import KalmaScores, NotAvailableScores
 from guardrail.core.types import Score
-from judges.kalma import KalmaScores, NotAvailableScores
 from judges.text_quality import Quality
 
 __all__ = [

@@ -23,6 +23,7 @@ from chains.gateway.door import PREFIX, Door
 from chains.gateway.endpoints import Serving, held_weakly
 from chains.gateway.guardings import Guardings
 from chains.gateway.headers import dry_run_headers
+from chains.gateway.loading import Loading
 from chains.gateway.metrics import CONTENT_TYPE_LATEST, Judging, Metrics
 from chains.gateway.page import docs_response, page_response
 from chains.gateway.passing import UNTOUCHED, pass_on, response_of
@@ -150,43 +151,22 @@ class _Gateway:
         self._upstream = Upstream(settings, client)
         # A verdict may take longer than what is left of an exchange that was too late.
         self._afterwards = Afterwards(max(self.settings.timeout_s, self.settings.drain_s))
-        self._ready: str | None = "the guardrail is loading"
-        self._loading: asyncio.Future[None] | None = None
-        self._on_loaded = on_loaded
+        self.loading = Loading(self.guard, tried=self._owns_guard, on_loaded=on_loaded)
 
     @asynccontextmanager
     async def lifespan(self, app: FastAPI) -> AsyncIterator[None]:
         """Load the guardrail beside the first requests; release all at the end."""
-        loading = asyncio.ensure_future(self._loaded())
+        loading = asyncio.ensure_future(self.loading.done())
         try:
             yield
         finally:
-            self._ready = "the gateway is stopping"
+            self.loading.unready = "the gateway is stopping"
             with suppress(GuardrailError):
                 await loading
             await self._afterwards.ended()
             await self._upstream.close()
             if self._owns_guard:
                 await asyncio.to_thread(self.guard.close)
-
-    async def _loaded(self) -> None:
-        """Wait until the guardrail is loaded, so that no answer's time is spent on it."""
-        if self._loading is None:
-            self._loading = asyncio.ensure_future(self._load())
-        await asyncio.shield(self._loading)
-
-    async def _load(self) -> None:
-        try:
-            await asyncio.to_thread(self.guard.warm_up)
-            if self._owns_guard:
-                await asyncio.to_thread(self.guard.self_test)
-        except GuardrailError as error:
-            self._ready = f"the guardrail cannot be loaded: {error}"
-            log.error("%s", self._ready)
-        else:
-            if self._on_loaded is not None:
-                self._on_loaded()
-            self._ready = None
 
     # --- judged calls --------------------------------------------------------------------
 
@@ -199,7 +179,7 @@ class _Gateway:
         endpoint, _ = JUDGED[path.strip("/")]
         guarding = self.guardings.of(request, body.get("model"))
         exchange = await asyncio.to_thread(Exchange, guarding, endpoint, body)
-        await self._loaded()
+        await self.loading.done()
         kind = "stream" if exchange.streams_through else "output"
         of = Judging(kind, exchange.policy.name, caller_of(request).name)
         if exchange.streams_through:
@@ -315,7 +295,7 @@ class _Gateway:
     async def checks(self, request: Request) -> Response:
         """Check an answer; nothing is sent to the upstream."""
         body = await read_model(request, CheckBody)
-        await self._loaded()
+        await self.loading.done()
         guarding = self.guardings.of(request)
         of = Judging("check", guarding.checks_policy.name, caller_of(request).name)
         answer = await self._waited_for(request, of, check(guarding, body))
@@ -328,19 +308,20 @@ class _Gateway:
         """A call of another gateway's protocol."""
         answer = self.protocols[request.scope["route"].path]
         body = await read_json(request)
-        await self._loaded()
+        await self.loading.done()
         guarding = self.guardings.of(request, body.get("model"))
-        of = Judging("protocol", guarding.policy.name, caller_of(request).name)
+        policy = answer.policy_of(guarding)
+        of = Judging("protocol", policy.name, caller_of(request).name)
         gone, answers = await self._waited_for(request, of, answer(body, guarding))
         if answers:  # calls before a request bring nothing to judge
             self.metrics.answers(answers, of)
-        headers = self._headers(guarding.policy, answers)
+        headers = self._headers(policy, answers)
         return await asyncio.to_thread(JSONResponse, gone, headers=headers)
 
     async def rank(self, request: Request) -> Response:
         """Rank answers; nothing is sent to the upstream."""
         body = await read_model(request, RankBody)
-        await self._loaded()
+        await self.loading.done()
         guarding = self.guardings.of(request)
         of = Judging("rank", guarding.checks_policy.name, caller_of(request).name)
         answers = await self._waited_for(request, of, rank(guarding, body))
@@ -359,8 +340,8 @@ class _Gateway:
         One that is down keeps the status as it is: checks need none, and a balancer that took all
         gateways out would help nobody.
         """
-        if self._ready is not None:
-            return JSONResponse({"status": self._ready}, 503)
+        if self.loading.unready is not None:
+            return JSONResponse({"status": self.loading.unready}, 503)
         upstream = "none"
         if self.settings.upstream is not None:
             upstream = "up" if await self._upstream.reachable() else "down"

@@ -7,7 +7,7 @@ from typing import Self
 
 from pydantic import Field
 
-from chains.evidence.base import Case, Found, Source
+from chains.evidence.base import Case, Found, Source, case_of
 from chains.evidence.items import HandedOver, RequestField
 from chains.openai_text import Guarding
 from guardrail import GuardedAnswer, Passage, Policy, ScoreCard, inline_evidence
@@ -28,7 +28,7 @@ class _Body(Value):
     policy: str | None = None
     strictness: OwnStrictness = None
 
-    def asked(self, guarding: Guarding) -> tuple[Case, Policy]:
+    async def asked(self, guarding: Guarding) -> tuple[Case, Policy]:
         """What is judged against what, by which policy.
 
         Without evidence the graph is asked. The policy is ``annotate`` unless told otherwise,
@@ -41,10 +41,9 @@ class _Body(Value):
             found = guarding.rights.evidence_of(Found.of(Source.CALLER, together))
         field = RequestField(policy=self.policy, strictness=self.strictness)
         policy, problems = guarding.rights.policy_of(field, guarding.checks_policy)
-        evidence = found.evidence if found.sources else None
-        sources = found.sources or (Source.GRAPH,)
-        told = (*found.problems, *problems)
-        return Case(self.question, evidence, sources, problems=told), policy
+        found |= Found(problems=tuple(problems))
+        case = await case_of(guarding.guard, self.question, found, guarding.evidence.mode)
+        return case, policy
 
 
 class CheckBody(_Body):
@@ -107,13 +106,13 @@ class Ranking(Value):
 
 async def check(guarding: Guarding, body: CheckBody) -> GuardedAnswer:
     """Check one answer."""
-    case, policy = body.asked(guarding)
+    case, policy = await body.asked(guarding)
     return await case.check(guarding.guard, body.answer, policy, id=_written(body.id))
 
 
 async def rank(guarding: Guarding, body: RankBody) -> list[GuardedAnswer]:
     """Rank several answers, best first."""
-    case, policy = body.asked(guarding)
+    case, policy = await body.asked(guarding)
     return await case.rank(guarding.guard, body.answers, policy, id=_written(body.id))
 
 

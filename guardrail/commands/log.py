@@ -244,8 +244,8 @@ def _show_whole(record: Record) -> None:
 
     console = Console()
     console.print(
-        f"{record.created.astimezone():%Y-%m-%d %H:%M:%S}", f"answer {record.answer.id}",
-        f"record {record.id}", highlight=False, markup=False,
+        f"{record.created.astimezone():%Y-%m-%d %H:%M:%S}", f"id {record.answer.id}",
+        highlight=False, markup=False,
     )  # fmt: skip
     for name, value in record.tags.items():
         console.print(f"{name}={value}", highlight=False, markup=False)

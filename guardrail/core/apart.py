@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, insort
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from operator import itemgetter
+from typing import TypeVar
 
-__all__ = ["Apart"]
+__all__ = ["Apart", "Span", "meets", "read_apart", "within_another"]
+
+T = TypeVar("T")
+
+Span = tuple[int, int]
+"""Offsets of the first character of a stretch, and past its last."""
 
 
 class Apart:
@@ -31,3 +39,33 @@ class Apart:
     def take(self, start: int, end: int) -> None:
         """Take a stretch that is free."""
         insort(self._taken, (start, end))
+
+
+def read_apart(
+    text: str, forms: Iterable[re.Pattern[str]], read: Callable[[re.Match[str]], T | None]
+) -> list[T]:
+    """What some forms find in a text, in its order, not overlapping; earlier forms go first.
+
+    Args:
+        text: The text.
+        forms: Each is looked for in what those before it have left.
+        read: What a match tells; None where it tells nothing, and takes no place.
+    """
+    found: list[tuple[int, T]] = []
+    apart = Apart()
+    for form in forms:
+        for match in form.finditer(text):
+            if apart.free(*match.span()) and (item := read(match)) is not None:
+                apart.take(*match.span())
+                found.append((match.start(), item))
+    return [item for _, item in sorted(found, key=itemgetter(0))]
+
+
+def meets(span: Span, others: Iterable[Span]) -> bool:
+    """Whether a stretch overlaps one of some others."""
+    return any(span[0] < end and start < span[1] for start, end in others)
+
+
+def within_another(span: Span, others: Iterable[Span]) -> bool:
+    """Whether a stretch is a piece of one of some others, and not the whole of it."""
+    return any(a <= span[0] and span[1] <= b and b - a > span[1] - span[0] for a, b in others)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import tomllib
-from typing import Any
 
 from guardrail.core.errors import ConfigError
 
 __all__ = ["read_toml"]
 
 
-def read_toml(content: str | bytes, source: object) -> dict[str, Any]:
+def read_toml(content: str | bytes, source: object) -> dict[str, object]:
     """Read TOML.
 
     Args:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from guardrail.core.text.clock_times import find_times
 from guardrail.core.text.lexicon import lexicon, lexicon_set
 from guardrail.core.text.weekdays import Days, find_days
 from guardrail.core.text.words import plain
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from guardrail.verdict.claims import Claim
     from guardrail.verdict.premises import Premises
 
-__all__ = ["of_days", "of_hours"]
+__all__ = ["of_closing", "of_days", "of_hours"]
 
 IN_A_ROW = 3
 """From this many days on they are told by their first and last."""
@@ -97,6 +98,31 @@ def _closed(claim: Claim, told: Hours, number: int) -> tuple[Edit, ...]:
     before = _ends_with("before_days", text[: days[0].start])
     named = text[before.start() if before else days[0].start : days[0].end]
     return (Edit(opened.start, told.end, f"closed {named}", number),)
+
+
+def of_closing(claim: Claim, evidence: Premises, number: int) -> Edit | None:
+    """*open on Mondays* as *closed on Mondays*, where the evidence tells that of the day.
+
+    Args:
+        claim: The sentence.
+        evidence: What it is held against.
+        number: The statement that the judge names against it; a neighbour of it may tell.
+    """
+    text = plain(claim.text)
+    told, times = find_days(text), tuple(find_times(text))
+    negations = lexicon_set("function_words", "negations")
+    if len(told) != 1 or any(token.folded in negations for token in claim.tokens):
+        return None
+    day = told[0]
+    statements = evidence.indexed.statements
+    for held in (number, *(other for other, _ in evidence.chosen)):
+        if statements[held].place == statements[number].place and any(
+            not hours.times and day.days <= hours.days for hours in hours_of(statements[held])
+        ):
+            end = max([day.end, *(time.end for time in times)])
+            mine = Hours(day.days, times, day.start, end)
+            return next(iter(_closed(claim, mine, held)), None)
+    return None
 
 
 def of_days(claim: Claim, evidence: Premises, number: int) -> Edit | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.core.types import Citation, Effect, Finding, Triple
 from guardrail.correction.edits import Edit, replaced
-from guardrail.correction.hours import of_days, of_hours
+from guardrail.correction.hours import of_closing, of_days, of_hours
 from guardrail.correction.names import of_name
 from guardrail.correction.values import lone_value, of_finding
 from guardrail.correction.yes_no import of_yes_no
@@ -127,7 +127,8 @@ def _of_judge(claim: Claim, evidence: Premises, outcome: Outcome, elsewhere: str
     number = outcome.against
     edit = None
     if number is not None:
-        edit = lone_value(claim, evidence, number) or of_days(claim, evidence, number)
+        edit = lone_value(claim, evidence, number) or of_closing(claim, evidence, number)
+        edit = edit or of_days(claim, evidence, number)
     edit = edit or of_name(claim, evidence, number, elsewhere)
     return [] if edit is None else [edit]
 

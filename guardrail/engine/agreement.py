@@ -21,11 +21,7 @@ def explained(answer: AttributedAnswer, thresholds: VerdictThresholds) -> Attrib
     """The answer with a finding on each sentence whose verdict is not its judge's likeliest.
 
     What is sure enough neither of support nor of contradiction lacks support, though either may be
-    likelier than that.
-
-    Args:
-        answer: The answer.
-        thresholds: Those that its verdicts were given by.
+    likelier than that. ``thresholds`` are those that the verdicts were given by.
     """
     sentences = tuple(_explained(sentence, thresholds) for sentence in answer.sentences)
     return answer.model_copy(update={"sentences": sentences})

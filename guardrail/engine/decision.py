@@ -39,13 +39,7 @@ class Decision(NamedTuple):
 
 
 def decide(policy: Policy, answer: AttributedAnswer, card: ScoreCard) -> Decision:
-    """Apply a policy to one attributed and scored answer.
-
-    Args:
-        policy: The policy.
-        answer: The answer as attributed.
-        card: Its scores.
-    """
+    """Apply a policy to one attributed and scored answer."""
     reasons: list[str] = []
     wanted: list[Action] = []
     remove: list[Sentence] = []
@@ -82,34 +76,22 @@ def decide(policy: Policy, answer: AttributedAnswer, card: ScoreCard) -> Decisio
 
 
 def as_it_came(decision: Decision, shown: AttributedAnswer, first: AttributedAnswer) -> Decision:
-    """A decision whose removed sentences are those of the answer before it was corrected.
+    """A decision on a corrected answer, with the removed sentences as they came.
 
-    Args:
-        decision: What was decided on the corrected answer.
-        shown: The corrected answer.
-        first: The answer as it came, of as many sentences.
+    ``shown`` is the corrected answer, ``first`` the answer as it came, of as many sentences.
     """
     before = {one.start: other for one, other in zip(shown.sentences, first.sentences, strict=True)}
     return decision._replace(removed=tuple(before[one.start] for one in decision.removed))
 
 
 def dry(decision: Decision, first: AttributedAnswer) -> Decision:
-    """A decision that is told and not carried out.
-
-    Args:
-        decision: What was decided.
-        first: The answer as it came.
-    """
+    """A decision that is told and not carried out: the answer stays as it came first."""
     done = Action.UNVERIFIED if decision.action is Action.UNVERIFIED else Action.PASS
     return Decision(done, decision.reasons, first, would=decision.action)
 
 
 def feedback(sentences: Sequence[Sentence]) -> list[FailedSentence]:
-    """What a model should be told before it tries again: the failed sentences, and why.
-
-    Args:
-        sentences: Those of an attributed or guarded answer.
-    """
+    """What a model should be told before it tries again: the failed sentences, and why."""
     failed = []
     for sentence in sentences:
         phrases = [f'"{span.text}"' for span in sentence.spans if span.kind is SpanKind.NA]

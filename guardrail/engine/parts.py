@@ -120,17 +120,12 @@ class Parts:
     @property
     def nli(self) -> NLIJudge | None:
         """Judges entailment; None where the config says ``none``."""
-        judge = self._nli_judge()
-        size = self._config.judge_cache
+        judge, size = self._nli_judge(), self._config.judge_cache
         if judge is None or not size:
             return judge
+        from judges.service import JudgeService
 
-        def share() -> NLIJudge:
-            from judges.service import JudgeService
-
-            return JudgeService(judge, cache_size=size)
-
-        return self._part("shared nli", share)
+        return self._part("shared nli", lambda: JudgeService(judge, cache_size=size))
 
     def _nli_judge(self) -> NLIJudge | None:
         name = self._config.judge
@@ -147,17 +142,12 @@ class Parts:
     @property
     def attribution(self) -> AttributionJudge | None:
         """Judges the four categories; the NLI judge itself where it can do both."""
-        judge = self._attribution_judge()
-        size = self._config.judge_cache
+        judge, size = self._attribution_judge(), self._config.judge_cache
         if judge is None or not size:
             return judge
+        from judges.service import AttributionService
 
-        def share() -> AttributionJudge:
-            from judges.service import AttributionService
-
-            return AttributionService(judge, cache_size=size)
-
-        return self._part("shared attribution", share)
+        return self._part("shared attribution", lambda: AttributionService(judge, cache_size=size))
 
     def _attribution_judge(self) -> AttributionJudge | None:
         name = self._config.attribution_judge or self._config.judge
@@ -242,8 +232,6 @@ class Parts:
         from guardrail.verdict.grounder import Grounder
         from judges.second_opinion import SecondOpinions
 
-        verbatim = self._config.citations == "verbatim"
-        off = self._config.checks.off
         second, settings = self.second_judge, self._config.second_judge
         opinions = None
         if second is not None and settings is not None:
@@ -251,9 +239,9 @@ class Parts:
             opinions = SecondOpinions(second, growing=growing, **bounds)
         return Grounder(
             judge,
-            off=off,
+            off=self._config.checks.off,
             more=self.checks,
-            verbatim=verbatim,
+            verbatim=self._config.citations == "verbatim",
             weighing=self.weighing,
             second=opinions,
         )

@@ -162,9 +162,7 @@ class Pipeline:
         chosen = grounder() if grounder else self._parts.grounder
         return chosen.propose(
             [
-                _request(
-                    item.row, _parse(item.row), item.knowledge, thresholds, self._most(item.row)
-                )
+                self._request(item.row, _parse(item.row), item.knowledge, thresholds)
                 for item in checked
             ],
             [
@@ -176,9 +174,6 @@ class Pipeline:
                 for item in checked
             ],
         )
-
-    def _most(self, row: Row) -> int:
-        return self._config.limits.sentences if row.most is None else row.most
 
     def _pass(
         self,
@@ -208,7 +203,9 @@ class Pipeline:
             problems.append(Problem(part="kg", message=str(error)))
             knowledge = [row.knowledge or Knowledge() for row in rows]
         try:
-            knowledge = self._locate(answers, knowledge)
+            graph = self._parts.graph if any(known.entities for known in knowledge) else None
+            if graph is not None:
+                knowledge = with_wider(graph, [answer.clean for answer in answers], knowledge)
         except KnowledgeGraphError as error:
             unplaced = [Problem(part="places", message=f"{error}; {UNPLACED}")]
         if ahead is not None:
@@ -217,7 +214,7 @@ class Pipeline:
         with stage("attribute"):
             attributed, failed = grounder.ground(
                 [
-                    _request(row, answer, known, thresholds, self._most(row))
+                    self._request(row, answer, known, thresholds)
                     for row, answer, known in zip(rows, answers, knowledge, strict=True)
                 ]
             )
@@ -250,12 +247,22 @@ class Pipeline:
                 found[place] = known
         return found
 
-    def _locate(self, answers: Sequence[ParsedText], knowledge: list[Knowledge]) -> list[Knowledge]:
-        """Ask the graph which wider places hold those of its facts that answers may tell."""
-        graph = self._parts.graph if any(known.entities for known in knowledge) else None
-        if graph is None:
-            return knowledge
-        return with_wider(graph, [answer.clean for answer in answers], knowledge)
+    def _request(
+        self, row: Row, answer: ParsedText, known: Knowledge, thresholds: VerdictThresholds
+    ) -> GroundingRequest:
+        from guardrail.verdict.claims import GroundingRequest
+
+        return GroundingRequest(
+            row.question,
+            answer,
+            known.evidence,
+            known.asked,
+            known.other_names,
+            known.wider,
+            row.since,
+            thresholds,
+            self._config.limits.sentences if row.most is None else row.most,
+        )
 
     def _retriever(self) -> GraphRetriever | None:
         graph, linker = self._parts.graph, self._parts.linker
@@ -268,24 +275,6 @@ def _unchecked(pair: tuple[str, str], known: Knowledge) -> ScoringRequest:
     question, clean = pair
     answer = AttributedAnswer(text=clean, marked=clean)
     return ScoringRequest(question, answer, known.evidence, known.entities)
-
-
-def _request(
-    row: Row, answer: ParsedText, known: Knowledge, thresholds: VerdictThresholds, most: int
-) -> GroundingRequest:
-    from guardrail.verdict.claims import GroundingRequest
-
-    return GroundingRequest(
-        row.question,
-        answer,
-        known.evidence,
-        known.asked,
-        known.other_names,
-        known.wider,
-        row.since,
-        thresholds,
-        most,
-    )
 
 
 def _parse(row: Row) -> ParsedText:

@@ -13,12 +13,9 @@ __all__ = ["ranked"]
 def ranked(answers: Sequence[GuardedAnswer], policy: Policy) -> list[GuardedAnswer]:
     """Order answers by the policy's ``rank_by``; the first reason of each tells its place.
 
-    Refused answers and those without a score come last; ties are broken by the number of
-    different citations, then by the share of claims without support, then by the order given.
-
-    Args:
-        answers: The candidates.
-        policy: Names the score.
+    Refused answers and those without a score come last; of equal ones those come first of which
+    less had to be corrected. Ties are broken by the number of different citations, then by the
+    share of claims without support, then by the order given.
     """
     ordered = sorted(answers, key=lambda answer: _key(answer, policy.rank_by))
     return [
@@ -37,7 +34,7 @@ def _score(answer: GuardedAnswer, name: str) -> Score:
     return card.scores.get(name, Score(reason=f"there is no score {name!r}"))
 
 
-def _key(answer: GuardedAnswer, name: str) -> tuple[bool, bool, float, float, float]:
+def _key(answer: GuardedAnswer, name: str) -> tuple[bool, bool, float, int, float, float]:
     scores = answer.scorecard.scores
     value = _score(answer, name).value
     citations = scores["citations"].value if "citations" in scores else None
@@ -46,6 +43,7 @@ def _key(answer: GuardedAnswer, name: str) -> tuple[bool, bool, float, float, fl
         (answer.would or answer.action) is Action.REFUSE,
         value is None,
         -(value or 0.0),
+        sum(sentence.correction is not None for sentence in answer.sentences),
         -(citations or 0.0),
         lacking or 0.0,
     )

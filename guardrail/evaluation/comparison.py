@@ -140,9 +140,8 @@ def compare(last: Sequence[EvalResult], results: Sequence[EvalResult]) -> Compar
     before = dict(_keyed(last))
     after = dict(_keyed(results))
     both = [(before[key], row) for key, row in after.items() if key in before]
-    better = sum(new.passed and not old.passed for old, new in both)
-    worse = sum(old.passed and not new.passed for old, new in both)
-    value, low, high = paired_difference(better, worse, len(both))
+    changes = [new.passed - old.passed for old, new in both]
+    value, low, high = paired_difference(changes, _groups([new for _, new in both]))
     turned = [
         _turn(old, new)
         for old, new in both
@@ -153,8 +152,8 @@ def compare(last: Sequence[EvalResult], results: Sequence[EvalResult]) -> Compar
         added=len(after) - len(both),
         gone=len(before) - len(both),
         before=_passing([old for old, _ in both]),
-        better=better,
-        worse=worse,
+        better=changes.count(1),
+        worse=changes.count(-1),
         difference=Rate(value=value, low=low, high=high, rows=len(both)),
         turned=tuple(turned),
     )
@@ -204,14 +203,18 @@ def _turn(old: EvalResult, new: EvalResult) -> Turn:
 def _passing(rows: Sequence[EvalResult]) -> Rate:
     if not rows:
         return Rate(value=0.0, low=0.0, high=1.0, rows=0)
-    # A row that could not be read has no evidence, and is a group of its own.
-    groups = [row.evidence_hash or f"row {place}" for place, row in enumerate(rows)]
+    groups = _groups(rows)
     share = GroupedShare(groups)
     for row, group in zip(rows, groups, strict=True):
         if not row.passed:
             share.fail(group)
     low, high = share.interval()
     return Rate(value=share.share, low=low, high=high, rows=len(rows))
+
+
+def _groups(rows: Sequence[EvalResult]) -> list[str]:
+    # A row that could not be read has no evidence, and is a group of its own.
+    return [row.evidence_hash or f"row {place}" for place, row in enumerate(rows)]
 
 
 def _word(verdict: Verdict | None) -> str:

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 
 from guardrail.core.text.words import content_stems
 
-__all__ = ["BUDGET", "Indexed", "Selection", "StatementIndex"]
+__all__ = ["Indexed", "Selection", "StatementIndex"]
 
 BUDGET = 4_000
 """Characters of windows put to the judge for one sentence, some 1,000 of its tokens."""
@@ -82,13 +82,11 @@ class StatementIndex:
 
     Args:
         statements: All of them.
-        budget: Most characters of statements for one sentence.
     """
 
-    def __init__(self, statements: Sequence[Indexed], budget: int = BUDGET) -> None:
+    def __init__(self, statements: Sequence[Indexed]) -> None:
         self.statements = tuple(statements)
-        self._budget = budget
-        self._all = sum(len(item.text) + 1 for item in statements) <= budget
+        self._all = sum(len(item.text) + 1 for item in statements) <= BUDGET
         self._windows = windows_of(statements)
         self._members: dict[int, list[int]] = defaultdict(list)
         for place, window in enumerate(self._windows):
@@ -108,10 +106,10 @@ class StatementIndex:
             sentence: The sentence.
             context: The question and the sentences before.
         """
-        scores = self.scores(sentence, context)
+        scores = self._scores(sentence, context)
         order = sorted(range(len(scores)), key=lambda place: (-scores[place], place))
         chosen: set[int] = set()
-        room = self._budget
+        room = BUDGET
         for window in dict.fromkeys(self._windows[place] for place in order):
             size = sum(len(self.statements[place].text) + 1 for place in self._members[window])
             best = max(scores[place] for place in self._members[window])
@@ -121,12 +119,10 @@ class StatementIndex:
             room -= size
         places = [place for window in sorted(chosen) for place in self._members[window]]
         where = {place: number for number, place in enumerate(places)}
-        return Selection(
-            tuple(places),
-            tuple(where[place] for place in order if place in where),
-        )
+        priority = tuple(where[place] for place in order if place in where)
+        return Selection(tuple(places), priority)
 
-    def scores(self, sentence: str, context: str = "") -> list[float]:
+    def _scores(self, sentence: str, context: str) -> list[float]:
         """How much each statement has to do with a sentence, by shared words."""
         own = content_stems(sentence)
         wanted = dict.fromkeys(content_stems(context), CONTEXT_WEIGHT) | dict.fromkeys(own, 1.0)

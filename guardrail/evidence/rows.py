@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from guardrail.core.apart import Span, meets, within_another
 from guardrail.core.text.dates import Date
 from guardrail.core.text.names import label_in
 from guardrail.core.text.properties import cues
@@ -24,8 +25,6 @@ LONGEST = 60
 """Most characters of a cell that may name what rows have in common: a place, a category."""
 
 LIMITS = (Bound.ABOVE, Bound.BELOW, Bound.AT_LEAST, Bound.AT_MOST)
-
-Span = tuple[int, int]
 
 
 class Cell:
@@ -78,12 +77,10 @@ class Narrowed(NamedTuple):
     Attributes:
         rows: Those that have what it names; all where it names nothing.
         spans: The values and names of the text by which they were chosen.
-        columns: The columns in which these stand.
     """
 
     rows: tuple[Row, ...]
-    spans: tuple[Span, ...] = ()
-    columns: tuple[str, ...] = ()
+    spans: tuple[Span, ...]
 
 
 class RowsOfTable:
@@ -137,7 +134,7 @@ class RowsOfTable:
         return {
             subject: own
             for subject, places in found.items()
-            if (own := [span for span in places if not _within_another(span, spans)])
+            if (own := [span for span in places if not within_another(span, spans)])
         }
 
     def narrowed(
@@ -158,38 +155,36 @@ class RowsOfTable:
         Returns:
             None where it tells a date or bound that no one column has.
         """
-        found = Narrowed(self.rows)
+        rows: Sequence[Row] = self.rows
+        marks: list[Span] = []
         for column in self.columns:
             if column in self.kinds:
                 continue
-            if marks := self._said(column, tokens, taken):
-                kept = tuple(r for r in found.rows if column in r and r[column].statement.yes)
-                found = Narrowed(kept, found.spans + marks, (*found.columns, column))
+            if said := self._said(column, tokens, taken):
+                rows = [row for row in rows if column in row and row[column].statement.yes]
+                marks += said
                 continue
             cells = dict.fromkeys(cell.text for cell in self._cells(column))
             spans = {
                 cell: own
                 for cell in cells
                 if len(cell) <= LONGEST
-                and (own := [s for s in label_in(text, tokens, cell) if not _meets(s, taken)])
+                and (own := [s for s in label_in(text, tokens, cell) if not meets(s, taken)])
             }
             if spans:
-                kept = tuple(r for r in found.rows if column in r and r[column].text in spans)
-                marks = tuple(span for own in spans.values() for span in own)
-                found = Narrowed(kept, found.spans + marks, (*found.columns, column))
+                rows = [row for row in rows if column in row and row[column].text in spans]
+                marks += [span for own in spans.values() for span in own]
         for value in values:
-            if _meets((value.start, value.end), taken):
-                continue
-            keeps = self._keeping(value)
+            span = value.start, value.end
+            keeps = None if meets(span, taken) else self._keeping(value)
             if keeps is None:
                 continue
             if len(keeps) != 1:
                 return None
             column, numbers = keeps.popitem()
-            kept = tuple(r for r in found.rows if column in r and r[column].number in numbers)
-            marks = (*found.spans, (value.start, value.end))
-            found = Narrowed(kept, marks, (*found.columns, column))
-        return found
+            rows = [row for row in rows if column in row and row[column].number in numbers]
+            marks.append(span)
+        return Narrowed(tuple(rows), tuple(marks))
 
     def _said(
         self, column: str, tokens: Sequence[Token], taken: Sequence[Span]
@@ -199,7 +194,7 @@ class RowsOfTable:
             return ()
         stems = self.stems_of(column)
         spans = {token.stem: (token.start, token.end) for token in tokens if token.stem in stems}
-        whole = stems <= {*spans} and not any(_meets(span, taken) for span in spans.values())
+        whole = stems <= {*spans} and not any(meets(span, taken) for span in spans.values())
         return tuple(spans.values()) if whole else ()
 
     def _keeping(self, value: TypedValue) -> dict[str, set[int]] | None:
@@ -279,11 +274,3 @@ def _keeps(cell: Cell, limit: Quantity) -> bool:
         Bound.AT_LEAST: amount >= most,
         Bound.AT_MOST: amount <= most,
     }[limit.bound]
-
-
-def _meets(span: Span, others: Iterable[Span]) -> bool:
-    return any(span[0] < end and start < span[1] for start, end in others)
-
-
-def _within_another(span: Span, others: Iterable[Span]) -> bool:
-    return any(a <= span[0] and span[1] <= b and b - a > span[1] - span[0] for a, b in others)

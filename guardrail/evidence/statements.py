@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 from guardrail.core.text.layout import laid_out
 from guardrail.core.text.lexicon import lexicon_set
@@ -22,14 +22,7 @@ CITED_CHARS = 120
 """A citation of a passage quotes at most this many characters."""
 
 
-class _Source(NamedTuple):
-    """Where a statement comes from; ``place`` is that of a passage among the evidence."""
-
-    triple: Triple | None
-    citation: Citation
-    place: int
-
-
+@dataclass(eq=False)
 class Statement:
     """One numbered statement of the evidence.
 
@@ -37,30 +30,21 @@ class Statement:
         text: What the judge reads.
         triple: The triple it is; None for a sentence of a passage.
         citation: How it is cited.
+        place: Of its passage or triple among the evidence; neighbours share a passage's.
         subject: Whom it is about: a fact's subject, else a passage's title; empty where unknown.
+        fact: What it says as subject, property and value: the triple, or a cell of a table.
         names: Other names of the subject.
         others: Other names of the value: the wider places that hold it, as the answer tells them.
-        place: Of its passage or triple among the evidence; neighbours share a passage's.
-        fact: What it says as subject, property and value: the triple, or a cell of a table.
     """
 
-    def __init__(
-        self,
-        text: str,
-        source: _Source,
-        subject: str,
-        names: tuple[str, ...] = (),
-        others: tuple[str, ...] = (),
-        fact: Triple | None = None,
-    ) -> None:
-        self.text = text
-        self.triple = source.triple
-        self.citation = source.citation
-        self.place = source.place
-        self.subject = subject
-        self.names = names
-        self.others = others
-        self.fact = fact or source.triple
+    text: str
+    triple: Triple | None
+    citation: Citation
+    place: int
+    subject: str
+    fact: Triple | None
+    names: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
 
     @cached_property
     def stems(self) -> frozenset[str]:
@@ -176,8 +160,9 @@ def _of_triple(
             "value": ", ".join([triple.value, *around[:1]]),
         }
     )
-    source = _Source(triple, triple.citation, place)
-    return Statement(shown.statement, source, triple.subject, others, tuple(around))
+    return Statement(
+        shown.statement, triple, triple.citation, place, triple.subject, triple, others, (*around,)
+    )
 
 
 def _says(text: str, name: str) -> bool:
@@ -200,5 +185,5 @@ def _of_passage(passage: Passage, place: int) -> list[Statement]:
         text = ": ".join([*above, piece.text])
         fact = Triple(*piece.fact) if piece.fact else None
         about = fact.subject if fact else title
-        found.append(Statement(text, _Source(None, citation, place), about, fact=fact))
+        found.append(Statement(text, None, citation, place, about, fact))
     return found

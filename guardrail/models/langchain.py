@@ -1,4 +1,4 @@
-"""Any LangChain chat model, by its ``batch`` and ``bind``; LangChain itself is not imported."""
+"""Any LangChain chat model, by its ``batch``; LangChain itself is not imported."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ class _ChatModel(Protocol):
 
     def batch(self, inputs: Sequence[object], /) -> list[object]: ...
 
-    def bind(self, **options: object) -> _ChatModel: ...
-
     def with_structured_output(
         self, schema: Mapping[str, object], *, include_raw: Literal[True]
     ) -> _Structured: ...
@@ -31,14 +29,12 @@ class _Structured(Protocol):
 
 
 class LangChainModel:
-    """A LangChain chat model.
+    """A LangChain chat model, whose own settings of sampling stand.
 
     Args:
         model: A ``BaseChatModel`` or any runnable from messages to a message.
         structured: Hold citations to the retrieved triples through the model's
             ``with_structured_output``; otherwise plain prompting.
-        forward_sampling: Bind temperature, top-p, token limit and seed at each call; otherwise
-            the model's own settings stand. Some models refuse parameters they do not know.
         name: Name for the score log; None asks the model.
 
     Raises:
@@ -51,7 +47,6 @@ class LangChainModel:
         model: object,
         *,
         structured: bool = False,
-        forward_sampling: bool = False,
         name: str | None = None,
     ) -> None:
         if not callable(getattr(model, "batch", None)):
@@ -60,7 +55,6 @@ class LangChainModel:
             raise ConfigError(f"{type(model).__name__} has no with_structured_output()")
         self._model = cast("_ChatModel", model)
         self._structured = structured
-        self._forward = forward_sampling
         self._name = name
         self._workers = model_workers()
 
@@ -98,13 +92,12 @@ class LangChainModel:
         inputs = [messages] * request.n
         constraint = request.constraint if self._structured else None
         try:
-            model = self._bound(request)
             if constraint is not None:
                 schema = {"title": "cited_answer", **constraint.json_schema()}
-                structured = model.with_structured_output(schema, include_raw=True)
+                structured = self._model.with_structured_output(schema, include_raw=True)
                 replies = [reply["raw"] for reply in structured.batch(inputs)]
             else:
-                replies = model.batch(inputs)
+                replies = self._model.batch(inputs)
         except Exception as error:  # whatever the provider's package raises
             raise ModelError(f"model {self.name!r} failed: {error}") from error
         completions = []
@@ -117,20 +110,6 @@ class LangChainModel:
         if unreadable is not None and not completions:
             raise unreadable
         return completions
-
-    def _bound(self, request: SampleRequest) -> _ChatModel:
-        if not self._forward:
-            return self._model
-        options: dict[str, object] = {
-            "temperature": request.temperature,
-            "top_p": request.top_p,
-            "max_tokens": request.max_tokens,
-        }
-        if request.seed is not None:
-            options["seed"] = request.seed
-        if request.stop:
-            options["stop"] = list(request.stop)
-        return self._model.bind(**options)
 
 
 def _completion(reply: object, constraint: CitationConstraint | None) -> Completion:

@@ -48,10 +48,11 @@ def answer_view(record: Record, feedback: Sequence[Feedback], *, asking: bool) -
     """
     answer = record.answer
     overall = answer.scorecard.overall.value
+    named = "".join(f" <span class=dim>{escape(value)}</span>" for value in record.tags.values())
     head = (
         f'<summary><span class="score">{"—" if overall is None else number(overall)}</span>'
         f'<span class="act act-{answer.action.value}">{answer.decided}</span>'
-        f'<span class="q">{quote(answer.question or answer.text, 110)}</span>'
+        f'<span class="q">{quote(answer.question or answer.text, 110)}{named}</span>'
         f'<time datetime="{record.created.isoformat()}">{record.created:%Y-%m-%d %H:%M}</time>'
         "</summary>"
     )
@@ -183,6 +184,6 @@ def _why(record: Record) -> str:
     named = [f"{escape(k)} {escape(v)}" for k, v in answer.versions.items()]
     rows.append(("with", ", ".join(named)))
     rows += [(escape(key), escape(value)) for key, value in record.tags.items()]
-    rows.append(("record", f"<code>{escape(record.id)}</code>"))
+    rows.append(("id", f"<code>{escape(answer.id)}</code>"))
     cells = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in rows if text)
     return f"<dl>{cells}</dl>"

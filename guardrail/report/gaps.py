@@ -45,7 +45,7 @@ LEAST = 0.25
 
 
 class Gap(Value):
-    """Facts of one property that answers state of one entity and the graph does not hold.
+    """Facts of one property that answers state of one entity and the evidence does not hold.
 
     Attributes:
         entity: Label of the entity.

@@ -64,7 +64,7 @@ def page(summary: Summary, title: str, feedback_url: str | None = None) -> str:
         f"<header><h1>{escape(title)}</h1><p>{_range(summary)}</p>",
         f'<nav aria-label="Sections">{nav}',
         '<button type="button" id="theme">Light / dark</button></nav></header><main>',
-        _tiles(summary),
+        _tiles(summary, live=live),
         _section("scores", "Scores", _scores(summary.scores)),
         _section("support", "Support by intent of the question", _support(summary)),
         _section("latency", "Latency by stage", _latency(summary)),
@@ -98,7 +98,7 @@ def _range(summary: Summary) -> str:
     )
 
 
-def _tiles(summary: Summary) -> str:
+def _tiles(summary: Summary, *, live: bool) -> str:
     claims = sum(count for kind, count in summary.categories.items() if kind != "no claim") or 1
     total = summary.records or 1
     lacking = sum(
@@ -122,7 +122,7 @@ def _tiles(summary: Summary) -> str:
         ),
         (
             "contradicted",
-            f"{100 * summary.categories.get('contradictory', 0) / claims:.1f} %",
+            f"{100 * summary.categories.get('contradictory', 0) / claims:.0f} %",
             f"{summary.categories.get('contradictory', 0):,} of {claims:,} claims",
         ),
         (
@@ -135,12 +135,10 @@ def _tiles(summary: Summary) -> str:
             f"{number(whole.p50)} ms" if whole else "—",
             f"95 of 100 within {number(whole.p95)} ms" if whole else "not measured",
         ),
-        (
-            "readers said",
-            f"▲ {summary.thumbs_up:,} ▼ {summary.thumbs_down:,}",
-            f"corrections: {summary.corrections:,}",
-        ),
     ]
+    if live or summary.thumbs_up or summary.thumbs_down or summary.corrections:
+        said = f"▲ {summary.thumbs_up:,} ▼ {summary.thumbs_down:,}"
+        tiles.append(("readers said", said, f"corrections: {summary.corrections:,}"))
     cells = "".join(
         f'<div class="tile"><span>{name}</span><b>{value}</b><small>{more}</small></div>'
         for name, value, more in tiles
@@ -238,8 +236,8 @@ def _gaps(summary: Summary, shown: Iterable[str]) -> str:
         for name, count in gaps.properties[:15]
     )
     return (
-        "<p>Facts that answers state and the graph does not hold, most wanted first. The property "
-        "is guessed from the words round the phrase; check before adding.</p>"
+        "<p>Facts that answers state and the evidence does not hold, most wanted first. The "
+        "property is guessed from the words round the phrase; check before adding.</p>"
         "<table><thead><tr><th class=n>asked</th><th>entity</th><th>property</th>"
         f"<th>values stated</th><th></th></tr></thead><tbody>{facts}</tbody></table>"
         '<div class="two"><div><h3>Entities</h3><table>'

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from guardrail.core.text.names import find_names
 from guardrail.core.text.values import Agreement, compare
-from guardrail.core.text.words import content_stems, plain
+from guardrail.core.text.words import content_stems, fold, plain
 
 if TYPE_CHECKING:
     from guardrail.core.types import Citation
@@ -30,13 +31,8 @@ def citations_of(
     """What a sentence cites: triples in the order of its text, then passages.
 
     A statement is cited where its own words bear on the sentence, or where the judge is sure of it:
-    a wrong citation is worse than none.
-
-    Args:
-        claim: The sentence.
-        evidence: What it is held against.
-        outcome: The verdict on it.
-        verbatim: Cite only triples whose value stands in the sentence as the graph writes it.
+    a wrong citation is worse than none. With ``verbatim`` a triple's value must stand in the
+    sentence as the graph writes it.
     """
     carried = [
         evidence.indexed.statements[number]
@@ -55,15 +51,25 @@ def citations_of(
 
 
 def bears_on(claim: Claim, statement: Statement) -> bool:
-    """Whether a sentence has a value or a word of what a statement says of its subject."""
+    """Whether a sentence has a value or a word of what a statement says of its subject.
+
+    The name that comes first in both is what both tell of: having it in common bears on nothing.
+    """
     if statement.stands_in(plain(claim.text), claim.tokens, claim.values):
         return True
     if any(
         compare(mine, held) is Agreement.SAME for mine in claim.values for held in statement.values
     ):
         return True
-    subject = content_stems(statement.subject)
-    return not (statement.stems - subject).isdisjoint(claim.stems)
+    shared = (statement.stems - content_stems(statement.subject)) & claim.stems
+    if not shared or statement.triple is not None:
+        return bool(shared)
+    mine, held = _first_name(claim.text), _first_name(statement.text)
+    return fold(mine) != fold(held) or not shared <= content_stems(mine)
+
+
+def _first_name(text: str) -> str:
+    return next((text[slice(*span)] for span in find_names(text)), "")
 
 
 def _place(claim: Claim, statement: Statement) -> int:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
 from typing import NamedTuple
 
+from guardrail.core.apart import within_another
 from guardrail.core.text.layout import cells_of, has_rows, is_heading, is_label, is_table_head
 from guardrail.core.text.names import NO_NAMES, find_names, label_in
 from guardrail.core.text.sentences import Stretch, code_blocks, split_sentences
@@ -54,13 +56,13 @@ class GroundingRequest(NamedTuple):
     most: int | None = None
 
 
+@dataclass(eq=False)
 class Claim:
     """A sentence of an answer on its way to a verdict.
 
     Attributes:
         stretch: The sentence as it stands in the clean answer; offsets index that.
         written: What the judge reads: the sentence on one line, with spaces for broken markers.
-        text: The same without marks of emphasis, for comparison.
         question: The question.
         before: The sentences shortly before it.
         prose: Whether it may assert something, which the judge then says: all but the head of a
@@ -70,25 +72,18 @@ class Claim:
         subjects: What the evidence tells of, by all names.
     """
 
-    def __init__(
-        self,
-        stretch: Stretch,
-        written: str,
-        question: str,
-        before: str,
-        *,
-        prose: bool,
-        head: bool = False,
-        subjects: Collection[str] = (),
-    ) -> None:
-        self.stretch = stretch
-        self.written = re.sub(r"\s", " ", written)
-        self.text = without_emphasis(self.written)
-        self.question = question
-        self.before = before
-        self.prose = prose
-        self.subjects = subjects
-        self.head = head
+    stretch: Stretch
+    written: str
+    question: str
+    before: str
+    prose: bool
+    head: bool
+    subjects: Collection[str]
+
+    @cached_property
+    def text(self) -> str:
+        """What is compared: ``written`` without marks of emphasis."""
+        return without_emphasis(self.written)
 
     @property
     def context(self) -> str:
@@ -112,17 +107,13 @@ class Claim:
         Offsets are the sentence's own.
         """
         found = find_values(self.text)
-        return [item for item in found if not self._in_a_name(item.start, item.end)]
+        return [item for item in found if not within_another((item.start, item.end), self.mentions)]
 
     @cached_property
     def mentions(self) -> list[tuple[int, int]]:
         """Where it writes out the name of a subject of the evidence; offsets are its own."""
         text = plain(self.text)
         return [span for name in self.subjects for span in label_in(text, self.tokens, name)]
-
-    def _in_a_name(self, start: int, end: int) -> bool:
-        """Whether characters are a piece of a subject's name, and not the whole of it."""
-        return any(a <= start and end <= b and b - a > end - start for a, b in self.mentions)
 
     @cached_property
     def names(self) -> list[tuple[int, int]]:
@@ -135,12 +126,7 @@ class Claim:
 
 
 def claims_of(request: GroundingRequest, subjects: Collection[str] = ()) -> list[Claim]:
-    """The sentences of one answer, in order.
-
-    Args:
-        request: The answer.
-        subjects: What its evidence tells of, by all names.
-    """
+    """The sentences of one answer, in order; ``subjects`` are what its evidence tells of."""
     text = request.answer.clean
     blocks = code_blocks(text)
     entities = {
@@ -155,18 +141,11 @@ def claims_of(request: GroundingRequest, subjects: Collection[str] = ()) -> list
     for stretch in split_sentences(text):
         judged = without_ruins(stretch.text, entities)
         head = names_columns(text, stretch)
-        claims.append(
-            Claim(
-                stretch,
-                judged,
-                request.question,
-                _last(earlier),
-                head=head,
-                prose=not ((head and not measures(stretch.text)) or _is_bare(text, stretch))
-                and (PLAIN_WORDS.search(judged) is not None or not _within(stretch, blocks)),
-                subjects=subjects,
-            )
-        )
+        bare = (head and not measures(stretch.text)) or _is_bare(text, stretch)
+        code = _within(stretch, blocks) and PLAIN_WORDS.search(judged) is None
+        written, before = re.sub(r"\s", " ", judged), _last(earlier)
+        prose = not bare and not code
+        claims.append(Claim(stretch, written, request.question, before, prose, head, subjects))
         earlier.append(" ".join(judged.split()))
     return claims
 

@@ -77,7 +77,7 @@ def combine(
         return _without_judge(claim, evidence, findings, by_effect)
     if grounding.no_claim >= 0.5 and Effect.CONTRADICTS not in by_effect:
         return Outcome(Verdict.NO_CLAIM)
-    weights = weighing.triples if evidence.structured else weighing.passages
+    weights = weighing.triples if _rests_on_triples(evidence, findings) else weighing.passages
     features = features_of(grounding, findings)
     weighed, parts = weights.weigh(features), weights.parts(features)
     verdict = evidence.thresholds.verdict(*weighed)
@@ -96,6 +96,12 @@ def combine(
     kept = tuple(number for number in touched if number != against)
     sure = weighed.contradiction >= evidence.thresholds.removal
     return Outcome(verdict, kept, against, clash, weighed, sure, parts)
+
+
+def _rests_on_triples(evidence: Premises, findings: Sequence[Finding]) -> bool:
+    statements = evidence.indexed.statements
+    named = [statements[number] for finding in findings for number in finding.statements]
+    return all(item.triple is not None for item in named) if named else evidence.structured
 
 
 def _without_judge(

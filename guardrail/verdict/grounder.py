@@ -24,7 +24,7 @@ from guardrail.core.types import (
 )
 from guardrail.core.types.weighing import Weighing
 from guardrail.correction.proposals import Proposal, proposed
-from guardrail.evidence.index import BUDGET, Selection, StatementIndex
+from guardrail.evidence.index import Selection, StatementIndex
 from guardrail.evidence.statements import statements_of
 from guardrail.markers.rendering import marked_text
 from guardrail.verdict.checks import Check, Context, checks_without
@@ -103,11 +103,7 @@ class Grounder:
             evidence to decide.
         """
         problems: list[Problem] = []
-        drafts = [
-            draft
-            for number, request in enumerate(requests)
-            for draft in self._drafts(number, request)
-        ]
+        drafts = _drafts(requests)
         sentences: list[list[Sentence]] = [[] for _ in requests]
         for draft, looked in zip(drafts, self._heard(drafts, requests, problems), strict=True):
             sentence = self._sentence(draft, looked, requests[draft.request])
@@ -130,7 +126,7 @@ class Grounder:
             JudgeError: The judge failed.
         """
         problems: list[Problem] = []
-        drafts = [draft for i, request in enumerate(requests) for draft in self._drafts(i, request)]
+        drafts = _drafts(requests)
         found: list[list[tuple[Grounding | None, list[Finding]]]] = [[] for _ in requests]
         for draft, grounding in zip(drafts, self._ask(drafts, problems), strict=True):
             assert draft.selection is not None  # nobody bounds these
@@ -156,10 +152,9 @@ class Grounder:
         problems: list[Problem] = []
         drafts = [
             draft
-            for number, request in enumerate(requests)
-            for draft in self._drafts(number, request)
+            for draft in _drafts(requests)
             # Which sentences the second judge is asked about, the whole answer decides.
-            if self._second or draft.claim.stretch.start in starts[number]
+            if self._second or draft.claim.stretch.start in starts[draft.request]
         ]
         found: list[list[Proposal]] = [[] for _ in requests]
         heard = self._heard(drafts, requests, problems)
@@ -174,30 +169,6 @@ class Grounder:
                 proposal = proposed(draft.claim, *looked[:3], elsewhere=elsewhere)
                 found[draft.request].append(proposal)
         return found
-
-    def _drafts(self, number: int, request: GroundingRequest) -> list[_Draft]:
-        statements = statements_of(
-            request.evidence,
-            names=request.names,
-            wider=request.wider,
-            spoken=plain(request.answer.clean),
-        )
-        indexed = IndexedEvidence(statements)
-        index = StatementIndex(statements, BUDGET)
-        claims = claims_of(request, indexed.names)
-        spoken = subjects_of(claims, indexed.labels, request.names, request.asked)
-        drafts: list[_Draft] = []
-        for claim, subjects in zip(claims, spoken, strict=True):
-            if claim.stretch.end <= request.since:
-                continue
-            stop_if_given_up()
-            selection = None
-            if request.most is None or len(drafts) < request.most:
-                words = f"{claim.context} {' '.join(subjects)}"
-                selection = index.select(plain(claim.text), words)
-            context = Context(claim.context, content_stems(plain(claim.context)))
-            drafts.append(_Draft(number, claim, indexed, selection, subjects, context))
-        return drafts
 
     def _ask(self, drafts: Sequence[_Draft], problems: list[Problem]) -> list[Grounding | None]:
         """The judge's word on every sentence; None without a judge, or where it fails."""
@@ -312,6 +283,38 @@ class Grounder:
             if any(finding.effect is Effect.NO_CLAIM for finding in said):
                 break
         return found
+
+
+def _drafts(requests: Sequence[GroundingRequest]) -> list[_Draft]:
+    """The sentences of n answers, each with the statements that it needs."""
+    return [
+        draft for number, request in enumerate(requests) for draft in _drafts_of(number, request)
+    ]
+
+
+def _drafts_of(number: int, request: GroundingRequest) -> list[_Draft]:
+    statements = statements_of(
+        request.evidence,
+        names=request.names,
+        wider=request.wider,
+        spoken=plain(request.answer.clean),
+    )
+    indexed = IndexedEvidence(tuple(statements))
+    index = StatementIndex(statements)
+    claims = claims_of(request, indexed.names)
+    spoken = subjects_of(claims, indexed.labels, request.names, request.asked)
+    drafts: list[_Draft] = []
+    for claim, subjects in zip(claims, spoken, strict=True):
+        if claim.stretch.end <= request.since:
+            continue
+        stop_if_given_up()
+        selection = None
+        if request.most is None or len(drafts) < request.most:
+            words = f"{claim.context} {' '.join(subjects)}"
+            selection = index.select(plain(claim.text), words)
+        context = Context(claim.context, content_stems(plain(claim.context)))
+        drafts.append(_Draft(number, claim, indexed, selection, subjects, context))
+    return drafts
 
 
 def _item(draft: _Draft) -> GroundingItem | None:

@@ -21,12 +21,7 @@ ASKING = frozenset({"WDT", "WP", "WP$", "WRB"})
 
 
 def names_columns(text: str, stretch: Stretch) -> bool:
-    """Whether a sentence is the head of a table with rows, none of whose cells is a sentence.
-
-    Args:
-        text: The answer.
-        stretch: The sentence.
-    """
+    """Whether a sentence of a text is the head of a table with rows, whose cells assert nothing."""
     if not is_table_head(text, stretch) or not has_rows(text, stretch):
         return False
     return not _asserts([cell for cell in cells_of(stretch.text) if not is_bare(cell)])

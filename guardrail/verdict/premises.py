@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -18,15 +18,11 @@ if TYPE_CHECKING:
 __all__ = ["IndexedEvidence", "Premises"]
 
 
+@dataclass(eq=False)
 class IndexedEvidence:
-    """All statements of one answer's evidence, and what they know together.
+    """All statements of one answer's evidence, in its order, and what they know together."""
 
-    Attributes:
-        statements: In the order of the evidence.
-    """
-
-    def __init__(self, statements: Sequence[Statement]) -> None:
-        self.statements = tuple(statements)
+    statements: tuple[Statement, ...]
 
     @cached_property
     def stems(self) -> frozenset[str]:
@@ -64,30 +60,23 @@ class IndexedEvidence:
         return tables_of(self.statements)
 
 
+@dataclass(eq=False)
 class Premises:
     """What one sentence is held against.
 
     Attributes:
         indexed: All of the evidence.
         selection: The statements that the judge read.
-        grounding: What the judge says; None without a judge.
         subjects: The subjects that the sentence speaks of.
+        grounding: What the judge says; None without a judge.
         thresholds: How sure a verdict must be.
     """
 
-    def __init__(
-        self,
-        indexed: IndexedEvidence,
-        selection: Selection,
-        subjects: frozenset[str],
-        grounding: Grounding | None = None,
-        thresholds: VerdictThresholds = Strictness.BALANCED.thresholds,
-    ) -> None:
-        self.indexed = indexed
-        self.selection = selection
-        self.subjects = subjects
-        self.grounding = grounding
-        self.thresholds = thresholds
+    indexed: IndexedEvidence
+    selection: Selection
+    subjects: frozenset[str]
+    grounding: Grounding | None = None
+    thresholds: VerdictThresholds = Strictness.BALANCED.thresholds
 
     @cached_property
     def structured(self) -> bool:

@@ -36,18 +36,11 @@ def note_of(
     *,
     verbatim: bool,
 ) -> str | None:
-    """What a reader should know of a sentence; None where there is nothing.
+    """What a reader should know of a sentence that cites something; None where there is nothing.
 
-    Args:
-        claim: The sentence.
-        evidence: What it was held against.
-        outcome: The verdict on it.
-        answer: The answer with the markers that stood in it.
-        cited: What it cites.
-        verbatim: Whether only triples are cited whose value stands in the sentence.
+    Where citations are ``verbatim``, only triples are cited whose value stands in the sentence.
     """
-    lines: list[str] = []
-    lines += [f"contradicted by: {text}" for text in against_of(evidence, outcome)]
+    lines = [f"contradicted by: {text}" for text in against_of(evidence, outcome)]
     folded_text = fold(claim.text)
     for number in outcome.carried:
         statement = evidence.indexed.statements[number]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from guardrail.core.apart import meets
 from guardrail.core.text.lexicon import lexicon_set
 from guardrail.core.text.words import fold, plain
 from guardrail.core.types import Effect, Finding, Span, SpanKind, Triple, Verdict, WordScore
@@ -42,9 +43,7 @@ def spans_of(
     wanted = _refused(claim, evidence, outcome, findings) + _carried(claim, evidence, outcome)
     chosen: list[_Stretch] = []
     for item in wanted:
-        if item.start < item.end and not any(
-            item.start < other.end and other.start < item.end for other in chosen
-        ):
+        if item.start < item.end and not meets(item[:2], [other[:2] for other in chosen]):
             chosen.append(item)
     offset = claim.stretch.start
     return tuple(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from guardrail.core.apart import within_another
 from guardrail.core.text.lexicon import lexicon_set
 from guardrail.core.text.names import label_in, part_of_name_in
 from guardrail.core.text.words import Token, fold, plain, tokenise
@@ -73,10 +74,7 @@ def named_in(
     inside = {
         label
         for label, spans in whole.items()
-        if all(
-            any(a <= start and end <= b and b - a > end - start for a, b in taken)
-            for start, end in spans
-        )
+        if all(within_another(span, taken) for span in spans)
     }
     parts: dict[str, int] = {}
     for label in labels:

@@ -54,7 +54,7 @@ def test_each_outcome_is_what_the_policy_did():
 def test_what_is_said_to_turn_a_verdict_does():
     """A threshold moved past the printed probability gives the verdict that was announced."""
     before = {one.text: one for one in checked().explain()}["The pool is shut."]
-    assert any("only marked if contradiction were below" in item for item in before.otherwise)
+    assert any("only marked with contradiction below" in item for item in before.otherwise)
     past = before.contradiction + 0.01
     assert past < 1.0
     own = {"support": 0.5, "contradiction": 0.6, "removal": past}

@@ -29,6 +29,7 @@ from guardrail.core.types import (
 )
 from guardrail.log.records import Feedback, Record, SQLiteLog
 from guardrail.report import dashboard_html, read_feedback, report_html, summarise
+from guardrail.report.page import page
 from kg import open_graph
 from tests.program import python
 
@@ -100,6 +101,15 @@ def test_the_summary_counts_what_was_logged(log):
     assert [record.id for record in summary.recent] == ["r39", "r38", "r37"]
     assert len(summary.worst) == 5
     assert (summary.thumbs_down, summary.corrections) == (1, 1)
+
+
+def test_what_readers_said_is_shown_where_they_can_say_it(log):
+    untold = summarise(log.records(), log.feedback(), worst=5, recent=3)
+    assert "readers said" not in page(untold, "Tests of answers")
+    assert "readers said" in page(untold, "Dashboard", "/feedback")
+    log.write_feedback(Feedback(record_id="r0", thumb="up"))
+    told = summarise(log.records(), log.feedback(), worst=5, recent=3)
+    assert "▲ 1 ▼ 0" in page(told, "Report")
 
 
 def test_the_worst_are_the_lowest_and_a_missing_score_is_none():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from chains.openai_text import JSON, Guarding
-from guardrail import GuardedAnswer
+from guardrail import GuardedAnswer, Policy
 
 __all__ = ["Protocol", "ProtocolReply"]
 
@@ -15,6 +15,14 @@ ProtocolReply = tuple[object, tuple[GuardedAnswer, ...]]
 
 class Protocol(ABC):
     """Answers the calls of another gateway."""
+
+    def policy_of(self, guarding: Guarding) -> Policy:
+        """Give the policy by which the calls of the protocol are judged, and counted.
+
+        Args:
+            guarding: How the caller is guarded.
+        """
+        return guarding.policy
 
     @abstractmethod
     async def __call__(self, body: JSON, guarding: Guarding) -> ProtocolReply:

@@ -6,9 +6,10 @@ and returns one detection for each sentence that the documents do not carry.
 
 from __future__ import annotations
 
-from chains.evidence.base import Case, Found, Source
+from chains.evidence.base import Found, Source, case_of
 from chains.gateway.protocols.base import Protocol, ProtocolReply
 from chains.openai_text import JSON, Guarding
+from guardrail import Policy
 from guardrail.core.errors import InputError
 from guardrail.core.types import Category, Passage, Sentence
 
@@ -21,6 +22,10 @@ DOCUMENTS = ("docs", "chunks", "document")
 
 class FMSDetector(Protocol):
     """Answers the calls of the orchestrator."""
+
+    def policy_of(self, guarding: Guarding) -> Policy:
+        """Give the policy of checks: a detector tells, and the orchestrator acts."""
+        return guarding.checks_policy
 
     async def __call__(self, body: JSON, guarding: Guarding) -> ProtocolReply:
         """Take a text with its context.
@@ -42,10 +47,8 @@ class FMSDetector(Protocol):
         question = str(asked_question or body.get("prompt") or "")
         documents = Found.of(Source.CALLER, [Passage(text=text) for text in context])
         found = guarding.rights.evidence_of(documents)
-        evidence = found.evidence if found.sources else None
-        sources = found.sources or (Source.GRAPH,)
-        case = Case(question, evidence, sources, problems=found.problems)
-        answer = await case.check(guarding.guard, content, guarding.checks_policy)
+        case = await case_of(guarding.guard, question, found, guarding.evidence.mode)
+        answer = await case.check(guarding.guard, content, self.policy_of(guarding))
         told = () if answer.dry_run else answer.sentences
         return [_detection(sentence) for sentence in told if _failed(sentence)], (answer,)
 

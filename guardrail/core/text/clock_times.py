@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-from guardrail.core.apart import Apart
+from guardrail.core.apart import read_apart
 from guardrail.core.text.lexicon import lexicon
 
 __all__ = ["ClockTime", "find_times"]
@@ -54,17 +54,7 @@ def _forms() -> tuple[re.Pattern[str], ...]:
 
 def find_times(text: str) -> list[ClockTime]:
     """All times of day of a text with plain signs, in order, not overlapping."""
-    found: list[ClockTime] = []
-    apart = Apart()
-    for form in _forms():
-        for match in form.finditer(text):
-            if not apart.free(*match.span()):
-                continue
-            time = _read(match)
-            if time is not None:
-                found.append(time)
-                apart.take(time.start, time.end)
-    return sorted(found, key=lambda item: item.start)
+    return read_apart(text, _forms(), _read)
 
 
 def _read(match: re.Match[str]) -> ClockTime | None:

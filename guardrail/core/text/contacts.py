@@ -64,11 +64,7 @@ class Contact(NamedTuple):
 
 
 def find_contacts(text: str) -> Iterator[Contact]:
-    """The phone numbers and addresses of a text, those of one form after those of another.
-
-    Args:
-        text: A text with plain signs.
-    """
+    """The phone numbers and addresses of a plain text, those of one form after another's."""
     for form, pattern in ((MAIL, MAIL_FORM), (WEB, WEB_FORM)):
         for match in pattern.finditer(text):
             plain = re.sub(r"^https?://|^www\.", "", match.group().lower())

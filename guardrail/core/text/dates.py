@@ -8,7 +8,7 @@ from enum import StrEnum
 from functools import cache
 from typing import NamedTuple
 
-from guardrail.core.apart import Apart
+from guardrail.core.apart import read_apart
 from guardrail.core.text.lexicon import lexicon
 from guardrail.core.text.words import plain
 
@@ -45,10 +45,13 @@ class Date(NamedTuple):
 
 
 class Agreement(StrEnum):
-    """How a date told in a text relates to a date held as evidence."""
+    """How what a text tells relates to what is held as evidence.
+
+    ``OPEN`` where the two do not compare, or the text tells more than is held.
+    """
 
     SAME = "same"
-    FINER = "finer"
+    OPEN = "open"
     CONFLICT = "conflict"
 
 
@@ -90,19 +93,8 @@ def find_dates(text: str, *, yearless: bool = False) -> list[Date]:
         yearless: Whether a day of a month counts where no year is told.
     """
     text = plain(text)
-    if not any(sign.isdigit() for sign in text):
-        return []
-    found: list[Date] = []
-    apart = Apart()
-    for form in _forms(yearless):
-        for match in form.finditer(text):
-            if not apart.free(*match.span()):
-                continue
-            date = _read(match)
-            if date is not None:
-                found.append(date)
-                apart.take(date.start, date.end)
-    return sorted(found, key=lambda item: item.start)
+    dated = any(sign.isdigit() for sign in text)
+    return read_apart(text, _forms(yearless), _read) if dated else []
 
 
 def parse_date(value: str) -> Date | None:
@@ -169,7 +161,7 @@ def agreement(claimed: Date, known: Date) -> Agreement:
     """Compare a date told in a text with a date held as evidence.
 
     Returns:
-        ``SAME`` where the text tells no more than the evidence holds, ``FINER`` where it tells
+        ``SAME`` where the text tells no more than the evidence holds, ``OPEN`` where it tells
         more (a day where only the year is held), ``CONFLICT`` where both cannot be true.
     """
     if claimed.year is not None and known.year is not None:
@@ -179,7 +171,7 @@ def agreement(claimed: Date, known: Date) -> Agreement:
             )
             if not inside:
                 return Agreement.CONFLICT
-            return Agreement.SAME if claimed.span >= known.span else Agreement.FINER
+            return Agreement.SAME if claimed.span >= known.span else Agreement.OPEN
         # Before Christ, vocabularies disagree on whether there is a year 0.
         shift = abs(claimed.year - known.year)
         if shift > 1 or (shift == 1 and max(claimed.year, known.year) > 0):
@@ -188,15 +180,15 @@ def agreement(claimed: Date, known: Date) -> Agreement:
     if claimed.swapped and (known.month, known.day) == claimed.swapped:
         return Agreement.SAME
     if claimed.month is None:
-        return Agreement.FINER if finer else Agreement.SAME
+        return Agreement.OPEN if finer else Agreement.SAME
     if known.month is None:
-        return Agreement.FINER
+        return Agreement.OPEN
     last = claimed.month + claimed.months
     if not (claimed.month < known.month + known.months and known.month < last):
         return Agreement.CONFLICT
     if claimed.months < known.months:
-        return Agreement.FINER
+        return Agreement.OPEN
     if claimed.day is not None and known.day is not None and claimed.day != known.day:
         return Agreement.CONFLICT
     finer = finer or (claimed.day is not None and known.day is None)
-    return Agreement.FINER if finer else Agreement.SAME
+    return Agreement.OPEN if finer else Agreement.SAME

@@ -73,8 +73,7 @@ def laid_out(text: str) -> Iterator[Piece]:
         if is_label(text, stretch):
             label = words.strip(MARKS + ":")
             continue
-        item = LIST_ITEM.match(text[line:stop])
-        if not item:
+        if not LIST_ITEM.match(text[line:stop]):
             label = ""
         if any(sign.isalpha() for sign in words):
             yield Piece(f"{label}: {words}" if label else words, heading)
@@ -89,10 +88,10 @@ def is_heading(text: str, stretch: Stretch) -> bool:
     if text[stretch.end : stop].strip(MARKS):
         return False
     head = text[line : stretch.start].strip()
-    bold = stretch.text.startswith(("**", "__")) and stretch.text.rstrip(": ").endswith(
-        ("**", "__")
-    )
-    return (head.startswith("#") or (bold and not head)) and not _ends(stretch.text)
+    signs = ("**", "__")
+    bold = stretch.text.startswith(signs) and stretch.text.rstrip(": ").endswith(signs)
+    ends = stretch.text.rstrip(MARKS)[-1:] in ".!?"
+    return (head.startswith("#") or (bold and not head)) and not ends
 
 
 def is_table_head(text: str, stretch: Stretch) -> bool:
@@ -110,11 +109,9 @@ def has_rows(text: str, head: Stretch) -> bool:
 def is_label(text: str, stretch: Stretch) -> bool:
     """Whether a line only names what stands below it: *Bring:*, *The rules:*."""
     line, stop = _line(text, stretch)
-    alone = not text[line : stretch.start].strip(MARKS) and not text[stretch.end : stop].strip(
-        MARKS
-    )
+    beside = text[line : stretch.start] + text[stretch.end : stop]
     colon = stretch.text.rstrip(MARKS).endswith(":")
-    return alone and colon and len(stretch.text.split()) <= LABEL_WORDS
+    return not beside.strip(MARKS) and colon and len(stretch.text.split()) <= LABEL_WORDS
 
 
 def table_rows(text: str) -> list[dict[str, str]] | None:
@@ -126,10 +123,6 @@ def table_rows(text: str) -> list[dict[str, str]] | None:
     if len({*head}) < len(head) or any(len(row) != len(head) for row in rows):
         return None
     return [dict(zip(head, row, strict=True)) for row in rows]
-
-
-def _ends(text: str) -> bool:
-    return text.rstrip(MARKS)[-1:] in ".!?"
 
 
 def _line(text: str, stretch: Stretch) -> tuple[int, int]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
 
+from guardrail.core.apart import Span
 from guardrail.core.remembered import remembered
 from guardrail.core.text.dates import Agreement, agreement, find_dates, parse_date
 from guardrail.core.text.lexicon import lexicon, lexicon_set
@@ -30,8 +31,6 @@ QUALIFIER = re.compile(r"(?<!\s)\s*\([^()]*\)\s*$")
 
 OPENS = re.compile(r"(?:^|[.!?:;][*_]*\s|\n)[\s\"'“‘(\[*_>#|-]*$")
 """What stands before the first word of a clause, whose capital tells nothing."""
-
-Span = tuple[int, int]
 
 
 def find_names(text: str) -> list[Span]:
@@ -93,12 +92,8 @@ def calendar_words() -> frozenset[str]:
 def label_in(text: str, tokens: Sequence[Token], label: str) -> list[Span]:
     """Where a label or value stands in a text, in any written form that is the same.
 
-    Names stand by their words, dates and numbers by what they are, countries by their peoples.
-
-    Args:
-        text: The text.
-        tokens: Its words.
-        label: The label or value.
+    Names stand by their words, dates and numbers by what they are, countries by their peoples;
+    ``tokens`` are the words of ``text``.
     """
     wanted = _folded(label)
     if not wanted:

@@ -14,7 +14,7 @@ from guardrail.core.text.lexicon import lexicon
 from guardrail.core.text.units import MONEY, Unit, currency_before, unit_behind
 from guardrail.core.text.words import Token, number_of, stem, tokenise
 
-__all__ = ["Bound", "Quantity", "find_fractions", "find_measures", "find_quantities", "per_what"]
+__all__ = ["Bound", "Quantity", "find_fractions", "find_quantities", "per_what"]
 
 
 JOINTS = re.compile(r"(?:,? and |,? )")
@@ -89,7 +89,7 @@ def find_quantities(text: str, taken: Sequence[tuple[int, int]] = ()) -> list[Qu
         taken: Stretches that are something else, such as dates.
     """
     found: list[Quantity] = []
-    for quantity in find_measures(text, taken):
+    for quantity in (_with_unit(text, number) for number in _numbers(text, taken)):
         last = found[-1] if found else None
         if last is not None and (joined := _joined(text, last, quantity)) is not None:
             found[-1] = joined
@@ -108,25 +108,11 @@ def _fractions() -> re.Pattern[str]:
 
 
 def find_fractions(text: str) -> Iterator[Quantity]:
-    """Fractions in words as rough percentages: *two thirds of the boats*, *half of them*.
-
-    Args:
-        text: A text with plain signs.
-    """
+    """Fractions of a plain text as rough percentages: *two thirds of the boats*, *half of them*."""
     for match in _fractions().finditer(text):
         share = PERCENT * lexicon("numbers")["fractions"][match[1].lower()]
         unit = Unit("percent", 1.0)
         yield Quantity(share, share, 1.0, unit, Bound.ABOUT, *match.span(1), words=True)
-
-
-def find_measures(text: str, taken: Sequence[tuple[int, int]] = ()) -> Iterator[Quantity]:
-    """The numbers of a text with their units, in order, each by itself: no ranges, no bounds.
-
-    Args:
-        text: A text with plain signs.
-        taken: Stretches that are something else, such as dates.
-    """
-    return (_with_unit(text, number) for number in _numbers(text, taken))
 
 
 def _numbers(text: str, taken: Sequence[tuple[int, int]]) -> Iterator[_Number]:

@@ -46,10 +46,8 @@ class Stretch(NamedTuple):
 def split_sentences(text: str) -> list[Stretch]:
     """Split a text into sentences, in order, not overlapping, none blank.
 
-    White space, list markers, heading marks and code fences between sentences belong to none.
-
-    Args:
-        text: Any text; the time is linear in its length.
+    White space, list markers, heading marks and code fences between sentences belong to none. The
+    time is linear in the text.
     """
     return [
         piece

@@ -8,14 +8,12 @@ agrees with what keeps to it.
 from __future__ import annotations
 
 import re
-from enum import StrEnum
 from typing import NamedTuple
 
 from guardrail.core.apart import Apart
-from guardrail.core.text import dates
 from guardrail.core.text.clock_times import ClockTime, find_times
 from guardrail.core.text.contacts import PHONE, Contact, find_contacts
-from guardrail.core.text.dates import Date, find_dates
+from guardrail.core.text.dates import Agreement, Date, agreement, find_dates
 from guardrail.core.text.lexicon import lexicon
 from guardrail.core.text.quantities import (
     Bound,
@@ -43,14 +41,6 @@ CALENDAR = 0.025
 
 BLURRED = 0.1
 """Share by which *about* may be off, beyond the rounding of its digits."""
-
-
-class Agreement(StrEnum):
-    """How a value that is told relates to one that is held."""
-
-    SAME = "same"
-    OPEN = "open"
-    CONFLICT = "conflict"
 
 
 class Version(NamedTuple):
@@ -124,10 +114,6 @@ def limited(value: TypedValue, label: str) -> TypedValue:
     """A value as the label of its property limits it and says what it is a rate of.
 
     Such labels are *passengers (max)* and *parking per day (EUR)*.
-
-    Args:
-        value: A value of the property.
-        label: The label.
     """
     quantity = value.value
     if not isinstance(quantity, Quantity):
@@ -137,14 +123,7 @@ def limited(value: TypedValue, label: str) -> TypedValue:
     bound = next((Bound(name) for name, signs in limits.items() if {*signs} & {*words}), None)
     if bound is not None and quantity.bound is Bound.EXACT:
         quantity = quantity._replace(bound=bound)
-    per = next(
-        (
-            per_what(f" {' '.join(words[place:])}")
-            for place, word in enumerate(words)
-            if word == "per"
-        ),
-        "",
-    )
+    per = per_what(" " + " ".join(words[words.index("per") :])) if "per" in words else ""
     return value._replace(value=quantity._replace(per=quantity.per or per))
 
 
@@ -156,12 +135,7 @@ def compare(claimed: TypedValue, known: TypedValue) -> Agreement:
         that leaves room, or told more finely than held.
     """
     if isinstance(claimed.value, Date) and isinstance(known.value, Date):
-        word = dates.agreement(claimed.value, known.value)
-        return {
-            dates.Agreement.SAME: Agreement.SAME,
-            dates.Agreement.FINER: Agreement.OPEN,
-            dates.Agreement.CONFLICT: Agreement.CONFLICT,
-        }[word]
+        return agreement(claimed.value, known.value)
     if isinstance(claimed.value, ClockTime) and isinstance(known.value, ClockTime):
         return Agreement.SAME if claimed.value.same(known.value) else Agreement.CONFLICT
     if isinstance(claimed.value, Version) and isinstance(known.value, Version):
@@ -238,21 +212,15 @@ def _compare_quantities(claimed: Quantity, known: Quantity) -> Agreement:
             return Agreement.OPEN
         reached = claimed.bound is Bound.AT_LEAST or known.bound is Bound.ABOVE
         kept = high >= value - slack if reached else high > value
-        return (
-            Agreement.SAME
-            if kept and high <= 3 * max(value, 1e-9)
-            else (Agreement.OPEN if kept else Agreement.CONFLICT)
-        )
+        near = Agreement.SAME if high <= 3 * max(value, 1e-9) else Agreement.OPEN
+        return near if kept else Agreement.CONFLICT
     if claimed.bound in (Bound.AT_MOST, Bound.BELOW):
         if known.bound in (Bound.AT_LEAST, Bound.ABOVE):
             return Agreement.OPEN
         reached = claimed.bound is Bound.AT_MOST or known.bound is Bound.BELOW
         kept = low <= value + slack if reached else low < value
-        return (
-            Agreement.SAME
-            if kept and low >= value / 3
-            else (Agreement.OPEN if kept else Agreement.CONFLICT)
-        )
+        near = Agreement.SAME if low >= value / 3 else Agreement.OPEN
+        return near if kept else Agreement.CONFLICT
     if low - slack <= value <= high + slack:
         return Agreement.SAME if low == high or value in (low, high) else Agreement.OPEN
     if known.bound not in (Bound.EXACT, Bound.ABOUT):

@@ -50,11 +50,7 @@ def _between(key: str) -> re.Pattern[str]:
 
 
 def find_days(text: str) -> list[Days]:
-    """The days of a text, ranges and lists of them as one, in order.
-
-    Args:
-        text: Any text.
-    """
+    """The days of a text, ranges and lists of them as one, in order."""
     text = plain(text)
     short = lexicon("calendar")["weekday_forms"]
     found: list[Days] = []

@@ -68,7 +68,7 @@ class Explanation(Value):
         if self.weights:
             told = (f"{w.name} {w.support:+.2f} {w.contradiction:+.2f}" for w in self.weights)
             lines.append(f"  adds to log-odds of support and contradiction: {', '.join(told)}")
-        lines += [f"  otherwise: {item}" for item in self.otherwise]
+        lines += [f"  would be {item}" for item in self.otherwise]
         return "\n".join(lines)
 
 
@@ -140,15 +140,22 @@ def _because(sentence: Sentence, verdict: Verdict) -> str:
 
 
 def _otherwise(sentence: Sentence, verdict: Verdict) -> tuple[str, ...]:
-    at = sentence.thresholds
-    if at is None:
+    support, contradiction, at = sentence.support, sentence.contradiction, sentence.thresholds
+    if support is None or contradiction is None or at is None:
         return ()
-    supported = f"supported if support were {at.support:.2f} or more, and no less likely"
-    named = f"contradicted if contradiction were {at.contradiction:.2f} or more, and likelier"
+    supported = (
+        f"supported with support of {at.support:.2f} or more (now {support:.2f}), unless "
+        "contradiction is higher than support"
+    )
+    named = (
+        f"contradicted with contradiction of {at.contradiction:.2f} or more "
+        f"(now {contradiction:.2f}), if it is higher than support"
+    )
     if verdict is Verdict.SUPPORTED:
-        return (f"unsupported if support were below {at.support:.2f}", named)
+        return (f"unsupported with support below {at.support:.2f} (now {support:.2f})", named)
     if verdict is Verdict.UNSUPPORTED:
         return (supported, named)
+    now = f"(now {contradiction:.2f})"
     if sentence.sure:
-        return (supported, f"only marked if contradiction were below {at.removal:.2f}")
-    return (supported, f"acted on if contradiction were {at.removal:.2f} or more")
+        return (supported, f"only marked with contradiction below {at.removal:.2f} {now}")
+    return (supported, f"acted on with contradiction of {at.removal:.2f} or more {now}")

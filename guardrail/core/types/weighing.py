@@ -28,23 +28,33 @@ class Weighed(NamedTuple):
 UNFITTED_SUPPORT = {
     "support": 1.0,
     "carries": 1.0,
+    "exact_match.carries": -0.5,
     "aggregates.carries": 4.0,
+    "missing": -3.0,
+    "contradicts": -4.0,
+}
+UNFITTED_SUPPORT_IN_PROSE = {
+    "support": 1.0,
+    "aggregates.carries": 5.0,
     "missing": -3.0,
     "contradicts": -4.0,
 }
 UNFITTED_CONTRADICTION = {
     "contradiction": 1.0,
-    "carries": -1.0,
-    "aggregates.carries": -4.0,
+    "agrees": -2.0,
+    "aggregates.carries": -3.0,
+    "missing": -0.5,
     "contradicts": 5.0,
 }
 """Of a judge that no weights were fitted for: its own log-odds, and a finding that turns the word
 of a judge that is not very sure. What is computed of all rows of a table weighs as much as what
-contradicts: no judge of statements reads it off them."""
+contradicts: no judge of statements reads it off them. That a passage has a value of a sentence
+says little of what it says of that value: of 758 such sentences of the validation rows 52 % were
+supported, of all 47 %."""
 
 
 class Weights(Value):
-    """Log-odds by feature, for one kind of evidence; see ``features_of``.
+    """Log-odds by feature, for one kind of statement; see ``features_of``.
 
     Attributes:
         support: Of support.
@@ -72,15 +82,15 @@ class Weights(Value):
 
 
 class Weighing(Value):
-    """Weights by kind of evidence; by default those of a judge that nothing was fitted for.
+    """Weights by what findings rest on; by default those of a judge that nothing was fitted for.
 
     Attributes:
-        triples: Where all statements that were read are triples.
+        triples: Where all statements that findings name, or else all that were read, are triples.
         passages: Elsewhere.
     """
 
     triples: Weights = Weights()
-    passages: Weights = Weights()
+    passages: Weights = Weights(support=UNFITTED_SUPPORT_IN_PROSE)
 
 
 def features_of(grounding: Grounding, findings: Sequence[Finding]) -> dict[str, float]:

@@ -11,6 +11,7 @@ from math import fsum, isclose
 from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
+from guardrail.core.apart import Span
 from guardrail.core.text.lexicon import lexicon_set
 from guardrail.core.text.properties import cues
 from guardrail.core.text.quantities import Bound, Quantity
@@ -37,7 +38,6 @@ OPENING = 4
 KNOWN = ("wholes", "things", "sum", "mean", "greatest", "least", "superlatives", "degrees")
 """Words that tell of all rows, or of what is computed, and so narrow nothing."""
 
-Span = tuple[int, int]
 Compute = Callable[[Sequence[float]], float]
 
 
@@ -64,12 +64,7 @@ class Aggregates:
 
 
 def computed_of(claim: Claim, evidence: Premises) -> Computed:
-    """What the tables of the evidence say of a sentence together.
-
-    Args:
-        claim: The sentence.
-        evidence: What it is held against.
-    """
+    """What the tables of the evidence say of a sentence together."""
     words = {token.folded for token in claim.tokens}
     if not evidence.indexed.tables or words & lexicon_set("aggregates", "limits"):
         return Computed()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from guardrail.core.apart import Span
 from guardrail.core.text.weekdays import find_days
 from guardrail.core.text.words import fold, plain
 from guardrail.core.types import Effect, Finding
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from guardrail.verdict.premises import Premises
 
 __all__ = ["ExactMatch"]
-
-Span = tuple[int, int]
 
 
 class ExactMatch:

@@ -23,8 +23,6 @@ HALF = 0.5
 
 CLAUSE = re.compile(r"[,;:()|]|\s-\s")
 
-Span = tuple[int, int]
-
 
 class YesNo:
     """Says whether a sentence agrees with the yes or no of a property that it speaks of.

@@ -1,5 +1,6 @@
 """The page in a real browser: typing, submitting, colours, facts on hover and on focus."""
 
+import base64
 import re
 
 import httpx
@@ -9,6 +10,7 @@ from chains.gateway import GatewaySettings, create_app
 from tests.chains.conftest import ANSWER, QUESTION
 from tests.chains.fake_openai import served
 from tests.chains.gateway.browser import browser, find_browser, wait
+from tests.guardrail.core.documents import made
 
 UNKNOWN = " She liked to play chess."
 
@@ -89,6 +91,26 @@ def test_passages_given_are_told_without_gaps(page, site):
         lines = page.value("[...document.querySelectorAll('#tip li')].map((e) => e.innerText)")
         assert lines
         assert [line for line in lines if line.rstrip().endswith(" by")] == []
+
+
+def test_files_are_evidence_as_they_are(page, site):
+    """A table is read as rows, a PDF as a document with its pages; nothing is read as its bytes."""
+    page.open(f"{site}/?files")
+    pdf = base64.b64encode(made.pdf()).decode()
+    page.value(
+        "(() => { const chosen = new DataTransfer();"
+        "chosen.items.add(new File(['name,price_eur\\nSea room,120\\n'], 'rooms.csv'));"
+        f"const bytes = Uint8Array.from(atob('{pdf}'), (sign) => sign.charCodeAt(0));"
+        "chosen.items.add(new File([bytes], 'handbook.pdf'));"
+        "document.getElementById('file').files = chosen.files; })()"
+    )
+    said = f"{made.WARRANTY} The price of the Sea room is 150 euros."
+    page.value(f"document.getElementById('text').value = {said!r}")
+    page.value("document.getElementById('form').requestSubmit()")
+    wait(lambda: page.value("document.querySelectorAll('.sentence').length"))
+    rests = page.value("[...document.querySelectorAll('#rests td')].map((e) => e.innerText)")
+    assert made.WARRANTY in rests[0]
+    assert "Sea room, price_eur: 120" in rests[1]
 
 
 def test_a_text_is_never_read_as_html(page, site):

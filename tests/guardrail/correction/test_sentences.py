@@ -2,7 +2,16 @@
 
 import pytest
 
-from guardrail import STRICT_CORRECT, Action, Passage, SpanKind, Triple
+from guardrail import (
+    STRICT_CORRECT,
+    Action,
+    Guardrail,
+    GuardrailConfig,
+    Passage,
+    SpanKind,
+    Triple,
+    open_log,
+)
 
 FJELL = (Triple("Fjell 3", "price", "2,490 euros"), Triple("Fjell 3", "gears", "6"))
 ADA = (
@@ -13,6 +22,13 @@ SHOP = (Triple("Shop", "opening days", "Tuesday to Saturday"),)
 LIBRARY = (
     Triple("Library", "opening hours on Monday", "10:00 to 18:00"),
     Triple("Library", "opening hours on Sunday", "closed"),
+)
+KAYAKS = (
+    Passage(
+        "The shop is open from Wednesday to Sunday, from 9 am to 5 pm. "
+        "It is closed on Mondays and Tuesdays."
+    ),
+    Passage("The hull has a warranty of eight years."),
 )
 HOTEL = (
     Triple("Hotel", "swimming pool", "no"),
@@ -44,6 +60,8 @@ HOTEL = (
             "The library is open on Sundays from 12:00 to 16:00.",
             "The library is closed on Sundays.",
         ),
+        (KAYAKS, "The shop is open on Mondays.", "The shop is closed on Mondays."),
+        (KAYAKS, "The shop is open on Tuesdays from 9 am.", "The shop is closed on Tuesdays."),
         (HOTEL, "The hotel has a swimming pool.", "The hotel has no swimming pool."),
         (HOTEL, "The hotel has no sauna.", "The hotel has a sauna."),
         (HOTEL, "No, pets are not allowed.", "Yes, pets are allowed."),
@@ -61,6 +79,29 @@ def test_the_words_that_conflict_are_exchanged(guard, evidence, said, expected):
     assert sentence.correction.original == said
     assert sentence.citations
     assert answer.marked.count("[corrected]") == 1
+
+
+def test_what_was_right_from_the_start_ranks_first_and_the_log_says_why(tmp_path):
+    said = ["The Fjell 3 costs 2,190 euros.", "The Fjell 3 costs 2,490 euros."]
+    with Guardrail(GuardrailConfig(log=tmp_path / "scores.sqlite")) as own:
+        first, second = own.rank("", said, evidence=FJELL, policy=STRICT_CORRECT)
+    assert (first.index, first.action) == (1, Action.PASS)
+    assert (second.index, second.action) == (0, Action.CORRECT)
+    with open_log(tmp_path / "scores.sqlite", read_only=True) as log:
+        kept = {record.answer.index: record.answer.reasons for record in log.records()}
+    assert kept == {1: first.reasons, 0: second.reasons}
+    assert kept[1][0].startswith("rank 1 of 2: ")
+
+
+def test_the_days_on_which_another_place_is_closed_are_not_written(guard):
+    evidence = [
+        Passage("The shop is open from Wednesday to Sunday."),
+        Passage("The library is closed on Mondays."),
+    ]
+    said = "The shop is open on Mondays."
+    answer = guard.check("", said, evidence=evidence, policy=STRICT_CORRECT)
+    assert answer.original == said
+    assert "closed on Mondays" not in answer.text
 
 
 def test_a_correction_is_told_with_its_fact_and_what_stood_there(guard):

@@ -18,9 +18,25 @@ def sentence(text: str, verdict: str) -> dict[str, str]:
 
 def test_the_interval_of_a_paired_difference_is_the_published_one() -> None:
     """Fagerland, Lydersen and Laake (Statistics in Medicine, 2014), airway responsiveness."""
-    value, low, high = paired_difference(gained=1, lost=7, rows=21)
+    changes = [1] + 7 * [-1] + 13 * [0]
+    value, low, high = paired_difference(changes, [str(row) for row in range(21)])
     assert (value, low, high) == pytest.approx((-0.286, -0.508, -0.013), abs=5e-4)
-    assert paired_difference(0, 0, 0) == (0.0, -1.0, 1.0)
+    assert paired_difference([], []) == (0.0, -1.0, 1.0)
+
+
+def test_rows_that_share_their_evidence_make_the_difference_less_sure() -> None:
+    changes = 10 * [1] + 30 * [0]
+    alone = paired_difference(changes, [str(row) for row in range(40)])
+    spread = paired_difference(changes, [str(row % 10) for row in range(40)])
+    together = paired_difference(changes, [str(row // 10) for row in range(40)])
+    assert alone[0] == spread[0] == together[0] == 0.25
+    assert spread == alone  # rows that differ within a group tell as much as any others
+    assert alone[1] > 0 > together[1]
+    # All of one group turned: no surer than four rows, of which one did.
+    _, low, high = paired_difference([1, 0, 0, 0], list("abcd"))
+    assert together[1] <= low < high <= together[2]
+    # Where none turned the groups are counted.
+    assert paired_difference(40 * [0], 40 * ["a"]) == paired_difference([0], ["a"])
 
 
 def test_rows_that_turned_are_told_with_their_sentences_and_what_changed() -> None:

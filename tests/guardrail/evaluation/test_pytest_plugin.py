@@ -1,5 +1,6 @@
 """The pytest plugin, seen by a project that tests its chatbot with it."""
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -107,7 +108,9 @@ def test_a_run_with_all_its_reports(project: pytest.Pytester) -> None:
     assert not list(cases["test_of_something_else"].iter("property"))
     page = Path("answers.html").read_text("utf-8")
     assert "2,190 euros" in page
-    assert "test_bot.py::test_wrong" in page
+    # Which test it is stands beside the question, before an answer is opened.
+    assert re.search(r"<summary>(?:(?!</summary>).)*test_bot\.py::test_wrong", page)
+    assert "readers said" not in page
 
 
 def test_over_several_processes_the_reports_are_whole(project: pytest.Pytester) -> None:

@@ -26,3 +26,18 @@ def test_a_statement_bears_on_a_sentence_by_words_of_its_own(evidence: Evidence,
     (claim,) = claims_of(GroundingRequest("", ParsedText(clean=SENTENCE, marked=SENTENCE), ()))
     (statement,) = statements_of([evidence])
     assert bears_on(claim, statement) is bears
+
+
+@pytest.mark.parametrize(
+    ("said", "held", "bears"),
+    [
+        ("Sivland Kayaks employs nine people.", "Sivland Kayaks was founded in 2009.", False),
+        ("Sivland Kayaks founded a school.", "Sivland Kayaks was founded in 2009.", True),
+        ("Sivland Kayaks is led by Marit Ekdal.", "Sivland Kayaks was Marit Ekdal's idea.", True),
+        ("Marit Ekdal leads Sivland Kayaks.", "Sivland Kayaks was founded in 2009.", True),
+    ],
+)
+def test_the_name_that_both_tell_of_bears_on_nothing(said: str, held: str, bears: bool):
+    (claim,) = claims_of(GroundingRequest("", ParsedText(clean=said, marked=said), ()))
+    (statement,) = statements_of([Passage(held)])
+    assert bears_on(claim, statement) is bears

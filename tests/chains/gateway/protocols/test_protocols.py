@@ -4,14 +4,16 @@ import httpx
 import pytest
 
 from chains.gateway import GatewaySettings, create_app
-from guardrail import STRICT, ConfigError, GuardrailConfig, open_log
+from guardrail import STRICT, ConfigError, GuardrailConfig, KnowledgeGraphError, open_log
 from tests.chains.conftest import scripted_guard
 from tests.chains.hotel import DOCUMENTS, HOTEL_QUESTION, ITEMS, MORE, RIGHT, SAID, SECRET, WRONG
 
 LITELLM = "/beta/litellm_basic_guardrail_api"
 FMS = "/api/v1/text/context/doc"
 PORTKEY = "/portkey/webhook"
+CHECKS = "/v1/checks"
 KEY = {"x-api-key": "k"}
+REQUESTS = "kg_guardrail_requests_total{"
 
 
 @pytest.fixture(scope="module")
@@ -152,6 +154,41 @@ async def test_fms(gateway):
     assert (await post(gateway, FMS, {**body, "content": f"{RIGHT} {MORE}"}, headers)).json() == []
     urls = await post(gateway, FMS, {**body, "context_type": "url"}, headers)
     assert urls.status_code == 400
+
+
+@pytest.mark.parametrize(("path", "field"), [(FMS, "content"), (CHECKS, "answer")])
+async def test_the_mode_says_what_is_judged_against_what(tmp_path, path, field):
+    """Beside what a call hands over the retriever is asked in one mode, and alone in another."""
+    asked = {field: f"{RIGHT} {WRONG}"}
+    handed = {"context": [MORE]} if path == FMS else {"passages": [MORE]}
+    sources = {}
+    for mode in ("given", "both", "graph"):
+        config = GuardrailConfig(policy=STRICT, log=tmp_path / f"{mode}.sqlite")
+        settings = GatewaySettings(protocols="fms", evidence_mode=mode)
+        with scripted_guard(config=config, retriever=lambda question: [RIGHT]) as guard:
+            transport = httpx.ASGITransport(create_app(guard, settings))
+            client = httpx.AsyncClient(transport=transport, base_url="http://gateway")
+            assert (await client.post(path, json={**asked, **handed})).status_code == 200
+        with open_log(tmp_path / f"{mode}.sqlite", read_only=True) as log:
+            (record,) = log.records()
+        sources[mode] = {item.text for item in record.answer.evidence}
+    assert sources == {"given": {MORE}, "both": {MORE, RIGHT}, "graph": {RIGHT}}
+
+
+async def test_a_detector_that_fails_is_counted_by_the_policy_of_checks():
+    def lose(question):
+        raise KnowledgeGraphError("the store is gone")
+
+    config = GuardrailConfig(policy=STRICT.changed(name="shop", unavailable="raise"))
+    with scripted_guard(config=config, retriever=lose) as guard:
+        settings = GatewaySettings(protocols="fms", evidence_mode="both")
+        transport = httpx.ASGITransport(create_app(guard, settings))
+        client = httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1")
+        await client.post(FMS, json={"content": WRONG, "context": [RIGHT]})
+        numbers = (await client.get("/metrics")).text
+    counted = [line for line in numbers.splitlines() if line.startswith(REQUESTS)]
+    assert counted
+    assert all('policy="annotate"' in line for line in counted)
 
 
 async def test_a_reply_names_its_record(tmp_path):

@@ -3,7 +3,7 @@
 import pytest
 
 from guardrail.core.types import Effect, Finding, Grounding
-from guardrail.core.types.weighing import Weights, features_of
+from guardrail.core.types.weighing import Weighing, Weights, features_of
 
 SAID = Grounding(supported=0.6, unsupported=0.3, contradicted=0.1, no_claim=0.0)
 
@@ -41,3 +41,20 @@ def test_a_probability_of_one_has_finite_log_odds():
     sure = Grounding(supported=1.0, unsupported=0.0, contradicted=0.0, no_claim=0.0)
     weighed = Weights().weigh(features_of(sure, []))
     assert 0.999 < weighed.support < 1.0
+
+
+def test_what_agrees_supports_where_it_is_a_triple_and_speaks_against_contradiction_in_prose_too():
+    bare = Weights().weigh(features_of(SAID, []))
+    features = features_of(SAID, [found(Effect.CARRIES)])
+    triples, prose = Weighing().triples.weigh(features), Weighing().passages.weigh(features)
+    assert triples.support > prose.support == bare.support
+    assert triples.contradiction == prose.contradiction < bare.contradiction
+
+
+def test_what_is_right_of_a_sentence_makes_up_for_nothing_that_is_wrong_of_it():
+    wrong = found(Effect.CONTRADICTS)
+    alone, beside = (
+        Weights().weigh(features_of(SAID, findings))
+        for findings in ([wrong], [wrong, found(Effect.CARRIES)])
+    )
+    assert beside.contradiction == alone.contradiction

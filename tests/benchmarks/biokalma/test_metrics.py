@@ -14,10 +14,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from benchmarks.biokalma.scoring import Fact, ScoreRow, cited_answer, report, score_rows
-from guardrail.core.types import Citation, NLIScores
-from judges.base import Pair
-from judges.kalma import (
+from benchmarks.biokalma.metrics import (
     CitedAnswer,
     CitedSentence,
     ContainmentAligner,
@@ -27,6 +24,9 @@ from judges.kalma import (
     alignment,
     not_available_scores,
 )
+from benchmarks.biokalma.scoring import Fact, ScoreRow, cited_answer, report, score_rows
+from guardrail.core.types import Citation, NLIScores
+from judges.base import Pair
 
 GRAPH = (
     Fact("Q1", "place of birth", "Rome"),
