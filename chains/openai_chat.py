@@ -30,7 +30,10 @@ from chains.openai_text import (
 from chains.rendition import details, render
 from guardrail import GuardedAnswer, Policy
 
-__all__ = ["ChatStream", "Outcome", "completion_events", "guard_completions"]
+__all__ = ["MAX_CHOICES", "ChatStream", "Outcome", "completion_events", "guard_completions"]
+
+MAX_CHOICES = 128
+"""Most choices of one request, the protocol's own bound on ``n``."""
 
 USAGE_COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
 
@@ -64,7 +67,7 @@ async def guard_completions(
         count: Choices to return.
 
     Raises:
-        UnreadableReplyError: A reply is not a chat completion.
+        UnreadableReplyError: A reply is not a chat completion, or has more choices than one has.
         GuardrailError: A part cannot be used and the policy says ``raise``.
     """
     guarding, data = asked.guarding, asked.data
@@ -124,6 +127,8 @@ def _choices(body: JSON) -> list[JSON]:
         isinstance(choice, dict) and isinstance(choice.get("message"), dict) for choice in choices
     ):
         raise UnreadableReplyError("the model's server did not answer with a chat completion")
+    if len(choices) > MAX_CHOICES:
+        raise UnreadableReplyError(f"the model's server sends more than {MAX_CHOICES} choices")
     return [_clean_choice(choice) for choice in choices]
 
 
@@ -250,6 +255,8 @@ class ChatStream(ReplyStream):
         index = choice_index if isinstance(choice_index, int) else 0
         state = self._choices.get(index)
         out: list[JSON] = []
+        if state is None and self._choices:
+            return out  # what streams through was asked for with one choice
         if state is None:
             state = _StreamedChoice(self._asked, index)
             self._choices[index] = state

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -25,6 +25,7 @@ from chains.openai_exchange import (
     is_unguarded,
     request_body,
 )
+from chains.openai_headers import kept_headers
 from chains.openai_text import JSON, Guarding, UnreadableReplyError
 from chains.rendition import MarkerStyle
 from chains.streaming import StreamMode
@@ -43,7 +44,6 @@ Inner = TypeVar("Inner", "httpx.Client", "httpx.AsyncClient")
 NO_WEBSOCKETS = "wss://answers-over-websockets-are-not-guarded.invalid"
 """Where a guarded client connects to when it is asked for a websocket: nowhere."""
 
-DROPPED_HEADERS = frozenset({"content-length", "content-encoding", "transfer-encoding"})
 EVENT_STREAM = "text/event-stream"
 
 
@@ -62,9 +62,11 @@ def guard_openai(
     ``chat.completions`` and ``responses`` are judged, streams included; with ``n > 1`` the
     choices come best first. Tool calls and JSON that was asked for pass as they are. Citations
     are ``annotations`` of type ``url_citation``; the verdict, with triples and scores, is the
-    extra field ``guardrail`` of a message or of an output text. Calls whose replies would hold
-    text that is not judged (legacy completions, assistants, conversations) are refused with
-    status 403; everything else works as before. The client given stays unguarded.
+    extra field ``guardrail`` of a message or of an output text. Of a reply's headers ids, limits
+    and types stay. Calls whose replies would hold answers that are not judged (legacy completions,
+    assistants, agents, conversations, runs of evaluations) are refused with status 403. All else
+    works as before and is not judged: transcripts of audio, the prompts that images were made by,
+    and files, of which the output of a batch is one. The client given stays unguarded.
 
     Args:
         client: An ``OpenAI`` or ``AsyncOpenAI`` client, or one of a class derived from them.
@@ -187,7 +189,7 @@ class _Wire(Generic[Inner]):
 
     def _response(self, guarded: GuardedReply) -> httpx.Response:
         reply = guarded.reply
-        headers, content = _kept(reply.headers), reply.body
+        headers, content = list(kept_headers(reply.headers)), reply.body
         if guarded.events is not None:
             headers = [pair for pair in headers if pair[0].lower() != "content-type"]
             headers.append(("content-type", EVENT_STREAM))
@@ -200,9 +202,8 @@ class _Wire(Generic[Inner]):
     def _streamed(self, response: httpx.Response, stream: object) -> httpx.Response:
         streamed: httpx.Response = self._library.Response(
             response.status_code,
-            headers=_kept(response.headers.multi_items()),
+            headers=list(kept_headers(response.headers.multi_items())),
             stream=stream,
-            extensions=response.extensions,
         )
         return streamed
 
@@ -315,10 +316,6 @@ def _reply(response: httpx.Response) -> Reply:
     return Reply(
         response.status_code, tuple(response.headers.multi_items()), bytes(response.content)
     )
-
-
-def _kept(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    return [pair for pair in headers if pair[0].lower() not in DROPPED_HEADERS]
 
 
 def _stream(

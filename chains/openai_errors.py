@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from chains.openai_text import JSON
 
-__all__ = ["clean_error", "error_body", "told_error"]
+__all__ = ["FAILED_FROM", "MESSAGE_CHARACTERS", "clean_error", "error_body", "told_error"]
 
 MESSAGE_CHARACTERS = 1_000
 """Most of an error's message."""
 NAME_CHARACTERS = 200
 """Most of its type, param and code."""
+FAILED_FROM = 300
+"""The least status of a reply that is no success."""
 NAMES = ("type", "param", "code")
 
 
@@ -39,15 +41,18 @@ def clean_error(told: object, status: int | None = None) -> JSON:
     """The protocol's error object, from what a server says of an error.
 
     Args:
-        told: Its error: an object with a ``message``, or that message; anything else tells
-            nothing.
-        status: HTTP status of the reply, for the message where the server has none.
+        told: Its error: an object with a ``message``; or that message, which counts only where
+            the status is an error's as well, for elsewhere such a text may be the model's.
+        status: HTTP status of the reply; None for what comes in a stream that began well.
 
     Returns:
-        ``message``, ``type``, ``param`` and ``code``: bounded texts, numbers or None.
+        ``message``, a bounded text; ``type``, ``param`` and ``code``: bounded texts without white
+        space, numbers or None.
     """
-    found = told if isinstance(told, dict) else {"message": told}
+    found = told if isinstance(told, dict) else {}
     message = found.get("message")
+    if isinstance(told, str) and status is not None and status >= FAILED_FROM:
+        message = told
     if not isinstance(message, str) or not message.strip():
         named = "" if status is None else f" with status {status}"
         message = f"the model's server answered with an error{named}, and did not say which"
@@ -57,5 +62,5 @@ def clean_error(told: object, status: int | None = None) -> JSON:
 
 def _scalar(value: object) -> str | int | float | None:
     if isinstance(value, str):
-        return value[:NAME_CHARACTERS]
+        return value[:NAME_CHARACTERS] if len(value.split()) == 1 else None
     return value if isinstance(value, int | float) else None

@@ -14,16 +14,23 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from chains.openai_asked import Asked
-from chains.openai_chat import ChatStream, Outcome, completion_events, guard_completions
-from chains.openai_errors import clean_error, told_error
+from chains.openai_chat import (
+    MAX_CHOICES,
+    ChatStream,
+    Outcome,
+    completion_events,
+    guard_completions,
+)
+from chains.openai_errors import FAILED_FROM, clean_error, told_error
 from chains.openai_response_stream import ResponseStream, response_events
 from chains.openai_responses import guard_responses
 from chains.openai_sse import DONE, Event, EventDecoder
 from chains.openai_stream import ReplyStream
-from chains.openai_text import JSON, Guarding, UnreadableReplyError, finite_json
+from chains.openai_text import JSON, Guarding, UnreadableReplyError
 from chains.regeneration import retry_message
 from guardrail import Action, GuardedAnswer, Policy
 from guardrail.core.errors import InputError
+from guardrail.core.incoming import finite_json
 
 __all__ = [
     "LONG_BYTES",
@@ -36,9 +43,6 @@ __all__ = [
     "is_unguarded",
     "request_body",
 ]
-
-MAX_CHOICES = 128
-"""Most choices of one request, the protocol's own bound on ``n``."""
 
 LONG_BYTES = 64 * 1024
 """JSON from here on is read in a thread, half a millisecond or more; less is read at once."""
@@ -53,7 +57,8 @@ ERROR_STATUSES = range(400, 600)
 
 UNGUARDED = re.compile(
     r"/(?:chat/completions/.+|responses/compact|responses/[^/]+/input_items.*|completions|"
-    r"(?:assistants|threads|conversations|realtime|live)(?:/.*)?)/?$"
+    r"decisions|evals/[^/]+/runs(?:/.*)?|"
+    r"(?:agents|assistants|threads|conversations|realtime|live)(?:/.*)?)/?$"
 )
 """Paths whose replies hold a model's text in a form that is not judged."""
 
@@ -212,7 +217,8 @@ class Exchange:
             reply = await send(request | {"n": count})
             # Many servers know no n. What the caller asked for is theirs to ignore, what the
             # policy asks for is not.
-            there = len(_items(_body(reply).get("choices"))) if reply.status < 300 else count
+            failed = reply.status >= FAILED_FROM
+            there = count if failed else len(_items(_body(reply).get("choices")))
             missing = self._guarding.policy.samples - there if there < count else 0
             rest = {key: value for key, value in request.items() if key != "n"}
             return [reply, *await asyncio.gather(*(send(rest) for _ in range(missing)))]
@@ -301,7 +307,7 @@ def _failed(reply: Reply) -> Reply | None:
     Its status stays, and of its body the error. One whose status clients would not take for an
     error, or that no server may send, gets one that they do.
     """
-    if reply.status >= 300:
+    if reply.status >= FAILED_FROM:
         try:
             told = told_error(_body(reply))
         except UnreadableReplyError:

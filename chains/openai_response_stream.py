@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from chains.openai_asked import Asked
-from chains.openai_codes import identifier, unspaced
+from chains.openai_codes import identifier, text, unspaced
 from chains.openai_errors import clean_error
 from chains.openai_responses import clean_item, clean_response, guard_response, searched
 from chains.openai_sse import Event, written
@@ -97,10 +97,10 @@ class ResponseStream(ReplyStream):
             self._part(place, data)
             return [self._event(kind, place, part=part)]
         if kind == "response.output_text.delta":
-            piece = str(data.get("delta") or "")
+            piece = text(data.get("delta")) or ""
             return self._delta(place, await self._part(place, data).feed(piece))
         if kind == "response.refusal.delta":
-            self._part(place, data).refusal += str(data.get("delta") or "")
+            self._part(place, data).refusal += text(data.get("delta")) or ""
             return []
         if kind in ("response.output_text.done", "response.refusal.done"):
             return await self._close(place)

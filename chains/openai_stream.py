@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 
 from chains.openai_asked import Asked
 from chains.openai_sse import Event
-from chains.openai_text import guard_refusal, is_json_document
+from chains.openai_text import UnreadableReplyError, guard_refusal, is_json_document
 from chains.rendition import PlacedCitation, details
 from chains.streaming import SentenceGate, StreamMode
 from guardrail import GuardedAnswer
@@ -29,6 +29,7 @@ class StreamedText:
     def __init__(self, asked: Asked) -> None:
         guarding = asked.guarding
         self._asked = asked
+        self._ended = False
         self._dry_run = guarding.policy.dry_run
         self._raw = ""
         self._gate = SentenceGate(
@@ -42,7 +43,13 @@ class StreamedText:
         self.refusal = ""
 
     async def feed(self, piece: str) -> str:
-        """Take text; release what is judged."""
+        """Take text; release what is judged.
+
+        Raises:
+            UnreadableReplyError: The text had ended, and its verdict was told.
+        """
+        if self._ended and piece.strip():
+            raise UnreadableReplyError("the model's server sent text behind the end of its answer")
         if self._asked.data:
             self._raw += piece
             return piece if self._dry_run else ""
@@ -54,9 +61,11 @@ class StreamedText:
         """Release what is left, with the verdict where there is one."""
         if self._asked.data:
             if is_json_document(self._raw):
+                self._ended = True
                 return "" if self._dry_run else self._raw, None
             await self._gate.feed(self._raw)
         release = await self._gate.finish()
+        self._ended = True  # not before: what ran out of time is still to be judged
         self.citations += release.citations
         return release.text, release.answer
 

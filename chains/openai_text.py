@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +18,6 @@ __all__ = [
     "JSON",
     "Guarding",
     "UnreadableReplyError",
-    "finite_json",
     "flat_annotation",
     "guard_refusal",
     "is_json_document",
@@ -84,23 +82,6 @@ async def guard_refusal(guarding: Guarding, case: Case, text: str) -> str:
     """A model's refusal, without what the policy removes from it."""
     answer = await case.check(guarding.guard, text, guarding.policy.settled(), record=False)
     return text if answer.dry_run else answer.text
-
-
-def finite_json(text: str | bytes) -> object:
-    """Read JSON; what stands for no finite number (``Infinity``, ``1e999``) is null.
-
-    Python writes such numbers again as they are, and no other reader takes them.
-
-    Raises:
-        ValueError: It is no JSON.
-        RecursionError: It nests without end.
-    """
-    return json.loads(text, parse_constant=lambda _: None, parse_float=_finite)
-
-
-def _finite(digits: str) -> float | None:
-    number = float(digits)
-    return number if math.isfinite(number) else None
 
 
 def is_json_document(text: str) -> bool:

@@ -170,7 +170,8 @@ class SentenceGate:
 
     async def _open(self) -> CheckSession:
         if self._session is None:
-            self._session = (await self._settled()).session(self._guard, self._policy)
+            case = await self._settled()
+            self._session = await asyncio.to_thread(case.session, self._guard, self._policy)
         return self._session
 
     def _released(self, judged: GuardedAnswer, *, final: bool = False) -> Release:

@@ -173,6 +173,8 @@ class LimitsConfig(_Section):
             ``errors`` says how many, and the answer is unverified: ``strict`` refuses it.
         evidence: Most triples and passages for one answer, shared fairly by the entities they
             are about; what is left out is told in ``errors``.
+        evidence_chars: Most characters of their texts together; the longest passages are cut behind
+            a paragraph, a line or a sentence, and ``errors`` says how many.
         concurrency: Calls of graph, judge and retriever in work at once; more wait.
         stuck: Calls that hang and were given up when their answer's time ran out; at this
             number answers come back at once, unverified, with the problem ``overload``.
@@ -185,6 +187,7 @@ class LimitsConfig(_Section):
     question_chars: int = Field(default=20_000, ge=1)
     sentences: int = Field(default=500, ge=1)
     evidence: int = Field(default=5_000, ge=1)
+    evidence_chars: int = Field(default=1_000_000, ge=1)
     concurrency: int = Field(default=8, ge=1)
     stuck: int = Field(default=32, ge=1)
     batch_s: float = Field(default=300.0, gt=0)

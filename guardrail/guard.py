@@ -1,16 +1,16 @@
-"""The guardrail: check, rank and ask, each single and in batches, synchronous and not."""
+"""The guardrail: check and rank, single and in batches, synchronous and not; it inherits ask."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 from uuid import uuid4
 
+from guardrail.answering import Answering, given_evidence
 from guardrail.config import GuardrailConfig
-from guardrail.core.closing import Closing
 from guardrail.core.errors import ConfigError
 from guardrail.core.types import (
     Evidence,
@@ -20,7 +20,7 @@ from guardrail.core.types import (
     VerdictThresholds,
     as_strictness,
 )
-from guardrail.engine.asking import ask
+from guardrail.core.workers import off_loop
 from guardrail.engine.flow import Engine
 from guardrail.engine.loop import run_sync
 from guardrail.engine.parts import Parts
@@ -28,7 +28,7 @@ from guardrail.engine.pipeline import Row
 from guardrail.engine.ranking import ranked
 from guardrail.engine.scoring import Scorer
 from guardrail.engine.session import CheckSession
-from guardrail.evidence.retrieval import Knowledge, as_evidence
+from guardrail.evidence.retrieval import Knowledge
 from guardrail.log.tracing import stage
 from guardrail.policy import Policy, chosen_policy
 from guardrail.requests import AskRequest, CheckRequest, RankRequest, all_of, several
@@ -44,8 +44,11 @@ if TYPE_CHECKING:
 
 __all__ = ["AskRequest", "CheckRequest", "Guardrail", "RankRequest"]
 
+AT_ONCE = 1_000
+"""Most items of evidence that are read on the event loop, in some milliseconds."""
 
-class Guardrail(Closing):
+
+class Guardrail(Answering):
     """Grounds answers in a knowledge graph, marks what lacks support, scores and decides.
 
     Cheap to make: parts load when first needed, or in ``warm_up``. One guardrail may be used
@@ -183,7 +186,7 @@ class Guardrail(Closing):
             GuardrailError: A part cannot be used and the policy says ``raise``.
         """
         request = CheckRequest(
-            question=question, answer=answer, evidence=_evidence(evidence), id=id
+            question=question, answer=answer, evidence=given_evidence(evidence), id=id
         )
         return self.check_batch([request], policy=policy, record=record)[0]
 
@@ -199,7 +202,7 @@ class Guardrail(Closing):
     ) -> GuardedAnswer:
         """``check`` as a coroutine."""
         request = CheckRequest(
-            question=question, answer=answer, evidence=_evidence(evidence), id=id
+            question=question, answer=answer, evidence=given_evidence(evidence), id=id
         )
         return (await self.acheck_batch([request], policy=policy, record=record))[0]
 
@@ -221,10 +224,14 @@ class Guardrail(Closing):
         record: bool = True,
     ) -> list[GuardedAnswer]:
         """``check_batch`` as a coroutine; see ``check`` for ``record``."""
-        rows = [
-            self._engine.row(item.id, item.question, item.answer, item.evidence)
-            for item in all_of(CheckRequest, requests)
-        ]
+        asked = all_of(CheckRequest, requests)
+        rows = await self._rows(
+            [item.evidence for item in asked],
+            lambda: [
+                self._engine.row(item.id, item.question, item.answer, item.evidence)
+                for item in asked
+            ],
+        )
         with stage("check", rows=len(rows)):
             checked = await self._engine.guard(rows, self._policy(policy))
             return await self._engine.recorder.record(checked) if record else checked
@@ -251,7 +258,7 @@ class Guardrail(Closing):
         return CheckSession(
             self._engine,
             question=question,
-            evidence=_evidence(evidence),
+            evidence=given_evidence(evidence),
             policy=self._policy(policy),
             id=id,
         )
@@ -315,7 +322,7 @@ class Guardrail(Closing):
     ) -> list[GuardedAnswer]:
         """``rank`` as a coroutine."""
         request = RankRequest(
-            question=question, answers=several(answers), evidence=_evidence(evidence), id=id
+            question=question, answers=several(answers), evidence=given_evidence(evidence), id=id
         )
         return (await self.arank_batch([request], policy=policy))[0]
 
@@ -330,121 +337,29 @@ class Guardrail(Closing):
     ) -> list[list[GuardedAnswer]]:
         """``rank_batch`` as a coroutine."""
         chosen = self._policy(policy)
-        rows: list[Row] = []
-        for request in all_of(RankRequest, requests):
-            prefix = request.id or uuid4().hex
-            rows += [
-                self._engine.row(
-                    f"{prefix}.{place}", request.question, answer, request.evidence, place
-                )
-                for place, answer in enumerate(request.answers)
-            ]
+        asked = all_of(RankRequest, requests)
+        rows = await self._rows(
+            [item.evidence for item in asked], lambda: [*self._ranked_rows(asked)]
+        )
         with stage("rank", rows=len(rows)):
-            checked = await self._engine.guard(rows, chosen, answers=len(requests))
+            checked = await self._engine.guard(rows, chosen, answers=len(asked))
             each = iter(checked)
-            rankings = [ranked([next(each) for _ in item.answers], chosen) for item in requests]
+            rankings = [ranked([next(each) for _ in item.answers], chosen) for item in asked]
             # Recorded once each has its place, so that the log tells why one candidate won.
             kept = iter(await self._engine.recorder.record([*chain.from_iterable(rankings)]))
-        return [[next(kept) for _ in request.answers] for request in requests]
+        return [[next(kept) for _ in request.answers] for request in asked]
 
-    def ask(
-        self,
-        question: str,
-        *,
-        n: int | None = None,
-        evidence: Iterable[Evidence | Table] | None = None,
-        policy: Policy | str | None = None,
-        id: str | None = None,
-    ) -> GuardedAnswer:
-        """Answer a question: retrieve, sample, check, rank, regenerate where needed.
+    async def _rows(
+        self, evidence: Iterable[Sequence[Evidence] | None], make: Callable[[], list[Row]]
+    ) -> list[Row]:
+        """Rows of the pipeline; of much evidence on a thread, so that no other caller waits."""
+        many = sum(len(each or ()) for each in evidence) > AT_ONCE
+        return await off_loop(make) if many else make()
 
-        Args:
-            question: What to answer.
-            n: Answers to sample in each attempt; None for the policy's number.
-            evidence: Triples, passages and tables that replace the graph.
-            policy: A policy or its name; ``attempts`` and ``deadline_s`` bound the work.
-            id: Echoed in the result; made when None.
-
-        Raises:
-            InputError: The question is empty or too long, or the evidence is not evidence.
-            GuardrailError: A part cannot be used and the policy says ``raise``.
-        """
-        return run_sync(self.aask(question=question, n=n, evidence=evidence, policy=policy, id=id))
-
-    async def aask(
-        self,
-        question: str,
-        *,
-        n: int | None = None,
-        evidence: Iterable[Evidence | Table] | None = None,
-        policy: Policy | str | None = None,
-        id: str | None = None,
-    ) -> GuardedAnswer:
-        """``ask`` as a coroutine."""
-        ranked = await self.aask_ranked(
-            question=question, n=n, evidence=evidence, policy=policy, id=id
-        )
-        return ranked[0]
-
-    def ask_ranked(
-        self,
-        question: str,
-        *,
-        n: int | None = None,
-        evidence: Iterable[Evidence | Table] | None = None,
-        policy: Policy | str | None = None,
-        id: str | None = None,
-    ) -> list[GuardedAnswer]:
-        """``ask``, with all sampled answers, best first; only the first is recorded."""
-        return run_sync(
-            self.aask_ranked(question=question, n=n, evidence=evidence, policy=policy, id=id)
-        )
-
-    async def aask_ranked(
-        self,
-        question: str,
-        *,
-        n: int | None = None,
-        evidence: Iterable[Evidence | Table] | None = None,
-        policy: Policy | str | None = None,
-        id: str | None = None,
-    ) -> list[GuardedAnswer]:
-        """``ask_ranked`` as a coroutine."""
-        request = AskRequest(question=question, n=n, evidence=_evidence(evidence), id=id)
-        return await self._ask(request, self._policy(policy))
-
-    def ask_batch(
-        self, requests: Sequence[AskRequest], *, policy: Policy | str | None = None
-    ) -> list[GuardedAnswer]:
-        """Answer n questions, in order."""
-        return run_sync(self.aask_batch(requests, policy=policy))
-
-    async def aask_batch(
-        self, requests: Sequence[AskRequest], *, policy: Policy | str | None = None
-    ) -> list[GuardedAnswer]:
-        """``ask_batch`` as a coroutine; as many questions at once as ``limits.concurrency``."""
-        chosen = self._policy(policy)
-        gate = asyncio.Semaphore(self.config.limits.concurrency)
-
-        async def one(request: AskRequest) -> GuardedAnswer:
-            async with gate:
-                return (await self._ask(request, chosen))[0]
-
-        return list(await asyncio.gather(*map(one, all_of(AskRequest, requests))))
-
-    async def _ask(self, request: AskRequest, policy: Policy) -> list[GuardedAnswer]:
-        with stage("ask"):
-            answers = await ask(
-                self._engine, request.id, request.question, request.n, request.evidence, policy
-            )
-            return [*await self._engine.recorder.record(answers[:1]), *answers[1:]]
-
-    def _policy(self, policy: Policy | str | None) -> Policy:
-        chosen = chosen_policy(policy, self.config.policy)
-        if chosen.strictness is not None:
-            return chosen
-        return chosen.model_copy(update={"strictness": self.config.strictness})
-
-
-def _evidence(evidence: Iterable[Evidence | Table] | None) -> tuple[Evidence, ...] | None:
-    return None if evidence is None else as_evidence(evidence)
+    def _ranked_rows(self, requests: Sequence[RankRequest]) -> Iterator[Row]:
+        for request in requests:
+            prefix = request.id or uuid4().hex
+            first = self._engine.row(prefix, request.question, "", request.evidence)
+            for place, answer in enumerate(request.answers):
+                row = self._engine.row(f"{prefix}.{place}", request.question, answer, None, place)
+                yield row._replace(knowledge=first.knowledge)  # read once for all of them

@@ -10,11 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
+from unicodedata import east_asian_width
 
 import numpy as np
 from numpy.typing import NDArray
 
 from guardrail.core.errors import JudgeError
+from guardrail.core.text.letters import is_writing
 from guardrail.core.types import Grounding, StatementScore, WordScore
 from judges.base import GroundingItem
 from judges.heads import HEADS, STATEMENT_MARK, TOKEN_HEADS, Calibration, JudgeCard
@@ -28,7 +30,16 @@ CONTEXT_SHARE = 4
 SPECIAL_TOKENS = 3
 """[CLS], and [SEP] after evidence and sentence."""
 
+UNKNOWN = "[UNK]"
+"""The token that stands for what is not in a vocabulary."""
+
+NATIVE = 4
+"""Chinese and Japanese signs that are not known tell a name in its own writing, where they are at
+most one in this many of a sentence's letters: *Beijing (北京)*. They count as read."""
+
 _WORD = re.compile(r"\S+")
+_SPELT = re.compile(r"(?<!\S)[^\W\d_](?:\s+[^\W\d_]){3,}(?!\S)")
+"""Single letters in a row, which no judge reads as words: *P a r i s*."""
 
 Offsets = list[tuple[int, int]]
 
@@ -46,12 +57,14 @@ class _Plan(NamedTuple):
         marks: By statement, the place of its mark in the sequence; only those read.
         sentence: Place of the sentence's first token.
         offsets: Where the sentence's tokens stand in it.
+        unread: Where writing stands in the sentence that is not read.
     """
 
     item: GroundingItem
     marks: dict[int, int]
     sentence: int
     offsets: Offsets
+    unread: tuple[tuple[int, int], ...]
 
 
 class Started(NamedTuple):
@@ -71,6 +84,7 @@ class GroundingPasses:
         if mark is None:
             raise JudgeError(f"the tokenizer in {model.folder} has no token {STATEMENT_MARK}")
         self._mark = mark
+        self._unknown = model.token(UNKNOWN)
 
     def start(self, items: Sequence[GroundingItem]) -> Started:
         """Tokenise items and hand them to the model."""
@@ -115,7 +129,39 @@ class GroundingPasses:
             evidence += [self._mark, *ids[item.statements[place]]]
         evidence = evidence[: longest - SPECIAL_TOKENS - len(sentence)]
         segments = Segments(evidence, sentence, context or None)
-        return segments, _Plan(item, marks, len(evidence) + 2, offsets[: len(sentence)])
+        end = len(item.sentence)
+        stop = offsets[len(sentence)][0] if len(offsets) > len(sentence) else end
+        offsets = offsets[: len(sentence)]
+        unread = [*self._unknown_words(item, sentence, offsets, stop)]
+        unread += [(stop, end)] if stop < end else []
+        return segments, _Plan(item, marks, len(evidence) + 2, offsets, tuple(unread))
+
+    def _unknown_words(
+        self, item: GroundingItem, tokens: Sequence[int], offsets: Offsets, stop: int
+    ) -> Iterator[tuple[int, int]]:
+        """Words that are spelt, or in letters that no known token covers.
+
+        Those that the evidence writes alike are known; see ``NATIVE`` for names.
+        """
+        text = self._model.readable(item.sentence)[:stop]
+        found = [match.span() for match in _SPELT.finditer(text)]
+        if not text.isascii() or self._unknown in tokens:
+            known = {
+                place
+                for token, span in zip(tokens, offsets, strict=True)
+                if token != self._unknown
+                for place in range(*span)
+            }
+            letters = [place for place, sign in enumerate(text) if is_writing(sign)]
+            unread = {place for place in letters if place not in known}
+            if len(unread) * NATIVE <= len(letters):
+                unread = {place for place in unread if east_asian_width(text[place]) != "W"}
+            for word in _WORD.finditer(text):
+                inside = [place for place in range(*word.span()) if place in unread]
+                found += [(inside[0], inside[-1] + 1)] if inside else []
+        for start, end in found:
+            if not any(item.sentence[start:end] in statement for statement in item.statements):
+                yield start, end
 
     def _grounding(self, outputs: dict[str, NDArray[np.float32]], plan: _Plan) -> Grounding:
         temperature = self._card.temperature
@@ -140,6 +186,7 @@ class GroundingPasses:
                 _statement(marks[plan.marks[place]]) if place in plan.marks else None
                 for place in range(len(plan.item.statements))
             ),
+            unread=plan.unread,
         )
 
     def _words(self, rows: NDArray[np.float64], plan: _Plan) -> Iterator[WordScore]:

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import threading
+import unicodedata
 import weakref
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -22,7 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardrail.core.errors import JudgeError
+from guardrail.core.text.letters import is_writing
 from judges.exactness import SAFE_WEIGHT, has_exact_kernel, largest_weight
+from judges.letters import plain_letters
 from judges.sums import check_sums
 
 if TYPE_CHECKING:
@@ -40,6 +44,13 @@ small enough that all cores finish together."""
 ERRORS_ONLY = 3
 """onnxruntime's log level: its warnings on graph clean-up are of no use to a user."""
 
+SYMBOL = re.compile(r"[^\x00-\xff\w\s]")
+SYMBOLS = frozenset({"Cn", "Sc", "Sk", "Sm", "So"})
+"""Categories of symbols; what is not assigned is a new emoji, or nothing that can be read."""
+
+UNSEEN = "\u200b"
+"""What a tokenizer passes over, within a word, too: for circles drawn round the letter before."""
+
 
 class Segments(NamedTuple):
     """One input sequence: token ids of the first text, of the second of a pair, of its context."""
@@ -56,10 +67,13 @@ class Segments(NamedTuple):
 
 
 def readable(text: str) -> str:
-    """Replace lone surrogates, which no tokenizer can read, by U+FFFD."""
+    """Write what a reader sees as letters in plain ones; offsets stay.
+
+    Lone surrogates, which no tokenizer can read, become U+FFFD.
+    """
     if text.isascii():
         return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return plain_letters(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
 
 def softmax(
@@ -179,7 +193,7 @@ class OnnxTextModel:
         self.warm_up()
         assert self._tokenizer is not None
         encodings = self._tokenizer.encode_batch(
-            [readable(text) for text in texts], add_special_tokens=False
+            [self.readable(text) for text in texts], add_special_tokens=False
         )
         return [encoding.offsets for encoding in encodings]
 
@@ -188,9 +202,24 @@ class OnnxTextModel:
         self.warm_up()
         assert self._tokenizer is not None
         encodings = self._tokenizer.encode_batch_fast(
-            [readable(text) for text in texts], add_special_tokens=False
+            [self.readable(text) for text in texts], add_special_tokens=False
         )
         return [encoding.ids for encoding in encodings]
+
+    def readable(self, text: str) -> str:
+        """What is read of a text, sign by sign.
+
+        Symbols that are not known go: no word is read that one of them touches.
+        """
+        return text if text.isascii() else SYMBOL.sub(self._known, readable(text))
+
+    def _known(self, found: re.Match[str]) -> str:
+        sign = found.group()
+        kind = unicodedata.category(sign)
+        if kind == "Me":
+            return UNSEEN
+        symbol = kind in SYMBOLS and not is_writing(sign)
+        return " " if symbol and self.token(sign) is None else sign
 
     def run(self, sequences: Sequence[Segments]) -> dict[str, NDArray[np.float32]]:
         """Run n sequences; raw outputs of whole sequences by name, [n, width].

@@ -27,6 +27,7 @@ from benchmarks.fuzz.inputs import Target, almost, almost_json, json_values, rep
 from chains.evidence import EvidenceSettings
 from chains.gateway.protocols import PROTOCOLS
 from chains.mcp_server import mcp_server
+from chains.openai_errors import MESSAGE_CHARACTERS
 from chains.openai_exchange import Endpoint, Exchange, Reply, request_body
 from chains.openai_sse import EventDecoder
 from chains.openai_text import Guarding
@@ -35,7 +36,7 @@ from guardrail.core.errors import GuardrailError
 from guardrail.core.incoming import read_clean_json
 from guardrail.core.types import Evidence
 
-__all__ = ["EXCHANGES"]
+__all__ = ["EXCHANGES", "check_reply", "check_stream"]
 
 PLACES = EvidenceSettings(marks=("<c>", "</c>"))
 WORDS = (
@@ -87,14 +88,46 @@ def _whole(endpoint: Endpoint, request: Any, reply: bytes) -> None:
             exchange = Exchange(_guarding(), endpoint, request)
             guarded = await exchange.whole(send)
             if CANARY not in json.dumps(request):  # else it may be what the evidence says
-                _leaves(guarded.reply.body)
+                check_reply(guarded.reply.body)
             json.loads(guarded.reply.body, parse_constant=_no_number)
 
     _run(exchanged())
 
 
-def _leaves(content: bytes) -> None:
-    assert CANARY.encode() not in content, f"unjudged text left: {content[:2000]!r}"
+def check_reply(content: bytes) -> None:
+    """Check that no text left which was not judged, but an error's message.
+
+    Raises:
+        AssertionError: There is some.
+    """
+    assert CANARY not in json.dumps(_judged(json.loads(content))), f"unjudged: {content[:2000]!r}"
+
+
+def check_stream(content: bytes) -> None:
+    """Check the same of what left as a stream.
+
+    Raises:
+        AssertionError: There is some.
+    """
+    decoder = EventDecoder()
+    for event in decoder.feed(content) + decoder.finish():
+        assert CANARY not in json.dumps([event.name, _judged(event.json())]), f"unjudged: {event}"
+
+
+def _judged(value: Any) -> Any:
+    """JSON without the messages of errors, which are no answer and are not judged."""
+    if isinstance(value, list):
+        return [_judged(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    kept = dict(value)
+    errors = [kept] if kept.get("type") == "error" else []
+    if isinstance(kept.get("error"), dict):
+        kept["error"] = dict(kept["error"])
+        errors.append(kept["error"])
+    for error in errors:
+        assert len(error.pop("message", "")) <= MESSAGE_CHARACTERS, "an error without end"
+    return {name: _judged(held) for name, held in kept.items()}
 
 
 def _no_number(name: str) -> None:
@@ -142,18 +175,18 @@ def _stream(given: tuple[Endpoint, Sequence[Any]]) -> None:
             for event in events:
                 out += await stream.feed(f"data: {json.dumps(event)}\n\n".encode())
             out += await stream.finish()
-            _leaves(out)
+            check_stream(out)
 
     _run(streamed())
 
 
 def _hosts(given: tuple[str, Any]) -> None:
-    name, body = given
+    name, content = given
 
     async def called() -> None:
         answer = PROTOCOLS[name][1]()
         with suppress(GuardrailError):
-            told, _ = await answer(body, _guarding())
+            told, _ = await answer(request_body(_written(content)), _guarding())
             json.dumps(told, allow_nan=False).encode()
 
     _run(called())
@@ -174,7 +207,7 @@ def _tools(given: Any) -> None:
 def _line(text: str) -> None:
     """A line of stdin, as the server of MCP reads it."""
     with suppress(ValueError, RecursionError):
-        json.dumps(read_clean_json(text), ensure_ascii=False).encode()
+        json.dumps(read_clean_json(text), ensure_ascii=False, allow_nan=False).encode()
 
 
 ENDPOINTS = st.sampled_from(list(Endpoint))

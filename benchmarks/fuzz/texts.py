@@ -14,6 +14,7 @@ from pyoxigraph import RdfFormat, Store
 
 from benchmarks.fuzz.inputs import ANY_TEXT, Target, almost, json_values, repeated
 from chains.gateway import GatewaySettings
+from guardrail.commands.figures import json_line
 from guardrail.commands.jobs import CheckRow
 from guardrail.commands.lines import LineJob
 from guardrail.config import GuardrailConfig, gateway_section
@@ -154,7 +155,7 @@ def _lines(text: str) -> None:
     results = list(job.results(lines))
     assert len(results) == sum(bool(line.strip()) for line in lines), "a row has no result"
     for result in results:
-        json.dumps(result)
+        json_line(result)
         assert "internal fault" not in str(result.get("error")), result
     for line in lines:
         with suppress(GuardrailError):

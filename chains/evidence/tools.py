@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeGuard
 
 from chains.evidence.base import EvidenceSettings, Found, Source
 from chains.evidence.rows import rows_of_text, table_of_result
 from guardrail import Table
+from guardrail.core.incoming import cut_text
 from guardrail.core.types import Evidence, Passage, Problem, Triple
 from guardrail.evidence.bounds import MOST_CHARS, too_long
 
@@ -32,10 +32,6 @@ METADATA_KEYS = ("metadata", "attributes")
 """Keys of a document under which more is told of it."""
 MAX_DEPTH = 4
 """Objects within objects that are read as facts; deeper ones are read as text."""
-BOUNDARIES = tuple(map(re.compile, (r"\n\s*\n", r"\n", r"[.!?…][\"'”’)\]]*(?=\s)|[。！？]")))
-"""Where a text may be cut, the best first: behind a paragraph, a line, a sentence."""
-LEAST_SHARE = 0.5
-"""Of the room that a cut text must fill for a better boundary to count: finer ones fill more."""
 
 
 class ToolResult(NamedTuple):
@@ -112,21 +108,8 @@ def _within(item: Evidence, room: int) -> Evidence | None:
         return item
     if not isinstance(item, Passage):
         return None
-    text = _cut(item.text, room)
+    text = cut_text(item.text, room)
     return item.model_copy(update={"text": text}) if text else None
-
-
-def _cut(text: str, room: int) -> str:
-    """The beginning of a text, up to a boundary; half a sentence may say what the whole denies."""
-    # One sign more, since the space behind a sentence ends it.
-    head = text[: room + 1]
-    ends = [_last_end(boundary, head, room) for boundary in BOUNDARIES]
-    end = next((end for end in ends if end >= LEAST_SHARE * room), max(ends))
-    return head[:end].rstrip()
-
-
-def _last_end(boundary: re.Pattern[str], text: str, most: int) -> int:
-    return max((m.end() for m in boundary.finditer(text) if m.end() <= most), default=0)
 
 
 def _unread(

@@ -47,9 +47,11 @@ from chains.gateway.schemas import (
 )
 from chains.gateway.settings import GatewaySettings, sharing
 from chains.gateway.streaming import Afterwards, BrokenOffError, JudgedStream, unless_gone
-from chains.gateway.upstream import Upstream, kept_headers
+from chains.gateway.threads import in_reader_thread
+from chains.gateway.upstream import Upstream
 from chains.openai_errors import error_body
 from chains.openai_exchange import Endpoint, Exchange, GuardedReply, Reply, StreamGuard
+from chains.openai_headers import kept_headers
 from chains.openai_sse import Event
 from chains.openai_text import JSON
 from guardrail import GuardedAnswer, Guardrail, GuardrailConfig, Policy
@@ -178,7 +180,7 @@ class _Gateway:
         path = request.url.path.removeprefix(PREFIX)
         endpoint, _ = JUDGED[path.strip("/")]
         guarding = self.guardings.of(request, body.get("model"))
-        exchange = await asyncio.to_thread(Exchange, guarding, endpoint, body)
+        exchange = await in_reader_thread(Exchange, guarding, endpoint, body)
         await self.loading.done()
         kind = "stream" if exchange.streams_through else "output"
         of = Judging(kind, exchange.policy.name, caller_of(request).name)

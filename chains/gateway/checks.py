@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Self
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import FailFast, Field
 
 from chains.evidence.base import Case, Found, Source, case_of
 from chains.evidence.items import HandedOver, RequestField
+from chains.gateway.threads import in_reader_thread
 from chains.openai_text import Guarding
 from guardrail import GuardedAnswer, Passage, Policy, ScoreCard, inline_evidence
 from guardrail.core.types import OwnStrictness, Value
@@ -22,8 +23,8 @@ MAX_ANSWERS = 64
 class _Body(Value):
     id: str | int | None = None
     question: str = ""
-    triples: tuple[tuple[str, str, str], ...] | None = None
-    passages: tuple[str | Passage, ...] | None = None
+    triples: Annotated[tuple[tuple[str, str, str], ...] | None, FailFast()] = None
+    passages: Annotated[tuple[str | Passage, ...] | None, FailFast()] = None
     evidence: HandedOver = None
     policy: str | None = None
     strictness: OwnStrictness = None
@@ -34,16 +35,19 @@ class _Body(Value):
         Without evidence the graph is asked. The policy is ``annotate`` unless told otherwise,
         since the caller keeps control here.
         """
-        inline = inline_evidence(self.triples, self.passages)
-        found = Found()
-        if inline is not None or self.evidence is not None:
-            together = dict.fromkeys((*(self.evidence or ()), *(inline or ())))
-            found = guarding.rights.evidence_of(Found.of(Source.CALLER, together))
+        found = await in_reader_thread(self._found, guarding)
         field = RequestField(policy=self.policy, strictness=self.strictness)
         policy, problems = guarding.rights.policy_of(field, guarding.checks_policy)
         found |= Found(problems=tuple(problems))
         case = await case_of(guarding.guard, self.question, found, guarding.evidence.mode)
         return case, policy
+
+    def _found(self, guarding: Guarding) -> Found:
+        inline = inline_evidence(self.triples, self.passages)
+        if inline is None and self.evidence is None:
+            return Found()
+        together = dict.fromkeys((*(self.evidence or ()), *(inline or ())))
+        return guarding.rights.evidence_of(Found.of(Source.CALLER, together))
 
 
 class CheckBody(_Body):
@@ -71,7 +75,7 @@ class RankBody(_Body):
         answers: In the order that the result's indices count.
     """
 
-    answers: tuple[str, ...] = Field(min_length=1, max_length=MAX_ANSWERS)
+    answers: Annotated[tuple[str, ...], FailFast()] = Field(min_length=1, max_length=MAX_ANSWERS)
 
 
 class RankedAnswer(Value):

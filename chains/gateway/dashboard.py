@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,7 +22,10 @@ from guardrail.report import dashboard_html, read_feedback
 
 __all__ = ["Dashboard"]
 
+log = logging.getLogger("chains.gateway")
 
+
+NO_RECORD = "there is no such record of yours, or the log cannot be written; see the gateway's log"
 RECORD_HEADER = "x-guardrail-record"
 """Ids of a reply's answers. A stream's headers leave before its answer is judged: there the id
 stands in the last event alone."""
@@ -92,7 +96,9 @@ class Dashboard:
         except InputError as error:
             raise RejectedError(400, str(error), "invalid_feedback") from error
         except RecordError as error:
-            raise RejectedError(404, str(error), "no_record") from error
+            # It names the log's file, which is no caller's business, and an id that a caller wrote.
+            log.warning("feedback: %.300r", str(error))
+            raise RejectedError(404, NO_RECORD, "no_record") from error
         # Accepted: kept until the record is written.
         status = 200 if there else 202
         content = feedback.model_dump_json(exclude={"tenant"})

@@ -13,6 +13,7 @@ from starlette.responses import JSONResponse
 from chains.caller import NotAllowedError
 from chains.gateway.streaming import CallerGoneError
 from chains.gateway.tenants import Caller
+from chains.gateway.threads import in_reader_thread
 from chains.gateway.upstream import UpstreamUnreachableError
 from chains.openai_errors import error_body
 from chains.openai_exchange import LONG_BYTES, request_body
@@ -134,6 +135,6 @@ async def read_model(request: Request, model: type[Model]) -> Model:
     """
     try:
         body = await read_body(request, JSON_TYPE)
-        return await asyncio.to_thread(model.model_validate_json, body)
+        return await in_reader_thread(model.model_validate_json, body)
     except ValidationError as error:
         raise RejectedError(400, field_problems(model, error), "invalid_request") from error

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-import re
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 
 import httpx
 
 from chains.gateway.settings import GatewaySettings
 from chains.openai_exchange import Reply
+from chains.openai_headers import kept_headers
 from chains.openai_text import JSON, UnreadableReplyError
 from guardrail.core.errors import ModelError
 
@@ -36,43 +36,6 @@ PASSED_ON = frozenset(
 """Headers of a request that the upstream sees, beside those of the prefixes below."""
 PASSED_ON_PREFIXES = ("openai-", "x-stainless-")
 
-LET_THROUGH = frozenset(
-    {
-        "cache-control",
-        "content-disposition",
-        "content-type",
-        "request-id",
-        "retry-after",
-        "retry-after-ms",
-        "traceparent",
-        "tracestate",
-        "x-request-id",
-        "x-should-retry",
-    }
-)
-"""Headers of a reply that the caller sees, beside those of the prefixes below: ids, limits, type.
-
-All others stay here. They concern the upstream's own connection, lead a client elsewhere, tell a
-browser who may read the reply, or are text that nobody judged.
-"""
-LET_THROUGH_PREFIXES = ("openai-", "x-ratelimit-", "x-ms-", "apim-", "azureml-", "anthropic-")
-
-PLAIN = re.compile(r"[!-~]{0,200}")
-"""An id, a limit or a code: no white space, so no prose."""
-OF_A_FORM = {
-    "cache-control": re.compile(
-        r"(?:(?:no-(?:cache|store|transform)|must-revalidate|private|public|max-age=\d{1,9})"
-        r"(?:, ?|$))*"
-    ),
-    "content-disposition": re.compile(r"(?:inline|attachment)(?:; ?filename\*?=[!-~]{1,200})?"),
-    "content-type": re.compile(
-        r"[\w.+-]{1,80}/[\w.+-]{1,80}(?:; ?\w{1,20}=[!-:<-~]{1,80}){0,2}", re.A
-    ),
-    "retry-after": re.compile(
-        r"\d{1,9}(?:\.\d{1,9})?|[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} [\d:]{8} GMT"
-    ),
-}
-"""Headers whose values may hold white space, or are of a form."""
 HIGHEST_STATUS = 599
 
 PROBE_S = 2.0
@@ -229,14 +192,3 @@ def _told(happened: str) -> Iterator[None]:
     except httpx.HTTPError as error:
         message = f"the model's server {happened} ({type(error).__name__})"
         raise UpstreamUnreachableError(message, late=False) from error
-
-
-def kept_headers(headers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """The headers of a reply that the caller sees, where their values can be no prose."""
-    return tuple(
-        (name, value)
-        for name, value in headers
-        if (name.lower() in LET_THROUGH or name.lower().startswith(LET_THROUGH_PREFIXES))
-        and PLAIN.fullmatch(name)
-        and OF_A_FORM.get(name.lower(), PLAIN).fullmatch(value)
-    )

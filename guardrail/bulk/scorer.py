@@ -135,11 +135,18 @@ def as_table(rows: Sequence[Result]) -> pa.Table:
     text = pa.string()
     return pa.table(
         {
-            "id": pa.array([None if id_ is None else str(id_) for id_, _, _ in rows], text),
+            "id": pa.array([_whole(id_) for id_, _, _ in rows], text),
             "result": pa.array([result for _, result, _ in rows], text),
-            "error": pa.array([error for _, _, error in rows], text),
+            "error": pa.array([_whole(error) for _, _, error in rows], text),
         }
     )
+
+
+def _whole(value: object) -> str | None:
+    """A value as text; halves of characters, which cannot be encoded, as their escapes."""
+    if value is None:
+        return None
+    return str(value).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _states(place: Path) -> list[str]:

@@ -24,6 +24,7 @@ from guardrail.commands.figures import json_line
 from guardrail.commands.progress import bars, visible
 from guardrail.core.errors import GuardrailError, InputError
 from guardrail.core.fields import in_short
+from guardrail.core.incoming import finite_json
 from guardrail.core.types import Action
 
 __all__ = ["LineJob", "Row", "put_line", "results_of", "run_lines"]
@@ -124,7 +125,7 @@ class LineJob(Generic[RowT]):
             byte = ord(wrong.group()) - 0xDC00
             return {"id": None, "error": f"line {number}: not UTF-8: the byte 0x{byte:02X}"}
         try:
-            raw = json.loads(line)
+            raw = finite_json(line)
         except json.JSONDecodeError as error:
             place = f"{error.msg}, character {error.pos + 1}"
             return {"id": None, "error": f"line {number}: not JSON: {place}"}
@@ -133,6 +134,8 @@ class LineJob(Generic[RowT]):
         if not isinstance(raw, dict):
             return {"id": None, "error": f"line {number}: not a JSON object"}
         row_id = raw.get("id")
+        if not isinstance(row_id, str | int | float):
+            row_id = None  # an id is echoed as it came, and one that nests cannot always be
         try:
             row = self.row_type.model_validate(raw)
         except ValidationError as error:

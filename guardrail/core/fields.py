@@ -20,6 +20,9 @@ __all__ = ["LONGEST", "did_you_mean", "field_problems", "fields_at", "in_short"]
 LONGEST = 80
 """Most characters of a value that a message prints; what somebody sent may be a whole file."""
 
+MOST_PROBLEMS = 100
+"""Problems that are told one by one; a file of another kind has one with every word of it."""
+
 
 def in_short(value: object) -> str:
     """A value as a message prints it, cut where it is long."""
@@ -41,6 +44,9 @@ def field_problems(model: type[BaseModel], error: ValidationError) -> str:
         model: What it was read as.
         error: What pydantic said; the values themselves are left out.
     """
+    if (count := error.error_count()) > MOST_PROBLEMS:
+        known = ", ".join(model.model_fields)
+        return f"{count:,} values or fields are not as they should be; known: {known}"
     return "; ".join(
         dict.fromkeys(_told(model, item) for item in error.errors(include_input=False))
     )
@@ -69,7 +75,7 @@ def fields_at(model: type[BaseModel], place: Iterable[int | str]) -> list[str]:
 
 
 def _told(model: type[BaseModel], problem: ErrorDetails) -> str:
-    place = [str(part) for part in problem["loc"]]
+    place = [str(part)[:LONGEST] for part in problem["loc"]]
     if problem["type"] == "extra_forbidden":
         hint = did_you_mean(place[-1], fields_at(model, problem["loc"][:-1]))
         return f"there is no field {'.'.join(place)!r}; {hint}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import Annotated
 
@@ -13,17 +14,30 @@ __all__ = [
     "Text",
     "Title",
     "clean_text",
+    "cut_text",
+    "finite_json",
     "one_line",
     "read_clean_json",
     "safe_url",
     "without_controls",
 ]
 
+BOUNDARIES = tuple(map(re.compile, (r"\n\s*\n", r"\n", r"[.!?…][\"'”’)\]]*(?=\s)|[。！？]")))
+"""Where a text may be cut, the best first: behind a paragraph, a line, a sentence."""
+LEAST_SHARE = 0.5
+"""Of the room that a cut text must fill for a better boundary to count: finer ones fill more."""
+
 NO_TEXT = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\U000e0000-\U000e007f\U000e0100-\U000e01ef]"
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff"
+    "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e"
+    "\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff]"
 )
-"""Control characters and lone surrogates, no text and no JSON either; signs that are never seen and
-may spell out a text: tags, and the variation selectors that no emoji needs."""
+"""Control characters, lone surrogates and noncharacters, no text and no JSON either; and signs that
+are never seen, or turn a line's direction: they part a figure that a reader sees as one, show it
+the other way round, or spell a text out. What Unicode calls default ignorable, but for joiners."""
+JOINERS = re.compile("(?<=[ -~\u00c0-\u024f\\d])[\u200c\u200d\ufe00-\ufe0f]+(?!\u20e3)")
+"""What shapes emoji and other scripts, behind a figure or a Latin sign; a keycap needs it."""
 BREAKS = re.compile("[\\s\x85\u2028\u2029]+")
 UNSEEN = re.compile(f"{NO_TEXT.pattern}|[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """Controls, and what turns the direction in which a line is shown."""
@@ -39,17 +53,42 @@ def clean_text(text: str) -> str:
 
 def without_controls(text: str) -> str:
     """Remove what is no text, and leave line ends as they are."""
-    return NO_TEXT.sub("", text)
+    return text if text.isascii() and text.isprintable() else JOINERS.sub("", NO_TEXT.sub("", text))
+
+
+def cut_text(text: str, room: int) -> str:
+    """The beginning of a text, up to a boundary; half a sentence may say what the whole denies."""
+    # One sign more, since the space behind a sentence ends it.
+    head = text[: room + 1]
+    ends = [_last_end(boundary, head, room) for boundary in BOUNDARIES]
+    end = next((end for end in ends if end >= LEAST_SHARE * room), max(ends))
+    return head[:end].rstrip()
+
+
+def _last_end(boundary: re.Pattern[str], text: str, most: int) -> int:
+    return max((m.end() for m in boundary.finditer(text) if m.end() <= most), default=0)
+
+
+def finite_json(text: str | bytes) -> object:
+    """Read JSON; what stands for no finite number (``NaN``, ``Infinity``, ``1e999``) is null.
+
+    Python writes such numbers again as they are, and no other reader takes them.
+
+    Raises:
+        ValueError: It is no JSON.
+        RecursionError: It nests without end.
+    """
+    return json.loads(text, parse_constant=lambda _: None, parse_float=_finite)
 
 
 def read_clean_json(line: str) -> object:
-    """Read JSON without halves of characters, which its escapes can write.
+    """Read JSON as ``finite_json`` does, without halves of characters, which escapes can write.
 
     Raises:
         ValueError: It is no JSON.
         RecursionError: It nests too deep.
     """
-    value: object = json.loads(line)
+    value = finite_json(line)
     if "\\ud" not in line.lower():
         return value
     return json.loads(without_controls(json.dumps(value, ensure_ascii=False)))
@@ -70,6 +109,11 @@ def safe_url(text: str) -> str | None:
     if scheme is not None and scheme[1].lower() in RUN:
         return None
     return address or None
+
+
+def _finite(digits: str) -> float | None:
+    number = float(digits)
+    return number if math.isfinite(number) else None
 
 
 def _as_text(value: object) -> object:

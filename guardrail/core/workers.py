@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import inspect
 import os
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Protocol, TypeVar, TypeVarTuple, cast
@@ -21,7 +22,7 @@ from guardrail.core.cancellation import watch
 from guardrail.core.errors import GuardrailError, OverloadedError
 from guardrail.core.types import Usage
 
-__all__ = ["InThread", "Workers", "off_loop"]
+__all__ = ["InThread", "Workers", "called", "off_loop"]
 
 T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")
@@ -33,6 +34,23 @@ class InThread(Protocol):
     async def __call__(self, work: Callable[[*Arguments], T], *args: *Arguments) -> T:
         """Run ``work(*args)``."""
         ...
+
+
+async def called(
+    in_thread: InThread, work: Callable[[*Arguments], Awaitable[T] | T], *args: *Arguments
+) -> T:
+    """Call foreign code that may be a coroutine function, block, or return what is awaited.
+
+    Args:
+        in_thread: Runs it where it is no coroutine function.
+        work: The function.
+        args: What it takes.
+    """
+    if inspect.iscoroutinefunction(work):
+        result = work(*args)
+    else:
+        result = await in_thread(work, *args)
+    return cast("T", await result if inspect.isawaitable(result) else result)
 
 
 class _Job:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from guardrail.core.errors import InputError
 from guardrail.core.types import (
@@ -16,14 +17,15 @@ from guardrail.core.types import (
     Problem,
 )
 from guardrail.engine.decision import decide, feedback
-from guardrail.engine.flow import Engine
-from guardrail.engine.pipeline import Row
 from guardrail.engine.problems import UNUSABLE, late, problem_of
 from guardrail.engine.ranking import ranked
 from guardrail.evidence.retrieval import Knowledge
 from guardrail.log.tracing import model_call, stage
-from guardrail.models.generation import generate
 from guardrail.policy import Policy
+
+if TYPE_CHECKING:
+    from guardrail.engine.flow import Engine
+    from guardrail.engine.pipeline import Row
 
 __all__ = ["ask"]
 
@@ -123,6 +125,8 @@ async def _sample(
     failed: Sequence[FailedSentence],
     left: float | None,
 ) -> list[str]:
+    from guardrail.models.generation import generate  # who only checks needs no models
+
     settings = engine.config.model.generation
     if left is not None and not (settings.timeout_s and settings.timeout_s < left):
         # A call that nobody waits for would go on; a second more, so that the deadline is told.
@@ -130,12 +134,7 @@ async def _sample(
     model = await engine.workers.run(lambda: engine.parts.model)
     with model_call(model, n):
         answers = await generate(
-            question,
-            known.subgraphs,
-            model,
-            n,
-            settings=settings,
-            failed=failed,
+            question, known.subgraphs, model, n, settings=settings, failed=failed
         )
     return [answer.marked for answer in answers]
 

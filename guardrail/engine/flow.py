@@ -113,7 +113,7 @@ class Engine:
         place: int = 0,
     ) -> Row:
         """A caller's answer as a row of the pipeline."""
-        known = None if evidence is None else given(evidence, self.config.limits.evidence)
+        known = None if evidence is None else given(evidence, self.config.limits)
         name = without_controls(row_id or "") or uuid4().hex
         return Row(name, clean_text(question), clean_text(answer), known, place)
 
@@ -280,8 +280,8 @@ class Engine:
         if self._retriever is None:
             own = await self.workers.run(lambda: self.parts.own_evidence)
             return [own or Knowledge()] * len(questions)
-        limit = self.config.limits.evidence
-        return await retrieve_passages(self._retriever, questions, limit, self.workers.run)
+        limits = self.config.limits
+        return await retrieve_passages(self._retriever, questions, limits, self.workers.run)
 
     def unavailable(
         self,
@@ -321,7 +321,7 @@ class Engine:
     ) -> GuardedAnswer:
         unread = Knowledge(source="files" if self._reads_files else "graph")
         known = checked.knowledge if checked else row.knowledge or unread
-        told = notices(row, checked, known, self.config.limits, failed=bool(problems))
+        told = notices(row, checked, known, failed=bool(problems))
         return GuardedAnswer(
             id=row.id,
             index=row.place,

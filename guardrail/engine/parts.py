@@ -98,7 +98,7 @@ class Parts:
                 if not held:
                     raise ConfigError(f"evidence: {path} holds no rows")
                 found += held
-            return given(found, self._config.limits.evidence)._replace(source="files")
+            return given(found, self._config.limits)._replace(source="files")
 
         return self._part("evidence", make)
 
@@ -120,12 +120,16 @@ class Parts:
     @property
     def nli(self) -> NLIJudge | None:
         """Judges entailment; None where the config says ``none``."""
-        judge, size = self._nli_judge(), self._config.judge_cache
-        if judge is None or not size:
-            return judge
         from judges.service import JudgeService
 
-        return self._part("shared nli", lambda: JudgeService(judge, cache_size=size))
+        return self._shared("shared nli", self._nli_judge(), JudgeService)
+
+    def _shared(self, name: str, judge: T | None, service: Callable[..., T]) -> T | None:
+        """A judge as a service, where it is to remember verdicts."""
+        size = self._config.judge_cache
+        if judge is None or not size:
+            return judge
+        return self._part(name, lambda: service(judge, cache_size=size))
 
     def _nli_judge(self) -> NLIJudge | None:
         name = self._config.judge
@@ -142,12 +146,9 @@ class Parts:
     @property
     def attribution(self) -> AttributionJudge | None:
         """Judges the four categories; the NLI judge itself where it can do both."""
-        judge, size = self._attribution_judge(), self._config.judge_cache
-        if judge is None or not size:
-            return judge
         from judges.service import AttributionService
 
-        return self._part("shared attribution", lambda: AttributionService(judge, cache_size=size))
+        return self._shared("shared attribution", self._attribution_judge(), AttributionService)
 
     def _attribution_judge(self) -> AttributionJudge | None:
         name = self._config.attribution_judge or self._config.judge

@@ -92,12 +92,7 @@ class Checked(NamedTuple):
 
 
 class Pipeline:
-    """Takes batches of rows to attributed answers.
-
-    Args:
-        config: Bounds and how much of the graph is read.
-        parts: The parts.
-    """
+    """Takes batches of rows to attributed answers."""
 
     def __init__(self, config: GuardrailConfig, parts: Parts) -> None:
         self._config = config
@@ -153,10 +148,7 @@ class Pipeline:
     ) -> list[list[Proposal]]:
         """How the contradicted sentences of n checked answers may be mended, in their order.
 
-        Args:
-            checked: The answers.
-            grounder: What they were grounded by; None for the one of the parts.
-            strictness: As they were judged by.
+        ``grounder`` and ``strictness`` are those by which they were judged.
         """
         thresholds = (strictness or self._config.strictness).thresholds
         chosen = grounder() if grounder else self._parts.grounder
@@ -209,15 +201,11 @@ class Pipeline:
         except KnowledgeGraphError as error:
             unplaced = [Problem(part="places", message=f"{error}; {UNPLACED}")]
         if ahead is not None:
-            ahead([_unchecked(*each) for each in zip(pairs, knowledge, strict=True)])
+            ahead([_unchecked(*pair) for pair in zip(pairs, knowledge, strict=True)])
         clock.lap("retrieve")
         with stage("attribute"):
-            attributed, failed = grounder.ground(
-                [
-                    self._request(row, answer, known, thresholds)
-                    for row, answer, known in zip(rows, answers, knowledge, strict=True)
-                ]
-            )
+            each = zip(rows, answers, knowledge, strict=True)
+            attributed, failed = grounder.ground([self._request(*row, thresholds) for row in each])
         clock.lap("attribute")
         return [
             Checked(

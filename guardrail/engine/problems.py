@@ -91,16 +91,11 @@ def behind_the_bound(sentences: Sequence[Sentence], limits: LimitsConfig) -> lis
 
 
 def notices(
-    row: Row, checked: Checked | None, known: Knowledge, limits: LimitsConfig, *, failed: bool
+    row: Row, checked: Checked | None, known: Knowledge, *, failed: bool
 ) -> Iterator[Problem]:
     """What is told beside a verdict that stands.
 
-    Args:
-        row: What was handed in.
-        checked: What the pipeline made of it; None where it could not.
-        known: What it was judged by.
-        limits: Bounds.
-        failed: Whether something else went wrong, which explains evidence that is missing.
+    Where something else ``failed``, that explains evidence that is missing.
     """
     if not row.question.strip():
         message = "the question is empty; entities were linked in the answer alone"
@@ -114,7 +109,7 @@ def notices(
         yield Problem(part="evidence", message=message)
     if known.left_out:
         message = (
-            f"{known.left_out} triples and passages were left out, beyond limits.evidence = "
-            f"{limits.evidence}; raise the limit, or hand in less evidence"
+            f"{known.left_out} triples and passages were left out or cut; raise limits.evidence, "
+            "limits.evidence_chars, or hand in less"
         )
         yield Problem(part="evidence", message=message)

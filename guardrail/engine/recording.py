@@ -73,7 +73,9 @@ class Recorder:
             with stage("record"):
                 try:
                     async with asyncio.timeout(self._wait_s):
-                        finished = await self._workers.run(self._write_all, answers)
+                        finished = await self._workers.run(
+                            lambda: [self._write(answer) for answer in answers]
+                        )
                 except TimeoutError:
                     finished = [_unrecorded(item, self._late()) for item in answers]
                 except OverloadedError:
@@ -95,9 +97,6 @@ class Recorder:
             f"the score log took no record within {self._wait_s:g} s; it may come yet. Look for "
             "what holds the file, or raise log.wait_s"
         )
-
-    def _write_all(self, answers: Sequence[GuardedAnswer]) -> list[GuardedAnswer]:
-        return [self._write(answer) for answer in answers]
 
     def _write(self, answer: GuardedAnswer) -> GuardedAnswer:
         try:

@@ -21,7 +21,7 @@ from guardrail.core.types import (
     Sentence,
     SpanKind,
 )
-from guardrail.core.workers import InThread, off_loop
+from guardrail.core.workers import InThread, called, off_loop
 from guardrail.policy import CLAIM_SCORES
 
 if TYPE_CHECKING:
@@ -143,9 +143,7 @@ def read_ahead(scorers: Sequence[Scorer], batch: Sequence[ScoringRequest]) -> No
 
 
 async def score_answers(
-    batch: Sequence[ScoringRequest],
-    scorers: Sequence[Scorer],
-    in_thread: InThread,
+    batch: Sequence[ScoringRequest], scorers: Sequence[Scorer], in_thread: InThread
 ) -> tuple[list[ScoreCard], list[Problem]]:
     """Score n answers; a scorer that fails is told and left out.
 
@@ -161,22 +159,13 @@ async def score_answers(
     problems: list[Problem] = []
     for scorer in scorers:
         try:
-            found = await _run(scorer, batch, in_thread)
+            found = await called(in_thread, scorer.score, batch)
         except GuardrailError as error:
             problems.append(Problem(part=f"scorer {scorer.name}", message=str(error)))
             continue
         for row, scores in zip(rows, found, strict=True):
             row.update(scores)
     return [ScoreCard(overall=row.pop("overall"), scores=row) for row in rows], problems
-
-
-async def _run(scorer: Scorer, batch: Sequence[ScoringRequest], in_thread: InThread) -> Scores:
-    result: Scores | Awaitable[Scores]
-    if inspect.iscoroutinefunction(scorer.score):
-        result = scorer.score(batch)
-    else:
-        result = await in_thread(scorer.score, batch)
-    return await result if isinstance(result, Awaitable) else result
 
 
 def sentence_scores(sentences: Sequence[Sentence]) -> dict[str, Score]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -26,7 +27,6 @@ from guardrail.policy import ANNOTATE, Policy
 
 if TYPE_CHECKING:
     from guardrail.engine.flow import Engine
-    from guardrail.verdict.grounder import Grounder
 
 __all__ = ["CheckSession"]
 
@@ -72,28 +72,20 @@ class CheckSession:
     ) -> None:
         self._engine = engine
         self._question = question
-        limit = engine.config.limits.evidence
-        self._knowledge = None if evidence is None else given(evidence, limit)
+        self._knowledge = None if evidence is None else given(evidence, engine.config.limits)
         self._policy = policy
-        self._look = ANNOTATE.model_copy(
-            update={
-                "unavailable": policy.unavailable,
-                "deadline_s": policy.deadline_s,
-                "strictness": policy.strictness,
-                "correct_with": policy.correct_with,
-                "dry_run": policy.dry_run,
-            }
-        )
+        names = ["unavailable", "deadline_s", "strictness", "correct_with", "dry_run"]
+        look = {name: getattr(policy, name) for name in names}
         if policy.contradicted is Action.CORRECT:
-            corrects = {"contradicted": Action.CORRECT, "uncorrected": Action.ANNOTATE}
-            self._look = self._look.model_copy(update=corrects)
+            look |= {"contradicted": Action.CORRECT, "uncorrected": Action.ANNOTATE}
+        self._look = ANNOTATE.model_copy(update=look)
         self._id = id or uuid4().hex
         self._raw = self._return = ""
         self._cuts = [0]
         self._seen = self._look_at = 0
         self._left = engine.config.limits.sentences
         self._recall: dict[str, Knowledge] = {}
-        self._grounder: Grounder | None = None
+        self._grounder = cache(engine.parts.remembering_grounder)
 
     def add(self, text: str) -> GuardedAnswer | None:
         """Take a piece of the answer; see ``aadd``."""
@@ -186,27 +178,23 @@ class CheckSession:
         [answer] = await self._engine.guard(
             [row._replace(knowledge=self._knowledge, since=since, most=most)],
             policy,
-            grounder=self._remembering,
+            grounder=self._grounder,
             recall=self._recall,
             scored=scored,
         )
         return answer
 
-    def _remembering(self) -> Grounder:
-        if self._grounder is None:
-            self._grounder = self._engine.parts.remembering_grounder()
-        return self._grounder
-
     def _clean(self, raw: str) -> str:
         found = self._knowledge or self._recall.get(clean_text(self._question), Knowledge())
         known = [item for item in found.evidence if isinstance(item, Triple)]
-        return parse(raw, known).clean
+        return parse(clean_text(raw), known).clean
 
 
 def _since(answer: GuardedAnswer, since: int, raw: str) -> GuardedAnswer:
     """What is new in a verdict: the sentences that end behind ``since``, in a text of their own."""
-    text = answer.text[since:]
-    new = tuple(shifted(item, since) for item in answer.sentences if item.end > since)
+    fresh = [item for item in answer.sentences if item.end > since]
+    since = min([since, *(item.start for item in fresh)])  # of one that was looked at half
+    text, new = answer.text[since:], tuple(shifted(item, since) for item in fresh)
     found = {"text": text, "marked": marked_text(text, new), "sentences": new, "original": raw}
     return answer.model_copy(update=found)
 

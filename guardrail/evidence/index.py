@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
+from guardrail.core.cancellation import stop_if_given_up
 from guardrail.core.text.words import content_stems
 
 __all__ = ["Indexed", "Selection", "StatementIndex"]
@@ -93,6 +94,7 @@ class StatementIndex:
             self._members[window].append(place)
         self._postings: dict[str, list[int]] = defaultdict(list)
         for place, statement in enumerate(statements):
+            stop_if_given_up()
             for stem in statement.stems:
                 self._postings[stem].append(place)
         sizes = [len(item.stems) for item in statements]
@@ -119,8 +121,7 @@ class StatementIndex:
             room -= size
         places = [place for window in sorted(chosen) for place in self._members[window]]
         where = {place: number for number, place in enumerate(places)}
-        priority = tuple(where[place] for place in order if place in where)
-        return Selection(tuple(places), priority)
+        return Selection(tuple(places), tuple(where[place] for place in order if place in where))
 
     def _scores(self, sentence: str, context: str) -> list[float]:
         """How much each statement has to do with a sentence, by shared words."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
@@ -19,7 +18,8 @@ from guardrail.core.types import (
     Triple,
     passage_of_document,
 )
-from guardrail.evidence.bounds import bounded
+from guardrail.core.workers import called
+from guardrail.evidence.bounds import bounded, within
 from guardrail.models.facts import flatten, relevant_triples
 from guardrail.sources.tables import Table
 from kg.base import KnowledgeGraph
@@ -27,7 +27,7 @@ from kg.base import KnowledgeGraph
 if TYPE_CHECKING:
     from spacy.tokens import Doc
 
-    from guardrail.config import GraphConfig
+    from guardrail.config import GraphConfig, LimitsConfig
     from guardrail.core.workers import InThread
     from kg.linking import EntityLinker
 
@@ -55,7 +55,8 @@ class Knowledge(NamedTuple):
         asked: Label of the first entity that the question names, none of those reached from it; or
             the name, where the graph knows it only as a value of others' facts.
         subgraphs: The neighbourhoods behind the evidence, for the prompt.
-        left_out: Number of triples and passages beyond the limit, which are not in ``evidence``.
+        left_out: Number of triples and passages that are not in ``evidence``, or only their
+            beginning, for want of room.
         wider: Names of the places that hold a triple's value, by its id, nearest first.
         source: ``graph``, ``retriever``, ``files`` of the settings, or ``caller`` where the
             evidence came with the call.
@@ -158,12 +159,12 @@ def _asked(link: LinkedEntity) -> str | None:
     return None if link.matched.startswith(REACHED) else link.entity.label
 
 
-def given(evidence: Sequence[Evidence], limit: int) -> Knowledge:
+def given(evidence: Sequence[Evidence], limits: LimitsConfig) -> Knowledge:
     """Evidence that the caller hands in, as knowledge to prompt with and to judge against.
 
     Args:
         evidence: Triples and passages.
-        limit: Most of them for one answer.
+        limits: How much of it is read for one answer.
 
     Raises:
         InputError: A name is longer than names are; see ``bounds.MOST_CHARS``.
@@ -171,11 +172,12 @@ def given(evidence: Sequence[Evidence], limit: int) -> Knowledge:
     for place, item in enumerate(evidence):
         bounded(item, f"evidence[{place}]")
     left_out = 0
-    if len(evidence) > limit:
+    if len(evidence) > limits.evidence:
         owned: dict[str, list[Evidence]] = {}
         for place, item in enumerate(evidence, start=1):
             owned.setdefault(_owner(item, place), []).append(item)
-        evidence, left_out = _shared(owned.values(), limit)
+        evidence, left_out = _shared(owned.values(), limits.evidence)
+    evidence, cut = within(evidence, limits.evidence_chars)
     around: dict[str, list[Triple]] = {}
     for place, item in enumerate(evidence, start=1):
         owner = _owner(item, place)
@@ -187,7 +189,7 @@ def given(evidence: Sequence[Evidence], limit: int) -> Knowledge:
         for key, triples in around.items()
     )
     return Knowledge(
-        evidence=tuple(evidence), subgraphs=subgraphs, left_out=left_out, source="caller"
+        evidence=evidence, subgraphs=subgraphs, left_out=left_out + cut, source="caller"
     )
 
 
@@ -259,7 +261,7 @@ def _one(item: object) -> Evidence:
 async def retrieve_passages(
     retriever: object,
     questions: Sequence[str],
-    limit: int,
+    limits: LimitsConfig,
     in_thread: InThread,
 ) -> list[Knowledge]:
     """Ask a retriever for the evidence of n questions.
@@ -268,7 +270,7 @@ async def retrieve_passages(
         retriever: A LangChain retriever (``ainvoke`` or ``invoke``), or a function, synchronous
             or not, from a question to evidence.
         questions: The questions; each different one is asked once.
-        limit: Most triples and passages for one answer.
+        limits: How much evidence is read for one answer.
         in_thread: Runs a function that blocks.
 
     Raises:
@@ -276,19 +278,13 @@ async def retrieve_passages(
         InputError: It returned something that is no evidence.
     """
     call = cast(
-        "Callable[[str], object]",
+        "Callable[[str], Iterable[object]]",
         getattr(retriever, "ainvoke", None) or getattr(retriever, "invoke", None) or retriever,
     )
     unique = list(dict.fromkeys(questions))
 
     async def ask(question: str) -> tuple[Evidence, ...]:
-        if inspect.iscoroutinefunction(call):
-            result = await call(question)
-        else:
-            result = await in_thread(call, question)
-            if inspect.isawaitable(result):
-                result = await result
-        return as_evidence(result)
+        return as_evidence(await called(in_thread, call, question))
 
     try:
         found = await asyncio.gather(*(ask(question) for question in unique))
@@ -297,5 +293,5 @@ async def retrieve_passages(
     except Exception as error:  # a retriever is foreign code and may raise anything
         raise KnowledgeGraphError(f"the retriever failed: {error!r}") from error
     by_question = dict(zip(unique, found, strict=True))
-    known = (given(by_question[question], limit) for question in questions)
+    known = (given(by_question[question], limits) for question in questions)
     return [knowledge._replace(source="retriever") for knowledge in known]

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from guardrail.core.cancellation import stop_if_given_up
 from guardrail.core.text.layout import laid_out
 from guardrail.core.text.lexicon import lexicon_set
 from guardrail.core.text.names import NO_NAMES, label_in, part_of_name_in
@@ -74,12 +75,9 @@ class Statement:
     def stands_in(
         self, text: str, tokens: Sequence[Token], values: Sequence[TypedValue]
     ) -> list[tuple[int, int]]:
-        """Where a triple's value, or a place that holds it, stands in a text.
+        """Where a triple's value, or a place that holds it, stands in a plain text.
 
-        Args:
-            text: A text with plain signs.
-            tokens: Its words.
-            values: Its typed values.
+        ``tokens`` are its words, ``values`` its typed values.
         """
         if self.triple is None:
             return []
@@ -176,6 +174,7 @@ def _of_passage(passage: Passage, place: int) -> list[Statement]:
     found: list[Statement] = []
     heading = ""
     for piece in laid_out(passage.text):
+        stop_if_given_up()
         whole = len(piece.text) <= CITED_CHARS
         value = piece.text if whole else f"{piece.text[: CITED_CHARS - 1].rstrip()}…"
         citation = Citation(entity=name, property="passage", value=value)

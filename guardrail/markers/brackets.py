@@ -290,8 +290,10 @@ class _Reader:
         text = _join([piece])
         if _IDENTIFIER.match(text) and piece.colon <= 0:
             return text, index + 1
-        if text.startswith(("qid: ", "id: ")):
-            return text.split(": ", 1)[1], index + 1
+        if piece.colon > 0:
+            name, rest = piece.parts()
+            if name in ("qid", "id") and (named := _join([rest])):
+                return named, index + 1
         found = self._known_entity(index)
         if found and found[1] < len(self.pieces) and self.pieces[found[1]].colon > 0:
             return found

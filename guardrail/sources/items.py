@@ -12,6 +12,7 @@ from typing import cast
 
 from pydantic import ValidationError
 
+from guardrail.core.cancellation import stop_if_given_up
 from guardrail.core.errors import InputError
 from guardrail.core.fields import LONGEST, did_you_mean, in_short
 from guardrail.core.types import Evidence, Passage, Triple, Value, passage_of_document
@@ -40,11 +41,11 @@ def evidence_items(items: object, where: str = "evidence") -> tuple[Evidence, ..
     """
     if isinstance(items, str | bytes | Mapping | Value) or not isinstance(items, Iterable):
         raise InputError(f"{where} must be a list of items, not {_kind(items)}")
-    return tuple(
-        evidence
-        for place, item in enumerate(items)
-        for evidence in evidence_of_item(item, f"{where}[{place}]")
-    )
+    found: list[Evidence] = []
+    for place, item in enumerate(items):
+        stop_if_given_up()
+        found += evidence_of_item(item, f"{where}[{place}]")
+    return tuple(found)
 
 
 def evidence_of_item(item: object, where: str = "item") -> tuple[Evidence, ...]:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from guardrail.core.apart import within_another
 from guardrail.core.text.layout import cells_of, has_rows, is_heading, is_label, is_table_head
+from guardrail.core.text.letters import hides_letters
 from guardrail.core.text.names import NO_NAMES, find_names, label_in
 from guardrail.core.text.sentences import Stretch, code_blocks, split_sentences
 from guardrail.core.text.values import TypedValue, find_values
@@ -20,6 +21,7 @@ from guardrail.core.types import Evidence, Strictness, Triple, VerdictThresholds
 from guardrail.markers.grammar import ParsedText
 from guardrail.markers.ruins import without_ruins
 from guardrail.verdict.heads import is_bare, measures, names_columns
+from judges.letters import plain_letters
 
 __all__ = ["Claim", "GroundingRequest", "claims_of"]
 
@@ -62,7 +64,7 @@ class Claim:
 
     Attributes:
         stretch: The sentence as it stands in the clean answer; offsets index that.
-        written: What the judge reads: the sentence on one line, with spaces for broken markers.
+        written: What the judge reads: the same on one line, in plain letters, broken markers blank.
         question: The question.
         before: The sentences shortly before it.
         prose: Whether it may assert something, which the judge then says: all but the head of a
@@ -142,9 +144,9 @@ def claims_of(request: GroundingRequest, subjects: Collection[str] = ()) -> list
         judged = without_ruins(stretch.text, entities)
         head = names_columns(text, stretch)
         bare = (head and not measures(stretch.text)) or _is_bare(text, stretch)
-        code = _within(stretch, blocks) and PLAIN_WORDS.search(judged) is None
-        written, before = re.sub(r"\s", " ", judged), _last(earlier)
+        code = _is_code(stretch, blocks) and PLAIN_WORDS.search(judged) is None
         prose = not bare and not code
+        written, before = plain_letters(re.sub(r"\s", " ", judged)), _last(earlier)
         claims.append(Claim(stretch, written, request.question, before, prose, head, subjects))
         earlier.append(" ".join(judged.split()))
     return claims
@@ -162,9 +164,9 @@ def _last(earlier: Sequence[str]) -> str:
     return " ".join(reversed(kept))
 
 
-def _within(stretch: Stretch, blocks: Sequence[tuple[int, int]]) -> bool:
+def _is_code(stretch: Stretch, blocks: Sequence[tuple[int, int]]) -> bool:
     place = bisect_right(blocks, stretch.start, key=itemgetter(0)) - 1
-    return place >= 0 and stretch.start < blocks[place][1]
+    return place >= 0 and stretch.start < blocks[place][1] and not hides_letters(stretch.text)
 
 
 def _is_bare(text: str, stretch: Stretch) -> bool:

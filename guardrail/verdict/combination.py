@@ -59,8 +59,9 @@ def combine(
     """The verdict on a sentence: the judge's probabilities and the findings, weighed.
 
     A check may say that there is no claim. Without a judge what is found carried or in conflict
-    decides. A sentence without support cites only statements of which it says something: the judge
-    also scores what the sentences before it rest on.
+    decides. What the judge did not read whole is neither supported nor without a claim. A sentence
+    without support cites only statements of which it says something: the judge also scores what
+    the sentences before it rest on.
 
     Args:
         claim: The sentence.
@@ -75,7 +76,7 @@ def combine(
     grounding = evidence.grounding
     if grounding is None:
         return _without_judge(claim, evidence, findings, by_effect)
-    if grounding.no_claim >= 0.5 and Effect.CONTRADICTS not in by_effect:
+    if grounding.no_claim >= 0.5 and not grounding.unread and Effect.CONTRADICTS not in by_effect:
         return Outcome(Verdict.NO_CLAIM)
     weights = weighing.triples if _rests_on_triples(evidence, findings) else weighing.passages
     features = features_of(grounding, findings)
@@ -83,11 +84,11 @@ def combine(
     verdict = evidence.thresholds.verdict(*weighed)
     carried = _carried(evidence, findings, verdict)
     touched = _touched(claim, evidence, carried)
-    if verdict is Verdict.SUPPORTED:
+    if verdict is Verdict.SUPPORTED and not grounding.unread:
         return Outcome(verdict, carried, weighed=weighed, weights=parts)
-    if verdict is Verdict.UNSUPPORTED:
+    if verdict is not Verdict.CONTRADICTED:
         missing = by_effect.get(Effect.MISSING)
-        return Outcome(verdict, touched, spoke=missing, weighed=weighed, weights=parts)
+        return Outcome(Verdict.UNSUPPORTED, touched, spoke=missing, weighed=weighed, weights=parts)
     clash = by_effect.get(Effect.CONTRADICTS)
     if clash is None:
         against = _most_conflicting(evidence)

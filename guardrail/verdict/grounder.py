@@ -28,6 +28,7 @@ from guardrail.evidence.index import Selection, StatementIndex
 from guardrail.evidence.statements import statements_of
 from guardrail.markers.rendering import marked_text
 from guardrail.verdict.checks import Check, Context, checks_without
+from guardrail.verdict.checks.base import finding
 from guardrail.verdict.citations import citations_of
 from guardrail.verdict.claims import Claim, GroundingRequest, claims_of
 from guardrail.verdict.combination import Outcome, combine, judgement_of
@@ -276,11 +277,13 @@ class Grounder:
 
     def _findings(self, claim: Claim, evidence: Premises, context: Context) -> list[Finding]:
         """What the checks find; after one that there is no claim the others are not asked."""
-        found: list[Finding] = []
+        unread = evidence.grounding.unread if evidence.grounding else ()
+        because = "the judge cannot read this"
+        found = [finding("unread", Effect.MISSING, claim, span, because) for span in unread]
         for check in self._checks if claim.prose else ():
             said = check.apply(claim, evidence, context)
             found += said
-            if any(finding.effect is Effect.NO_CLAIM for finding in said):
+            if any(item.effect is Effect.NO_CLAIM for item in said):
                 break
         return found
 

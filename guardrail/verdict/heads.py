@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from guardrail.core.text.layout import cells_of, has_rows, is_table_head
+from guardrail.core.text.letters import hides_letters
 from guardrail.core.text.quantities import Quantity
 from guardrail.core.text.sentences import Stretch
 from guardrail.core.text.tagging import parse
@@ -24,7 +25,8 @@ def names_columns(text: str, stretch: Stretch) -> bool:
     """Whether a sentence of a text is the head of a table with rows, whose cells assert nothing."""
     if not is_table_head(text, stretch) or not has_rows(text, stretch):
         return False
-    return not _asserts([cell for cell in cells_of(stretch.text) if not is_bare(cell)])
+    cells = [cell for cell in cells_of(stretch.text) if not is_bare(cell)]
+    return not (any(map(hides_letters, cells)) or _asserts(cells))
 
 
 def measures(text: str) -> bool:
@@ -34,8 +36,9 @@ def measures(text: str) -> bool:
 
 
 def is_bare(text: str) -> bool:
-    """Whether a heading, a label or a head is of hardly a word, and of no figures."""
-    return len(text.split()) <= BARE_WORDS and not any(sign.isdigit() for sign in text)
+    """Whether a heading, a label or a head is of hardly a word, in letters, and of no figures."""
+    few = len(text.split()) <= BARE_WORDS
+    return few and not (hides_letters(text) or any(sign.isdigit() for sign in text))
 
 
 def _asserts(cells: list[str]) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from guardrail.core.cancellation import stop_if_given_up
 from guardrail.core.types import Strictness, VerdictThresholds
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class IndexedEvidence:
         """All their typed values by kind, those of subjects and properties as well."""
         found: dict[str, list[TypedValue]] = {}
         for statement in self.statements:
+            stop_if_given_up()
             for value in (*statement.values, *statement.label_values):
                 found.setdefault(value.kind, []).append(value)
         return found

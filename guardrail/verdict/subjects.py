@@ -51,10 +51,7 @@ def subjects_of(
 
 
 def named_in(
-    text: str,
-    tokens: Sequence[Token],
-    labels: Sequence[str],
-    names: Mapping[str, tuple[str, ...]],
+    text: str, tokens: Sequence[Token], labels: Sequence[str], names: Mapping[str, tuple[str, ...]]
 ) -> frozenset[str]:
     """Which of several entities a text names, by label, other name, or a part that is its own.
 

@@ -1,5 +1,8 @@
 """The targets of fuzzing, for a moment each; and that what fails is found, kept and timed."""
 
+import json
+from contextlib import nullcontext
+
 import pytest
 
 pytest.importorskip("mcp", reason="the extra 'mcp' is not installed")
@@ -9,6 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from benchmarks.fuzz.__main__ import TARGETS, Timed, fuzz, timed
+from benchmarks.fuzz.bodies import CANARY
+from benchmarks.fuzz.exchanges import check_reply, check_stream
 from benchmarks.fuzz.inputs import Target
 
 
@@ -38,6 +43,30 @@ def test_what_fails_is_kept_and_found_at_once(tmp_path) -> None:
     again = fuzz(target, 60.0, tmp_path)
     assert again.fault is not None
     assert again.inputs < first.inputs
+
+
+@pytest.mark.parametrize(
+    ("body", "leaks"),
+    [
+        ({"error": {"message": CANARY, "code": 1}}, False),
+        ({"type": "error", "message": CANARY}, False),
+        ({"error": {"message": CANARY * 100}}, True),
+        ({"error": {"message": "busy", "code": CANARY}}, True),
+        ({"error": {"message": "busy"}, "choices": [{"message": {"content": CANARY}}]}, True),
+        ({"choices": [{"message": CANARY}]}, True),
+        ({"message": CANARY}, True),
+    ],
+)
+def test_text_that_leaves_unjudged_is_seen(body: dict[str, object], leaks: bool) -> None:
+    content = json.dumps(body).encode()
+    for check, given_ in (
+        (check_reply, content),
+        (check_stream, b"event: x\ndata: " + content + b"\n\n"),
+    ):
+        with pytest.raises(AssertionError) if leaks else nullcontext():
+            check(given_)
+    with pytest.raises(AssertionError):
+        check_stream(f"event: {CANARY}\ndata: {{}}\n\n".encode())
 
 
 def test_time_that_grows_too_fast_is_told() -> None:

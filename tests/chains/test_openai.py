@@ -285,6 +285,38 @@ def test_unjudged_calls_are_refused_and_others_pass(way):
 # --- the client alone --------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    "path", ["decisions", "agents/sessions/s/events", "evals/e/runs", "evals/e/runs/r/output_items"]
+)
+def test_answers_in_other_forms_are_refused(upstream, strict_guard, path):
+    client = guard_openai(OpenAI(base_url=f"{upstream}/v1", api_key="k"), strict_guard)
+    with pytest.raises(openai.PermissionDeniedError, match="does not judge"):
+        client.post(f"/{path}", cast_to=object, body={})
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_raw_replies_have_nothing_that_could_hold_an_answer(strict_guard, stream):
+    prose = "an answer that nobody judged"
+
+    def answer(request):
+        told = {"x-notes": prose, "openai-model": prose, "x-request-id": "req_7"}
+        message = {"role": "assistant", "content": GOOD}
+        body = {"choices": [{"index": 0, "finish_reason": "stop", "message": message}]}
+        status_line = {"reason_phrase": prose.encode()}
+        if not stream:
+            return httpx.Response(200, headers=told, json=body, extensions=status_line)
+        told["content-type"] = "text/event-stream"
+        return httpx.Response(200, headers=told, text="data: [DONE]\n\n", extensions=status_line)
+
+    inner = httpx.Client(transport=httpx.MockTransport(answer))
+    client = guard_openai(OpenAI(api_key="k", http_client=inner), strict_guard)
+    create = client.chat.completions.with_raw_response.create
+    raw = create(model="plain", messages=MESSAGES, stream=stream)
+    assert raw.headers["x-request-id"] == "req_7"
+    assert prose not in str(raw.headers)
+    assert raw.http_response.reason_phrase == "OK"
+
+
 def test_the_client_stays_what_it_was(upstream, strict_guard):
     client = OpenAI(base_url=f"{upstream}/v1", api_key="k", default_headers={"x-mine": "1"})
     guarded = guard_openai(client, strict_guard, style="none")

@@ -113,6 +113,26 @@ def test_an_error_with_a_status_of_success_leaves_alone(guard, way, path):
     assert (got.status_code, got.json()) == (502, {"error": SAID})
 
 
+@pytest.mark.parametrize("path", ASKED)
+@pytest.mark.parametrize("way", WAYS)
+def test_a_text_in_place_of_an_error_is_told_where_the_status_tells_of_one(guard, way, path):
+    got = way(guard, path, ASKED[path], httpx.Response(404, json={"error": "no such model"}))
+    assert got.json()["error"] == dict.fromkeys(SAID) | {"message": "no such model"}
+    got = way(guard, path, ASKED[path], httpx.Response(200, json={"error": CANARY}))
+    assert got.status_code == 502
+    assert "status 200" in got.json()["error"]["message"]
+    assert CANARY not in got.text
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_error_has_no_prose_but_its_message(guard, way):
+    error = dict.fromkeys(("type", "param", "code"), f"It is {CANARY}") | {"message": "busy"}
+    for status in (200, 503):
+        reply = httpx.Response(status, json={"error": error})
+        told = way(guard, "responses", ASKED["responses"], reply).json()["error"]
+        assert told == {"message": "busy", "type": None, "param": None, "code": None}
+
+
 @pytest.mark.parametrize("status", [600, 999])
 @pytest.mark.parametrize("way", WAYS)
 def test_a_status_that_tells_of_no_error_is_one_of_the_upstream(guard, way, status):
@@ -186,6 +206,13 @@ def test_an_error_that_is_none_leaves_an_event_what_it_is(guard, path, event, no
     assert not any("error" in item for item in told)
     if event.get("type") == "response.completed":
         assert told[-1]["type"] == "response.completed"
+
+
+@pytest.mark.parametrize(("path", "event"), EVENTS.values(), ids=EVENTS)
+def test_a_text_in_place_of_an_error_does_not_leave_in_a_stream(guard, path, event):
+    [told] = streamed(guard, path, event | {"error": CANARY})
+    assert told["error"]["message"]
+    assert CANARY not in json.dumps(told)
 
 
 def test_the_event_of_an_error_has_the_protocols_fields_alone(guard):

@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from chains.openai_exchange import Endpoint, Exchange
-from chains.openai_text import Guarding
+from chains.openai_chat import MAX_CHOICES
+from chains.openai_exchange import Endpoint, Exchange, Reply
+from chains.openai_text import Guarding, UnreadableReplyError
 from guardrail import STRICT
 from tests.chains.conftest import QUESTION
 
@@ -52,3 +53,57 @@ async def test_values_of_another_kind_are_no_fault(guard, odd):
         ("response.output_item.added", "item"),
     ):
         await left(guard, Endpoint.RESPONSES, {"type": kind, field: odd})
+
+
+@pytest.mark.parametrize("endpoint", Endpoint)
+async def test_text_behind_the_end_of_an_answer_is_an_error(guard, endpoint):
+    said, more = "Mary Shelley was a writer. ", "She wrote novels. Ada too. "
+    place = {"output_index": 0, "content_index": 0}
+    delta = {"type": "response.output_text.delta", **place}
+    events = {
+        Endpoint.CHAT: [
+            {"choices": [{"index": 0, "delta": {"content": said}, "finish_reason": "stop"}]},
+            {"choices": [{"index": 0, "delta": {"content": more}}]},
+        ],
+        Endpoint.RESPONSES: [
+            delta | {"delta": said},
+            {"type": "response.output_text.done", **place},
+            delta | {"delta": more},
+        ],
+    }[endpoint]
+    assert "writer" in await left(guard, endpoint, *events[:-1])
+    with pytest.raises(UnreadableReplyError, match="behind the end"):
+        await left(guard, endpoint, *events)
+
+
+@pytest.mark.parametrize("odd", [{"a": HIDDEN}, [HIDDEN], 3, True])
+async def test_a_delta_that_is_no_text_is_none(guard, odd):
+    for kind in ("output_text", "refusal"):
+        place = {"output_index": 0, "content_index": 0}
+        delta = {"type": f"response.{kind}.delta", **place, "delta": odd}
+        end = {"type": f"response.{kind}.done", **place}
+        shown = await left(guard, Endpoint.RESPONSES, delta, end)
+        assert '"delta"' not in shown
+
+
+async def test_a_stream_has_the_one_choice_that_was_asked_for(guard):
+    said = {"content": "Mary Shelley was a writer. "}
+    stream = Exchange(
+        Guarding(guard=guard, policy=STRICT), Endpoint.CHAT, ASKED[Endpoint.CHAT]
+    ).stream()
+    choices = [{"index": index, "delta": said} for index in range(3)]
+    out = await stream.feed(f"data: {json.dumps({'choices': choices})}\n\n".encode())
+    shown = (out + await stream.finish()).decode()
+    assert "writer" in shown
+    assert '"index": 1' not in shown
+    assert len(stream.answers) == 1
+
+
+async def test_a_reply_has_as_many_choices_as_one_may_ask_for(guard):
+    choice = {"index": 0, "message": {"role": "assistant", "content": "Hello."}}
+    exchange = Exchange(Guarding(guard=guard, policy=STRICT), Endpoint.CHAT, ASKED[Endpoint.CHAT])
+    many = json.dumps({"choices": [choice] * (MAX_CHOICES + 1)}).encode()
+    with pytest.raises(UnreadableReplyError, match="more than 128 choices"):
+        await exchange.judge(Reply(200, (), many))
+    some = await exchange.judge(Reply(200, (), json.dumps({"choices": [choice] * 3}).encode()))
+    assert len(some.answers) == 3  # all are judged: other gateways keep the reply that they have

@@ -9,8 +9,8 @@ from guardrail import CheckSession, Guardrail, GuardrailConfig, open_log
 SYNC = [
     (kind, name)
     for kind in (Guardrail, CheckSession)
-    for name in vars(kind)
-    if f"a{name}" in vars(kind)
+    for name in dir(kind)
+    if f"a{name}" in dir(kind)
 ]
 
 
@@ -27,11 +27,11 @@ def test_every_coroutine_has_a_twin():
     for kind in (Guardrail, CheckSession):
         coroutines = {
             name
-            for name, item in vars(kind).items()
+            for name, item in inspect.getmembers(kind)
             if (inspect.iscoroutinefunction(item) or inspect.isasyncgenfunction(item))
             and not name.startswith("_")
         }
-        assert {name for name in coroutines if name[1:] not in vars(kind)} == set()
+        assert {name for name in coroutines if name[1:] not in dir(kind)} == set()
         assert coroutines
 
 

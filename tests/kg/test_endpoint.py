@@ -98,6 +98,8 @@ def settings(**changes: object) -> EndpointSettings:
     [
         (reply(200, "<html>Welcome</html>", "text/html; charset=utf-8"), "web page", 1),
         (reply(200, "{oops"), "malformed JSON", 1),
+        (reply(200, "[" * 200_000), "malformed JSON", 1),
+        (reply(200, '{"results":' * 100_000), "malformed JSON", 1),
         (reply(200, "[1]"), "no SPARQL result", 1),
         (reply(200, '{"results": {"bindings": [3]}}'), "malformed SPARQL result", 1),
         (reply(400, "parse error"), "rejects the query: .*parse error", 1),

@@ -17,6 +17,7 @@ from chains.evidence.items import RequestField, request_field
 from chains.evidence.openai import chat_evidence, chat_question
 from chains.gateway.protocols.base import Protocol, ProtocolReply
 from chains.gateway.protocols.kept import KEPT_VARIABLE, KeptRequests
+from chains.gateway.threads import in_reader_thread
 from chains.openai_text import JSON, Guarding
 from chains.rendition import MarkerStyle, Notes, render, render_sentences, safe_reasons
 from guardrail.core.errors import InputError
@@ -32,6 +33,7 @@ NOT_KEPT = Problem(
     "to [pre_call, post_call] in LiteLLM's settings, and send fewer or smaller requests at once",
 )
 """What is told of a response without evidence whose request never came, or is kept no longer."""
+NO_CALLS = "the model calls a tool, which callers may not use here"
 ENDS = (".", "!", "?", "…", "。", "]", "`", ")", '"', "”")
 
 
@@ -56,8 +58,8 @@ class LiteLLMGuardrail(Protocol):
         named = body.get("litellm_call_id")
         # Another owner's call of the same id is another call.
         call = f"{guarding.owner} {named}".strip() if isinstance(named, str) else None
-        field = _field(body)
-        found = await asyncio.to_thread(_read, body, field, guarding)
+        field = await in_reader_thread(_field, body)
+        found = await in_reader_thread(_read, body, field, guarding)
         kind = body.get("input_type")
         if kind == "request":
             if call is not None:
@@ -65,6 +67,9 @@ class LiteLLMGuardrail(Protocol):
             return {"action": "NONE"}, ()
         if kind != "response":
             raise InputError(f"input_type must be 'request' or 'response', not {kind!r}")
+        if body.get("tool_calls") and not guarding.rights.tools:
+            # The proxy takes back texts alone: a call leaves as it is, or the reply does not.
+            return {"action": "BLOCKED", "blocked_reason": NO_CALLS}, ()
         found = await asyncio.to_thread(self._joined, call, *found)
         policy, problems = guarding.rights.policy_of(field, guarding.policy)
         guarding = replace(guarding, policy=policy)
@@ -129,10 +134,17 @@ def _read(body: JSON, field: RequestField, guarding: Guarding) -> tuple[str, Fou
 
 
 def _texts(body: JSON) -> list[str]:
-    """The texts of a call, each in its place; what is no text is empty."""
+    """The texts of a call, each in its place; none where it has none.
+
+    Raises:
+        InputError: What stands there is something else. It would leave unjudged.
+    """
     texts = body.get("texts")
-    listed = texts if isinstance(texts, list) else []
-    return [text if isinstance(text, str) else "" for text in listed]
+    if texts is None:
+        return []
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise InputError("texts must be a list of texts: what is something else cannot be judged")
+    return texts
 
 
 def _shown(answer: GuardedAnswer, text: str, style: MarkerStyle) -> tuple[str, int]:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 
 from chains.gateway.protocols.base import Protocol, ProtocolReply
+from chains.gateway.threads import in_reader_thread
 from chains.openai_exchange import Endpoint, Exchange, Reply
 from chains.openai_text import JSON, Guarding
 from chains.rendition import details
@@ -39,7 +40,7 @@ class PortkeyWebhook(Protocol):
         asked, reply = _json(body, "request"), _json(body, "response")
         responses = "output" in reply and "choices" not in reply
         endpoint = Endpoint.RESPONSES if responses else Endpoint.CHAT
-        exchange = Exchange(guarding, endpoint, {**asked, "stream": False})
+        exchange = await in_reader_thread(Exchange, guarding, endpoint, {**asked, "stream": False})
         guarded = await exchange.judge(Reply(200, (), json.dumps(reply).encode()))
         answers = guarded.answers
         verdict = all(answer.action is not Action.REFUSE for answer in answers)

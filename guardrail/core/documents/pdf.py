@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import io
-import json
-import os
 import re
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from guardrail.core.documents.own_process import in_own_process
 from guardrail.core.documents.sections import Page
 from guardrail.core.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     from pdfplumber.page import Page as Plumbed
 
-__all__ = ["pdf_pages"]
+__all__ = ["pages_of", "pdf_pages"]
 
 MAX_PAGES: Final = 2_000
-MAX_MEMORY: Final = 2 * 1024**3
-"""Most bytes of memory that reading takes."""
 MAX_SECONDS: Final = 120
 LARGER: Final = 1.15
 """Letters larger than the usual ones by this factor make a heading."""
@@ -46,54 +40,26 @@ class _Block(NamedTuple):
 def pdf_pages(data: bytes, name: str) -> list[Page]:
     """The pages of a PDF.
 
-    A process of its own reads them, with bounds of memory and time: a small file may unpack to
-    any size.
-
     Args:
         data: The file's bytes.
         name: Its name, for errors.
 
     Raises:
-        InputError: It is damaged, locked, has more than ``MAX_PAGES`` pages, takes more than
-            ``MAX_MEMORY`` or ``MAX_SECONDS``, or has no text at all, as a scan has none.
+        InputError: It is damaged, locked, has more than ``MAX_PAGES`` pages, takes more memory
+            than there is for one or more than ``MAX_SECONDS``, or has no text, as a scan has none.
         MissingExtraError: The extra ``documents`` is not installed.
+        OverloadedError: Others are read for as long.
     """
     try:
         import pdfplumber  # noqa: F401
     except ImportError as error:
         raise MissingExtraError("pdfplumber", "documents") from error
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    try:
-        done = subprocess.run(
-            [sys.executable, "-m", __name__], input=data, capture_output=True, env=environment,
-            timeout=MAX_SECONDS, check=False,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired as error:
-        raise InputError(f"{name} takes more than {MAX_SECONDS} s to read; split it") from error
-    if done.returncode:
-        raise InputError(
-            f"{name} is no PDF that can be read in {MAX_MEMORY // 1024**3} GB of memory"
-        )
-    told: dict[str, Any] = json.loads(done.stdout)
-    if "error" in told:
-        raise InputError(f"{name} {told['error']}")
-    return [Page(text, number) for number, text in enumerate(told["pages"], start=1)]
+    pages = in_own_process(pages_of, data, name, MAX_SECONDS)
+    return [Page(text, number) for number, text in enumerate(pages, start=1)]
 
 
-def main() -> None:
-    """Read a PDF from the standard input, and write its pages as JSON."""
-    with suppress(ImportError):  # not on Windows
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
-    try:
-        told: dict[str, object] = {"pages": _pages(sys.stdin.buffer.read())}
-    except InputError as error:
-        told = {"error": str(error)}
-    sys.stdout.write(json.dumps(told))
-
-
-def _pages(data: bytes) -> list[str]:
+def pages_of(data: bytes) -> list[str]:
+    """The pages as Markdown, read here and now; see ``pdf_pages``, which tells the file's name."""
     import pdfplumber
     from pdfminer.pdfdocument import PDFPasswordIncorrect
 
@@ -177,7 +143,3 @@ def _table(rows: Sequence[Sequence[str | None]]) -> str:
 def _within(item: dict[str, Any], box: tuple[float, float, float, float]) -> bool:
     middle = (item["x0"] + item["x1"]) / 2, (item["top"] + item["bottom"]) / 2
     return bool(box[0] <= middle[0] <= box[2] and box[1] <= middle[1] <= box[3])
-
-
-if __name__ == "__main__":
-    main()

@@ -88,9 +88,7 @@ def _forms(yearless: bool) -> tuple[re.Pattern[str], ...]:
 def find_dates(text: str, *, yearless: bool = False) -> list[Date]:
     """All dates of a text, in order, not overlapping; the fullest reading of each.
 
-    Args:
-        text: Any text.
-        yearless: Whether a day of a month counts where no year is told.
+    With ``yearless`` a day of a month counts where no year is told.
     """
     text = plain(text)
     dated = any(sign.isdigit() for sign in text)

@@ -82,12 +82,7 @@ class _Number(NamedTuple):
 
 
 def find_quantities(text: str, taken: Sequence[tuple[int, int]] = ()) -> list[Quantity]:
-    """All quantities of a text, in order.
-
-    Args:
-        text: A text with plain signs.
-        taken: Stretches that are something else, such as dates.
-    """
+    """All quantities of a plain text, in order; what is ``taken`` is something else: dates."""
     found: list[Quantity] = []
     for quantity in (_with_unit(text, number) for number in _numbers(text, taken)):
         last = found[-1] if found else None

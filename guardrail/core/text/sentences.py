@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from guardrail.core.text.letters import hides_letters
 from guardrail.core.text.lexicon import lexicon_set
 from guardrail.core.text.names import calendar_words
 
@@ -154,6 +155,6 @@ def _trimmed(text: str, start: int, end: int) -> Iterator[Stretch]:
         piece = text[start:stop]
         left = len(piece) - len(piece.lstrip())
         body = piece.strip()
-        if any(character.isalnum() for character in body):
+        if any(map(str.isalnum, body)) or hides_letters(body):
             yield Stretch(body, start + left, start + left + len(body))
         start = stop

@@ -33,14 +33,9 @@ class Superlative(NamedTuple):
 
 
 def superlative_at(tokens: Sequence[Token], place: int) -> Superlative | None:
-    """The superlative at a place of a text.
+    """The superlative at a word of a text, by its number.
 
-    Args:
-        tokens: The words of the text.
-        place: Number of one of them.
-
-    Returns:
-        None of any other word, of *at least* and *most of*, and of a second place.
+    None of any other word, of *at least* and *most of*, and of a second place.
     """
     words = lexicon("aggregates")
     word = tokens[place].folded

@@ -49,10 +49,7 @@ def load_english(*left_out: str) -> Language:
 def run_pipeline(nlp: Language, texts: Iterable[str], *, disable: Sequence[str] = ()) -> list[Doc]:
     """Run n texts through a pipeline in one batch, one caller of this process at a time.
 
-    Args:
-        nlp: The pipeline.
-        texts: The texts.
-        disable: Names of parts to leave out this time.
+    Parts whose names are in ``disable`` are left out this time.
     """
     with _running:
         return list(nlp.pipe(texts, disable=disable))

@@ -9,14 +9,7 @@ from typing import NamedTuple
 from guardrail.core.text.lexicon import lexicon
 from guardrail.core.text.words import property_words
 
-__all__ = [
-    "Unit",
-    "currency_before",
-    "is_unit_name",
-    "period",
-    "unit_behind",
-    "unit_of_label",
-]
+__all__ = ["Unit", "currency_before", "is_unit_name", "period", "unit_behind", "unit_of_label"]
 
 MONEY = "money "
 """Begins the measure of every currency; its code follows."""

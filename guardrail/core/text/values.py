@@ -73,9 +73,7 @@ class TypedValue(NamedTuple):
 def find_values(text: str, unit: Unit | None = None) -> list[TypedValue]:
     """All typed values of a text, in order, not overlapping.
 
-    Args:
-        text: Any text.
-        unit: That of numbers without one; the label of a property may tell it.
+    Numbers without a unit have ``unit``, which the label of a property may tell.
     """
     if not any(sign.isalnum() for sign in text):
         return []

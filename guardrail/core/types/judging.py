@@ -145,6 +145,8 @@ class Grounding(Value):
         words: Scores of the sentence's words, in order; empty where the judge does not tell.
         statements: Scores of the evidence statements, in the order in which they were given; None
             for a statement that was not read. Empty where the judge does not tell.
+        unread: Offsets of what the judge could not read of the sentence: it has no signs for that,
+            or reads no further.
     """
 
     supported: Probability
@@ -153,6 +155,7 @@ class Grounding(Value):
     no_claim: Probability
     words: tuple[WordScore, ...] = ()
     statements: tuple[StatementScore | None, ...] = ()
+    unread: tuple[tuple[int, int], ...] = ()
 
     @property
     def verdict(self) -> Verdict:

@@ -113,19 +113,17 @@ def hours_in(text: str) -> list[Hours]:
         return []
     times: dict[Days, list[ClockTime]] = {day: [] for day in days}
     shut: dict[Days, tuple[int, int]] = {}
-    marks = [(time.start, time) for time in find_times(text)]
-    closings = closings_in(text)
-    first = min([place for place, _ in marks] + [start for start, _ in closings], default=0)
+    told, closings = find_times(text), closings_in(text)
+    first = min([time.start for time in told] + [start for start, _ in closings], default=0)
     ahead = first < days[0].start
-    for place, time in marks:
-        day = _day_of(place, days, ahead=ahead)
-        times[day].append(time)
+    for time in told:
+        times[_day_of(time.start, days, ahead=ahead)].append(time)
     for start, end in closings:
         shut[_day_of(start, days, ahead=ahead)] = (start, end)
     found = []
     for day in days:
-        ends = [*((time.start, time.end) for time in times[day]), shut.get(day)]
-        places = [item for item in ends if item is not None]
+        places = [(time.start, time.end) for time in times[day]]
+        places += [shut[day]] if day in shut else []
         if not places or (times[day] and day in shut):
             continue
         start = min(day.start, *(place[0] for place in places))

@@ -86,6 +86,7 @@ async def test_feedback_goes_to_ones_own_answers_alone(gateway, tmp_path, other,
     said = {"record_id": "order-7", "thumb": 1, "tenant": "blue"}
     reply = await gateway.post("/v1/feedback", json=said, headers=by(other))
     assert reply.status_code == status
+    assert "scores.sqlite" not in reply.text
     log = open_log(tmp_path / "scores.sqlite")
     assert len(list(log.feedback())) == (status == 200)
     log.close()

@@ -23,6 +23,7 @@ from guardrail.bulk.run import run_bulk
 from guardrail.bulk.scorer import BulkScorer
 from guardrail.bulk.shards import Plan, plan_shards
 from guardrail.bulk.summary import Counts, count_row, share, summarise
+from guardrail.commands.figures import json_line
 from guardrail.config import GraphConfig
 from guardrail.core.errors import GuardrailError, InputError, JudgeError
 from judges.base import NLIScores, Pair
@@ -94,6 +95,20 @@ def test_a_name_that_is_too_long_is_the_error_of_its_row(tmp_path: Path) -> None
     found = [json.loads(line) for line in output(tmp_path / "out")]
     assert [row["row"] for row in found if "error" in row] == [1]
     assert "evidence[1].title has 2,001 characters" in found[1]["error"]
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+@pytest.mark.parametrize("id_", ['"\\ud800"', "Infinity", "[" * 600 + "]" * 600])
+def test_whatever_the_id_of_a_row_the_others_have_their_results(
+    tmp_path: Path, kind: Literal["jsonl", "parquet"], id_: str
+) -> None:
+    lines = [json.dumps(row) for row in rows(3)]
+    lines[1] = f'{{"id": {id_}, "answer": []}}'
+    (tmp_path / "a.jsonl").write_text("\n".join(lines))
+    summary = run(tmp_path / "a.jsonl", tmp_path / "out", kind=kind)
+    assert (summary.rows, summary.errors) == (3, 1)
+    for line in output(tmp_path / "out"):
+        json_line(json.loads(line))
 
 
 def test_a_job_goes_on_only_with_the_same_input_and_graph(tmp_path: Path) -> None:

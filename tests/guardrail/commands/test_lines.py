@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from guardrail.commands.figures import json_line
 from guardrail.commands.lines import LineJob, Row, run_lines
 from guardrail.core.errors import InputError
 from guardrail.core.types import Value
@@ -41,12 +42,16 @@ def test_rows_come_back_in_order_with_their_ids():
         ("3", "line 2: not a JSON object"),
         ('{"id": "b"}', "line 2: value: Field required"),
         ('{"id": "b", "value": "x"}', "line 2: value: "),
+        ('{"id": Infinity, "value": "x"}', "line 2: value: "),
+        ('{"id": [1e999], "value": 2}', "line 2: id.str: "),
+        (f'{{"id": {"[" * 600}{"]" * 600}, "value": 2}}', "line 2: id.str: "),
     ],
 )
 def test_a_bad_line_yields_an_error_and_the_others_their_results(line, problem):
     first, bad, last = results('{"id": "a", "value": 2}', line, '{"id": "c", "value": 3}')
     assert (first, last) == ({"id": "a", "square": 4}, {"id": "c", "square": 9})
     assert bad["error"].startswith(problem)
+    assert json_line(bad)
 
 
 def test_a_row_that_fails_in_a_batch_fails_alone():

@@ -89,9 +89,37 @@ def test_text_in_signs_that_are_never_seen_is_taken_out(guard, hidden):
     assert one_line(f"b{secret}") == "b"
 
 
-def test_what_emoji_need_stays():
-    for emoji in ("\u2764\ufe0f", "\U0001f469\u200d\U0001f4bb", "\U0001f44d\U0001f3fd"):
-        assert clean_text(emoji) == emoji
+UNSEEN = "\xad\u034f\u061c\u115f\u180e\u200b\u200c\u200d\u200e\u2060\u2064\u206a\u3164\ufeff\ufe0f"
+TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+
+
+@pytest.mark.parametrize("sign", UNSEEN + TURNING, ids=lambda sign: f"{ord(sign):04x}")
+def test_no_sign_that_is_never_seen_parts_a_figure_or_turns_it(guard, sign):
+    wrong = f"Mary Shelley was born in 17{sign}9{sign}6."
+    evidence = [Triple("Mary Shelley", "date of birth", "1797")]
+    answer = guard.check(question=QUESTION, answer=wrong, evidence=evidence, policy=ANNOTATE)
+    assert answer.text == "Mary Shelley was born in 1796."
+    session = guard.session(question=QUESTION, evidence=evidence, policy=ANNOTATE)
+    for letter in wrong:
+        session.add(letter)
+    session.rest()
+    assert session.finish().sentences == answer.sentences
+    assert Passage(text=wrong).text == answer.text
+
+
+NEEDED = {
+    "heart": "\u2764\ufe0f",
+    "keycap": "1\ufe0f\u20e3",
+    "coder": "\U0001f469\u200d\U0001f4bb",
+    "skin": "\U0001f44d\U0001f3fd",
+    "Persian": "\u0645\u06cc\u200c\u0634\u0648\u062f",
+    "Hindi": "\u0915\u094d\u200d\u0937",
+}
+
+
+@pytest.mark.parametrize("text", NEEDED.values(), ids=NEEDED)
+def test_what_emoji_and_other_scripts_need_stays(text):
+    assert clean_text(text) == text
 
 
 HOSTILE = (
@@ -134,3 +162,10 @@ def test_a_title_stays_on_its_line_of_the_notes(guard, style):
 def test_json_is_read_without_halves_of_characters():
     line = '{"a\\ud800": ["b\\udc00", "\\ud83d\\ude00", "\\u0000"]}'
     assert read_clean_json(line) == {"a": ["b", "\U0001f600", "\x00"]}
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "-1e999"])
+@pytest.mark.parametrize("half", ["", "\\ud800"])
+def test_numbers_that_are_none_are_read_as_null(number, half):
+    line = f'{{"a{half}": [1.5, {number}], "n": {10**400}}}'
+    assert read_clean_json(line) == {"a": [1.5, None], "n": 10**400}

@@ -158,6 +158,16 @@ def test_an_open_bracket_holds_back_what_may_be_a_marker(exact_guard: Guardrail)
     assert judged.text.startswith("Mary Shelley was a writer")
 
 
+def test_a_sentence_that_was_looked_at_half_is_judged_whole(exact_guard: Guardrail) -> None:
+    session = exact_guard.session(QUESTION, evidence=FACTS)
+    session.add("Someone told {it}")
+    assert session.rest() is not None
+    judged = session.add("that she was born in 1897. She died.")
+    assert judged is not None
+    assert judged.text == "Someone told {it}that she was born in 1897."
+    assert [sentence.start for sentence in judged.sentences] == [0]
+
+
 def test_steps_that_cannot_be_judged_show_the_text_as_it_came() -> None:
     text = "Mary Shelley was a writer [Q47152, occupation: writer]. She lived. "
     config = GuardrailConfig(judge="none", graph={"location": "/no/such/graph"})

@@ -1,4 +1,4 @@
-"""Names of evidence have a bound; texts and values have none."""
+"""Names of evidence have a bound each, its texts one for all of them together."""
 
 import time
 
@@ -61,6 +61,30 @@ def test_texts_and_values_of_any_length_and_names_at_the_bound_are_judged(guard)
     ]
     answer = guard.check("Price?", TRUE, evidence=evidence)
     assert answer.sentences[0].category == "supportive"
+
+
+def test_of_much_text_the_longest_passages_are_cut_behind_a_sentence() -> None:
+    config = GuardrailConfig(graph={"location": "none"}, limits={"evidence_chars": 120})
+    long = "The Fjell 3 costs 40 euros. The Fjell 3 is sold with a lamp, which is no lie. " * 9
+    evidence = [Passage(long, id="a"), Triple(**FACT), Passage(TRUE), Triple("It", "is", LONG)]
+    with Guardrail(config, grounding=Overlap()) as guard:
+        answer = guard.check("Price?", TRUE, evidence=evidence)
+        session = guard.session("Price?", evidence=evidence)
+        session.add(TRUE)
+        grown = session.finish()
+    assert answer.evidence == (Passage(TRUE, id="a"), *evidence[1:3])
+    assert answer.evidence == grown.evidence
+    [told] = [problem.message for problem in answer.errors if problem.part == "evidence"]
+    assert told.startswith("2 triples and passages were left out or cut; raise limits.evidence")
+    assert answer.sentences[0].category == "supportive"
+
+
+def test_a_retrievers_evidence_and_that_of_a_megabyte_have_a_bound() -> None:
+    config = GuardrailConfig(graph={"location": "none"}, judge="none")
+    with Guardrail(config, retriever=lambda question: [TRUE, "It is green. " * 200_000]) as guard:
+        found = guard.retrieve("Price?")
+    assert found.left_out == 1
+    assert 900_000 < sum(len(item.text) for item in found.evidence) <= 1_000_000
 
 
 @pytest.mark.parametrize("unit", ["[1](<", "x ", "(  ", "1 ", "1-1 ", "May 1 ", " ", "18:30 "])

@@ -45,6 +45,9 @@ def test_the_first_bracket_that_stays_open():
         ("id: ", None),
         ("qid: Q1, a: b", ([("Q1", "a", "b")], False)),
         (r"id\: x: Q1", None),
+        ("Q1, a: b, id: Q2, c: d", ([("Q1", "a", "b"), ("Q2", "c", "d")], False)),
+        (r"Q1, a: b, id\: Q2, c: d", ([("Q1", "a", "b, id: Q2"), ("Q1", "c", "d")], False)),
+        (r"Q1, id\: x: y", ([("Q1", "id: x", "y")], False)),
     ],
 )
 def test_what_a_bracket_says(content, read):

@@ -92,6 +92,31 @@ async def test_litellm_takes_evidence_of_its_parameters(gateway):
     assert "did you mean 'text'" in wrong.json()["error"]["message"]
 
 
+@pytest.mark.parametrize(
+    "texts", ["text", {"0": SAID}, [{"text": SAID}], [[SAID]], [RIGHT, None], [RIGHT, 5, SAID]]
+)
+async def test_litellm_refuses_what_it_cannot_judge(gateway, texts):
+    call = response_call("call-5", SAID) | {"texts": texts}
+    reply = await post(gateway, LITELLM, call)
+    assert reply.status_code == 400
+    assert "texts must be a list of texts" in reply.json()["error"]["message"]
+    for none in ([], None):
+        assert (await post(gateway, LITELLM, call | {"texts": none})).json() == {"action": "NONE"}
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+async def test_litellm_blocks_calls_of_tools_that_callers_may_not_use(allowed):
+    settings = GatewaySettings(protocols="litellm", keys="k", caller_tools=allowed)
+    tool = {"name": "pay", "arguments": "{}"}
+    call = response_call("call-6", "") | {"tool_calls": [{"type": "function", "function": tool}]}
+    with scripted_guard(config=GuardrailConfig(policy=STRICT)) as guard:
+        transport = httpx.ASGITransport(create_app(guard, settings))
+        async with httpx.AsyncClient(transport=transport, base_url="http://gateway") as client:
+            reply = (await post(client, LITELLM, call)).json()
+    assert reply["action"] == ("NONE" if allowed else "BLOCKED")
+    assert allowed or "callers may not use" in reply["blocked_reason"]
+
+
 async def test_litellm_holds_the_growing_sentence_of_a_stream_back(gateway):
     await post(gateway, LITELLM, request_call("call-4", TOLD))
     seen = ""

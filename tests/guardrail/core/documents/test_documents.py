@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 import zlib
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from guardrail import Guardrail, GuardrailConfig, InputError, Passage
 from guardrail.core.documents import reading
+from tests.clock import PATIENCE_S
 from tests.guardrail.core.documents import made
 
 TABLE = (
@@ -69,7 +71,7 @@ def test_a_heading_stands_above_each_paragraph_below_it():
         ("a.pdf", made.pdf(empty=True), "a.pdf has no text; of a scan make one by OCR first"),
         ("a.pdf", b"%PDF-1.7 and nothing", "a.pdf is no PDF that can be read"),
         ("a.docx", b"PK and nothing", "a.docx is no Word document that can be read"),
-        ("a.html", b"<div>" * 100_000, "a.html: its elements are nested too deep"),
+        ("a.html", b"<div>" * 100_000, "a.html has elements that are nested too deep"),
         ("a.html", b"<script>only()</script>", "a.html holds no text"),
         ("a.txt", b"\xff\xfe", "a.txt is not UTF-8 text"),
         ("a.txt", b" \n\n ", "a.txt is empty"),
@@ -95,6 +97,17 @@ def test_a_word_file_that_unpacks_to_too_much_is_refused(monkeypatch):
     monkeypatch.setattr(markup, "MAX_UNPACKED", 100)
     with pytest.raises(InputError, match="unpacks to more than"):
         Passage.from_bytes(made.word(), "a.docx")
+
+
+def test_a_file_that_takes_its_reader_for_ever_is_given_up(monkeypatch):
+    from guardrail.core.documents import markup
+
+    monkeypatch.setattr(markup, "MAX_SECONDS", 1)
+    page = b"<!--" * 200_000  # minutes of Python's reader, which nothing stops in a thread
+    before = time.monotonic()
+    with pytest.raises(InputError, match=r"a.html takes more than 1 s to read; split it"):
+        Passage.from_bytes(page, "a.html")
+    assert time.monotonic() - before < PATIENCE_S
 
 
 def test_a_file_that_unpacks_to_any_size_is_bounded():

@@ -16,6 +16,7 @@ from guardrail.core.text.values import Agreement, compare, find_values
         ("aged between 45 and 64", [("number", "45 and 64")]),
         ("version 3.10.2", [("version", "3.10.2")]),
         ("spring 2021 or 14 March", [("date", "spring 2021"), ("date", "14 March")]),
+        ("5 \u03bcs, a Greek letter", [("time", "5 \u03bcs")]),
         ("61.4 % of 50GB", [("percent", "61.4 %"), ("data", "50GB")]),
         ("£5m and 12k users", [("money GBP", "£5m"), ("number", "12k")]),
         ("the K-21 has IPX7", []),
