@@ -187,7 +187,7 @@ class LimitsConfig(_Section):
     question_chars: int = Field(default=20_000, ge=1)
     sentences: int = Field(default=500, ge=1)
     evidence: int = Field(default=5_000, ge=1)
-    evidence_chars: int = Field(default=1_000_000, ge=1)
+    evidence_chars: int = Field(default=500_000, ge=1)
     concurrency: int = Field(default=8, ge=1)
     stuck: int = Field(default=32, ge=1)
     batch_s: float = Field(default=300.0, gt=0)

@@ -44,7 +44,7 @@ small enough that all cores finish together."""
 ERRORS_ONLY = 3
 """onnxruntime's log level: its warnings on graph clean-up are of no use to a user."""
 
-SYMBOL = re.compile(r"[^\x00-\xff\w\s]")
+SIGNS = re.compile(r"[^\x00-\xff\w\s]+")
 SYMBOLS = frozenset({"Cn", "Sc", "Sk", "Sm", "So"})
 """Categories of symbols; what is not assigned is a new emoji, or nothing that can be read."""
 
@@ -209,12 +209,16 @@ class OnnxTextModel:
     def readable(self, text: str) -> str:
         """What is read of a text, sign by sign.
 
-        Symbols that are not known go: no word is read that one of them touches.
+        Symbols that are not known go where they touch a word: else it would not be known either.
         """
-        return text if text.isascii() else SYMBOL.sub(self._known, readable(text))
+        return text if text.isascii() else SIGNS.sub(self._apart, readable(text))
 
-    def _known(self, found: re.Match[str]) -> str:
-        sign = found.group()
+    def _apart(self, found: re.Match[str]) -> str:
+        text, (start, end) = found.string, found.span()
+        touching = text[max(0, start - 1) : start].isalnum() or text[end : end + 1].isalnum()
+        return "".join(map(self._known, found.group())) if touching else found.group()
+
+    def _known(self, sign: str) -> str:
         kind = unicodedata.category(sign)
         if kind == "Me":
             return UNSEEN

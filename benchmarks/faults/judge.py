@@ -68,12 +68,11 @@ def _grounding(item: GroundingItem) -> Grounding:
     missing = {word[0] for word in words if word[0].lower() not in known}
     against = any(word == "not" or word.isdigit() for word in missing)
     chosen = "contradicted" if against else "unsupported" if missing or not known else "supported"
-    scores = {
-        name: 0.97 if name == chosen else 0.01
-        for name in ("supported", "unsupported", "contradicted", "no_claim")
-    }
     return Grounding(
-        **scores,
+        supported=0.97 if chosen == "supported" else 0.01,
+        unsupported=0.97 if chosen == "unsupported" else 0.01,
+        contradicted=0.97 if chosen == "contradicted" else 0.01,
+        no_claim=0.01,
         words=tuple(
             WordScore(
                 start=word.start(),

@@ -46,6 +46,7 @@ async def called(
         work: The function.
         args: What it takes.
     """
+    result: Awaitable[T] | T
     if inspect.iscoroutinefunction(work):
         result = work(*args)
     else:

@@ -290,9 +290,11 @@ class _Reader:
         text = _join([piece])
         if _IDENTIFIER.match(text) and piece.colon <= 0:
             return text, index + 1
-        if piece.colon > 0:
+        if piece.colon > 0 and self._known_fact(index) is None:
             name, rest = piece.parts()
-            if name in ("qid", "id") and (named := _join([rest])):
+            named = _join([rest])
+            known = _IDENTIFIER.match(named) or (self.known and named in self.known.entities)
+            if name in ("qid", "id") and known:  # else a property of that name
                 return named, index + 1
         found = self._known_entity(index)
         if found and found[1] < len(self.pieces) and self.pieces[found[1]].colon > 0:

@@ -5,9 +5,9 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-ENGINE = {"engine": 2_332, "core/text": 2_128, "evidence": 1_067, "verdict": 2_443}
+ENGINE = {"engine": 2_332, "core/text": 2_127, "evidence": 1_067, "verdict": 2_443}
 """Rooms of the engine, with their lines when the bound was last looked at."""
-MOST_LINES = 8_020
+MOST_LINES = 8_000
 DEEPEST = 10
 CORE = ("core", "engine", "markers", "policy.py", "verdict")
 ELSEWHERE = {

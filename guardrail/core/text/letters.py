@@ -16,15 +16,14 @@ FLAG = re.compile("(?<![🇦-🇿])[🇦-🇿]{2}(?![🇦-🇿])")
 def is_writing(sign: str) -> bool:
     """Whether a sign may tell something, as a letter or a figure does; emoji do not.
 
-    Letters in circles and squares may, Braille, private and unassigned signs, and what turns the
-    direction of a text.
+    Letters in circles and squares may, Braille, private and unassigned signs.
     """
     kind = unicodedata.category(sign)
     if kind == "So":
         return re.search("LETTER |PATTERN DOTS", unicodedata.name(sign)) is not None
     if kind == "Cn":  # where pictographs are, it is a new one
         return ord(sign) >> 12 != 0x1F
-    return sign.isalnum() or kind == "Co" or unicodedata.bidirectional(sign) == "RLO"
+    return sign.isalnum() or kind == "Co"
 
 
 def hides_letters(text: str) -> bool:

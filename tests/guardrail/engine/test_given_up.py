@@ -1,12 +1,15 @@
 """Work that nobody waits for any more ends at the next look, not at its own end."""
 
 import asyncio
+import json
 import threading
 import time
 
 import httpx
 import pytest
+from openai import AsyncOpenAI
 
+from chains import guard_openai
 from chains.gateway import GatewaySettings, create_app
 from guardrail import ANNOTATE, Guardrail, GuardrailConfig
 from guardrail.core.cancellation import GivenUpError, stop_if_given_up
@@ -72,6 +75,39 @@ async def test_after_a_deadline_the_judge_is_left_alone(guard, judge):
         question="", answer=ANSWER, policy=ANNOTATE.changed(deadline_s=SECONDS)
     )
     assert "deadline" in [problem.part for problem in answer.errors]
+    assert 0 < await asked_in_all(judge) < SENTENCES
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_guarded_client_whose_caller_went_leaves_the_judge_alone(guard, judge, stream):
+    message = {"role": "assistant", "content": ANSWER}
+    choice = {"index": 0, "finish_reason": "stop"}
+    body = {"choices": [choice | {"delta" if stream else "message": message}]}
+    events = f"data: {json.dumps(body)}\n\ndata: [DONE]\n\n"
+
+    def reply(request):
+        kind = {"content-type": "text/event-stream"}
+        return (
+            httpx.Response(200, headers=kind, text=events)
+            if stream
+            else httpx.Response(200, json=body)
+        )
+
+    inner = httpx.AsyncClient(transport=httpx.MockTransport(reply))
+    client = guard_openai(AsyncOpenAI(api_key="k", http_client=inner), guard)
+
+    async def ask():
+        asked = [{"role": "user", "content": "Which bridges were opened?"}]
+        extra = {"guardrail": {"evidence": ASKED["passages"]}}
+        given = {"model": "m", "messages": asked, "stream": stream, "extra_body": extra}
+        reply = await client.chat.completions.create(**given)
+        return [chunk async for chunk in reply] if stream else reply
+
+    task = asyncio.ensure_future(ask())
+    assert await asyncio.to_thread(judge.begun.wait, PATIENCE_S)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
     assert 0 < await asked_in_all(judge) < SENTENCES
 
 

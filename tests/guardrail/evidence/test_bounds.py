@@ -84,7 +84,7 @@ def test_a_retrievers_evidence_and_that_of_a_megabyte_have_a_bound() -> None:
     with Guardrail(config, retriever=lambda question: [TRUE, "It is green. " * 200_000]) as guard:
         found = guard.retrieve("Price?")
     assert found.left_out == 1
-    assert 900_000 < sum(len(item.text) for item in found.evidence) <= 1_000_000
+    assert 450_000 < sum(len(item.text) for item in found.evidence) <= 500_000
 
 
 @pytest.mark.parametrize("unit", ["[1](<", "x ", "(  ", "1 ", "1-1 ", "May 1 ", " ", "18:30 "])

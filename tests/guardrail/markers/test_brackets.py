@@ -47,6 +47,7 @@ def test_the_first_bracket_that_stays_open():
         (r"id\: x: Q1", None),
         ("Q1, a: b, id: Q2, c: d", ([("Q1", "a", "b"), ("Q2", "c", "d")], False)),
         (r"Q1, a: b, id\: Q2, c: d", ([("Q1", "a", "b, id: Q2"), ("Q1", "c", "d")], False)),
+        ("Otto, age: 7, id: 5", ([("Otto", "age", "7"), ("Otto", "id", "5")], False)),
         (r"Q1, id\: x: y", ([("Q1", "id: x", "y")], False)),
     ],
 )
@@ -66,6 +67,14 @@ def test_known_facts_split_what_could_be_read_in_two_ways():
     assert one.value == "x, age: 3"
     two, _ = read_bracket("Q1, motto: x, age: 3", None)
     assert [c.value for c in two] == ["x", "3"]
+
+
+def test_a_known_fact_of_a_property_named_id_is_no_entity():
+    known = KnownFacts([Triple("Otto", "qid", "Q5"), Triple("Ada", "age", "3")])
+    [one], _ = read_bracket("Otto, qid: Q5", known)
+    assert (one.entity, one.property, one.value) == ("Otto", "qid", "Q5")
+    _, two = read_bracket("Otto, qid: Q5, id: Ada, age: 3", known)[0]
+    assert (two.entity, two.property, two.value) == ("Ada", "age", "3")
 
 
 def test_what_is_written_is_read_back():
