@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from chains.middleware import GuardrailMiddleware
     from chains.openai_client import guard_openai
     from chains.rendition import MarkerStyle
-    from chains.runnable import GuardrailRunnable, guard_runnable
+    from chains.runnable import GuardrailRunnable
     from chains.streaming import StreamMode
 
 __all__ = [
@@ -27,14 +27,13 @@ __all__ = [
     "MarkerStyle",
     "StreamMode",
     "guard_openai",
-    "guard_runnable",
 ]
 
 _HOMES = {
     "chains.evidence.base": "EvidenceMode EvidenceSettings",
     "chains.chat_model": "GuardedChatModel",
     "chains.middleware": "GuardrailMiddleware",
-    "chains.runnable": "GuardrailRunnable guard_runnable",
+    "chains.runnable": "GuardrailRunnable",
     "chains.rendition": "MarkerStyle",
     "chains.streaming": "StreamMode",
     "chains.openai_client": "guard_openai",

@@ -52,12 +52,7 @@ class CallerRights(Value):
     def policy_of(
         self, field: RequestField, configured: Policy
     ) -> tuple[Policy, tuple[Problem, ...]]:
-        """The policy of one request, and what is told of one that it may not choose.
-
-        Args:
-            field: What the request says of its own guarding.
-            configured: The policy without it.
-        """
+        """The policy of one request, and what is told of one that it may not choose."""
         if not field.changes_policy:
             return configured, ()
         if not self.policy:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -14,17 +14,14 @@ from langchain_core.runnables import Runnable, RunnableBinding
 from langchain_core.tools import BaseTool
 from pydantic import PrivateAttr
 
-from chains.evidence.base import EvidenceMode
-from chains.guarding_options import GuardingOptions, PolicySetting
-from chains.rendition import MarkerStyle
+from chains.options import GuardingFields, GuardingOptions
 from chains.runnable import GuardrailRunnable
-from chains.streaming import StreamMode
-from guardrail import STRICT, Guardrail
+from guardrail import Guardrail
 
 __all__ = ["GuardedChatModel"]
 
 
-class GuardedChatModel(BaseChatModel):
+class GuardedChatModel(BaseChatModel, GuardingFields):
     """A chat model whose answers are judged before they leave; see ``GuardrailRunnable``.
 
     Tool calls and structured outputs are the inner model's own and pass untouched; text beside a
@@ -33,23 +30,11 @@ class GuardedChatModel(BaseChatModel):
     Args:
         guard: The guardrail.
         bound: The chat model to guard.
-        policy: A policy or its name; ``STRICT`` unless told.
-        style: How markers look in the text.
-        stream_mode: When judged text is released.
-        evidence_mode: Whether evidence in the messages stands in place of the graph or beside it.
-        tool_results: Whether tool messages count as evidence.
-        marks: Delimiters of a marked stretch in messages, ``("<context>", "</context>")``.
-        reasons: Whether refused and filtered answers carry their reasons.
+        fields: ``policy``, ``style``, ``stream_mode``, ``evidence_mode``, ``tool_results``,
+            ``marks`` and ``reasons``, as of ``GuardrailRunnable``.
     """
 
     bound: BaseChatModel
-    policy: PolicySetting = STRICT
-    style: MarkerStyle = MarkerStyle.KALMA
-    stream_mode: StreamMode = StreamMode.SENTENCE
-    evidence_mode: EvidenceMode = EvidenceMode.GIVEN
-    tool_results: bool = True
-    marks: tuple[str, str] | None = None
-    reasons: bool = True
     _guard: Guardrail = PrivateAttr()
     _guarded: GuardrailRunnable[LanguageModelInput, Any] = PrivateAttr()
 
@@ -89,17 +74,8 @@ class GuardedChatModel(BaseChatModel):
     def _around(
         self, bound: Runnable[LanguageModelInput, AIMessage]
     ) -> GuardrailRunnable[LanguageModelInput, AIMessage]:
-        return GuardrailRunnable(
-            self._guard,
-            bound,
-            policy=self.policy,
-            style=self.style,
-            stream_mode=self.stream_mode,
-            evidence_mode=self.evidence_mode,
-            tool_results=self.tool_results,
-            marks=self.marks,
-            reasons=self.reasons,
-        )
+        fields = {name: getattr(self, name) for name in GuardingFields.model_fields}
+        return GuardrailRunnable(self._guard, bound, **cast("GuardingOptions", fields))
 
     def _generate(
         self,

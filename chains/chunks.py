@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Generic
+from typing import Any
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolCallChunk
 from langchain_core.messages.tool import tool_call_chunk
-from langchain_core.runnables.utils import AddableDict, Output
+from langchain_core.runnables.utils import AddableDict
 
 from chains.messages import annotation, answer_key, calls_tools, judged_metadata
 from chains.rendition import details
@@ -18,7 +18,7 @@ from guardrail import Action, GuardedAnswer
 __all__ = ["Chunks"]
 
 
-class Chunks(Generic[Output]):
+class Chunks:
     """What has come through a stream: its text, and everything of it that is not text.
 
     Args:
@@ -51,30 +51,28 @@ class Chunks(Generic[Output]):
     def _placed(self, piece: object) -> Any:
         return piece if self._key is None else AddableDict({self._key: piece})
 
-    def piece(self, release: Release) -> Output | None:
+    def piece(self, release: Release) -> object:
         """A release in the type of the stream; None where it has no text."""
         self._answer = release.answer
         self._citations += [annotation(citation) for citation in release.citations]
         refused = release.answer is not None and release.answer.action is Action.REFUSE
         if not release.text or (refused and calls_tools(self._said)):
             return None
-        said: str | AIMessageChunk = release.text
-        if isinstance(self._said, BaseMessage):
-            said = AIMessageChunk(content=release.text, id=self._said.id)
-        placed: Output = self._placed(said)
-        return placed
+        if not isinstance(self._said, BaseMessage):
+            return self._placed(release.text)
+        return self._placed(AIMessageChunk(content=release.text, id=self._said.id))
 
-    def rest(self) -> Output | None:
+    def rest(self) -> object:
         """All that is not text: tool calls, usage, metadata and the verdict; or other data."""
-        beside: Any = None
+        beside = None
         if self._key is not None:
             kept = {key: value for key, value in self.whole.items() if key != self._key}
             beside = AddableDict(kept) if kept else None
         said = self._said
         if not isinstance(said, AIMessage):
-            text = self._key is not None or isinstance(said, str | BaseMessage)
-            data: Output | None = beside if text else said
-            return data
+            if self._key is not None or isinstance(said, str | BaseMessage):
+                return beside
+            return said
         verdict = {}
         if self._answer is not None:
             verdict_details = details(self._answer, reasons=self._reasons)
@@ -88,8 +86,7 @@ class Chunks(Generic[Output]):
             chunk_position="last",
         )
         placed = self._placed(last)
-        whole: Output = placed if beside is None else beside + placed
-        return whole
+        return placed if beside is None else beside + placed
 
 
 def _tool_call_chunks(message: AIMessage) -> list[ToolCallChunk]:

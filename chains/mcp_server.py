@@ -45,11 +45,7 @@ def _told() -> Iterator[None]:
 
 
 def serve_stdio(server: MCPServer[object]) -> None:
-    """Serve one client over stdin and stdout until it goes away.
-
-    Args:
-        server: What serves it.
-    """
+    """Serve one client over stdin and stdout until it goes away."""
     anyio.run(_serve, server)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
 from langchain_core.messages.content import create_citation, create_text_block
@@ -12,11 +11,10 @@ from langchain_core.prompt_values import PromptValue
 from chains.conversation import Turn, standalone_question
 from chains.evidence.base import EvidenceSettings
 from chains.evidence.marks import without_marked
-from chains.evidence.parts import visible_parts
-from chains.openai_parts import text_of
-from chains.rendition import MarkerStyle, PlacedCitation, Rendition, details, render
+from chains.evidence.parts import text_of, visible_parts
+from chains.rendition import MarkerStyle, PlacedCitation, cited, details, render
 from guardrail.core.errors import InputError
-from guardrail.core.types import Action, GuardedAnswer, Passage
+from guardrail.core.types import Action, GuardedAnswer
 
 __all__ = [
     "ANSWER_KEYS",
@@ -75,9 +73,7 @@ def question_of(
     if isinstance(value, BaseMessage):
         value = [value]
     if isinstance(value, Sequence) and value:
-        return standalone_question(
-            [_turn(convert_to_message, places) for convert_to_message in convert_to_messages(value)]
-        )
+        return standalone_question([_turn(item, places) for item in convert_to_messages(value)])
     return ""
 
 
@@ -170,38 +166,27 @@ def guarded_message(
     results.
     """
     rendition = render(answer, style)
-    verdict = details(answer, reasons=reasons) | {
-        "citations": [annotation(citation) for citation in rendition.citations]
-    }
+    annotations = [annotation(citation) for citation in rendition.citations]
+    verdict = details(answer, reasons=reasons) | {"citations": annotations}
+    metadata = judged_metadata(message) | {"guardrail": verdict}
     if calls_tools(message):
         text = "" if answer.action is Action.REFUSE else rendition.text
-        metadata = judged_metadata(message) | {"guardrail": verdict}
-        return message.model_copy(
-            update={
-                "content": _with_text(message.content, text),
-                "response_metadata": metadata,
-            }
-        )
-    if isinstance(message.content, str):
-        return message.model_copy(
-            update={
-                "content": rendition.text,
-                "response_metadata": judged_metadata(message) | {"guardrail": verdict},
-                "additional_kwargs": {},
-            }
-        )
-    other = [block for block in message.content_blocks if block["type"] not in UNJUDGED_BLOCKS]
-    # The content below is written in the standard form; without this mark, the translator of
-    # the provider that made the message would translate it a second time.
-    return message.model_copy(
-        update={
-            "content": [*other, text_block(rendition)],
-            "response_metadata": judged_metadata(message)
-            | {"output_version": "v1", "guardrail": verdict},
-            # Providers keep the raw answer here (refusals, parsed output): it was not judged.
-            "additional_kwargs": {},
-        }
-    )
+        content = _with_text(message.content, text)
+        return message.model_copy(update={"content": content, "response_metadata": metadata})
+    changed: dict[str, object] = {
+        "content": rendition.text,
+        "response_metadata": metadata,
+        # Providers keep the raw answer here (refusals, parsed output): it was not judged.
+        "additional_kwargs": {},
+    }
+    if not isinstance(message.content, str):
+        block = create_text_block(rendition.text, annotations=annotations or None)  # type: ignore[arg-type]
+        other = [item for item in message.content_blocks if item["type"] not in UNJUDGED_BLOCKS]
+        changed["content"] = [*other, dict(block)]
+        # The content is written in the standard form; without this mark, the translator of the
+        # provider that made the message would translate it a second time.
+        changed["response_metadata"] = metadata | {"output_version": "v1"}
+    return message.model_copy(update=changed)
 
 
 def _with_text(
@@ -229,12 +214,6 @@ def judged_metadata(message: AIMessage) -> dict[str, object]:
     }
 
 
-def text_block(rendition: Rendition) -> dict[str, object]:
-    """A standard text block with its citations as annotations."""
-    annotations = [annotation(citation) for citation in rendition.citations]
-    return dict(create_text_block(rendition.text, annotations=annotations or None))  # type: ignore[arg-type]
-
-
 def annotation(citation: PlacedCitation) -> dict[str, object]:
     """A citation as LangChain's standard annotation; offsets index the returned text."""
     return dict(
@@ -244,13 +223,6 @@ def annotation(citation: PlacedCitation) -> dict[str, object]:
             start_index=citation.start,
             end_index=citation.end,
             cited_text=citation.title,
-            **_cited(citation),
+            **cited(citation),  # type: ignore[arg-type]
         )
     )
-
-
-def _cited(citation: PlacedCitation) -> dict[str, Any]:
-    if isinstance(citation.evidence, Passage):
-        passage = {"id": citation.evidence.id, "title": citation.evidence.title}
-        return {"passage": passage} | ({"note": citation.note} if citation.note else {})
-    return {"triple": citation.citation.model_dump()}

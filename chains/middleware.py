@@ -125,10 +125,10 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
         for attempt in range(policy.rounds):
             responses = [await call(request)]
             if not _final(responses[0]):
-                return await self._beside_tools(case, responses[0])
+                return await self._beside_tools(case, responses[0], policy.settled())
             responses += await asyncio.gather(*(call(request) for _ in range(policy.samples - 1)))
             responses = [response for response in responses if _final(response)]
-            best, answer = await self._best(case, responses)
+            best, answer = await self._best(case, responses, policy)
             if answer.action is not Action.REGENERATE or attempt + 1 == policy.rounds:
                 break
             request = _with_feedback(request, best, answer)
@@ -138,9 +138,8 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
         return self._replaced(best, answer)
 
     async def _best(
-        self, case: Case, responses: Sequence[Response]
+        self, case: Case, responses: Sequence[Response], policy: Policy
     ) -> tuple[Response, GuardedAnswer]:
-        policy = case.policy or self._policy
         texts = [_last(response).text for response in responses]
         if len(texts) == 1:
             return responses[0], await self._checked(case, texts[0], policy)
@@ -155,14 +154,13 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
 
         return (await traced(_asked(case, [text]), check()))[0]
 
-    async def _beside_tools(self, case: Case, response: Response) -> Response:
+    async def _beside_tools(self, case: Case, response: Response, policy: Policy) -> Response:
         """Judge the words beside a tool call; the call itself and data stay as they are."""
         if response.structured_response is not None or not response.result:
             return response
         message = response.result[-1]
         if not (isinstance(message, AIMessage) and calls_tools(message) and has_text(message)):
             return response
-        policy = (case.policy or self._policy).settled()
         answer = await self._checked(case, message.text, policy)
         guarded = guarded_message(message, answer, self._style, reasons=self._reasons)
         return ModelResponse(result=[*response.result[:-1], guarded])

@@ -90,12 +90,7 @@ class Asked:
             self._case = None
 
     def remember(self, answers: Sequence[GuardedAnswer], reply: JSON) -> None:
-        """Keep what answers rest on that leave now, for the turns that refer to them.
-
-        Args:
-            answers: The verdicts behind the reply.
-            reply: Its body, with its ``id`` and ``conversation``.
-        """
+        """Keep what answers rest on that leave now, for the turns that refer to them."""
         guarding = self.guarding
         for answer in answers if self._remembers else ():
             keys = keys_of_answer(guarding.owner, self._turns, answer, guarding.style)

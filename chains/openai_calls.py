@@ -48,9 +48,9 @@ def without_calls(choice: JSON) -> JSON:
     return choice | {"message": message, "finish_reason": without_a_call(choice)}
 
 
-def without_a_call(choice: JSON) -> str | None:
+def without_a_call(choice: JSON) -> object:
     """Why a choice ended, whose calls of tools were taken out."""
-    ended: str | None = choice.get("finish_reason")
+    ended = choice.get("finish_reason")
     return "stop" if isinstance(ended, str) and ended in CALLS else ended
 
 

@@ -11,24 +11,23 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from chains.evidence.base import Case
+from chains.evidence.parts import text_of
 from chains.openai_asked import Asked
 from chains.openai_calls import calls_in, judge_data, without_a_call, without_calls
 from chains.openai_codes import CHOICE, COMPLETION, MESSAGE, fitting
 from chains.openai_errors import clean_error, told_error
 from chains.openai_sse import DONE, Event, written
-from chains.openai_stream import ReplyStream
+from chains.openai_stream import ReplyStream, StreamedText
 from chains.openai_text import (
     JSON,
     Guarding,
-    StreamedText,
     UnreadableReplyError,
-    cited,
     guard_refusal,
     is_json_document,
+    nested_annotation,
     shown,
-    text_of,
 )
-from chains.rendition import PlacedCitation, details, render
+from chains.rendition import details, render
 from guardrail import GuardedAnswer, Policy
 
 __all__ = ["MAX_CHOICES", "ChatStream", "Outcome", "completion_events", "guard_completions"]
@@ -192,23 +191,6 @@ def token_scores(logprobs: object, text: str) -> JSON | None:
     return {"content": [item | {"bytes": None, "top_logprobs": []} for item in own]}
 
 
-def nested_annotation(citation: PlacedCitation) -> JSON:
-    """A citation as chat completions write it; offsets index the returned content.
-
-    Where there is no page to open the address is empty: the title says what is cited.
-    """
-    return {
-        "type": "url_citation",
-        "url_citation": {
-            "start_index": citation.start,
-            "end_index": citation.end,
-            "title": citation.title,
-            "url": citation.url or "",
-        },
-        **cited(citation),
-    }
-
-
 def _summed(usages: Sequence[object]) -> JSON | None:
     """What several calls have used together."""
     known = [usage for usage in usages if isinstance(usage, dict)]
@@ -221,16 +203,14 @@ def _summed(usages: Sequence[object]) -> JSON | None:
 # --- streams -----------------------------------------------------------------------------
 
 
-class _StreamedChoice:
+class _StreamedChoice(StreamedText):
     """What has come of one choice so far."""
 
-    def __init__(self, asked: Asked, index: int, *, data: bool) -> None:
+    def __init__(self, asked: Asked, index: int) -> None:
+        super().__init__(asked)
         self.index = index
-        self.text = StreamedText(asked.guarding, asked.case, data=data)
-        self.refusal = ""
         self.calls_tools = False
         self.closed = False
-        self.citations: list[PlacedCitation] = []
 
 
 class ChatStream(ReplyStream):
@@ -270,10 +250,6 @@ class ChatStream(ReplyStream):
             out += await self._close(state, None)
         return await written(map(Event.of, out), long=bool(self.answers))
 
-    async def broken_off(self) -> None:
-        """Give the verdict on choices that were not ended, for the log; nothing of it leaves."""
-        await self.finish()
-
     async def _choice(self, choice: JSON) -> list[JSON]:
         choice_index = choice.get("index")
         index = choice_index if isinstance(choice_index, int) else 0
@@ -282,7 +258,7 @@ class ChatStream(ReplyStream):
         if state is None and self._choices:
             return out  # what streams through was asked for with one choice
         if state is None:
-            state = _StreamedChoice(self._asked, index, data=self._asked.data)
+            state = _StreamedChoice(self._asked, index)
             self._choices[index] = state
         delta = choice.get("delta")
         delta = delta if isinstance(delta, dict) else {}
@@ -297,46 +273,39 @@ class ChatStream(ReplyStream):
         if isinstance(delta.get("refusal"), str):
             state.refusal += delta["refusal"]
         if text := text_of(delta.get("content")):
-            release = await state.text.feed(text)
-            state.citations += release.citations
-            if release.text:
-                self.released = True
-                out.append(self._chunk(state, {"content": release.text}))
+            out += self._content(state, await state.feed(text))
         if choice.get("finish_reason"):
             said = fitting(choice, CHOICE)
-            ended = said.get("finish_reason") if self._asked.takes_calls else without_a_call(said)
-            out += await self._close(state, ended or "stop")
+            if not self._asked.takes_calls:
+                said["finish_reason"] = without_a_call(said)
+            out += await self._close(state, said.get("finish_reason") or "stop")
         return out
 
     async def _close(self, state: _StreamedChoice, finish_reason: str | None) -> list[JSON]:
         if state.closed:
             return []
-        out = []
-        release = await state.text.finish()
+        text, answer = await state.finish()
         state.closed = True  # not before: where the time runs out in a verdict, it is still to come
-        text = shown(release.text, release.answer, calls_tools=state.calls_tools)
-        if text:
-            self.released = True
-            out.append(self._chunk(state, {"content": text}))
-        if state.refusal.strip():
-            case = await self._asked.case()
-            refusal = await guard_refusal(self._asked.guarding, case, state.refusal)
+        out = self._content(state, shown(text, answer, calls_tools=state.calls_tools))
+        if (refusal := await state.judged_refusal()) is not None:
             out.append(self._chunk(state, {"refusal": refusal}))
         last: JSON = {}
-        if release.answer is not None:
-            self.answers.append(release.answer)
-            await asyncio.to_thread(self._asked.remember, [release.answer], self._head)
-            citations = [*state.citations, *release.citations]
+        if answer is not None:
             last = {
                 # All in one delta: clients that add deltas up cannot join such lists.
-                "annotations": [nested_annotation(citation) for citation in citations],
-                "guardrail": await asyncio.to_thread(
-                    details, release.answer, reasons=self._asked.guarding.reasons
-                ),
+                "annotations": [nested_annotation(citation) for citation in state.citations],
+                "guardrail": await self._told(answer),
             }
+            await asyncio.to_thread(self._asked.remember, [answer], self._head)
         if last or finish_reason:
             out.append(self._chunk(state, last, finish_reason))
         return out
+
+    def _content(self, state: _StreamedChoice, text: str | None) -> list[JSON]:
+        if not text:
+            return []
+        self.released = True
+        return [self._chunk(state, {"content": text})]
 
     def _chunk(self, state: _StreamedChoice, delta: JSON, finish_reason: str | None = None) -> JSON:
         choice = {

@@ -128,13 +128,7 @@ def _library(inner: object) -> ModuleType:
 
 
 class _Wire(Generic[Inner]):
-    """What the synchronous and the asynchronous transport share.
-
-    Args:
-        guarding: How replies are guarded.
-        inner: The HTTP client of the unguarded client.
-        library: Its library.
-    """
+    """What the synchronous and the asynchronous transport share."""
 
     def __init__(self, guarding: Guarding, inner: Inner, library: ModuleType) -> None:
         self._guarding = guarding

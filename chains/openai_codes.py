@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
+from chains.evidence.parts import text_of
 from chains.openai_errors import clean_error
-from chains.openai_parts import text_of
 from chains.openai_text import JSON
 
 __all__ = [
@@ -263,12 +263,7 @@ SECRETS = frozenset({"authorization", "headers"})
 
 
 def of_response(body: JSON, request: JSON) -> JSON:
-    """A response without its output: its own fields, and of the request those that it echoes.
-
-    Args:
-        body: The response.
-        request: The request's body, as the server got it.
-    """
+    """A response without its output: its own fields, and of the request those that it echoes."""
     kept = fitting(body, RESPONSE)
     if "error" in kept and kept.get("status") != "failed":
         kept["error"] = None

@@ -138,14 +138,8 @@ def request_body(content: bytes) -> JSON:
 class Exchange:
     """One request and its guarded reply.
 
-    Args:
-        guarding: How replies are guarded.
-        endpoint: Chat completions or responses.
-        request: The request's body, as the caller sent it.
-
     Attributes:
         body: The body as the server gets it.
-        endpoint: Chat completions or responses.
 
     Raises:
         InputError: Its ``guardrail`` field holds what is not known, or is no evidence.
@@ -155,7 +149,7 @@ class Exchange:
     def __init__(self, guarding: Guarding, endpoint: Endpoint, request: JSON) -> None:
         self._asked = Asked(guarding, request, responses=endpoint is Endpoint.RESPONSES)
         self._guarding = self._asked.guarding
-        self.endpoint = endpoint
+        self._endpoint = endpoint
         self._request = self.body = self._asked.body
         asked = request.get("n")
         self._count = min(asked, MAX_CHOICES) if isinstance(asked, int) and asked > 0 else 1
@@ -164,11 +158,6 @@ class Exchange:
     def policy(self) -> Policy:
         """What decides on the reply."""
         return self._guarding.policy
-
-    @property
-    def question(self) -> str:
-        """What the reply answers."""
-        return self._asked.question
 
     @property
     def streams(self) -> bool:
@@ -182,7 +171,7 @@ class Exchange:
 
     def stream(self) -> StreamGuard:
         """A guard for the server's stream."""
-        kind = ChatStream if self.endpoint is Endpoint.CHAT else ResponseStream
+        kind = ChatStream if self._endpoint is Endpoint.CHAT else ResponseStream
         return StreamGuard(kind(self._asked))
 
     async def whole(self, send: Send) -> GuardedReply:
@@ -224,7 +213,7 @@ class Exchange:
 
     async def _sampled(self, request: JSON, count: int, send: Send) -> list[Reply]:
         """Replies that hold ``count`` candidates, where the server can be brought to it."""
-        if self.endpoint is Endpoint.CHAT and count > 1:
+        if self._endpoint is Endpoint.CHAT and count > 1:
             reply = await send(request | {"n": count})
             # Many servers know no n. What the caller asked for is theirs to ignore, what the
             # policy asks for is not.
@@ -240,13 +229,13 @@ class Exchange:
             bodies = [_body(reply) for reply in replies]
         else:
             bodies = await asyncio.to_thread(lambda: [_body(reply) for reply in replies])
-        if self.endpoint is Endpoint.RESPONSES:
+        if self._endpoint is Endpoint.RESPONSES:
             return await guard_responses(self._asked, bodies, policy)
         return await guard_completions(self._asked, bodies, policy, self._count)
 
     def _again(self, request: JSON, raw: str, feedback: str) -> JSON:
         turns = [{"role": "assistant", "content": raw}, {"role": "user", "content": feedback}]
-        if self.endpoint is Endpoint.CHAT:
+        if self._endpoint is Endpoint.CHAT:
             return request | {"messages": [*_items(request.get("messages")), *turns]}
         given = request.get("input")
         before = [{"role": "user", "content": given}] if isinstance(given, str) else _items(given)
@@ -256,7 +245,7 @@ class Exchange:
         self._asked.remember(outcome.answers, outcome.body)
         body = json.dumps(outcome.body).encode()
         events: tuple[Event, ...] | None = None
-        if self.streams and self.endpoint is Endpoint.CHAT:
+        if self.streams and self._endpoint is Endpoint.CHAT:
             events = tuple(completion_events(self._request, outcome.body))
         elif self.streams:
             events = tuple(response_events(outcome.body))
@@ -264,11 +253,7 @@ class Exchange:
 
 
 class StreamGuard:
-    """Turns the bytes of a server's stream into the bytes that may leave.
-
-    Args:
-        stream: Judges the events.
-    """
+    """Turns the bytes of a server's stream into the bytes that may leave."""
 
     def __init__(self, stream: ReplyStream) -> None:
         self._stream = stream

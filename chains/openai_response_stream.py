@@ -7,18 +7,11 @@ import asyncio
 from chains.openai_asked import Asked
 from chains.openai_codes import identifier, text, unspaced
 from chains.openai_errors import clean_error
-from chains.openai_responses import (
-    clean_item,
-    clean_response,
-    flat_annotation,
-    guard_response,
-    searched,
-)
+from chains.openai_responses import clean_item, clean_response, guard_response, searched
 from chains.openai_sse import Event, written
-from chains.openai_stream import ReplyStream
-from chains.openai_text import JSON, StreamedText, guard_refusal
+from chains.openai_stream import ReplyStream, StreamedText
+from chains.openai_text import JSON, flat_annotation
 from chains.openai_tool_items import clean_tool_event, is_tool_event, of_a_tool
-from chains.rendition import PlacedCitation, details
 
 __all__ = ["ResponseStream", "response_events"]
 
@@ -29,15 +22,13 @@ Place = tuple[int, int]
 """Output index and content index of a part."""
 
 
-class _StreamedPart:
+class _StreamedPart(StreamedText):
     """What has come of one part of a message so far."""
 
-    def __init__(self, asked: Asked, item_id: object, *, data: bool) -> None:
+    def __init__(self, asked: Asked, item_id: object) -> None:
+        super().__init__(asked)
         self.item_id = item_id
-        self.text = StreamedText(asked.guarding, asked.case, data=data)
-        self.refusal = ""
         self.shown = ""
-        self.citations: list[PlacedCitation] = []
         self.done: JSON | None = None
 
 
@@ -70,7 +61,7 @@ class ResponseStream(ReplyStream):
         return []
 
     async def broken_off(self) -> None:
-        """Give the verdict on parts that were not ended, for the log; nothing of it leaves."""
+        """Give the verdict on parts that were not ended, for the log alone."""
         await self._close_all(None)
 
     async def _guarded(self, data: JSON) -> list[JSON]:
@@ -106,10 +97,8 @@ class ResponseStream(ReplyStream):
             self._part(place, data)
             return [self._event(kind, place, part=part)]
         if kind == "response.output_text.delta":
-            part_so_far = self._part(place, data)
-            release = await part_so_far.text.feed(text(data.get("delta")) or "")
-            part_so_far.citations += release.citations
-            return self._delta(place, release.text)
+            piece = text(data.get("delta")) or ""
+            return self._delta(place, await self._part(place, data).feed(piece))
         if kind == "response.refusal.delta":
             self._part(place, data).refusal += text(data.get("delta")) or ""
             return []
@@ -171,29 +160,23 @@ class ResponseStream(ReplyStream):
         part = self._parts.get(place)
         if part is None or part.done is not None:
             return []
-        if part.refusal.strip():
-            case = await self._asked.case()
-            refusal = await guard_refusal(self._asked.guarding, case, part.refusal)
+        if (refusal := await part.judged_refusal()) is not None:
             part.done = {"type": "refusal", "refusal": refusal}
             return [
                 self._event("response.refusal.delta", place, delta=refusal),
                 self._event("response.refusal.done", place, refusal=refusal),
             ]
-        release = await part.text.finish()
-        out = self._delta(place, release.text)
-        citations = [*part.citations, *release.citations]
-        annotations = [flat_annotation(citation) for citation in citations]
+        text, answer = await part.finish()
+        out = self._delta(place, text)
+        annotations = [flat_annotation(citation) for citation in part.citations]
         part.done = {
             "type": "output_text",
             "text": part.shown,
             "annotations": annotations,
             "logprobs": [],
         }
-        if release.answer is not None:
-            self.answers.append(release.answer)
-            part.done["guardrail"] = await asyncio.to_thread(
-                details, release.answer, reasons=self._asked.guarding.reasons
-            )
+        if answer is not None:
+            part.done["guardrail"] = await self._told(answer)
         out += [
             self._event(
                 "response.output_text.annotation.added",
@@ -208,8 +191,7 @@ class ResponseStream(ReplyStream):
 
     def _part(self, place: Place, data: JSON) -> _StreamedPart:
         if place not in self._parts:
-            name = unspaced(data.get("item_id"))
-            self._parts[place] = _StreamedPart(self._asked, name, data=self._asked.data)
+            self._parts[place] = _StreamedPart(self._asked, unspaced(data.get("item_id")))
         return self._parts[place]
 
     def _delta(self, place: Place, text: str) -> list[JSON]:

@@ -12,30 +12,23 @@ from chains.evidence.base import Case, Found, Source
 from chains.evidence.openai import search_results
 from chains.openai_asked import Asked
 from chains.openai_chat import Outcome
-from chains.openai_codes import (
-    MESSAGE_ITEM,
-    REASONING_ITEM,
-    fitting,
-    identifier,
-    of_response,
-)
+from chains.openai_codes import MESSAGE_ITEM, REASONING_ITEM, fitting, identifier, of_response
 from chains.openai_text import (
     JSON,
     UnreadableReplyError,
-    cited,
+    flat_annotation,
     guard_refusal,
     is_json_document,
     shown,
 )
 from chains.openai_tool_items import CALL_HEADS, clean_tool_item, of_a_tool
-from chains.rendition import PlacedCitation, details, render
+from chains.rendition import details, render
 from chains.structured import Document, Judged, judge_documents
 from guardrail import CheckRequest, GuardedAnswer, Policy
 
 __all__ = [
     "clean_item",
     "clean_response",
-    "flat_annotation",
     "guard_response",
     "guard_responses",
     "searched",
@@ -156,12 +149,7 @@ def searched(item: object, request: JSON) -> Found:
 
 
 def clean_response(body: JSON, request: JSON) -> JSON:
-    """A response with only what the protocol names; its texts are still unjudged.
-
-    Args:
-        body: The response as the server sent it.
-        request: What was asked.
-    """
+    """A response with only what the protocol names; its texts are still unjudged."""
     return of_response(body, request) | {"output": clean_output(body)}
 
 
@@ -195,18 +183,6 @@ def clean_part(part: object) -> JSON | None:
     if part.get("type") == "refusal" and isinstance(part.get("refusal"), str):
         return {"type": "refusal", "refusal": part["refusal"]}
     return None
-
-
-def flat_annotation(citation: PlacedCitation) -> JSON:
-    """A citation as responses write it; see ``nested_annotation``."""
-    return {
-        "type": "url_citation",
-        "start_index": citation.start,
-        "end_index": citation.end,
-        "title": citation.title,
-        "url": citation.url or "",
-        **cited(citation),
-    }
 
 
 def _answer_text(body: JSON) -> str:

@@ -2,20 +2,82 @@
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
 
 from chains.openai_asked import Asked
 from chains.openai_sse import Event
+from chains.openai_text import UnreadableReplyError, guard_refusal, is_json_document
+from chains.rendition import PlacedCitation, details
+from chains.streaming import SentenceGate, StreamMode
 from guardrail import GuardedAnswer
 
-__all__ = ["ReplyStream"]
+__all__ = ["ReplyStream", "StreamedText"]
+
+
+class StreamedText:
+    """A text that is streamed in, held back until it has been judged.
+
+    Where a JSON document was asked for, one that is complete is data, not an answer, and leaves as
+    it is; anything else that came in its place is judged.
+
+    Attributes:
+        citations: Those of what was released, with offsets into all of it.
+        refusal: What has come of a refusal in place of the text.
+    """
+
+    def __init__(self, asked: Asked) -> None:
+        guarding = asked.guarding
+        self._asked = asked
+        self._ended = False
+        self._dry_run = guarding.policy.dry_run
+        self._raw = ""
+        self._gate = SentenceGate(
+            guarding.guard,
+            asked.case,
+            policy=guarding.policy,
+            mode=StreamMode.BUFFER if asked.data else guarding.mode,
+            style=guarding.style,
+        )
+        self.citations: list[PlacedCitation] = []
+        self.refusal = ""
+
+    async def feed(self, piece: str) -> str:
+        """Take text; release what is judged.
+
+        Raises:
+            UnreadableReplyError: The text had ended, and its verdict was told.
+        """
+        if self._ended and piece.strip():
+            raise UnreadableReplyError("the model's server sent text behind the end of its answer")
+        if self._asked.data:
+            self._raw += piece
+            return piece if self._dry_run else ""
+        release = await self._gate.feed(piece)
+        self.citations += release.citations
+        return release.text
+
+    async def finish(self) -> tuple[str, GuardedAnswer | None]:
+        """Release what is left, with the verdict where there is one."""
+        if self._asked.data:
+            if is_json_document(self._raw):
+                self._ended = True
+                return "" if self._dry_run else self._raw, None
+            await self._gate.feed(self._raw)
+        release = await self._gate.finish()
+        self._ended = True  # not before: what ran out of time is still to be judged
+        self.citations += release.citations
+        return release.text, release.answer
+
+    async def judged_refusal(self) -> str | None:
+        """The refusal, without what the policy removes from it; None where there is none."""
+        if not self.refusal.strip():
+            return None
+        return await guard_refusal(self._asked.guarding, await self._asked.case(), self.refusal)
 
 
 class ReplyStream(ABC):
     """Guards the events of one streamed reply.
-
-    Args:
-        asked: The request.
 
     Attributes:
         answers: The verdicts so far.
@@ -35,6 +97,11 @@ class ReplyStream(ABC):
     async def finish(self) -> list[Event]:
         """What is left at the end of the stream."""
 
-    @abstractmethod
     async def broken_off(self) -> None:
-        """Give the verdict on what has come of a stream without an end, for the log."""
+        """Give the verdict on what has come of a stream without an end, for the log alone."""
+        await self.finish()
+
+    async def _told(self, answer: GuardedAnswer) -> dict[str, object]:
+        """Keep a verdict; returned is what the field ``guardrail`` tells of it."""
+        self.answers.append(answer)
+        return await asyncio.to_thread(details, answer, reasons=self._asked.guarding.reasons)

@@ -1,31 +1,28 @@
-"""One text of a model's reply under the guardrail, whole or as it streams in."""
+"""What every text of a model's reply needs: how it is guarded, what is JSON, how it is cited."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from chains.caller import CallerRights
 from chains.evidence.base import Case, EvidenceSettings
 from chains.evidence.earlier import EarlierAnswers
-from chains.openai_parts import text_of
-from chains.rendition import MarkerStyle, PlacedCitation
-from chains.streaming import Release, SentenceGate, StreamMode
+from chains.rendition import MarkerStyle, PlacedCitation, cited
+from chains.streaming import StreamMode
 from guardrail import ANNOTATE, STRICT, Action, GuardedAnswer, Guardrail, Policy
 from guardrail.core.errors import ModelError
-from guardrail.core.types import Passage
 
 __all__ = [
     "JSON",
     "Guarding",
-    "StreamedText",
     "UnreadableReplyError",
-    "cited",
+    "flat_annotation",
     "guard_refusal",
     "is_json_document",
-    "text_of",
+    "nested_annotation",
+    "shown",
 ]
 
 JSON = dict[str, Any]
@@ -81,56 +78,6 @@ class Guarding:
         )
 
 
-class StreamedText:
-    """A text that is streamed in, held back until it has been judged.
-
-    Args:
-        guarding: How it is judged.
-        case: Gives what it answers and is judged against, once the first text is there.
-        data: Whether a JSON document was asked for. One that is complete is data, not an
-            answer, and leaves as it is; anything else that came in its place is judged.
-    """
-
-    def __init__(
-        self, guarding: Guarding, case: Callable[[], Awaitable[Case]], *, data: bool
-    ) -> None:
-        self._data = data
-        self._ended = False
-        self._dry_run = guarding.policy.dry_run
-        self._raw = ""
-        self._gate = SentenceGate(
-            guarding.guard,
-            case,
-            policy=guarding.policy.settled(),
-            mode=StreamMode.BUFFER if data else guarding.mode,
-            style=guarding.style,
-        )
-
-    async def feed(self, piece: str) -> Release:
-        """Take text; release what is judged.
-
-        Raises:
-            UnreadableReplyError: The text had ended, and its verdict was told.
-        """
-        if self._ended and piece.strip():
-            raise UnreadableReplyError("the model's server sent text behind the end of its answer")
-        if self._data:
-            self._raw += piece
-            return Release(piece if self._dry_run else "")
-        return await self._gate.feed(piece)
-
-    async def finish(self) -> Release:
-        """Release what is left, with the verdict."""
-        if self._data:
-            if is_json_document(self._raw):
-                self._ended = True
-                return Release("" if self._dry_run else self._raw)
-            await self._gate.feed(self._raw)
-        release = await self._gate.finish()
-        self._ended = True  # not before: what ran out of time is still to be judged
-        return release
-
-
 async def guard_refusal(guarding: Guarding, case: Case, text: str) -> str:
     """A model's refusal, without what the policy removes from it."""
     answer = await case.check(guarding.guard, text, guarding.policy.settled(), record=False)
@@ -159,9 +106,21 @@ def shown(text: str, answer: GuardedAnswer | None, *, calls_tools: bool) -> str 
     return text
 
 
-def cited(citation: PlacedCitation) -> JSON:
-    """What an annotation says beside the protocol's fields: the triple, or the passage's id."""
-    if isinstance(citation.evidence, Passage):
-        note: JSON = {"passage": {"id": citation.evidence.id, "title": citation.evidence.title}}
-        return note | ({"note": citation.note} if citation.note else {})
-    return {"triple": citation.citation.model_dump()}
+def flat_annotation(citation: PlacedCitation) -> JSON:
+    """A citation as responses write it; offsets index the returned text."""
+    return {"type": "url_citation", **_place(citation), **cited(citation)}
+
+
+def nested_annotation(citation: PlacedCitation) -> JSON:
+    """A citation as chat completions write it; see ``flat_annotation``."""
+    return {"type": "url_citation", "url_citation": _place(citation), **cited(citation)}
+
+
+def _place(citation: PlacedCitation) -> JSON:
+    """Where there is no page to open the address is empty: the title says what is cited."""
+    return {
+        "start_index": citation.start,
+        "end_index": citation.end,
+        "title": citation.title,
+        "url": citation.url or "",
+    }

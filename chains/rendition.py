@@ -25,6 +25,7 @@ __all__ = [
     "Notes",
     "PlacedCitation",
     "Rendition",
+    "cited",
     "details",
     "render",
     "render_sentences",
@@ -203,6 +204,14 @@ def details(answer: GuardedAnswer, *, reasons: bool = True) -> dict[str, object]
     if not reasons:
         _without_originals(kept["sentences"])
     return kept
+
+
+def cited(citation: PlacedCitation) -> dict[str, object]:
+    """What a host is told beside its own fields: the triple, or the passage's id."""
+    if isinstance(citation.evidence, Passage):
+        passage = {"id": citation.evidence.id, "title": citation.evidence.title}
+        return {"passage": passage} | ({"note": citation.note} if citation.note else {})
+    return {"triple": citation.citation.model_dump()}
 
 
 def _without_originals(sentences: Sequence[dict[str, Any]]) -> None:

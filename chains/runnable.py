@@ -15,10 +15,10 @@ from pydantic import ConfigDict, Field, PrivateAttr
 from chains.batch import Result, Row, check_rows, result_or_error
 from chains.check_run import traced_stream
 from chains.chunks import Chunks
-from chains.evidence.base import Case, EvidenceMode, EvidenceSettings, Marks, case_of
-from chains.evidence.langchain import EvidenceOf, chain_evidence, config_field, holds
+from chains.evidence.base import Case, EvidenceSettings, case_of
+from chains.evidence.langchain import EvidenceOf, chain_evidence, config_field
+from chains.evidence.paths import value_at
 from chains.evidence.steps import StepsSeen
-from chains.guarding_options import PolicySetting, RunnableOptions
 from chains.hidden_runs import hidden
 from chains.messages import (
     ANSWER_KEYS,
@@ -29,24 +29,28 @@ from chains.messages import (
     question_of,
     with_answer,
 )
-from chains.rendition import MarkerStyle
+from chains.options import GuardingFields, RunnableOptions
 from chains.streaming import SentenceGate, StreamMode, guard_stream, guard_stream_sync
-from guardrail import STRICT, Guardrail, GuardrailConfig, run_sync
+from guardrail import Guardrail, GuardrailConfig, run_sync
 
-__all__ = ["GuardrailRunnable", "guard_runnable"]
+__all__ = ["GuardrailRunnable"]
 
 _Run = CallbackManagerForChainRun | AsyncCallbackManagerForChainRun
 
 
-class _Runs(NamedTuple):
-    """The runs of one batch: their configs, what sees them from inside, and both together."""
+class _Inner(NamedTuple):
+    """A run of the guarded Runnable: its config, hidden from streams, and what sees it inside."""
 
-    configs: list[RunnableConfig]
-    steps: list[StepsSeen]
-    watched: list[RunnableConfig]
+    config: RunnableConfig
+    steps: StepsSeen
+
+    @property
+    def watched(self) -> RunnableConfig:
+        """The config to run with."""
+        return self.steps.watching(self.config)
 
 
-class GuardrailRunnable(RunnableSerializable[Input, Output]):
+class GuardrailRunnable(RunnableSerializable[Input, Output], GuardingFields):
     """Guards what another Runnable answers; a drop-in for it in any chain.
 
     Tool calls and outputs that are neither messages nor strings pass through untouched; text
@@ -85,16 +89,9 @@ class GuardrailRunnable(RunnableSerializable[Input, Output]):
 
     bound: Runnable[Input, Output]
     settings: GuardrailConfig
-    policy: PolicySetting = STRICT
-    style: MarkerStyle = MarkerStyle.KALMA
-    stream_mode: StreamMode = StreamMode.SENTENCE
     question_key: str | None = Field(default=None)
     answer_key: str | None = None
     evidence: EvidenceOf | None = None
-    evidence_mode: EvidenceMode = EvidenceMode.GIVEN
-    tool_results: bool = True
-    marks: Marks | None = None
-    reasons: bool = True
     _guard: Guardrail = PrivateAttr()
 
     def __init__(
@@ -176,9 +173,9 @@ class GuardrailRunnable(RunnableSerializable[Input, Output]):
         config: RunnableConfig,
         **kwargs: object,
     ) -> Output:
-        inner, steps = hidden(config, run_manager.get_child()), self._steps()
-        output = self.bound.invoke(value, steps.watching(inner), **kwargs)
-        return _returned(run_sync(self._guarded([value], [output], [inner], [steps]))[0])
+        inner = self._inner(config, run_manager)
+        output = self.bound.invoke(value, inner.watched, **kwargs)
+        return _returned(run_sync(self._guarded([value], [output], [inner]))[0])
 
     async def _ainvoke(
         self,
@@ -187,9 +184,9 @@ class GuardrailRunnable(RunnableSerializable[Input, Output]):
         config: RunnableConfig,
         **kwargs: object,
     ) -> Output:
-        inner, steps = hidden(config, run_manager.get_child()), self._steps()
-        output = await self.bound.ainvoke(value, steps.watching(inner), **kwargs)
-        return _returned((await self._guarded([value], [output], [inner], [steps]))[0])
+        inner = self._inner(config, run_manager)
+        output = await self.bound.ainvoke(value, inner.watched, **kwargs)
+        return _returned((await self._guarded([value], [output], [inner]))[0])
 
     def _batch(
         self,
@@ -198,9 +195,10 @@ class GuardrailRunnable(RunnableSerializable[Input, Output]):
         config: list[RunnableConfig],
         **kwargs: object,
     ) -> list[Exception | Output]:
-        runs = self._watched(config, run_manager)
-        outputs = self.bound.batch(values, runs.watched, return_exceptions=True, **kwargs)
-        return run_sync(self._guarded(values, outputs, runs.configs, runs.steps))
+        runs = list(map(self._inner, config, run_manager))
+        watched = [run.watched for run in runs]
+        outputs = self.bound.batch(values, watched, return_exceptions=True, **kwargs)
+        return run_sync(self._guarded(values, outputs, runs))
 
     async def _abatch(
         self,
@@ -209,23 +207,17 @@ class GuardrailRunnable(RunnableSerializable[Input, Output]):
         config: list[RunnableConfig],
         **kwargs: object,
     ) -> list[Exception | Output]:
-        runs = self._watched(config, run_manager)
-        outputs = await self.bound.abatch(values, runs.watched, return_exceptions=True, **kwargs)
-        return await self._guarded(values, outputs, runs.configs, runs.steps)
+        runs = list(map(self._inner, config, run_manager))
+        watched = [run.watched for run in runs]
+        outputs = await self.bound.abatch(values, watched, return_exceptions=True, **kwargs)
+        return await self._guarded(values, outputs, runs)
 
-    def _watched(self, configs: Sequence[RunnableConfig], runs: Sequence[_Run]) -> _Runs:
-        inner = [hidden(item, run.get_child()) for item, run in zip(configs, runs, strict=True)]
-        steps = [self._steps() for _ in inner]
-        return _Runs(
-            inner, steps, [seen.watching(item) for seen, item in zip(steps, inner, strict=True)]
-        )
+    def _inner(self, config: RunnableConfig, run: _Run) -> _Inner:
+        path = self.evidence if isinstance(self.evidence, str) else None
+        return _Inner(hidden(config, run.get_child()), StepsSeen(path))
 
     async def _guarded(
-        self,
-        values: Sequence[Input],
-        outputs: Sequence[Output],
-        configs: Sequence[RunnableConfig],
-        steps: Sequence[StepsSeen],
+        self, values: Sequence[Input], outputs: Sequence[Output], runs: Sequence[_Inner]
     ) -> list[Exception | Output]:
         """Guard those outputs that have text, in one batch; the others stay as they are.
 
@@ -235,28 +227,23 @@ class GuardrailRunnable(RunnableSerializable[Input, Output]):
         answers = [answer_at(*found) for found in zip(outputs, keys, strict=True)]
         places = [place for place, answer in enumerate(answers) if has_text(answer)]
         found = await gather_with_concurrency(
-            configs[0].get("max_concurrency") if configs else None,
-            *(
-                result_or_error(self._case(values[at], outputs[at], configs[at], steps[at]))
-                for at in places
-            ),
+            runs[0].config.get("max_concurrency") if runs else None,
+            *(result_or_error(self._case(values[at], outputs[at], *runs[at])) for at in places),
         )
         result: list[object] = list(outputs)
         rows: list[Row] = []
         for place, case in zip(places, found, strict=True):
             if isinstance(case, Case):
-                rows.append(Row(place, answers[place], case, configs[place]))
+                rows.append(Row(place, answers[place], case, runs[place].config))
             else:
                 result[place] = case
-        for row, checked in zip(
-            rows, await check_rows(self._guard, rows, self.policy), strict=True
-        ):
-            place, key = row.place, keys[row.place]
-            if isinstance(checked, Exception):
-                result[place] = checked
+        checked = await check_rows(self._guard, rows, self.policy)
+        for (place, answer, _, _), verdict in zip(rows, checked, strict=True):
+            if isinstance(verdict, Exception):
+                result[place] = verdict
                 continue
-            guarded = guarded_output(row.answer, checked, self.style, reasons=self.reasons)
-            result[place] = with_answer(outputs[place], key, guarded)
+            guarded = guarded_output(answer, verdict, self.style, reasons=self.reasons)
+            result[place] = with_answer(outputs[place], keys[place], guarded)
         return cast("list[Exception | Output]", result)
 
     async def _case(
@@ -271,10 +258,6 @@ class GuardrailRunnable(RunnableSerializable[Input, Output]):
         policy = field.chosen_policy(self.policy) if field.changes_policy else None
         question = question_of(value, self.question_key, places)
         return await case_of(self._guard, question, found, places.mode, policy)
-
-    def _steps(self) -> StepsSeen:
-        """Sees one run from inside."""
-        return StepsSeen(self.evidence if isinstance(self.evidence, str) else None)
 
     def _answer_keys(self) -> tuple[str, ...]:
         """Keys of a mapping output under which the answer may stand."""
@@ -323,17 +306,16 @@ class GuardrailRunnable(RunnableSerializable[Input, Output]):
         **kwargs: object,
     ) -> Iterator[Output]:
         value = reduce(add, pieces)
-        chunks = Chunks[Output](self._answer_keys(), reasons=self.reasons)
-        inner, steps = hidden(config, run_manager.get_child()), self._steps()
-        watched = steps.watching(inner)
-        texts = (chunks.take(chunk) for chunk in self.bound.stream(value, watched, **kwargs))
-        for release in guard_stream_sync(self._gate(value, config, chunks, steps), texts):
+        chunks = Chunks(self._answer_keys(), reasons=self.reasons)
+        inner = self._inner(config, run_manager)
+        texts = (chunks.take(chunk) for chunk in self.bound.stream(value, inner.watched, **kwargs))
+        for release in guard_stream_sync(self._gate(value, config, chunks, inner.steps), texts):
             if release.answer is not None:
-                run_sync(traced_stream(inner, release.answer))
+                run_sync(traced_stream(inner.config, release.answer))
             if (piece := chunks.piece(release)) is not None:
-                yield piece
+                yield cast("Output", piece)
         if (rest := chunks.rest()) is not None:
-            yield rest
+            yield cast("Output", rest)
 
     async def _atransform(
         self,
@@ -343,24 +325,24 @@ class GuardrailRunnable(RunnableSerializable[Input, Output]):
         **kwargs: object,
     ) -> AsyncIterator[Output]:
         value = reduce(add, [piece async for piece in pieces])
-        chunks = Chunks[Output](self._answer_keys(), reasons=self.reasons)
-        inner, steps = hidden(config, run_manager.get_child()), self._steps()
-        watched = steps.watching(inner)
-        texts = (chunks.take(chunk) async for chunk in self.bound.astream(value, watched, **kwargs))
-        async for release in guard_stream(self._gate(value, config, chunks, steps), texts):
+        chunks = Chunks(self._answer_keys(), reasons=self.reasons)
+        inner = self._inner(config, run_manager)
+        watched = self.bound.astream(value, inner.watched, **kwargs)
+        texts = (chunks.take(chunk) async for chunk in watched)
+        async for release in guard_stream(self._gate(value, config, chunks, inner.steps), texts):
             if release.answer is not None:
-                await traced_stream(inner, release.answer)
+                await traced_stream(inner.config, release.answer)
             if (piece := chunks.piece(release)) is not None:
-                yield piece
+                yield cast("Output", piece)
         if (rest := chunks.rest()) is not None:
-            yield rest
+            yield cast("Output", rest)
 
     def _gate(
-        self, value: Input, config: RunnableConfig, chunks: Chunks[Output], steps: StepsSeen
+        self, value: Input, config: RunnableConfig, chunks: Chunks, steps: StepsSeen
     ) -> SentenceGate:
         def mode() -> StreamMode:
             # Evidence that comes with the output is there for sure only at its end.
-            there = not isinstance(self.evidence, str) or holds(value, self.evidence)
+            there = not isinstance(self.evidence, str) or value_at(value, self.evidence)[1]
             return self.stream_mode if there or steps.value[1] else StreamMode.BUFFER
 
         return SentenceGate(
@@ -370,13 +352,6 @@ class GuardrailRunnable(RunnableSerializable[Input, Output]):
             mode=mode,
             style=self.style,
         )
-
-
-def guard_runnable(
-    guard: Guardrail, bound: Runnable[Input, Output], **options: Unpack[RunnableOptions]
-) -> GuardrailRunnable[Input, Output]:
-    """``GuardrailRunnable(guard, bound, …)``, for those who like a verb."""
-    return GuardrailRunnable(guard, bound, **options)
 
 
 def _returned(result: Exception | Result) -> Result:

@@ -14,14 +14,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from chains.evidence.base import Case
-from chains.rendition import (
-    MarkerStyle,
-    Notes,
-    PlacedCitation,
-    Rendition,
-    render,
-    render_sentences,
-)
+from chains.rendition import MarkerStyle, Notes, PlacedCitation, Rendition, render, render_sentences
 from guardrail import CheckSession, Guardrail, Policy, run_sync
 from guardrail.core.types import Action, GuardedAnswer, Sentence
 
@@ -148,13 +141,11 @@ class SentenceGate:
         """
         if not self._spoken:
             return Release("")
-        if self._dry_run:
+        if self._dry_run or self._mode is StreamMode.BUFFER:
             case = await self._settled()
             answer = await case.check(self._guard, "".join(self._held), self._policy)
-            return Release("", (), answer)
-        if self._mode is StreamMode.BUFFER:
-            case = await self._settled()
-            answer = await case.check(self._guard, "".join(self._held), self._policy)
+            if self._dry_run:
+                return Release("", (), answer)
             return Release(*await asyncio.to_thread(render, answer, self._style), answer)
         session = await self._open()
         rest = await session.arest()

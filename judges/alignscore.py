@@ -14,7 +14,7 @@ from judges.checkers import ALL_CHARS
 from judges.chunks import even_chunks
 from judges.pretrained import load_alignscore
 from judges.session import readable, softmax
-from judges.torch_judge import Placed, TorchJudge
+from judges.torch_judge import Placed, TorchJudge, support_alone
 from judges.torch_runner import Prepared, TorchRunner
 from judges.windows import pair_windows
 
@@ -46,12 +46,11 @@ class AlignScore(TorchJudge):
     """
 
     _kind = "hf"
-    _example = "yzha/AlignScore"
     traits = NLITraits(premise_chars=ALL_CHARS, tells_contradiction=False)
 
     def __init__(
         self,
-        model: str | None,
+        model: str,
         *,
         size: str = "large",
         temperature: float = 1.0,
@@ -91,10 +90,4 @@ class AlignScore(TorchJudge):
 
     def _chunk_scores(self, chunk: Prepared, rows: NDArray[np.float32]) -> list[NLIScores]:
         """The highest alignment over the chunks, of the least aligned part of each claim."""
-        best: dict[tuple[int, int], float] = {}
-        for owner, row in zip(chunk.owners, softmax(rows, self._temperature), strict=True):
-            best[owner] = max(best.get(owner, 0.0), float(row[0]))
-        aligned = [1.0] * chunk.count
-        for (number, _), chance in best.items():
-            aligned[number] = min(aligned[number], chance)
-        return [NLIScores(entailment=p, neutral=1 - p, contradiction=0.0) for p in aligned]
+        return support_alone(chunk, softmax(rows, self._temperature)[:, 0])

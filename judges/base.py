@@ -110,7 +110,7 @@ class NLIJudge(Protocol):
         ...
 
 
-def traits_of(judge: NLIJudge | GroundingJudge) -> NLITraits:
+def traits_of(judge: NLIJudge | GroundingJudge | AttributionJudge) -> NLITraits:
     """What a judge can do, as far as it tells."""
     told = getattr(judge, "traits", None)
     return told if isinstance(told, NLITraits) else NLITraits()

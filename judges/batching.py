@@ -13,11 +13,7 @@ Output = TypeVar("Output")
 
 
 def distinct(items: Sequence[Item]) -> tuple[list[Item], list[int]]:
-    """Drop duplicates.
-
-    Returns:
-        The distinct items in order of first appearance, and for each input its place among them.
-    """
+    """The distinct items in order of first appearance, and the place of each input among them."""
     places: dict[Item, int] = {}
     inverse = [places.setdefault(item, len(places)) for item in items]
     return list(places), inverse

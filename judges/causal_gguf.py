@@ -20,10 +20,6 @@ def converted(file: str | Path, dtype: str) -> Path:
     The folder lies in ``$XDG_CACHE_HOME/kg-guardrail`` (by default ``~/.cache``) and takes as
     much room as the weights do in the dtype.
 
-    Args:
-        file: The GGUF file.
-        dtype: A torch dtype by name.
-
     Raises:
         OSError: The file is missing, or the cache cannot be written.
         ValueError: transformers does not know the file's architecture.

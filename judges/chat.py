@@ -121,7 +121,7 @@ class ChatJudge:
 
     def __init__(
         self,
-        model: str | None,
+        model: str,
         *,
         base_url: str | None = None,
         api_key: str | None = None,
@@ -130,8 +130,6 @@ class ChatJudge:
         timeout_s: float = 60.0,
         concurrency: int = CONCURRENCY,
     ) -> None:
-        if not model:
-            raise ConfigError("a chat judge needs the name of a model, as in 'chat:gpt-4o'")
         self._model = model
         self._base_url = base_url
         self._api_key = api_key
@@ -166,11 +164,7 @@ class ChatJudge:
             raise ConfigError(f"the chat judge cannot be set up: {error}") from error
 
     def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
-        """Judge n pairs; the result has length n and the order of the input.
-
-        Raises:
-            JudgeError: The endpoint failed, or a reply names no label or several.
-        """
+        """Judge n pairs; see ``NLIJudge``. A reply must name one label."""
         wanted, inverse = distinct(pairs)
         prompts = [
             _NLI_PROMPT.format(premise=pair.premise, hypothesis=pair.hypothesis) for pair in wanted
@@ -182,11 +176,7 @@ class ChatJudge:
         return [scores[i] for i in inverse]
 
     def attribute(self, items: Sequence[AttributionItem]) -> list[Judgement]:
-        """Judge n items (CAQA 5.2); the result has length n and the order of the input.
-
-        Raises:
-            JudgeError: The endpoint failed, or a reply names no category or several.
-        """
+        """Judge n items (CAQA 5.2); see ``AttributionJudge``. A reply must name one category."""
         wanted, inverse = distinct(items)
         prompts = [attribution_prompt(item, examples=self._examples) for item in wanted]
         replies = self._ask(prompts, _CategoryReply)

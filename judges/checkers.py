@@ -21,7 +21,7 @@ from judges.chunks import sentence_chunks
 from judges.pretrained import load_hhem
 from judges.session import readable, softmax
 from judges.t5 import answer_tokens, first_logits
-from judges.torch_judge import Placed, TorchJudge
+from judges.torch_judge import Placed, TorchJudge, support_alone
 from judges.torch_runner import Prepared, TorchRunner
 
 if TYPE_CHECKING:
@@ -113,12 +113,11 @@ class _Checker(TorchJudge):
     """
 
     _kind = "hf"
-    _example = "lytang/MiniCheck-RoBERTa-Large"
     traits = NLITraits(premise_chars=ALL_CHARS, tells_contradiction=False)
 
     def __init__(
         self,
-        model: str | None,
+        model: str,
         form: CheckerForm,
         *,
         temperature: float | None = None,
@@ -188,10 +187,7 @@ class _Checker(TorchJudge):
 
     def _chunk_scores(self, chunk: Prepared, rows: NDArray[np.float32]) -> list[NLIScores]:
         """The highest support over the chunks of each document."""
-        support = [0.0] * chunk.count
-        for (number, _), row in zip(chunk.owners, softmax(rows, self._temperature), strict=True):
-            support[number] = max(support[number], float(row[1]))
-        return [NLIScores(entailment=p, neutral=1 - p, contradiction=0.0) for p in support]
+        return support_alone(chunk, softmax(rows, self._temperature)[:, 1])
 
 
 class ClassifierChecker(_Checker):

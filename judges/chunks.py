@@ -52,12 +52,7 @@ def sentence_chunks(
 
 
 def even_chunks(text: str, words: int) -> list[str]:
-    """Cut a text into chunks of as many sentences each, of some 350 words in AlignScore.
-
-    Args:
-        text: The text.
-        words: Words of a chunk, roughly.
-    """
+    """Cut a text into chunks of as many sentences each, of some 350 words in AlignScore."""
     sentences = [sentence.text for sentence in split_sentences(text)]
     wanted = len(text.split()) // words + 1
     each = max(1, len(sentences) // wanted)

@@ -61,14 +61,9 @@ class EncoderCard(Card):
     labels: dict[str, tuple[str, ...]] = Field(default_factory=dict)
 
 
-def create_encoder(folder: Path | str | None = None, *, threads: int | None = None) -> OnnxEncoder:
-    """Make the sentence encoder; nothing is loaded yet.
-
-    Args:
-        folder: Folder of its files; the shipped encoder by default.
-        threads: Texts computed at the same time; all cores by default.
-    """
-    return OnnxEncoder(folder, threads=threads)
+def create_encoder(folder: Path | str | None = None) -> OnnxEncoder:
+    """Make the sentence encoder of a folder, the shipped one by default; nothing is loaded yet."""
+    return OnnxEncoder(folder)
 
 
 class OnnxEncoder(OnnxFolder[EncoderCard]):
@@ -78,6 +73,9 @@ class OnnxEncoder(OnnxFolder[EncoderCard]):
     ``RelevanceModel``. A text longer than the model reads is encoded in overlapping windows,
     whose outputs are averaged by length. One pass gives all outputs of a text, and those of the
     last texts are remembered, so that its intent and its embedding cost one pass.
+
+    Every method raises ``JudgeError`` where the model cannot be loaded, lacks the head or gave no
+    usable output.
 
     Args:
         folder: Holds ``model.onnx``, ``tokenizer.json``, ``encoder.json`` and, for coherence,
@@ -94,39 +92,24 @@ class OnnxEncoder(OnnxFolder[EncoderCard]):
         self._memory = OutputMemory(REMEMBERED)
 
     def read_ahead(self, texts: Sequence[str]) -> None:
-        """Encode n texts in one batch, so that what is asked of them later is known already.
-
-        Raises:
-            JudgeError: The model cannot be loaded or gave no usable output.
-        """
+        """Encode n texts in one batch, so that what is asked of them later is known already."""
         self._outputs(texts)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed n texts; shape [n, d], rows of unit length.
-
-        Raises:
-            JudgeError: The model cannot be loaded or gave no usable output.
-        """
+        """Embed n texts; shape [n, d], rows of unit length."""
         means = self._means(texts, "embedding")
         lengths = np.linalg.norm(means, axis=-1, keepdims=True)
         units: NDArray[np.float32] = (means / np.maximum(lengths, 1e-12)).astype(np.float32)
         return units
 
     def intents(self, questions: Sequence[str]) -> list[dict[str, float]]:
-        """Probability of each intent, by name, for n questions (SCK, Structure).
-
-        Raises:
-            JudgeError: The model cannot be loaded or has no such head.
-        """
+        """Probability of each intent, by name, for n questions (SCK, Structure)."""
         return self._intents(questions, "intent")
 
     def answer_intents(self, answers: Sequence[str]) -> list[dict[str, float]]:
         """Probability of each intent that n answers look written for (SCK, Structure).
 
         The embeddings of answers are aligned with those of questions first.
-
-        Raises:
-            JudgeError: The model cannot be loaded or has no such head.
         """
         return self._intents(answers, "answer_intent")
 
@@ -136,9 +119,6 @@ class OnnxEncoder(OnnxFolder[EncoderCard]):
         Neighbours and the order of all pairs are judged; start and end of the text count as
         neighbours. Of a text of more than 64 sentences the first 64 are read. In a text without
         sentences nothing is out of order: 1.
-
-        Raises:
-            JudgeError: The model cannot be loaded or has no such head.
         """
         read = [list(text)[:MAX_SENTENCES] for text in texts]
         states = self._means([sentence for text in read for sentence in text], "sentence_state")
@@ -155,9 +135,6 @@ class OnnxEncoder(OnnxFolder[EncoderCard]):
         """Relevance in [0, 1] of n (query, passage) pairs (CONNER eq. 2).
 
         The cosine of the two embeddings, negative ones as 0.
-
-        Raises:
-            JudgeError: The model cannot be loaded or gave no usable output.
         """
         wanted, inverse = distinct([(query, passage) for query, passage in pairs])
         vectors = self.embed([text for pair in wanted for text in pair])

@@ -111,11 +111,7 @@ class NLIGrounding:
         self._nli.warm_up()
 
     def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
-        """Ground n sentences; the result has length n and the order of the input.
-
-        Raises:
-            JudgeError: The model cannot be loaded or gave no usable output.
-        """
+        """Ground n sentences; see ``GroundingJudge``."""
         pairs: list[Pair] = []
         plans = [_plan(item, pairs, self._room, self._asked) for item in items]
         scores = self._nli.judge(pairs) if pairs else []

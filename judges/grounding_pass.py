@@ -75,12 +75,7 @@ class Started(NamedTuple):
 
 
 class GroundingPasses:
-    """Turns items into sequences, and outputs into groundings.
-
-    Args:
-        model: A model with the heads of ``grounding_heads``.
-        card: Its description.
-    """
+    """Turns items into sequences, and outputs into groundings."""
 
     def __init__(self, model: OnnxTextModel, card: JudgeCard) -> None:
         self._model = model

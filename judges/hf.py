@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from guardrail.core.errors import ConfigError, JudgeError
+from guardrail.core.errors import JudgeError
 from judges.alignscore import AlignScore
 from judges.checkers import (
     FACTCG,
@@ -84,18 +84,13 @@ _REFUSED = {
 """What models with other heads are, by the end of their architecture's name."""
 
 
-def open_hf(model: str | None, **options: object) -> TorchModel:
+def open_hf(model: str, **options: object) -> TorchModel:
     """The judge of a model of the hub; nothing is loaded yet.
 
     Args:
         model: Model id, or a folder; a folder with the name of a known model is read like it.
         options: Of the judge that reads it, such as ``device="cpu"`` or ``temperature=1.3``.
-
-    Raises:
-        ConfigError: The id is nearly that of a known model, or an option is unknown.
     """
-    if not model:
-        raise ConfigError("judge 'hf' needs a model, as in 'hf:lytang/MiniCheck-RoBERTa-Large'")
     family = known_family(model)
     make: Callable[..., TorchModel] = InspectedNLI if family is None else KNOWN[family]
     return make(model, **options)

@@ -100,11 +100,7 @@ class LiftedJudge:
         self.nli.warm_up()
 
     def attribute(self, items: Sequence[AttributionItem]) -> list[Judgement]:
-        """Judge n items; the result has length n and the order of the input.
-
-        Raises:
-            JudgeError: The model cannot be loaded or gave no usable output.
-        """
+        """Judge n items; see ``AttributionJudge``."""
         return [_judgement(scores) for scores in _judge_facts(self.nli, items, {})]
 
 

@@ -15,11 +15,7 @@ __all__ = ["RememberedGrounding"]
 
 
 class RememberedGrounding:
-    """A grounding judge that is asked about each item once.
-
-    Args:
-        judge: Does the work.
-    """
+    """A grounding judge that is asked about each item once."""
 
     def __init__(self, judge: GroundingJudge) -> None:
         self._judge = judge
@@ -35,15 +31,8 @@ class RememberedGrounding:
         self._judge.warm_up()
 
     def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
-        """Judge n items, in order.
-
-        Raises:
-            JudgeError: The judge failed.
-        """
+        """Judge n items; see ``GroundingJudge``."""
         new = [item for item in dict.fromkeys(items) if item not in self._known]
         if new:
-            self._remember(new, self._judge.ground(new))
+            self._known.update(zip(new, self._judge.ground(new), strict=True))
         return [self._known[item] for item in items]
-
-    def _remember(self, items: Sequence[GroundingItem], told: Sequence[Grounding]) -> None:
-        self._known.update(zip(items, told, strict=True))

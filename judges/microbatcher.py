@@ -20,8 +20,8 @@ __all__ = ["MicroBatcher"]
 Item = TypeVar("Item", bound=Hashable)
 Result = TypeVar("Result")
 
-MAX_WAIT_MS = 2.0
-"""Default wait for company; a tenth of what eight pairs take on two cores."""
+WAIT_S = 0.002
+"""Longest wait for company; a tenth of what eight pairs take on two cores."""
 MAX_BATCH = 512
 """Default size of a batch, in items."""
 CACHE_SIZE = 65_536
@@ -59,7 +59,7 @@ class _Request(Generic[Item, Result]):
 class MicroBatcher(Closing, Generic[Item, Result]):
     """Merges items of concurrent callers into batches for one function.
 
-    While a batch is computed, the next gathers; an idle batcher waits ``max_wait_ms`` for
+    While a batch is computed, the next gathers; an idle batcher waits a moment for
     company. An item that several callers ask for at the same time is computed once. Where more
     than ``max_queue`` items wait, further callers wait, first come first served, before their
     items are taken in. A caller that gives up frees the place of the items only it asked for.
@@ -69,7 +69,6 @@ class MicroBatcher(Closing, Generic[Item, Result]):
     Args:
         run: Computes a batch; called from one thread at a time.
         key: Names what ``run`` depends on, for the cache; asked for once per batch.
-        max_wait_ms: Longest wait for company, milliseconds.
         max_batch: Most items of a batch.
         cache_size: Results to remember, least recently used dropped first; 0 for none.
         max_queue: Most items that wait to be computed; a larger request is let in alone.
@@ -80,16 +79,14 @@ class MicroBatcher(Closing, Generic[Item, Result]):
         run: Callable[[Sequence[Item]], Sequence[Result]],
         *,
         key: Callable[[], str],
-        max_wait_ms: float = MAX_WAIT_MS,
         max_batch: int = MAX_BATCH,
         cache_size: int = CACHE_SIZE,
         max_queue: int = MAX_QUEUE,
     ) -> None:
-        if max_wait_ms < 0 or max_batch < 1 or cache_size < 0 or max_queue < 1:
-            raise ValueError("wait and cache size are at least 0, batch and queue at least 1")
+        if max_batch < 1 or cache_size < 0 or max_queue < 1:
+            raise ValueError("the cache's size is at least 0, batch and queue at least 1")
         self._run = run
         self._key = key
-        self._max_wait = max_wait_ms / 1000
         self._max_batch = max_batch
         self._cache_size = cache_size
         self._max_queue = max_queue
@@ -222,12 +219,7 @@ class MicroBatcher(Closing, Generic[Item, Result]):
                 if request in self._outside:
                     self._outside.remove(request)
             else:
-                for item in request.items:
-                    group = self._queued.get(item)
-                    if group is not None and request in group:
-                        group.remove(request)
-                        if not group:
-                            del self._queued[item]
+                _take_out(request, self._queued)
             self._admit()
             self._changed.notify_all()
 
@@ -247,7 +239,8 @@ class MicroBatcher(Closing, Generic[Item, Result]):
                     return
                 if idle:
                     self._wait_for_company()
-                batch = [self._queued.popitem(last=False) for _ in range(self._batch_size())]
+                size = min(len(self._queued), self._max_batch)
+                batch = [self._queued.popitem(last=False) for _ in range(size)]
                 self._computed = dict(batch)
                 if batch:
                     self._batches[len(batch)] += 1
@@ -257,14 +250,11 @@ class MicroBatcher(Closing, Generic[Item, Result]):
 
     def _wait_for_company(self) -> None:
         """Give other callers a moment. Holds the lock, which waiting releases."""
-        end = time.monotonic() + self._max_wait
+        end = time.monotonic() + WAIT_S
         while len(self._queued) < self._max_batch and not self._closed:
             left = end - time.monotonic()
             if left <= 0 or not self._changed.wait(left):
                 return
-
-    def _batch_size(self) -> int:
-        return min(len(self._queued), self._max_batch)
 
     def _compute(self, items: Sequence[Item]) -> None:
         try:
@@ -311,13 +301,8 @@ class MicroBatcher(Closing, Generic[Item, Result]):
     def _drop(self, request: _Request[Item, Result]) -> None:
         """Take a failed request out of everything it still waits for."""
         with self._changed:
-            for table in (self._queued, self._computed):
-                for item in request.items:
-                    group = table.get(item)
-                    if group is not None and request in group:
-                        group.remove(request)
-                        if not group:
-                            del table[item]
+            _take_out(request, self._queued)
+            _take_out(request, self._computed)
 
     def _deliver(self, key: str, results: dict[Item, Result]) -> None:
         with self._changed:
@@ -331,3 +316,15 @@ class MicroBatcher(Closing, Generic[Item, Result]):
         for item, requests in waiting:
             for request in requests:
                 request.settle(item, results[item])
+
+
+def _take_out(
+    request: _Request[Item, Result], table: dict[Item, list[_Request[Item, Result]]]
+) -> None:
+    """Take a request out of the groups that wait for an item, and groups that are empty then."""
+    for item in request.items:
+        group = table.get(item)
+        if group is not None and request in group:
+            group.remove(request)
+            if not group:
+                del table[item]

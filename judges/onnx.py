@@ -71,26 +71,19 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
         _ = self.snapshot
 
     def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
-        """Judge n pairs; the result has length n and the order of the input.
-
-        Raises:
-            JudgeError: The model cannot be loaded or gave no usable output.
-        """
+        """Judge n pairs; see ``NLIJudge``."""
         wanted, inverse = distinct(pairs)
         rows = self._probabilities("nli", wanted)
         scores = [NOTHING_SAID if row is None else _nli_scores(row.main) for row in rows]
         return [scores[i] for i in inverse]
 
     def attribute(self, items: Sequence[AttributionItem]) -> list[Judgement]:
-        """Judge n items (CAQA 3.2, 3.3); the result has the order of the input.
+        """Judge n items (CAQA 3.2, 3.3); see ``AttributionJudge``.
 
         The share of supported sub-facts is 1 for supportive and 0 for irrelevant items; for
         the others each sub-fact of the answer is judged by the NLI head, which has spoken
         already where the whole answer is one sub-fact. The category has the last word: of the n
         sub-facts of a contradictory answer at most n - 1 are supported.
-
-        Raises:
-            JudgeError: The model cannot be loaded or gave no usable output.
         """
         wanted, inverse = distinct(items)
         wanted = self.read(wanted)
@@ -111,12 +104,9 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
         return grounding_heads() <= set(self._model.outputs)
 
     def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
-        """Judge n sentences, each in one pass; the result has the order of the input.
+        """Judge n sentences, each in one pass; see ``GroundingJudge``.
 
         Of evidence that does not fit beside its sentence the most important statements are read.
-
-        Raises:
-            JudgeError: The model cannot be loaded, lacks the heads or gave no usable output.
         """
         if not self.grounds:
             raise JudgeError(f"the judge in {self._folder} has no heads for grounding")
@@ -238,11 +228,7 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
         return softmax(outputs[head], self.card.temperature.get(head, 1.0))[:, order]
 
     def _start(self, pairs: Sequence[Pair]) -> tuple[Running, list[_Owner]]:
-        """Tokenise pairs and hand their windows to the model.
-
-        Returns:
-            The running model, and whose window each of its sequences is.
-        """
+        """Hand the windows of pairs to the model; told is whose window each sequence is."""
         texts, places = distinct([text for pair in pairs for text in pair])
         ids = self._model.tokenize(texts)
         capacity = self.card.max_length - SPECIAL_TOKENS

@@ -35,9 +35,6 @@ TIED = ("shared.weight", "embed_tokens.weight")
 def config_of(model: str) -> ModelConfig:
     """The configuration of a model, as it stands in its ``config.json``.
 
-    Args:
-        model: Model id or folder.
-
     Raises:
         JudgeError: There is no such model, or it has none.
         MissingExtraError: transformers is missing.
@@ -54,15 +51,7 @@ def config_of(model: str) -> ModelConfig:
 def load_hhem(
     model: str, *, device: str, dtype: str
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Load HHEM-2.1-open, without running the code that comes with it.
-
-    Args:
-        model: Model id or folder.
-        device: Where the model goes.
-        dtype: Number format of the weights.
-
-    Returns:
-        A T5 encoder with a head for each token, and its tokenizer.
+    """Load HHEM-2.1-open, a T5 encoder with a head for each token, without the code beside it.
 
     Raises:
         JudgeError: It is not there, or is another model.

@@ -78,22 +78,25 @@ def create_attribution(name: str = "onnx", **options: object) -> AttributionJudg
 def _create(name: str, options: dict[str, object]) -> object:
     kind, colon, model = name.partition(":")
     factory = _FACTORIES.get(kind)
+    arguments: tuple[str | None, ...] = (model or None,)
     if factory is None:
-        return _from_outside(name, kind, model, options)
-    if kind in _NEEDS_MODEL and not model:
+        factory, arguments = _from_outside(name, kind, model)
+    elif kind in _NEEDS_MODEL and not model:
         raise ConfigError(f"judge {kind!r} needs a model, as in {_NEEDS_MODEL[kind]!r}")
-    if colon and not model:
+    elif colon and not model:
         raise ConfigError(f"nothing follows the colon in judge {name!r}")
     if isinstance(factory, str):
         module, _, attribute = factory.partition(":")
         factory = cast("Callable[..., object]", getattr(import_module(module), attribute))
     try:
-        return factory(model or None, **options)
+        return factory(*arguments, **options)
     except TypeError as error:
         raise ConfigError(f"judge {name!r} does not take these options: {error}") from error
 
 
-def _from_outside(name: str, kind: str, model: str, options: dict[str, object]) -> object:
+def _from_outside(
+    name: str, kind: str, model: str
+) -> tuple[Callable[..., object], tuple[str, ...]]:
     """A judge of another package: by an entry point ``kind``, or ``name`` as ``module:Class``."""
     make = named_part("judges", kind) if kind.isidentifier() else None
     arguments = (model,) if model else ()
@@ -102,10 +105,7 @@ def _from_outside(name: str, kind: str, model: str, options: dict[str, object]) 
     if make is None:
         advice = f"; {NOWHERE}" if model and model.isidentifier() else ""
         raise ConfigError(f"there is no judge {name!r}; {hint(name, _FACTORIES)}{advice}")
-    try:
-        return make(*arguments, **options)
-    except TypeError as error:
-        raise ConfigError(f"judge {name!r} does not take these options: {error}") from error
+    return make, arguments
 
 
 def kinds() -> tuple[str, ...]:

@@ -88,11 +88,7 @@ def nearest(distances: Sequence[float | None], *, band: float, most: int) -> lis
 
 
 def unheard(sentences: Iterable[Sentence]) -> tuple[Problem, ...]:
-    """What is told of an answer on which the second judge was asked in vain.
-
-    Args:
-        sentences: Of the answer.
-    """
+    """What is told of an answer on which the second judge was asked in vain."""
     missing = Counter(
         (second.judge, second.missing)
         for sentence in sentences
@@ -158,15 +154,7 @@ class SecondJudge:
             close()
 
     def ground(self, items: Sequence[GroundingItem], seconds: float) -> list[Grounding | str]:
-        """Judge n sentences in one batch, or say of each why there is no answer.
-
-        Args:
-            items: The sentences.
-            seconds: Longest wait.
-
-        Returns:
-            n groundings, or reasons.
-        """
+        """Judge n sentences within some seconds, or say of each why there is no answer."""
         now = time.monotonic()
         self._failed = {key: at for key, at in self._failed.items() if now - at[0] < FORGOTTEN_S}
         found: dict[GroundingItem, Grounding | str] = {
@@ -242,11 +230,7 @@ class SecondOpinions:
         return self._judge.weighing
 
     def on(self, doubts: Sequence[Doubt]) -> list[Opinion | None]:
-        """Ask about the least sure of n sentences, all in one batch.
-
-        Returns:
-            What came of each; None where it was not asked about.
-        """
+        """Ask about the least sure of n sentences in one batch; None for those not asked about."""
         decided = self._decided if self._growing else {}
         new = [place for place, doubt in enumerate(doubts) if doubt.item not in decided]
         chosen = self._chosen(doubts, new)

@@ -48,42 +48,29 @@ class _Service(MicroBatcher[Item, Result], Generic[Judge, Item, Result]):
         """Name and version of the judge, for the score log."""
         return self._judge.name
 
+    @property
+    def traits(self) -> NLITraits:
+        """What the judge can do."""
+        return traits_of(self._judge)
+
     def warm_up(self) -> None:
         """Load the model; later calls do nothing."""
         self._judge.warm_up()
 
 
 class JudgeService(_Service[NLIJudge, Pair, NLIScores]):
-    """An NLI judge shared by threads and coroutines; itself an ``NLIJudge``.
-
-    Args:
-        judge: Does the work.
-        cache_size: Pairs to remember; 0 for none.
-    """
+    """An NLI judge shared by threads and coroutines; itself an ``NLIJudge``."""
 
     @staticmethod
     def _work_of(judge: NLIJudge) -> Callable[[Sequence[Pair]], Sequence[NLIScores]]:
         return judge.judge
 
-    @property
-    def traits(self) -> NLITraits:
-        """What the judge can do."""
-        return traits_of(self._judge)
-
     def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
-        """Judge n pairs from any thread; the result has the order of the input.
-
-        Raises:
-            JudgeError: The judge failed on one of these pairs, or is closed.
-        """
+        """Judge n pairs from any thread; see ``MicroBatcher.call``."""
         return self.call(pairs)
 
     async def ajudge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
-        """Judge n pairs from a coroutine; cancelling it withdraws the request.
-
-        Raises:
-            JudgeError: The judge failed on one of these pairs, or is closed.
-        """
+        """Judge n pairs from a coroutine; see ``MicroBatcher.acall``."""
         return await self.acall(pairs)
 
 
@@ -95,11 +82,7 @@ class AttributionService(_Service[AttributionJudge, AttributionItem, Judgement])
         return judge.attribute
 
     def attribute(self, items: Sequence[AttributionItem]) -> list[Judgement]:
-        """Judge n items from any thread; the result has the order of the input.
-
-        Raises:
-            JudgeError: The judge failed on one of these items, or is closed.
-        """
+        """Judge n items from any thread; see ``MicroBatcher.call``."""
         return self.call(items)
 
 
@@ -110,15 +93,6 @@ class GroundingService(_Service[GroundingJudge, GroundingItem, Grounding]):
     def _work_of(judge: GroundingJudge) -> Callable[[Sequence[GroundingItem]], list[Grounding]]:
         return judge.ground
 
-    @property
-    def traits(self) -> NLITraits:
-        """What the judge can do."""
-        return traits_of(self._judge)
-
     def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
-        """Judge n items from any thread; the result has the order of the input.
-
-        Raises:
-            JudgeError: The judge failed on one of these items, or is closed.
-        """
+        """Judge n items from any thread; see ``MicroBatcher.call``."""
         return self.call(items)

@@ -77,27 +77,16 @@ class SpanMarker(TorchModel):
     """
 
     _kind = "hf"
-    _example = "KRLabsOrg/lettucedect-base-modernbert-en-v1"
     _auto_class = "AutoModelForTokenClassification"
     traits = NLITraits(tells_contradiction=False)
 
-    def __init__(
-        self,
-        model: str | None,
-        *,
-        temperature: float = 1.0,
-        **placed: Unpack[Placed],
-    ) -> None:
+    def __init__(self, model: str, *, temperature: float = 1.0, **placed: Unpack[Placed]) -> None:
         super().__init__(model, **placed)
         self._temperature = temperature
         self._longest = LONGEST
 
     def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
-        """Ground n sentences; the result has length n and the order of the input.
-
-        Raises:
-            JudgeError: The model cannot be loaded or gave no usable output.
-        """
+        """Ground n sentences; see ``GroundingJudge``."""
         self.warm_up()
         assert self._runner is not None
         asked = Prepared(count=len(items))
@@ -163,11 +152,7 @@ class SpanMarker(TorchModel):
         return torch.nn.functional.pad(logits, (0, 0, 0, max(0, missing))).flatten(1)
 
     def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
-        """Judge n pairs as sentences without a question.
-
-        Raises:
-            JudgeError: The model cannot be loaded or gave no usable output.
-        """
+        """Judge n pairs as sentences without a question."""
         found = self.ground([GroundingItem((pair.premise,), pair.hypothesis) for pair in pairs])
         return [
             NLIScores(entailment=one.supported, neutral=one.unsupported, contradiction=0.0)

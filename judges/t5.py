@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from guardrail.core.errors import JudgeError
 from guardrail.core.types import NLIScores
 from judges.base import NLITraits, Pair
-from judges.torch_judge import Placed, TorchJudge
+from judges.torch_judge import Placed, TorchJudge, support_alone
 from judges.torch_runner import Prepared, TorchRunner
 from judges.windows import pair_windows
 
@@ -49,13 +49,12 @@ class T5True(TorchJudge):
     """
 
     _kind = "t5-true"
-    _example = "google/flan-t5-small"
     _auto_class = "AutoModelForSeq2SeqLM"
     traits = NLITraits(tells_contradiction=False)
 
     def __init__(
         self,
-        model: str | None,
+        model: str,
         *,
         max_length: int = MAX_LENGTH,
         token_budget: int = TOKEN_BUDGET,
@@ -98,15 +97,7 @@ class T5True(TorchJudge):
 
     def _chunk_scores(self, chunk: Prepared, rows: NDArray[np.float32]) -> list[NLIScores]:
         """The most entailing window of the least entailed part of each hypothesis."""
-        best: dict[tuple[int, int], float] = {}
-        for owner, row in zip(chunk.owners, rows, strict=True):
-            best[owner] = max(best.get(owner, 0.0), float(row[0]))
-        scores = [1.0] * chunk.count
-        for (i, _), chance in best.items():
-            scores[i] = min(scores[i], chance)
-        return [
-            NLIScores(entailment=score, neutral=1 - score, contradiction=0.0) for score in scores
-        ]
+        return support_alone(chunk, rows[:, 0])
 
 
 def answer_tokens(
@@ -116,10 +107,6 @@ def answer_tokens(
 
     A vocabulary may spell one of them in several tokens ("▁", "0") and the other in one ("▁1"):
     the model decides where they part, not at the last token.
-
-    Args:
-        tokenizer: Of the model.
-        name: Of the model, for the message.
 
     Raises:
         JudgeError: The vocabulary cannot tell them apart.

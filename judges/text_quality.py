@@ -213,11 +213,7 @@ class OpenAIRater:
         self._concurrency = concurrency
 
     def rate(self, prompts: Sequence[str]) -> list[RatingReply]:
-        """Answer n prompts, in order.
-
-        Raises:
-            JudgeError: The endpoint could not be reached or refused.
-        """
+        """Answer n prompts; see ``Rater``."""
         import openai
 
         try:

@@ -4,29 +4,22 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-from guardrail.core.errors import ConfigError
 from guardrail.core.types import NLIScores
 from judges.base import Pair
 from judges.batching import distinct
 from judges.session import readable
-from judges.torch_runner import (
-    Prepared,
-    TorchRunner,
-    chosen_dtype,
-    load_pretrained,
-    prepared_ahead,
-)
+from judges.torch_runner import Prepared, TorchRunner, chosen_dtype, load_pretrained, prepared_ahead
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = ["Placed", "TorchJudge", "TorchModel"]
+__all__ = ["Placed", "TorchJudge", "TorchModel", "support_alone"]
 
 
 class Placed(TypedDict, total=False):
@@ -47,16 +40,10 @@ class TorchModel(ABC):
 
     _kind: ClassVar[str]
     """What stands before the colon of the judge's name."""
-    _example: ClassVar[str]
-    """A model that such a judge may be made from."""
     _auto_class: ClassVar[str]
     """Class of ``transformers`` that loads it."""
 
-    def __init__(
-        self, model: str | None, *, device: str | None = None, dtype: str | None = None
-    ) -> None:
-        if not model:
-            raise ConfigError(f"this judge needs a model, as in '{self._kind}:{self._example}'")
+    def __init__(self, model: str, *, device: str | None = None, dtype: str | None = None) -> None:
         self._id = model
         self._device = device
         self._dtype = dtype
@@ -107,11 +94,7 @@ class TorchJudge(TorchModel):
     """
 
     def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
-        """Judge n pairs; the result has length n and the order of the input.
-
-        Raises:
-            JudgeError: The model cannot be loaded or gave no usable output.
-        """
+        """Judge n pairs; see ``NLIJudge``."""
         self.warm_up()
         wanted, inverse = distinct(pairs)
         assert self._runner is not None
@@ -128,3 +111,22 @@ class TorchJudge(TorchModel):
     @abstractmethod
     def _chunk_scores(self, chunk: Prepared, rows: NDArray[np.float32]) -> list[NLIScores]:
         """Scores of a chunk's pairs from the outputs of its sequences."""
+
+
+def support_alone(chunk: Prepared, chances: Iterable[float]) -> list[NLIScores]:
+    """Scores of a judge that tells no contradiction: what is not supported is neutral.
+
+    Of each part of a hypothesis the sequence that supports it most counts, and of a pair the part
+    that is supported least.
+
+    Args:
+        chunk: The pairs; each has a sequence at least.
+        chances: How likely each sequence supports its part.
+    """
+    best: dict[tuple[int, int], float] = {}
+    for owner, chance in zip(chunk.owners, chances, strict=True):
+        best[owner] = max(best.get(owner, 0.0), float(chance))
+    support = [1.0] * chunk.count
+    for (number, _), chance in best.items():
+        support[number] = min(support[number], chance)
+    return [NLIScores(entailment=p, neutral=1 - p, contradiction=0.0) for p in support]

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 __all__ = ["Prepared", "TorchRunner", "chosen_dtype", "load_pretrained", "prepared_ahead"]
+
+Model = TypeVar("Model", bound="Module")
 
 BUCKETS = (32, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048)
 """Lengths that compiled batches are padded up to, so that few shapes are compiled."""
@@ -39,11 +41,7 @@ FLOAT_TYPES = ("bfloat16", "float16", "float32")
 
 
 def chosen_dtype(device: str | None, dtype: str | None) -> tuple[str, str]:
-    """Settle device and number format.
-
-    Returns:
-        Device (the GPU where there is one) and dtype (bfloat16 on a GPU, else float32), unless
-        the caller said otherwise.
+    """Device and number format: the GPU where there is one, and there bfloat16, unless told.
 
     Raises:
         ConfigError: The number format is unknown.
@@ -150,11 +148,11 @@ class TorchRunner:
 
     def __init__(
         self,
-        model: Module,
+        model: Model,
         *,
         pad_id: int,
         token_budget: int,
-        outputs: Callable[[Any, dict[str, Tensor]], Tensor],
+        outputs: Callable[[Model, dict[str, Tensor]], Tensor],
         compiled: bool = False,
         positions: int | None = None,
     ) -> None:
@@ -164,7 +162,7 @@ class TorchRunner:
         self._device = next(model.parameters()).device
         self._pad = pad_id
         self._budget = token_budget
-        self._outputs = outputs
+        self._outputs: Callable[[Any, dict[str, Tensor]], Tensor] = outputs
         self._buckets: Sequence[int] = ()
         if compiled:
             self._buckets = [b for b in BUCKETS if positions is None or b <= positions]

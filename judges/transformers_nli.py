@@ -80,12 +80,11 @@ class TransformersNLI(TorchJudge):
     """
 
     _kind = "transformers"
-    _example = "facebook/bart-large-mnli"
     _auto_class = "AutoModelForSequenceClassification"
 
     def __init__(
         self,
-        model: str | None,
+        model: str,
         *,
         labels: Sequence[str] | None = None,
         token_budget: int = TOKEN_BUDGET,

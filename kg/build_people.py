@@ -32,7 +32,7 @@ from pyoxigraph import Literal, NamedNode, RdfFormat, Triple, serialize
 from guardrail.core.errors import KnowledgeGraphError
 from guardrail.core.types import Value
 
-__all__ = ["Fact", "Person", "build", "persons_of", "read_people", "read_property_labels"]
+__all__ = ["Fact", "Person", "build", "read_people", "read_property_labels"]
 
 _WD = "http://www.wikidata.org/entity/"
 _WDT = "http://www.wikidata.org/prop/direct/"
@@ -103,19 +103,13 @@ class Person(Value):
         return int(date.rsplit("-", 2)[0])
 
 
-def read_people(path: Path) -> list[Person]:
-    """Read ``{qid, name, facts: [{pid, property, value}]}`` lines, gzipped."""
-    with gzip.open(path) as lines:
-        return list(persons_of(path, lines))
-
-
-def persons_of(source: Path, lines: Iterable[bytes]) -> Iterator[Person]:
-    """The persons of a file's lines, of which some may be blank.
+def read_people(source: Path, stream: Iterable[bytes]) -> Iterator[Person]:
+    """Read ``{qid, name, facts: [{pid, property, value}]}`` lines.
 
     Raises:
-        KnowledgeGraphError: A line is no person; the error names it.
+        KnowledgeGraphError: A line is no person; names the line.
     """
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(stream, start=1):
         if not line.strip():
             continue
         try:
@@ -257,7 +251,9 @@ def main() -> None:
     parser.add_argument("labels", type=Path, help="wikidata_property_labels.jsonl.gz")
     parser.add_argument("output", type=Path, help="where to write the graph (.nt.gz)")
     arguments = parser.parse_args()
-    triples = list(build(read_people(arguments.people), read_property_labels(arguments.labels)))
+    with gzip.open(arguments.people) as lines:
+        people = list(read_people(arguments.people, lines))
+    triples = list(build(people, read_property_labels(arguments.labels)))
     text = serialize(triples, format=RdfFormat.N_TRIPLES)
     assert text is not None
     # No time stamp in the header: the same input gives the same bytes.

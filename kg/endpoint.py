@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 import random
@@ -10,21 +11,23 @@ import weakref
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from email.utils import parsedate_to_datetime
+from typing import cast
 from urllib.parse import urlsplit
 
 import httpx
 from tenacity import RetryCallState, Retrying, retry_if_exception_type
 
 from guardrail.core.errors import ConfigError, KnowledgeGraphError
-from guardrail.core.types import CacheUse, Usage, Value
+from guardrail.core.types import CacheUse, Usage
 from kg.blank_nodes import is_blank
 from kg.cache import QueryCache, default_cache_path
 from kg.dialects import Dialect, dialect_of
 from kg.endpoint_settings import EndpointSettings
-from kg.sparql_request import SparqlResult, Term, build_request, read_graph, read_result
+from kg.results import Term
+from kg.sparql_request import SparqlResult, WireTerm, build_request
 from kg.traffic import CircuitBreaker, RateLimit
 
-__all__ = ["Cell", "Endpoint", "QueryRejectedError"]
+__all__ = ["XSD_STRING", "Endpoint", "QueryRejectedError"]
 
 _LOG = logging.getLogger(__name__)
 _RESULT_TYPES = ("application/sparql-results+json", "application/json", "text/json")
@@ -34,15 +37,7 @@ _PARTIAL = 206
 # SQLSTATE of Virtuoso for a query that its time limit stopped; see kg.dialects.
 _OUT_OF_TIME = "S1TAT"
 _SHOWN = 200
-
-
-class Cell(Value):
-    """One bound variable of a solution: a node (``uri``, ``bnode``) or a literal."""
-
-    type: str
-    value: str
-    datatype: str | None = None
-    language: str | None = None
+XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 
 
 class QueryRejectedError(KnowledgeGraphError):
@@ -94,13 +89,13 @@ class Endpoint:
         weakref.finalize(self, self._client.close)
         self._pool = ThreadPoolExecutor(settings.connections, thread_name_prefix="sparql")
 
-    def select_all(self, queries: Sequence[str]) -> list[list[dict[str, Cell]]]:
+    def select_all(self, queries: Sequence[str]) -> list[list[dict[str, Term]]]:
         """Run n SELECTs at once, as many as there are connections; see ``select``."""
         if len(queries) < 2:
             return [self.select(query) for query in queries]
         return list(self._pool.map(self.select, queries))
 
-    def select(self, query: str) -> list[dict[str, Cell]]:
+    def select(self, query: str) -> list[dict[str, Term]]:
         """Run a SELECT and return its solutions, from the cache where it is fresh.
 
         Raises:
@@ -126,7 +121,7 @@ class Endpoint:
         """Run a SELECT or ASK, past the cache, and return the SPARQL JSON result."""
         return self._parse(self.fetch(query))
 
-    def solutions(self, result: SparqlResult) -> list[dict[str, Cell]]:
+    def solutions(self, result: SparqlResult) -> list[dict[str, Term]]:
         """Read the solutions of a SPARQL JSON result.
 
         Raises:
@@ -134,17 +129,13 @@ class Endpoint:
         """
         try:
             return [
-                {name: _cell(term) for name, term in solution.items()}
+                {name: _term(told) for name, told in solution.items()}
                 for solution in result["results"]["bindings"]
             ]
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise KnowledgeGraphError(
                 f"{self.url} sends a malformed SPARQL result: {error!r}"
             ) from error
-
-    def graph(self, query: str) -> bytes:
-        """Run a CONSTRUCT or DESCRIBE, past the cache, and return its Turtle."""
-        return read_graph(self.fetch(query, graph=True))
 
     def fetch(self, query: str, *, graph: bool = False) -> bytes:
         """Run a query, past the cache, and return the body of the answer.
@@ -311,15 +302,13 @@ class Endpoint:
 
     def _parse(self, body: bytes) -> SparqlResult:
         try:
-            result = read_result(body)
+            result = json.loads(body.decode())
         except (ValueError, RecursionError) as error:
             raise KnowledgeGraphError(
                 f"{self.url} breaks off or sends malformed JSON: {error}"
             ) from error
-        except TypeError:
-            result = {}
-        if "results" in result or "boolean" in result:
-            return result
+        if isinstance(result, dict) and ("results" in result or "boolean" in result):
+            return cast("SparqlResult", result)
         raise KnowledgeGraphError(f"{self.url} answers with JSON that is no SPARQL result")
 
 
@@ -336,14 +325,16 @@ def _open_cache(settings: EndpointSettings) -> QueryCache | None:
         return None
 
 
-def _cell(term: Term) -> Cell:
-    kind, value = str(term["type"]), str(term["value"])
-    return Cell(
-        type="bnode" if kind == "uri" and is_blank(value) else kind,
-        value=value,
-        datatype=term.get("datatype"),
-        language=term.get("xml:lang"),
-    )
+def _term(told: WireTerm) -> Term:
+    """A term as SPARQL JSON writes it; an IRI that stands for a blank node is one."""
+    value, language = str(told["value"]), told.get("xml:lang")
+    kind = {"uri": "iri", "bnode": "blank"}.get(str(told["type"]), "literal")
+    datatype = told.get("datatype")
+    if kind == "literal" and not language:
+        datatype = datatype or XSD_STRING
+    elif kind == "iri" and is_blank(value):
+        kind = "blank"
+    return Term(kind=kind, value=value, datatype=datatype, language=language)
 
 
 def _retry_after(response: httpx.Response) -> float | None:

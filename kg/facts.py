@@ -43,6 +43,12 @@ class Name(NamedTuple):
     place: int
     text: str
 
+    @classmethod
+    def of(cls, profile: Profile, place: int, text: str, language: str | None) -> Name:
+        """A name as it was read, in any language."""
+        rank = profile.language_rank(language)
+        return cls(UNREADABLE if rank is None else rank, place, text)
+
 
 def triples(
     rows: Iterable[Row],

@@ -32,30 +32,25 @@ class FederatedGraph:
     def __init__(self, graphs: Sequence[KnowledgeGraph]) -> None:
         if not graphs:
             raise ConfigError("a federation needs a graph")
-        self._graphs = tuple(graphs)
+        self.graphs = tuple(graphs)
         self._pool = ThreadPoolExecutor(4 * len(graphs), thread_name_prefix="federation")
-
-    @property
-    def graphs(self) -> tuple[KnowledgeGraph, ...]:
-        """The graphs."""
-        return self._graphs
 
     @property
     def name(self) -> str:
         """Names of the graphs."""
-        return " + ".join(graph.name for graph in self._graphs)
+        return " + ".join(graph.name for graph in self.graphs)
 
     @property
     def snapshot(self) -> str | None:
         """The states of the graphs; None where none of them tells its own."""
-        states = [getattr(graph, "snapshot", None) for graph in self._graphs]
+        states = [getattr(graph, "snapshot", None) for graph in self.graphs]
         known = any(states)
         return " + ".join(state or "?" for state in states) if known else None
 
     @property
     def profile(self) -> object:
         """The vocabulary profile of the first graph that has one."""
-        found = (getattr(graph, "profile", None) for graph in self._graphs)
+        found = (getattr(graph, "profile", None) for graph in self.graphs)
         return next((profile for profile in found if profile is not None), None)
 
     def find(self, labels: Sequence[str]) -> list[list[Entity]]:
@@ -115,7 +110,7 @@ class FederatedGraph:
         """What any graph spots in a text, longer stretches first where two overlap."""
         found = {
             (mention.start, mention.end): mention
-            for graph in self._graphs
+            for graph in self.graphs
             if isinstance(graph, MentionIndex)
             for mention in graph.spot(text)
         }
@@ -127,12 +122,12 @@ class FederatedGraph:
 
     def in_use(self) -> Usage:
         """What the graphs use, added up."""
-        return Usage.together(graph.in_use() for graph in self._graphs if isinstance(graph, Used))
+        return Usage.together(graph.in_use() for graph in self.graphs if isinstance(graph, Used))
 
     def close(self) -> None:
         """Close all graphs."""
         self._pool.shutdown(wait=False, cancel_futures=True)
-        for graph in self._graphs:
+        for graph in self.graphs:
             graph.close()
 
     def _labels(self, triples: Iterable[Triple]) -> dict[str, str]:
@@ -152,7 +147,7 @@ class FederatedGraph:
         return {id_: entity.label for id_, entity in known if entity is not None}
 
     def _ask(self, question: Callable[[KnowledgeGraph], T]) -> list[T]:
-        return list(self._pool.map(question, self._graphs))
+        return list(self._pool.map(question, self.graphs))
 
 
 def _merged(entities: Iterable[Entity]) -> list[Entity]:

@@ -265,7 +265,8 @@ def family_names(
             if key != source.key
             and _family_name(around.get(key)) == family
             and fits_gender(around.get(key), word.relation.gender)
-            and _likely_kin(subgraph, around.get(key))
+            and _contemporary(subgraph, around.get(key))
+            and (not subgraph.triples or _values(subgraph) & _values(around.get(key)))
         ]
         if len(kin) <= MAX_KIN:
             mention = Mention(text=word.text, start=word.start, end=word.end)
@@ -283,12 +284,6 @@ def _family_name(subgraph: Subgraph) -> str | None:
         return next((name for name in stated if fold(name) in fold(" ".join(words))), None)
     last = words[-1] if len(words) > 1 else ""
     return last if last[:1].isupper() and not set(last) <= set("IVXLC") else None
-
-
-def _likely_kin(subgraph: Subgraph, other: Subgraph) -> bool:
-    if not _contemporary(subgraph, other):
-        return False
-    return not subgraph.triples or bool(_values(subgraph) & _values(other))
 
 
 def _contemporary(subgraph: Subgraph, other: Subgraph) -> bool:

@@ -34,9 +34,6 @@ _PARTS: Final = ("keys", "offsets", "iris", "first", "lengths")
 class FileLabelIndex:
     """A label index in files.
 
-    Args:
-        graph: The graph's directory.
-
     Raises:
         KnowledgeGraphError: If the directory holds no index.
     """

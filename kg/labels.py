@@ -2,15 +2,14 @@
 
 A name is looked up by its *key*: its words and punctuation marks, case folded, without accents,
 joined by single spaces. ``spot`` walks over the text once and tries, at each word, only the
-lengths of the names
-that begin with that word, so its time is linear in the text.
+lengths of the names that begin with that word, so its time is linear in the text.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Protocol
 
@@ -19,6 +18,7 @@ from pyoxigraph import DefaultGraph, Literal, NamedNode, Store
 from guardrail.core.text.lexicon import lexicon_set
 from guardrail.core.types import Mention
 from kg.blank_nodes import is_named
+from kg.profiles import Profile
 
 __all__ = ["LabelIndex", "MemoryLabelIndex", "key_of", "spot"]
 
@@ -89,12 +89,8 @@ class MemoryLabelIndex:
         return self._lengths.get(first, ())
 
 
-class Names(Protocol):
-    """Tells the written forms of the names of a node."""
-
-    def __call__(self, iri: str) -> Sequence[str]:
-        """All labels and aliases of a node; empty for a node that must not be spotted."""
-        ...
+Names = Callable[[str], Sequence[str]]
+"""Gives all labels and aliases of a node by its IRI; none for one that must not be spotted."""
 
 
 def spot(text: str, index: LabelIndex, names: Names) -> list[Mention]:
@@ -200,20 +196,12 @@ def _fold(text: str) -> str:
     return unicodedata.normalize("NFC", bare).casefold()
 
 
-def names_in(
-    store: Store, predicates: Sequence[str], wanted: LanguageTest
-) -> Iterator[tuple[str, str]]:
-    """Yield (IRI, name) for every name in the default graph, streaming."""
-    for predicate in predicates:
+def names_in(store: Store, profile: Profile) -> Iterator[tuple[str, str]]:
+    """Yield (IRI, name) for every readable name in the default graph, streaming."""
+    for predicate in profile.label + profile.alias:
         for quad in store.quads_for_pattern(None, NamedNode(predicate), None, DefaultGraph()):
             subject, name = quad.subject, quad.object
-            if is_named(subject) and isinstance(name, Literal) and wanted(name.language):
+            if not isinstance(name, Literal) or not is_named(subject):
+                continue
+            if profile.language_rank(name.language) is not None:
                 yield subject.value, name.value
-
-
-class LanguageTest(Protocol):
-    """Whether names with a language tag belong into the index."""
-
-    def __call__(self, tag: str | None) -> bool:
-        """True for tags of readable languages and for None."""
-        ...

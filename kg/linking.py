@@ -22,9 +22,9 @@ from kg.base import KnowledgeGraph, MentionIndex
 from kg.characters import readable
 from kg.hops import Asked, Neighbourhoods, Source, family_names, follow_relations
 from kg.mentions import (
-    ListedName,
     bare_name,
     capitalised_spans,
+    completions,
     fold,
     join_mentions,
     listed_names,
@@ -38,7 +38,6 @@ from kg.reranking import TextIndex, rerank
 from kg.tagger import load_tagger, taggable
 
 if TYPE_CHECKING:
-    from spacy.language import Language
     from spacy.tokens import Doc
 
 __all__ = ["EntityLinker"]
@@ -66,8 +65,6 @@ class _Text:
     """One text on its way through the linker.
 
     Attributes:
-        text: The text.
-        index: Its words.
         mentions: What may name an entity.
         spans: Its capitalised stretches.
         linked: What was linked so far.
@@ -108,8 +105,6 @@ class EntityLinker:
     Args:
         graph: Any graph. One that is a ``MentionIndex`` spots its own labels; for others mentions
             come from the tagger and from capitalised words.
-        nlp: A spaCy pipeline with an entity recogniser; None for the small English one, loaded
-            at the first use.
         relations: Whether to follow relations that the text names.
         limit: Most triples each way read of one node.
 
@@ -120,16 +115,8 @@ class EntityLinker:
         [('John Wayne Gacy', 'partial name')]
     """
 
-    def __init__(
-        self,
-        graph: KnowledgeGraph,
-        *,
-        nlp: Language | None = None,
-        relations: bool = True,
-        limit: int = 200,
-    ) -> None:
+    def __init__(self, graph: KnowledgeGraph, *, relations: bool = True, limit: int = 200) -> None:
         self._graph = graph
-        self._nlp = nlp
         self._relations = relations
         self._limit = limit
         self._names: NameParts | None = name_parts(graph)
@@ -155,7 +142,7 @@ class EntityLinker:
             raise InputError(f"{len(docs)} parsed documents for {len(texts)} texts; give one each")
         clean = [readable(text) for text in texts]
         if docs is None:
-            docs = run_pipeline(self._nlp or load_tagger(), map(taggable, clean))
+            docs = run_pipeline(load_tagger(), map(taggable, clean))
         around = Neighbourhoods(self._graph, self._names, self._limit)
         states = [self._read(text, doc) for text, doc in zip(clean, docs, strict=True)]
         self._link_labels(states, around)
@@ -208,12 +195,12 @@ class EntityLinker:
             # A given name alone may continue a full name anywhere: "… becoming father to Tobias".
             full = [m.text.split() for m in state.mentions if " " in m.text][:20]
             names += [
-                ListedName(mention, " ".join([mention.text, *words[cut:]]))
+                name
                 for mention in state.open
                 if " " not in mention.text
                 for words in full
                 if mention.text not in words
-                for cut in range(len(words) - 1, 0, -1)
+                for name in completions(mention, words)
             ]
             listed.append(names)
         found = self._find(name.full for names in listed for name in names)

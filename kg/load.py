@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
+from traceback import clear_frames
 from typing import BinaryIO, Final, cast
 from uuid import uuid4
 
@@ -23,8 +24,7 @@ from pyoxigraph import DefaultGraph, NamedNode, Quad, RdfFormat, Store
 
 from guardrail.core.errors import InputError, KnowledgeGraphError
 from guardrail.core.types import Value
-from kg.beside import beside, let_go, put_back, put_in_place, snapshot_name, start_beside
-from kg.build_people import build, persons_of
+from kg.build_people import build, read_people
 from kg.journal import Journal
 from kg.label_file import FileLabelIndex, LabelFileWriter
 from kg.memory import peak_mb
@@ -40,6 +40,7 @@ from kg.reading import (
     suffix_of,
     table_name,
 )
+from kg.replacing import Replacement
 from kg.segments import Place, load_segments, names_of
 from kg.selection import Selection
 from kg.store import SNAPSHOT, OxigraphGraph, snapshot_of
@@ -122,9 +123,9 @@ class _Job:
         return self.format if self.format in LINES else None
 
     @contextmanager
-    def lines(self, progress: Progress | None) -> Iterator[BinaryIO]:
+    def lines(self) -> Iterator[BinaryIO]:
         """The text that is loaded, where it is line-based."""
-        with reading(self.source, progress) as stream:
+        with reading(self.source, self.progress) as stream:
             if self.table is not None:
                 kind = TABLES[suffix_of(self.source)]
                 pieces = triples_of_table(stream, kind, self.table, str(self.source))
@@ -196,16 +197,12 @@ def load_graph(
     source, target = Path(source), Path(target)
     started = time.perf_counter()
     job = _Job(source, profile, table, selection, progress)
-    put_back(target)
-    existing = (target / "CURRENT").is_file()
-    if not existing and target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise KnowledgeGraphError(f"{target} exists and is no graph; name another directory")
+    replacement = Replacement(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        counts = _load_beside(job, target, existing=existing)
+        added, triples, skipped, resumed = _load_beside(job, replacement)
     except OSError as error:
         raise KnowledgeGraphError(f"cannot write the graph {target}: {error}") from error
-    added, triples, skipped, resumed = counts
     return LoadReport(
         source=str(source),
         target=str(target),
@@ -219,12 +216,7 @@ def load_graph(
     )
 
 
-def read_graph(
-    source: str | Path,
-    *,
-    profile: str | Path | Profile | None = None,
-    progress: Progress | None = None,
-) -> OxigraphGraph:
+def read_graph(source: str | Path, *, profile: str | Path | Profile | None = None) -> OxigraphGraph:
     """Read a file into a graph in memory.
 
     Raises:
@@ -232,7 +224,7 @@ def read_graph(
     """
     source = Path(source)
     store = Store()
-    _fill(store, _Job(source, profile, None, None, progress))
+    _fill(store, _Job(source, profile, None, None, None))
     if profile is None and suffix_of(source) in PEOPLE:
         profile = "wikidata"
     with source.open("rb") as file:
@@ -261,10 +253,10 @@ def _unmatched(target: Path, links: Mapping[str, str]) -> dict[str, str]:
         graph.close()
 
 
-def _load_beside(job: _Job, target: Path, *, existing: bool) -> tuple[int, int, int, int]:
+def _load_beside(job: _Job, replacement: Replacement) -> tuple[int, int, int, int]:
     """Load a graph in a folder beside its place, and put it there when it is complete."""
-    partial = beside(target, "loading")
-    journal = job.journal(snapshot_name(target))
+    partial = replacement.folder
+    journal = job.journal(replacement.snapshot)
     if partial.exists():
         # Refused while another process loads there, whose work must not be removed below.
         OxigraphGraph.open(partial, writable=True).close()
@@ -272,12 +264,12 @@ def _load_beside(job: _Job, target: Path, *, existing: bool) -> tuple[int, int, 
             shutil.rmtree(partial)
     try:
         if not partial.exists():
-            start_beside(target, partial, existing=existing)
+            replacement.start()
         counts = _load_into(job, partial, journal)
-        put_in_place(target, partial, existing=existing)
+        replacement.finish()
         return counts
     except BaseException as error:
-        let_go(error)
+        _release(error)
         # What was interrupted can go on; what is wrong in itself cannot.
         if isinstance(error, KnowledgeGraphError | InputError) or not Journal.resumable(
             journal, partial
@@ -352,7 +344,7 @@ def _load_lines(
             writer.save()
         journal.model_copy(update={"place": place}).write(target)
 
-    with job.lines(job.progress) as stream:
+    with job.lines() as stream:
         left = journal.place[0]
         while left > 0 and (part := stream.read(min(left, _SKIPPED))):
             left -= len(part)
@@ -374,11 +366,18 @@ def _load_lines(
     return writer
 
 
+def _release(error: BaseException | None) -> None:
+    """Let go of the store that the frames of an error hold, so that its files can go."""
+    while error is not None:
+        clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__
+
+
 def _fill(store: Store, job: _Job) -> int:
     """Load a file into a store in one piece; return the number of facts left out."""
     with reading(job.source, job.progress) as stream:
         if job.format is None:
-            people = list(persons_of(job.source, stream))
+            people = list(read_people(job.source, stream))
             quads = [
                 Quad(triple.subject, triple.predicate, triple.object, DefaultGraph())
                 for triple in build(people, {})

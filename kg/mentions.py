@@ -23,6 +23,7 @@ __all__ = [
     "ListedName",
     "bare_name",
     "capitalised_spans",
+    "completions",
     "fold",
     "join_mentions",
     "listed_names",
@@ -58,9 +59,7 @@ def fold(text: str) -> str:
     >>> fold("  Éamon de  Valera ")
     'eamon de valera'
     """
-    decomposed = unicodedata.normalize("NFKD", text)
-    plain = "".join(char for char in decomposed if not unicodedata.combining(char))
-    return " ".join(plain.casefold().split())
+    return " ".join(_without_marks(text).casefold().split())
 
 
 def tagged_mentions(doc: Doc) -> list[Mention]:
@@ -168,15 +167,18 @@ def name_forms(name: str) -> list[str]:
     while len(words) > 1 and words[0].lower().rstrip(".") in titles:
         words = words[1:]
         forms.append(" ".join(words))
-    plain = "".join(
-        char for char in unicodedata.normalize("NFKD", forms[-1]) if not unicodedata.combining(char)
-    )
-    return list(dict.fromkeys([*forms, forms[-1].replace("’", "'"), plain]))
+    return list(dict.fromkeys([*forms, forms[-1].replace("’", "'"), _without_marks(forms[-1])]))
 
 
 def bare_name(name: str) -> str:
     """The name without titles before it."""
     return min(name_forms(name), key=len)
+
+
+def completions(mention: Mention, words: Sequence[str]) -> list[ListedName]:
+    """A mention with each ending of a longer name, shortest first."""
+    endings = (words[cut:] for cut in range(len(words) - 1, 0, -1))
+    return [ListedName(mention, " ".join([mention.text, *ending])) for ending in endings]
 
 
 def listed_names(text: str, spans: Sequence[Mention]) -> list[ListedName]:
@@ -185,13 +187,6 @@ def listed_names(text: str, spans: Sequence[Mention]) -> list[ListedName]:
     "Elizabeth and Emily Blackwell" gives ``Elizabeth Blackwell``; "the Barron brothers, Kenny and
     Bill" is left to the surname. Each shorter member is tried with every ending of the longer one
     that the list closes with, shortest ending first.
-
-    Args:
-        text: The text.
-        spans: Its capitalised spans, in order.
-
-    Returns:
-        One entry for each name that may be meant; whether the graph knows it is for the caller.
     """
     found: list[ListedName] = []
     group: list[Mention] = []
@@ -201,10 +196,7 @@ def listed_names(text: str, spans: Sequence[Mention]) -> list[ListedName]:
         words = mention.text.split()
         if len(words) > 1:
             for earlier in group:
-                found += [
-                    ListedName(earlier, " ".join([earlier.text, *words[cut:]]))
-                    for cut in range(len(words) - 1, 0, -1)
-                ]
+                found += completions(earlier, words)
             group = []
         elif len(words) == 1:
             group.append(mention)
@@ -246,3 +238,8 @@ def _names(surface: str) -> bool:
     """Tell a name from a common word that happens to be a label: one word in small letters."""
     opener = surface.lower() in lexicon_set("names", "openers")
     return not opener and not _COMMON.fullmatch(surface)
+
+
+def _without_marks(text: str) -> str:
+    decomposed = unicodedata.normalize("NFKD", text)
+    return "".join(char for char in decomposed if not unicodedata.combining(char))

@@ -8,7 +8,7 @@ graphs do without, and the linker then finds less.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from threading import Lock
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
@@ -143,12 +143,7 @@ class StoreNameParts:
                     self._edges = {}
                     return self._edges
                 profile = self._graph.profile
-                names: Iterable[tuple[str, str]] = names_in(
-                    self._graph.store,
-                    profile.label + profile.alias,
-                    lambda tag: profile.language_rank(tag) is not None,
-                )
-                listed = list(islice(names, MAX_NAMES + 1))
+                listed = list(islice(names_in(self._graph.store, profile), MAX_NAMES + 1))
                 edges: dict[str, list[str]] = defaultdict(list)
                 for iri, name in listed if len(listed) <= MAX_NAMES else ():
                     words = fold(name).split()

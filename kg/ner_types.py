@@ -39,9 +39,6 @@ def compatible(
         candidates: Nodes with the mention's label.
         ner: The tagger's type, ``PERSON`` and so on; None where it saw nothing.
         classes: Class ids by entity type, from ``classes_of``.
-
-    Returns:
-        The fitting candidates in their order, or all of them.
     """
     wanted = set(classes.get(ner or "", ()))
     return [entity for entity in candidates if wanted & set(entity.types)] or list(candidates)

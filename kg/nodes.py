@@ -12,17 +12,9 @@ from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad, QuerySolutions, S
 from guardrail.core.types import Entity, Subgraph, Triple
 from kg.blank_nodes import is_named
 from kg.containment import holders
-from kg.facts import (
-    UNREADABLE,
-    Name,
-    Row,
-    choose_names,
-    fallback_label,
-    property_fallback,
-    triples,
-    unknown,
-)
+from kg.facts import Name, Row, choose_names, fallback_label, property_fallback, triples, unknown
 from kg.profiles import Profile
+from kg.traffic import keep
 
 __all__ = ["NodeReader", "detect_profile"]
 
@@ -56,15 +48,7 @@ class _Role:
 
 
 class NodeReader:
-    """Reads a store and remembers what it read; a new reader is made when the store changes.
-
-    The caches are plain dictionaries that are emptied when full: safe between threads, and
-    what is lost is read again.
-
-    Args:
-        store: The open store.
-        profile: How to read its vocabulary.
-    """
+    """Reads a store and remembers what it read; a new reader is made when the store changes."""
 
     def __init__(self, store: Store, profile: Profile) -> None:
         self._store = store
@@ -82,11 +66,7 @@ class NodeReader:
         try:
             return self._entities[iri]
         except KeyError:
-            entity = self._read(iri)[0]
-            if len(self._entities) >= _CACHED_NODES:
-                self._entities.clear()
-            self._entities[iri] = entity
-            return entity
+            return keep(self._entities, iri, self._read(iri)[0], most=_CACHED_NODES)
 
     def subgraph(self, iri: str, limit: int) -> Subgraph:
         """The one-hop subgraph of an IRI, at most ``limit`` triples each way."""
@@ -112,9 +92,7 @@ class NodeReader:
             truncated=truncated or len(outgoing) > limit,
         )
         if len(subgraph.triples) + len(subgraph.incoming) <= _CACHED_TRIPLES:
-            if len(self._subgraphs) >= _CACHED_SUBGRAPHS:
-                self._subgraphs.clear()
-            self._subgraphs[iri, limit] = subgraph
+            keep(self._subgraphs, (iri, limit), subgraph, most=_CACHED_SUBGRAPHS)
         return subgraph
 
     def links(self, iris: Sequence[str]) -> list[Triple]:
@@ -184,7 +162,7 @@ class NodeReader:
                     continue
                 rank = profile.language_rank(language)
                 if role.name is not None and (rank is not None or role.name < len(profile.label)):
-                    names.append(Name(UNREADABLE if rank is None else rank, role.name, value.value))
+                    names.append(Name.of(profile, role.name, value.value, language))
                 elif role.description is not None and rank is not None:
                     descriptions.append((rank, role.description, value.value))
         left_out = count > _READ
@@ -242,20 +220,15 @@ class NodeReader:
             return self._labels[iri]
         except KeyError:
             label = self._read_label(iri) or fallback_label(iri, self._profile)
-            if len(self._labels) >= _CACHED_NODES:
-                self._labels.clear()
-            self._labels[iri] = label
-            return label
+            return keep(self._labels, iri, label, most=_CACHED_NODES)
 
     def _read_label(self, iri: str) -> str | None:
         node, names = NamedNode(iri), []
         for place, predicate in enumerate(self._profile.label):
             for quad in self._quads(node, NamedNode(predicate), None):
                 if isinstance(quad.object, Literal):
-                    rank = self._profile.language_rank(quad.object.language)
-                    names.append(
-                        Name(UNREADABLE if rank is None else rank, place, quad.object.value)
-                    )
+                    name = quad.object
+                    names.append(Name.of(self._profile, place, name.value, name.language))
         return choose_names(names, len(self._profile.label))[0]
 
     def _is_fact(self, predicate: str) -> bool:

@@ -163,16 +163,20 @@ def _checked(source: Path, stream: io.RawIOBase | BinaryIO) -> BinaryIO:
     return stream
 
 
-class _Unpacked(io.RawIOBase):
+class _Readable(io.RawIOBase):
+    """A raw stream that is read and never written."""
+
+    def readable(self) -> bool:
+        return True
+
+
+class _Unpacked(_Readable):
     """What unpacks to many times its size is refused before it fills memory or disk."""
 
     def __init__(self, unpacked: gzip.GzipFile | bz2.BZ2File, source: Path, packed: int) -> None:
         super().__init__()
         self._unpacked, self._source = unpacked, source
         self._left = max(MOST_UNPACKED * packed, LEAST_REFUSED)
-
-    def readable(self) -> bool:
-        return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         count = self._unpacked.readinto(buffer)
@@ -185,7 +189,7 @@ class _Unpacked(io.RawIOBase):
         return count
 
 
-class _CheckedXML(io.RawIOBase):
+class _CheckedXML(_Readable):
     """XML that is bounded: entities that stand for short text, elements not too deep, all closed.
 
     Entities of entities grow without bound, and reading takes time by the square of the depth.
@@ -199,9 +203,6 @@ class _CheckedXML(io.RawIOBase):
         self._parser.EntityDeclHandler = self._entity
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
-
-    def readable(self) -> bool:
-        return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         if self._ended:
@@ -230,16 +231,13 @@ class _CheckedXML(io.RawIOBase):
         self._depth -= 1
 
 
-class _Counted(io.RawIOBase):
+class _Counted(_Readable):
     """A raw file that reports how far it has been read."""
 
     def __init__(self, file: io.BufferedReader, total: int, progress: Progress | None) -> None:
         super().__init__()
         self._file, self._total, self._progress = file, total, progress
         self._read = 0
-
-    def readable(self) -> bool:
-        return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         count = self._file.readinto(buffer)

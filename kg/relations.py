@@ -56,14 +56,7 @@ class RelationWord(NamedTuple):
 
 
 def relation_words(text: str) -> list[RelationWord]:
-    """Find the words of a text that name a relation of the general table.
-
-    Args:
-        text: A question or sentence.
-
-    Returns:
-        One entry per naming word, in the order of the text.
-    """
+    """Find the words of a text that name a relation of the general table, in their order."""
     return [
         RelationWord(found.start(), found.end(), found.group(), relation)
         for found in _naming_word().finditer(text)
@@ -74,10 +67,6 @@ def relation_words(text: str) -> list[RelationWord]:
 
 def property_words(text: str, subgraph: Subgraph) -> list[RelationWord]:
     """Find the labels of an entity's own properties in a text, whatever the graph's vocabulary.
-
-    Args:
-        text: A question or sentence.
-        subgraph: The entity with its outgoing facts.
 
     Returns:
         One entry per property label that stands in the text as a whole phrase; labels that the
@@ -102,10 +91,6 @@ def fallback(relation: Relation) -> Relation | None:
 
 def neighbours(subgraph: Subgraph, hop: Hop) -> list[str]:
     """Take one step from an entity.
-
-    Args:
-        subgraph: The entity with its facts each way.
-        hop: The properties to follow.
 
     Returns:
         Keys of the neighbours in the graph's order, without repeats: the id of a node, or

@@ -43,11 +43,7 @@ _STEM: Final = 5
 
 
 class TextIndex:
-    """The words of a text, indexed once for all look-ups of values in it.
-
-    Args:
-        text: A question or answer.
-    """
+    """The words of a text, indexed once for all look-ups of values in it."""
 
     def __init__(self, text: str) -> None:
         words = _WORDS.findall(fold(text))[:MAX_TEXT]
@@ -84,15 +80,7 @@ class Evidence(NamedTuple):
 
 
 def exact_matches(subgraph: Subgraph, index: TextIndex) -> tuple[str, ...]:
-    """Find the neighbour values of a node that stand exactly in the text (KaLMA 3.2).
-
-    Args:
-        subgraph: The node with its facts each way.
-        index: The text.
-
-    Returns:
-        The values, without repeats, in the order of the facts.
-    """
+    """The neighbour values of a node that stand exactly in the text, each once (KaLMA 3.2)."""
     return tuple(label for label in _neighbour_labels(subgraph) if index.holds(_words(label)))
 
 

@@ -100,7 +100,8 @@ def names_of(data: bytes, profile: Profile) -> Iterator[tuple[str, str]]:
                 continue
             name, tag = found.groups()
             if tag not in wanted:
-                wanted[tag] = _readable(profile, tag)
+                language = None if tag is None else tag.decode()
+                wanted[tag] = profile.language_rank(language) is not None
             if not wanted[tag]:
                 continue
             if b"\\" in subject or b"\\" in name:
@@ -130,10 +131,6 @@ def _whole_lines(stream: BinaryIO) -> Iterator[bytes]:
             rest += block
     if rest:
         yield rest
-
-
-def _readable(profile: Profile, tag: bytes | None) -> bool:
-    return profile.language_rank(None if tag is None else tag.decode()) is not None
 
 
 def _parsed(line: bytes) -> Iterator[tuple[str, str]]:

@@ -16,21 +16,17 @@ from pyoxigraph import RdfFormat, Store
 from guardrail.core.errors import InputError, KnowledgeGraphError
 from guardrail.core.types import Entity, Subgraph, Triple, Usage
 from kg.characters import writable
-from kg.endpoint import Cell, Endpoint, QueryRejectedError
+from kg.endpoint import Endpoint, QueryRejectedError
 from kg.endpoint_settings import EndpointSettings
-from kg.facts import (
-    Row,
-    unknown,
-)
+from kg.facts import Row, unknown
 from kg.profiles import Profile, load_profile
 from kg.quoting import quote_iri
-from kg.results import GraphStats, QueryResult, Term, read_solutions
+from kg.results import GraphStats, QueryResult, read_solutions
 from kg.sparql_nodes import SparqlNodes
 from kg.sparql_text import QueryWriter
 
 __all__ = ["SparqlGraph"]
 
-_XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 FACTS_READ = 200
 """Facts each way that are read ahead of nodes that were found by name: what the linker asks for."""
 _SPACE = re.compile(r"\s+")
@@ -74,27 +70,17 @@ class SparqlGraph:
         name: str | None = None,
     ) -> None:
         host = urlsplit(endpoint).hostname or endpoint
-        self._profile = load_profile(_KNOWN_HOSTS.get(host, "rdfs") if profile is None else profile)
+        self.profile = load_profile(_KNOWN_HOSTS.get(host, "rdfs") if profile is None else profile)
         settings = settings or EndpointSettings()
-        self._endpoint = Endpoint(endpoint, settings, dialect=self._profile.dialect)
+        self._endpoint = Endpoint(endpoint, settings, dialect=self.profile.dialect)
         self.queries = QueryWriter(
-            self._profile, self._endpoint.dialect, text_search=settings.text_search
+            self.profile, self._endpoint.dialect, text_search=settings.text_search
         )
         """Writes what the endpoint is asked, for whoever wants to see it."""
-        self._name = name or host
-        self._nodes = SparqlNodes(self._endpoint, self._profile, self.queries)
+        self.name = name or host
+        self._nodes = SparqlNodes(self._endpoint, self.profile, self.queries)
 
     # --- the protocol ------------------------------------------------------------------------
-
-    @property
-    def name(self) -> str:
-        """Name of the graph, for the score log."""
-        return self._name
-
-    @property
-    def profile(self) -> Profile:
-        """The vocabulary profile."""
-        return self._profile
 
     def find(self, labels: Sequence[str]) -> list[list[Entity]]:
         """For each of n labels, the entities of that label or alias, most prominent first."""
@@ -137,7 +123,7 @@ class SparqlGraph:
         for id_, iri in zip(ids, iris, strict=True):
             entity = None if iri is None else known.get(iri)
             if iri is None or entity is None:
-                graphs.append(unknown(id_, self._profile))
+                graphs.append(unknown(id_, self.profile))
                 continue
             cut = len(outgoing[iri]) > limit or len(incoming[iri]) > limit
             graphs.append(
@@ -170,7 +156,7 @@ class SparqlGraph:
         One query for the steps of ten places, and one for the names of all that hold them; none
         where the profile names no ``within``.
         """
-        if not self._profile.within:
+        if not self.profile.within:
             return [[] for _ in ids]
         iris = [self._nodes.iri(id_) for id_ in ids]
         found = self._nodes.places_above(list(dict.fromkeys(filter(None, iris))))
@@ -200,7 +186,7 @@ class SparqlGraph:
         try:
             if body[:9].upper() in ("CONSTRUCT", "DESCRIBE "):
                 store = Store()
-                store.load(self._endpoint.graph(sparql), format=RdfFormat.TURTLE)
+                store.load(self._endpoint.fetch(sparql, graph=True), format=RdfFormat.TURTLE)
                 return read_solutions(store.query("CONSTRUCT WHERE { ?s ?p ?o }"))
             result = self._endpoint.json(sparql)
         except QueryRejectedError as error:
@@ -215,7 +201,7 @@ class SparqlGraph:
         rows = self._endpoint.solutions(result)
         return QueryResult(
             variables=variables,
-            rows=tuple(tuple(_term(row.get(name)) for name in variables) for row in rows),
+            rows=tuple(tuple(map(row.get, variables)) for row in rows),
         )
 
     def stats(self) -> GraphStats:
@@ -225,10 +211,10 @@ class SparqlGraph:
             rows = self._endpoint.select(query)
             return int(rows[0]["n"].value)
 
-        label = "|".join(map(quote_iri, self._profile.label))
+        label = "|".join(map(quote_iri, self.profile.label))
         return GraphStats(
-            name=self._name,
-            profile=self._profile.name,
+            name=self.name,
+            profile=self.profile.name,
             triples=count("SELECT (COUNT(*) AS ?n) WHERE { ?s ?p ?o }"),
             entities=count(
                 f"SELECT (COUNT(DISTINCT ?e) AS ?n) WHERE {{ ?e {label} ?l . "
@@ -239,11 +225,3 @@ class SparqlGraph:
                 f"{{ SELECT DISTINCT ?p WHERE {{ ?s ?p ?o }} }} {self.queries.fact_filter()} }}"
             ),
         )
-
-
-def _term(cell: Cell | None) -> Term | None:
-    if cell is None:
-        return None
-    kind = {"uri": "iri", "bnode": "blank"}.get(cell.type, "literal")
-    datatype = cell.datatype or (_XSD_STRING if kind == "literal" and not cell.language else None)
-    return Term(kind=kind, value=cell.value, datatype=datatype, language=cell.language)

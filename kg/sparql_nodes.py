@@ -7,29 +7,21 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from guardrail.core.errors import InputError
 from guardrail.core.types import Entity, Triple
 from kg.containment import holders
-from kg.endpoint import Cell, Endpoint
-from kg.facts import (
-    UNREADABLE,
-    Name,
-    Row,
-    choose_names,
-    fallback_label,
-    property_fallback,
-    triples,
-)
+from kg.endpoint import XSD_STRING, Endpoint
+from kg.facts import Name, Row, choose_names, fallback_label, property_fallback, triples
 from kg.profiles import Profile
+from kg.results import Term
 from kg.sparql_text import NAMESAKES, QueryWriter
-from kg.traffic import TimedCache
+from kg.traffic import TimedCache, keep
 
 __all__ = ["Facts", "SparqlNodes"]
 
-_XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 # Facts of one entity come in one UNION each: a few entities a query keep servers' planners fast.
 _SUBGRAPHS_A_QUERY = 10
 _LABELS_A_QUERY = 300
@@ -46,13 +38,7 @@ class Facts(NamedTuple):
 
 
 class SparqlNodes:
-    """Reads nodes and remembers them for as long as results are cached.
-
-    Args:
-        endpoint: The endpoint.
-        profile: Its vocabulary.
-        queries: Writes what it is asked.
-    """
+    """Reads nodes and remembers them for as long as results are cached."""
 
     def __init__(self, endpoint: Endpoint, profile: Profile, queries: QueryWriter) -> None:
         self._endpoint, self._profile, self.queries = endpoint, profile, queries
@@ -70,12 +56,12 @@ class SparqlNodes:
         except InputError:
             return None
 
-    def _step(self, row: dict[str, Cell]) -> tuple[int, str]:
+    def _step(self, row: dict[str, Term]) -> tuple[int, str]:
         """Place of a step's predicate in the profile, and where it leads."""
         return self._profile.within.index(row["p"].value), row["w"].value
 
     def _bearers_in(
-        self, labels: Sequence[str], rows: Sequence[dict[str, Cell]] | None = None
+        self, labels: Sequence[str], rows: Sequence[dict[str, Term]] | None = None
     ) -> list[tuple[str, str]]:
         """Pairs of a label and a node that bears it, in some spelling.
 
@@ -88,14 +74,13 @@ class SparqlNodes:
             middle = len(labels) // 2
             return self._bearers_in(labels[:middle]) + self._bearers_in(labels[middle:])
         return [
-            (labels[int(row["q"].value)], row["e"].value) for row in rows if row["e"].type == "uri"
+            (labels[int(row["q"].value)], row["e"].value) for row in rows if row["e"].kind == "iri"
         ]
 
     def bearers(self, labels: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """The nodes that bear each label, asked for at once and remembered."""
         found = {label: self._bearing.get(label) for label in labels}
-        missing = [label for label, iris in found.items() if iris is None]
-        batches = list(_batches(missing, self._endpoint.settings.batch))
+        batches = _batches(_unread(found), self._endpoint.settings.batch)
         answers = self._endpoint.select_all([self.queries.find(batch) for batch in batches])
         for batch, rows in zip(batches, answers, strict=True):
             bearers: dict[str, dict[str, None]] = {label: {} for label in batch}
@@ -116,10 +101,8 @@ class SparqlNodes:
         wanted = list(dict.fromkeys(iris))
         entities = {iri: self._nodes.get(iri) for iri in wanted}
         facts = {iri: self._around.get((iri, limit)) for iri in wanted}
-        names = list(
-            _batches([i for i in wanted if entities[i] is None], self._endpoint.settings.batch)
-        )
-        rows = list(_batches([i for i in wanted if facts[i] is None], _SUBGRAPHS_A_QUERY))
+        names = _batches(_unread(entities), self._endpoint.settings.batch)
+        rows = _batches(_unread(facts), _SUBGRAPHS_A_QUERY)
         ways = self._unknown_ways(wanted) if places else []
         answers = self._endpoint.select_all(
             [self.queries.entities(batch) for batch in names]
@@ -133,31 +116,27 @@ class SparqlNodes:
             for iri, around in self._facts_in(batch, answer).items():
                 facts[iri] = around
                 self._around.put((iri, limit), around)
-        known = {
-            iri: entity[0] for iri, entity in entities.items() if entity and entity[0] is not None
-        }
-        return known, {iri: around for iri, around in facts.items() if around is not None}
+        known = {iri: around for iri, around in facts.items() if around is not None}
+        return _entities_in(entities), known
 
     def _unknown_ways(self, iris: Sequence[str]) -> list[Sequence[str]]:
         """Nodes of which it is not known what holds them, in batches."""
         if not self._profile.within:
             return []
-        missing = [iri for iri in iris if self._above.get(iri) is None]
-        return list(_batches(missing, _SUBGRAPHS_A_QUERY))
+        return _batches(_unread({iri: self._above.get(iri) for iri in iris}), _SUBGRAPHS_A_QUERY)
 
     def _learn_ways(
-        self, ways: Sequence[Sequence[str]], answers: Sequence[Sequence[dict[str, Cell]]]
+        self, ways: Sequence[Sequence[str]], answers: Sequence[Sequence[dict[str, Term]]]
     ) -> None:
         """Remember the places that hold each node, nearest first."""
         for batch, answer in zip(ways, answers, strict=True):
             steps: dict[str, dict[str, None]] = defaultdict(dict)
             # Servers give rows in any order: the steps from one place are read best first.
             for row in sorted(answer, key=self._step):
-                if row["w"].type == "uri":
+                if row["w"].kind == "iri":
                     steps[row["a"].value][row["w"].value] = None
             for iri in batch:
-                above = holders(iri, _steps_of(steps))
-                self._above.put(iri, tuple(above))
+                self._above.put(iri, tuple(holders(iri, steps.__getitem__)))
 
     def known_above(self, iri: str) -> tuple[str, ...]:
         """The places that hold a node, as far as they were read."""
@@ -169,36 +148,34 @@ class SparqlNodes:
         self._learn_ways(
             ways, self._endpoint.select_all([self.queries.within(batch) for batch in ways])
         )
-        return {iri: self._above.get(iri) or () for iri in iris}
+        return {iri: self.known_above(iri) for iri in iris}
 
     def _facts_in(
-        self, batch: Sequence[str], answer: Sequence[dict[str, Cell]]
+        self, batch: Sequence[str], answer: Sequence[dict[str, Term]]
     ) -> dict[str, Facts]:
         found = {iri: Facts([], []) for iri in batch}
         for row in answer:
             centre = batch[int(row["i"].value)]
-            if "o" in row and row["o"].type != "bnode":
+            if "o" in row and row["o"].kind != "blank":
                 found[centre].outgoing.append(_row(centre, row["p"], row["o"]))
-            elif "s" in row and row["s"].type == "uri":
+            elif "s" in row and row["s"].kind == "iri":
                 found[centre].incoming.append(Row(row["s"].value, row["p"].value, centre))
         return found
 
     def entities(self, iris: Iterable[str]) -> dict[str, Entity]:
         """The entities among the nodes: those that some triple mentions and no property."""
-        wanted = list(dict.fromkeys(iris))
-        found = {iri: self._nodes.get(iri) for iri in wanted}
-        missing = [iri for iri, item in found.items() if item is None]
-        batches = list(_batches(missing, self._endpoint.settings.batch))
+        found = {iri: self._nodes.get(iri) for iri in iris}
+        batches = _batches(_unread(found), self._endpoint.settings.batch)
         answers = self._endpoint.select_all([self.queries.entities(batch) for batch in batches])
         for batch, answer in zip(batches, answers, strict=True):
             found |= self._learn_entities(batch, answer)
-        return {iri: item[0] for iri, item in found.items() if item and item[0] is not None}
+        return _entities_in(found)
 
     def _learn_entities(
-        self, batch: Sequence[str], answer: Sequence[dict[str, Cell]]
+        self, batch: Sequence[str], answer: Sequence[dict[str, Term]]
     ) -> dict[str, tuple[Entity | None]]:
         """Remember what was told of nodes; what is no entity is remembered as such."""
-        roles: dict[str, list[tuple[str, Cell | None]]] = defaultdict(list)
+        roles: dict[str, list[tuple[str, Term | None]]] = defaultdict(list)
         for row in answer:
             roles[row["e"].value].append((row["r"].value, row.get("v")))
         read = {iri: (self._entity(iri, roles[iri]) if iri in roles else None,) for iri in batch}
@@ -206,40 +183,38 @@ class SparqlNodes:
             self._nodes.put(iri, item)
         return read
 
-    def _entity(self, iri: str, roles: list[tuple[str, Cell | None]]) -> Entity | None:
+    def _entity(self, iri: str, roles: list[tuple[str, Term | None]]) -> Entity | None:
         profile = self._profile
         prefix = profile.property_entity_prefix
         if prefix and re.fullmatch(re.escape(prefix) + r"P\d+", iri):
             return None
         names: list[Name] = []
-        descriptions: list[tuple[int, int, str]] = []
+        descriptions: list[Name] = []
         types, wider, prominence = set(), set(), 0
         for role, cell in roles:
             if role == "property":
                 return None
             if cell is None:
                 continue
-            rank = profile.language_rank(cell.language)
-            rank = UNREADABLE if rank is None else rank
             if role == "count":
                 prominence = int(cell.value)
-            elif role == "type" and cell.type == "uri":
+            elif role == "type" and cell.kind == "iri":
                 types.add(profile.short(cell.value))
             elif role == "wider":
                 wider.add(profile.short(cell.value))
             elif role.startswith("name"):
-                names.append(Name(rank, int(role[4:]), cell.value))
+                names.append(Name.of(profile, int(role[4:]), cell.value, cell.language))
             elif role.startswith("description"):
-                descriptions.append((rank, int(role[11:]), cell.value))
+                descriptions.append(Name.of(profile, int(role[11:]), cell.value, cell.language))
         label, aliases = choose_names(names, len(profile.label))
         if label is not None:
-            self._remember(iri, label)
+            keep(self._labels, iri, label, most=_CACHED_LABELS)
         return Entity(
             id=profile.short(iri),
             label=label or fallback_label(iri, profile),
             types=(*sorted(types), *sorted(wider - types)),
             aliases=aliases,
-            description=min(descriptions)[2] if descriptions else None,
+            description=min(descriptions).text if descriptions else None,
             url=profile.url(iri),
             prominence=prominence,
         )
@@ -258,9 +233,9 @@ class SparqlNodes:
             if row.datatype is None:
                 nodes[row.value] = None
         missing = [iri for iri in nodes if iri not in self._labels and self.iri(iri) is not None]
-        batches = list(_batches(missing, _LABELS_A_QUERY))
-        missing = [iri for iri in dict.fromkeys(others) if self._nodes.get(iri) is None]
-        nodes_of = list(_batches(missing, self._endpoint.settings.batch))
+        batches = _batches(missing, _LABELS_A_QUERY)
+        unread = _unread({iri: self._nodes.get(iri) for iri in others})
+        nodes_of = _batches(unread, self._endpoint.settings.batch)
         answers = self._endpoint.select_all(
             [self.queries.labels(batch) for batch in batches]
             + [self.queries.entities(batch) for batch in nodes_of]
@@ -274,17 +249,12 @@ class SparqlNodes:
                 # The label service answers with the bare id where there is no label.
                 if cell is None or cell.value == self._profile.short(iri):
                     continue
-                rank = self._profile.language_rank(cell.language)
                 key = solution.get("k")
                 place = 0 if key is None else self._profile.label.index(key.value)
-                names[iri].append(Name(UNREADABLE if rank is None else rank, place, cell.value))
+                names[iri].append(Name.of(self._profile, place, cell.value, cell.language))
             for iri in batch:
-                self._remember(iri, choose_names(names[iri], len(self._profile.label))[0])
-
-    def _remember(self, iri: str, label: str | None) -> None:
-        if len(self._labels) >= _CACHED_LABELS:
-            self._labels.clear()
-        self._labels[iri] = label
+                label, _ = choose_names(names[iri], len(self._profile.label))
+                keep(self._labels, iri, label, most=_CACHED_LABELS)
 
     def triples_of(self, rows: Sequence[Row]) -> list[Triple]:
         """The rows as triples, by the labels that were learnt."""
@@ -300,17 +270,20 @@ class SparqlNodes:
         return self._labels.get(node) or property_fallback(predicate)
 
 
-def _steps_of(steps: Mapping[str, Iterable[str]]) -> Callable[[str], Iterable[str]]:
-    return lambda item: steps.get(item, ())
+def _unread(found: Mapping[str, object]) -> list[str]:
+    return [name for name, item in found.items() if item is None]
 
 
-def _row(subject: str, predicate: Cell, value: Cell) -> Row:
-    if value.type == "uri":
+def _entities_in(found: Mapping[str, tuple[Entity | None] | None]) -> dict[str, Entity]:
+    return {iri: item[0] for iri, item in found.items() if item and item[0] is not None}
+
+
+def _row(subject: str, predicate: Term, value: Term) -> Row:
+    if value.kind == "iri":
         return Row(subject, predicate.value, value.value)
-    datatype = value.datatype or _XSD_STRING
+    datatype = value.datatype or XSD_STRING
     return Row(subject, predicate.value, value.value, datatype, value.language)
 
 
-def _batches(items: Sequence[str], size: int) -> Iterator[Sequence[str]]:
-    for start in range(0, len(items), size):
-        yield items[start : start + size]
+def _batches(items: Sequence[str], size: int) -> list[Sequence[str]]:
+    return [items[start : start + size] for start in range(0, len(items), size)]

@@ -1,4 +1,4 @@
-"""Builds requests to SPARQL endpoints and reads their answers, by means of SPARQLWrapper.
+"""Builds requests to SPARQL endpoints by means of SPARQLWrapper, and types what they answer.
 
 SPARQLWrapper's own transport (urllib) opens a connection a query and knows a time limit a read
 alone; the request it builds is sent by httpx, which keeps connections and ends with the deadline.
@@ -6,21 +6,15 @@ alone; the request it builds is sent by httpx, which keeps connections and ends 
 
 from __future__ import annotations
 
-from http.client import HTTPResponse
-from io import BytesIO
-from typing import Any, Final, Literal, TypedDict, cast
+from typing import Literal, TypedDict, cast
 from urllib.parse import parse_qsl, urlsplit
 
 import httpx
 from SPARQLWrapper import CONSTRUCT, JSON, SELECT, TURTLE, SPARQLWrapper
-from SPARQLWrapper.Wrapper import QueryResult
 
 from kg.dialects import Dialect
 
-__all__ = ["build_request", "read_graph", "read_result"]
-
-_JSON: Final = "application/sparql-results+json"
-_TURTLE: Final = "text/turtle"
+__all__ = ["SparqlResult", "WireTerm", "build_request"]
 
 
 class _Request(SPARQLWrapper):
@@ -84,7 +78,9 @@ def build_request(
     return request.http(client, timeout_s)
 
 
-Term = TypedDict("Term", {"type": str, "value": str, "datatype": str, "xml:lang": str}, total=False)
+WireTerm = TypedDict(
+    "WireTerm", {"type": str, "value": str, "datatype": str, "xml:lang": str}, total=False
+)
 """An RDF term of a SPARQL JSON result."""
 
 
@@ -93,7 +89,7 @@ class _Head(TypedDict, total=False):
 
 
 class _Results(TypedDict):
-    bindings: list[dict[str, Term]]
+    bindings: list[dict[str, WireTerm]]
 
 
 class SparqlResult(TypedDict, total=False):
@@ -102,36 +98,3 @@ class SparqlResult(TypedDict, total=False):
     head: _Head
     results: _Results
     boolean: bool
-
-
-def read_result(body: bytes) -> SparqlResult:
-    """Read a SPARQL JSON result.
-
-    Raises:
-        ValueError: It is no JSON.
-        TypeError: It is JSON, but no object.
-    """
-    result: SparqlResult = _converted(body, _JSON, JSON)
-    return result
-
-
-def read_graph(body: bytes) -> bytes:
-    """Read the RDF of a CONSTRUCT or DESCRIBE: Turtle or N-Triples."""
-    text: bytes = _converted(body, _TURTLE, TURTLE)
-    return text
-
-
-def _converted(body: bytes, media_type: str, format_: str) -> Any:
-    answer = cast(HTTPResponse, _Answer(body, media_type))
-    return QueryResult((answer, format_)).convert()
-
-
-class _Answer(BytesIO):
-    """An answer as SPARQLWrapper reads it: whole, with the type that was checked before."""
-
-    def __init__(self, body: bytes, media_type: str) -> None:
-        super().__init__(body)
-        self._media_type = media_type
-
-    def info(self) -> dict[str, str]:
-        return {"content-type": self._media_type}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
@@ -70,7 +70,7 @@ class OxigraphGraph:
     ) -> None:
         self._store: Store | None = Store() if store is None else store
         self._path = None if path is None else Path(path)
-        self._name = name or (self._path.name if self._path else "memory")
+        self.name = name or (self._path.name if self._path else "memory")
         self._given_profile = profile
         self._profile: Profile | None = None
         self._index: LabelIndex | None = None
@@ -127,11 +127,6 @@ class OxigraphGraph:
     # --- the protocol ------------------------------------------------------------------------
 
     @property
-    def name(self) -> str:
-        """Name of the graph, for the score log."""
-        return self._name
-
-    @property
     def profile(self) -> Profile:
         """The vocabulary profile, detected from the data where none was given."""
         if self._profile is None:
@@ -140,11 +135,6 @@ class OxigraphGraph:
                 given = stored_profile(self._path)
             self._profile = load_profile(detect_profile(self.store) if given is None else given)
         return self._profile
-
-    @property
-    def path(self) -> Path | None:
-        """Where the graph lies; None for one in memory."""
-        return self._path
 
     @property
     def snapshot(self) -> str | None:
@@ -166,7 +156,7 @@ class OxigraphGraph:
             KnowledgeGraphError: If the graph was closed.
         """
         if self._store is None:
-            raise KnowledgeGraphError(f"the graph {self._name} is closed; open it again")
+            raise KnowledgeGraphError(f"the graph {self.name} is closed; open it again")
         return self._store
 
     def find(self, labels: Sequence[str]) -> list[list[Entity]]:
@@ -291,7 +281,7 @@ class OxigraphGraph:
         try:
             FileLabelIndex.drop(self._path)
             writer = LabelFileWriter(self._path, self.profile, keep=False)
-            writer.add(self._all_names())
+            writer.add(names_in(self.store, self.profile))
             writer.finish()
             self._index = None
             # Merges what loading left in many files: look-ups take half the time afterwards.
@@ -313,17 +303,9 @@ class OxigraphGraph:
             if self._path is not None and FileLabelIndex.exists(self._path, self.profile):
                 index = FileLabelIndex(self._path)
             else:
-                index = MemoryLabelIndex(self._all_names())
+                index = MemoryLabelIndex(names_in(self.store, self.profile))
             self._index = index
         return index
-
-    def _all_names(self) -> Iterator[tuple[str, str]]:
-        profile = self.profile
-        return names_in(
-            self.store,
-            profile.label + profile.alias,
-            lambda tag: profile.language_rank(tag) is not None,
-        )
 
     def _iri(self, identifier: str) -> str | None:
         try:

@@ -71,12 +71,6 @@ def triples_of_table(
 ) -> Iterator[bytes]:
     """Yield the N-Triples of a table, many rows at a time.
 
-    Args:
-        stream: The unpacked file.
-        kind: ``csv``, ``tsv`` or ``jsonl``.
-        table: How its columns are read.
-        source: The file, for messages.
-
     Raises:
         KnowledgeGraphError: A row is no row of the table; names the line.
         InputError: The table has no such column.
@@ -105,17 +99,8 @@ def remove_replaced(
 ) -> bool:
     """Remove what a graph says of a table's rows in its columns and the table says otherwise now.
 
-    What JSON lines leave out stays: another file of the same table may tell it.
-
-    Args:
-        store: The graph, into which the table is loaded afterwards.
-        stream: The unpacked file.
-        kind: ``csv``, ``tsv`` or ``jsonl``.
-        table: How its columns are read.
-        source: The file, for messages.
-
-    Returns:
-        Whether a name was among it.
+    What JSON lines leave out stays: another file of the same table may tell it. Returns whether a
+    name was among what was removed.
 
     Raises:
         KnowledgeGraphError: A row is no row of the table; names the line.

@@ -32,12 +32,5 @@ def load_tagger() -> Language:
 
 
 def taggable(text: str) -> str:
-    """Give what of a text is worth tagging, at the same offsets.
-
-    Args:
-        text: Any text.
-
-    Returns:
-        Its first ``MAX_TAGGED`` characters, stretches without any white space blanked out.
-    """
+    """The first ``MAX_TAGGED`` characters of a text, stretches without white space blanked out."""
     return _LONG_RUN.sub(lambda run: " " * len(run.group()), text[:MAX_TAGGED])

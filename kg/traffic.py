@@ -6,7 +6,7 @@ import threading
 import time
 from typing import Final, Generic, TypeVar
 
-__all__ = ["CircuitBreaker", "RateLimit", "TimedCache"]
+__all__ = ["CircuitBreaker", "RateLimit", "TimedCache", "keep"]
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -95,6 +95,17 @@ class CircuitBreaker:
             self._opened, self._trying = time.monotonic(), False
 
 
+def keep(known: dict[K, V], key: K, value: V, *, most: int) -> V:
+    """Keep a value among at most so many: all others go where it finds no place.
+
+    So plain dictionaries are safe between threads, and what is lost is read again.
+    """
+    if len(known) >= most:
+        known.clear()
+    known[key] = value
+    return value
+
+
 class TimedCache(Generic[K, V]):
     """Values by key, for a time; emptied when it is full. Safe between threads.
 
@@ -114,6 +125,4 @@ class TimedCache(Generic[K, V]):
 
     def put(self, key: K, value: V) -> None:
         """Keep a value."""
-        if len(self._values) >= self._most:
-            self._values.clear()
-        self._values[key] = time.monotonic() + self._keep, value
+        keep(self._values, key, (time.monotonic() + self._keep, value), most=self._most)

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from pydantic import Field
 
 from guardrail.core.text.dates import Agreement, agreement, find_dates, parse_date
 from guardrail.core.text.words import fold, number_of, tokenise
 from guardrail.core.types import Citation, Score, Value
-
-if TYPE_CHECKING:
-    from judges.base import NLIJudge
+from judges.base import NLIJudge, Pair
 
 __all__ = [
     "Aligner",
@@ -140,7 +138,11 @@ class Aligner(Protocol):
     """Tells whether sentences entail citations."""
 
     def entails(self, pairs: Sequence[tuple[str, Citation]]) -> list[bool]:
-        """Judge n (sentence, citation) pairs, in order."""
+        """Judge n (sentence, citation) pairs, in order.
+
+        Raises:
+            JudgeError: A judge behind it failed.
+        """
         ...
 
 
@@ -172,22 +174,13 @@ class NLIAligner:
     """Entailed when an NLI judge says so (4.3, appendix A.3).
 
     The premise is the sentence, the hypothesis ``relation: value``.
-
-    Args:
-        judge: Any NLI judge.
     """
 
     def __init__(self, judge: NLIJudge) -> None:
         self._judge = judge
 
     def entails(self, pairs: Sequence[tuple[str, Citation]]) -> list[bool]:
-        """Judge n pairs; a citation without relation or value is never entailed.
-
-        Raises:
-            JudgeError: The judge failed.
-        """
-        from judges.base import Pair
-
+        """Judge n pairs; a citation without relation or value is never entailed."""
         readable = [bool(citation.property and citation.value) for _, citation in pairs]
         verdicts = iter(
             self._judge.judge(
@@ -202,23 +195,14 @@ class NLIAligner:
 
 
 class EitherAligner:
-    """Entailed when the first aligner says so, else when the second does.
-
-    Args:
-        first: The cheaper one.
-        second: Asked about what the first refused.
-    """
+    """Entailed when the first aligner says so, else when the second does."""
 
     def __init__(self, first: Aligner, second: Aligner) -> None:
         self._first = first
         self._second = second
 
     def entails(self, pairs: Sequence[tuple[str, Citation]]) -> list[bool]:
-        """Judge n pairs.
-
-        Raises:
-            JudgeError: A judge failed.
-        """
+        """Judge n pairs."""
         found = self._first.entails(pairs)
         refused = [pair for pair, entailed in zip(pairs, found, strict=True) if not entailed]
         second = iter(self._second.entails(refused))
@@ -227,10 +211,6 @@ class EitherAligner:
 
 def kalma_scores(answers: Sequence[CitedAnswer], judge: NLIJudge | None = None) -> KalmaScores:
     """Score a set of answers.
-
-    Args:
-        answers: The answers.
-        judge: For ``alignment``; without one it is ``None``.
 
     Raises:
         JudgeError: The judge failed.

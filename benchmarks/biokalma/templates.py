@@ -8,8 +8,9 @@ from itertools import groupby
 
 from benchmarks.biokalma.pairs import PersonPair
 from benchmarks.biokalma.rounds import Draft
+from benchmarks.verbalise import finish, phrasing, predicate
 from guardrail.core.types import Triple
-from kg.verbalise import finish, phrasing, predicate, surface
+from kg.verbalise import surface
 
 __all__ = ["TemplateEvolver", "tell"]
 

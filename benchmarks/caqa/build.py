@@ -13,9 +13,9 @@ from benchmarks.caqa.properties import is_sensitive
 from benchmarks.caqa.rows import CAQARow, Split, SubFact
 from benchmarks.caqa.shapes import Query, sample_query
 from benchmarks.caqa.wording import Wording
+from benchmarks.verbalise import sentence
 from guardrail.core.errors import InputError
 from guardrail.core.types import Category, Triple
-from kg.verbalise import sentence
 
 __all__ = ["BuildLog", "build_rows", "part_of", "split_graph"]
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from itertools import accumulate
 from typing import NamedTuple
 
+from benchmarks.verbalise import phrasing
 from guardrail.core.types import Triple
-from kg.verbalise import phrasing
 
 __all__ = ["Fact", "FactGraph", "node_of"]
 

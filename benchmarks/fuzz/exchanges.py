@@ -184,9 +184,9 @@ def _hosts(given: tuple[str, Any]) -> None:
     name, content = given
 
     async def called() -> None:
-        answer = PROTOCOLS[name][1](_guarding())
+        answer = PROTOCOLS[name][1]()
         with suppress(GuardrailError):
-            told, _ = await answer(request_body(_written(content)), None)
+            told, _ = await answer(request_body(_written(content)), _guarding())
             json.dumps(told, allow_nan=False).encode()
 
     _run(called())

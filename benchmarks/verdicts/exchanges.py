@@ -40,7 +40,7 @@ def label_exchanges(name: str, groups: Iterable[Facts], rng: random.Random) -> I
 
 def prose_exchanges(name: str, groups: Iterable[Facts], rng: random.Random) -> Iterator[Case]:
     """True and false sentences in the verbaliser's prose: *S was born in V*."""
-    from kg.verbalise import finish, phrasing, predicate
+    from benchmarks.verbalise import finish, phrasing, predicate
 
     def kind(fact: Triple) -> str | None:
         found = phrasing(fact.property).value_kind

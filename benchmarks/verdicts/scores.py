@@ -30,14 +30,17 @@ class KeptScores(RememberedGrounding):
                 key, told = json.loads(line)
                 self._known[_item(key)] = Grounding.model_validate(told)
 
-    def _remember(self, items: Sequence[GroundingItem], told: Sequence[Grounding]) -> None:
-        super()._remember(items, told)
+    def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
+        """Judge n items; see ``GroundingJudge``."""
+        new = [item for item in dict.fromkeys(items) if item not in self._known]
+        told = super().ground(items)
         with self._path.open("a", encoding="utf-8") as file:
-            for item, entry in zip(items, told, strict=True):
+            for item in new:
                 key = json.dumps(item, ensure_ascii=False)
-                file.write(json.dumps([key, entry.model_dump(mode="json")]) + "\n")
+                file.write(json.dumps([key, self._known[item].model_dump(mode="json")]) + "\n")
+        return told
 
 
 def _item(key: str) -> GroundingItem:
-    statements, *rest = json.loads(key)
-    return GroundingItem(tuple(statements), *rest)
+    statements, sentence, context, priority, structured = json.loads(key)
+    return GroundingItem(tuple(statements), sentence, context, tuple(priority), structured)

@@ -25,7 +25,6 @@ __all__ = [
     "EvidenceOf",
     "chain_evidence",
     "config_field",
-    "holds",
     "message_evidence",
     "messages_of",
 ]
@@ -117,11 +116,6 @@ def messages_of(value: object) -> list[BaseMessage]:
     return []
 
 
-def holds(value: object, path: str) -> bool:
-    """Whether something stands at a path of a chain's input."""
-    return value_at(value, path)[1]
-
-
 def _handed_over(
     place: EvidenceOf, value: object, output: object, steps: StepsSeen | None
 ) -> tuple[Evidence, ...]:
@@ -145,12 +139,9 @@ def _items(found: object, where: str) -> tuple[Evidence, ...]:
     if found is None:
         return ()
     if isinstance(found, str | Document):
-        return () if _is_empty(found) else evidence_of_item(found, where)
+        empty = isinstance(found, str) and not found.strip()
+        return () if empty else evidence_of_item(found, where)
     return evidence_items(found, where)
-
-
-def _is_empty(found: object) -> bool:
-    return isinstance(found, str) and not found.strip()
 
 
 def _documents(artifact: object) -> tuple[Evidence, ...]:

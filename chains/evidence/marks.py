@@ -11,12 +11,7 @@ __all__ = ["marked_evidence", "without_marked"]
 
 
 def marked_evidence(texts: Iterable[str], settings: EvidenceSettings) -> Found:
-    """The marked stretches of texts, each a passage; nothing where none is looked for.
-
-    Args:
-        texts: Of system and user messages, in order.
-        settings: ``marks`` are the delimiters.
-    """
+    """The marked stretches of texts, each a passage; nothing where none is looked for."""
     if settings.marks is None:
         return Found()
     stretches = [stretch for text in texts for stretch in _split(text, settings.marks)[1]]

@@ -8,9 +8,8 @@ from chains.conversation import Turn, standalone_question
 from chains.evidence.base import EvidenceSettings, Found, Source
 from chains.evidence.items import RequestField
 from chains.evidence.marks import marked_evidence, without_marked
-from chains.evidence.parts import parts_of_messages, sources_of_body, visible_parts
+from chains.evidence.parts import parts_of_messages, sources_of_body, text_of, visible_parts
 from chains.evidence.tools import ToolResult, evidence_of_tools
-from chains.openai_parts import text_of
 from guardrail.core.types import Evidence, Passage
 
 __all__ = [
@@ -48,13 +47,7 @@ def chat_evidence(request: JSON, field: RequestField, settings: EvidenceSettings
     messages = _messages(request)
     names = _called_tools(messages)
     results = [result for message in messages for result in _tool_results(message, names)]
-    return (
-        Found.of(Source.CALLER, field.evidence)
-        | parts_of_messages(messages)
-        | sources_of_body(request)
-        | evidence_of_tools(results, settings)
-        | _marked(messages, settings)
-    )
+    return _found(request, field, settings, messages, results)
 
 
 def response_question(request: JSON, settings: EvidenceSettings) -> str:
@@ -90,15 +83,8 @@ def response_evidence(request: JSON, field: RequestField, settings: EvidenceSett
             results.append(ToolResult(item.get("output"), _name(names, item.get("call_id"))))
         elif kind == "file_search_call":
             results.append(ToolResult(None, documents=search_results(item)))
-    texts = [given] if isinstance(given, str) else []
-    return (
-        Found.of(Source.CALLER, field.evidence)
-        | parts_of_messages(messages)
-        | sources_of_body(request)
-        | evidence_of_tools(results, settings)
-        | marked_evidence([*texts, str(request.get("instructions") or "")], settings)
-        | _marked(messages, settings)
-    )
+    texts = (given if isinstance(given, str) else "", str(request.get("instructions") or ""))
+    return _found(request, field, settings, messages, results, texts)
 
 
 def search_results(item: Mapping[str, object]) -> tuple[Evidence, ...]:
@@ -130,14 +116,26 @@ def _turns(messages: list[JSON], settings: EvidenceSettings) -> list[Turn]:
     return turns
 
 
-def _marked(messages: list[JSON], settings: EvidenceSettings) -> Found:
-    return marked_evidence(
-        (
-            text_of(message.get("content"))
-            for message in messages
-            if message.get("role") in ("system", "developer", "user")
-        ),
-        settings,
+def _found(
+    request: JSON,
+    field: RequestField,
+    settings: EvidenceSettings,
+    messages: list[JSON],
+    results: list[ToolResult],
+    texts: tuple[str, ...] = (),
+) -> Found:
+    """The evidence in all places of a request; ``texts`` are those beside its messages."""
+    prompts = [
+        text_of(message.get("content"))
+        for message in messages
+        if message.get("role") in ("system", "developer", "user")
+    ]
+    return (
+        Found.of(Source.CALLER, field.evidence)
+        | parts_of_messages(messages)
+        | sources_of_body(request)
+        | evidence_of_tools(results, settings)
+        | marked_evidence((*texts, *prompts), settings)
     )
 
 

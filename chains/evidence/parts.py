@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from chains.evidence.base import Found, Source
 from guardrail.core.types import Passage
 
-__all__ = ["parts_of_messages", "plain_body", "sources_of_body", "visible_parts"]
+__all__ = ["parts_of_messages", "plain_body", "sources_of_body", "text_of", "visible_parts"]
 
 GROUNDING, QUERY = "grounding_source", "query"
 """Roles of a part, in the words of LiteLLM and Bedrock."""
@@ -70,6 +70,20 @@ def visible_parts(content: object) -> object:
     return kept
 
 
+def text_of(content: object) -> str:
+    """The text of a message's content: a string, or parts of which those with text count."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    texts = [
+        part if isinstance(part, str) else part.get("text")
+        for part in content
+        if isinstance(part, str | dict)
+    ]
+    return " ".join(text for text in texts if isinstance(text, str) and text)
+
+
 def plain_body(body: dict[str, object]) -> dict[str, object]:
     """A request whose marked parts are plain text, as any server takes them.
 
@@ -96,9 +110,8 @@ def _plain_message(message: object, kind: str) -> object:
 def _plain_part(part: object, kind: str) -> object:
     if not isinstance(part, Mapping):
         return part
-    guarded = part.get("guardContent")
-    block = guarded.get("text") if isinstance(guarded, Mapping) else None
-    if isinstance(block, Mapping) and isinstance(block.get("text"), str):
+    block = _guarded_block(part)
+    if block is not None:
         return {"type": kind, "text": block["text"]}
     texts = dict.fromkeys(passage.text for _, passage in _marked(part))
     return {"type": kind, "text": "\n\n".join(texts)} if texts else part
@@ -109,13 +122,11 @@ def _marked(part: Mapping[str, object]) -> Iterator[tuple[str, Passage]]:
     kind = part.get("type")
     if kind in (GROUNDING, QUERY) and isinstance(text := part.get("text"), str):
         yield str(kind), _passage(text, part)
-    guarded = part.get("guardContent")
-    block = guarded.get("text") if isinstance(guarded, Mapping) else None
-    if isinstance(block, Mapping) and isinstance(block.get("text"), str):
+    if (block := _guarded_block(part)) is not None:
         qualifiers = block.get("qualifiers")
         for role in qualifiers if isinstance(qualifiers, list) else []:
             if role in (GROUNDING, QUERY):
-                yield role, _passage(block["text"], block)
+                yield role, _passage(str(block["text"]), block)
     sources = part.get("groundingSources")
     for text in sources if isinstance(sources, list) else []:
         if isinstance(text, str):
@@ -125,6 +136,13 @@ def _marked(part: Mapping[str, object]) -> Iterator[tuple[str, Passage]]:
     for name in ("document", "searchResult"):
         if isinstance(inner := part.get(name), Mapping):
             yield from _document(inner)
+
+
+def _guarded_block(part: Mapping[str, object]) -> Mapping[str, object] | None:
+    """Bedrock's block of text in a part; None where there is none."""
+    guarded = part.get("guardContent")
+    block = guarded.get("text") if isinstance(guarded, Mapping) else None
+    return block if isinstance(block, Mapping) and isinstance(block.get("text"), str) else None
 
 
 def _document(part: Mapping[str, object]) -> Iterator[tuple[str, Passage]]:

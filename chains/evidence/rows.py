@@ -22,9 +22,6 @@ def table_of_result(data: object, name: str | None) -> Table | None:
     Args:
         data: A list of flat objects with the same keys, or an object with columns and rows.
         name: What the rows are, where it is known.
-
-    Returns:
-        None of anything else.
     """
     if isinstance(data, Mapping):
         rows = next((data[key] for key in ROWS if isinstance(data.get(key), list)), None)

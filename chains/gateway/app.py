@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import TypeVar
 
@@ -50,13 +50,7 @@ from chains.gateway.streaming import Afterwards, BrokenOffError, JudgedStream, u
 from chains.gateway.threads import in_reader_thread
 from chains.gateway.upstream import Upstream
 from chains.openai_errors import error_body
-from chains.openai_exchange import (
-    Endpoint,
-    Exchange,
-    GuardedReply,
-    Reply,
-    StreamGuard,
-)
+from chains.openai_exchange import Endpoint, Exchange, GuardedReply, Reply, StreamGuard
 from chains.openai_headers import kept_headers
 from chains.openai_sse import Event
 from chains.openai_text import JSON
@@ -68,14 +62,13 @@ __all__ = ["create_app"]
 
 log = logging.getLogger("chains.gateway")
 
-JUDGED = {"chat/completions": Endpoint.CHAT, "responses": Endpoint.RESPONSES}
-JUDGED_BODIES: dict[str, type[BaseModel]] = {
-    "chat/completions": ChatBody,
-    "responses": ResponsesBody,
+T = TypeVar("T")
+
+JUDGED: dict[str, tuple[Endpoint, type[BaseModel]]] = {
+    "chat/completions": (Endpoint.CHAT, ChatBody),
+    "responses": (Endpoint.RESPONSES, ResponsesBody),
 }
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
-
-T = TypeVar("T")
 
 
 def create_app(
@@ -100,7 +93,6 @@ def create_app(
     app = FastAPI(
         title="kg-guardrail gateway", docs_url=None, redoc_url=None, lifespan=gateway.lifespan
     )
-
     app.state.gateway = gateway  # what holds it: its endpoints do not
 
     def post(path: str, method: Serving, body: Mapping[str, object]) -> None:
@@ -110,24 +102,21 @@ def create_app(
     def get(path: str, method: Serving) -> None:
         app.add_api_route(path, held_weakly(method))
 
-    passing: set[str] = set()
-    for path, model in JUDGED_BODIES.items():
+    for path, (_, model) in JUDGED.items():
         post(f"{PREFIX}/{path}", gateway.judged, request_body_of(model))
     for method, path in UNTOUCHED:
         if method == "POST":
             post(f"{PREFIX}/{path}", gateway.untouched, UPSTREAM_BODY)
         else:
-            served = held_weakly(gateway.untouched)
-            app.add_api_route(f"{PREFIX}/{path}", served, methods=[method])
+            get(f"{PREFIX}/{path}", gateway.untouched)
     for name in gateway.settings.protocols:
         path, make = PROTOCOLS[name]
-        gateway.protocols[path] = make(gateway.guardings.common)
+        gateway.protocols[path] = make()
         post(path, gateway.protocol, JSON_BODY)
-        passing.add(path)
     post(f"{PREFIX}/checks", gateway.checks, request_body_of(CheckBody))
     post(f"{PREFIX}/rank", gateway.rank, request_body_of(RankBody))
     post(f"{PREFIX}/feedback", gateway.dashboard.feedback, request_body_of(Feedback))
-    described(app, *JUDGED_BODIES.values(), CheckBody, RankBody, Feedback)
+    described(app, ChatBody, ResponsesBody, CheckBody, RankBody, Feedback)
     rest, refused = f"{PREFIX}/{{rest:path}}", held_weakly(gateway.refused)
     app.add_api_route(rest, refused, methods=METHODS, include_in_schema=False)
     get("/healthz", gateway.healthz)
@@ -141,9 +130,8 @@ def create_app(
     if gateway.settings.trusted_hosts:
         hosts = list(gateway.settings.trusted_hosts)
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False)
-    app.add_middleware(
-        Door, metrics=gateway.metrics, settings=gateway.settings, paths=frozenset(passing)
-    )
+    paths = frozenset(gateway.protocols)
+    app.add_middleware(Door, metrics=gateway.metrics, settings=gateway.settings, paths=paths)
     return app
 
 
@@ -190,21 +178,20 @@ class _Gateway:
         begin = time.perf_counter()
         body = await read_json(request)
         path = request.url.path.removeprefix(PREFIX)
-        endpoint = JUDGED[path.strip("/")]
+        endpoint, _ = JUDGED[path.strip("/")]
         guarding = self.guardings.of(request, body.get("model"))
         exchange = await in_reader_thread(Exchange, guarding, endpoint, body)
         await self.loading.done()
         kind = "stream" if exchange.streams_through else "output"
         of = Judging(kind, exchange.policy.name, caller_of(request).name)
-        with self.metrics.failures(of):
-            if exchange.streams_through:
+        if exchange.streams_through:
+            with self.metrics.failures(of):
                 return await self._stream(request, path, exchange, begin, of)
 
-            async def send(body: JSON) -> Reply:
-                return await self._upstream.send(path, request.headers, body)
+        async def send(body: JSON) -> Reply:
+            return await self._upstream.send(path, request.headers, body)
 
-            async with self._in_time():
-                guarded = await unless_gone(request.receive, exchange.whole(send))
+        guarded = await self._waited_for(request, of, exchange.whole(send))
         return self._whole(guarded, exchange, of)
 
     async def _stream(
@@ -313,11 +300,11 @@ class _Gateway:
         await self.loading.done()
         guarding = self.guardings.of(request)
         of = Judging("check", guarding.checks_policy.name, caller_of(request).name)
-        answer = await self._done(request, of, check(guarding, body))
+        answer = await self._waited_for(request, of, check(guarding, body))
         self.metrics.answers([answer], of)
         headers = self._headers(guarding.checks_policy, [answer])
         content = await asyncio.to_thread(answer.model_dump_json)
-        return Response(content, media_type="application/json", headers=headers)
+        return Response(content, media_type=JSON_TYPE, headers=headers)
 
     async def protocol(self, request: Request) -> Response:
         """A call of another gateway's protocol."""
@@ -327,7 +314,7 @@ class _Gateway:
         guarding = self.guardings.of(request, body.get("model"))
         policy = answer.policy_of(guarding)
         of = Judging("protocol", policy.name, caller_of(request).name)
-        gone, answers = await self._done(request, of, answer(body, guarding))
+        gone, answers = await self._waited_for(request, of, answer(body, guarding))
         if answers:  # calls before a request bring nothing to judge
             self.metrics.answers(answers, of)
         headers = self._headers(policy, answers)
@@ -339,22 +326,11 @@ class _Gateway:
         await self.loading.done()
         guarding = self.guardings.of(request)
         of = Judging("rank", guarding.checks_policy.name, caller_of(request).name)
-        answers = await self._done(request, of, rank(guarding, body))
+        answers = await self._waited_for(request, of, rank(guarding, body))
         self.metrics.answers(answers, of)
         headers = self._headers(guarding.checks_policy, answers)
-        ranking = Ranking.of(body, answers)
-        content = await asyncio.to_thread(ranking.model_dump_json)
-        return Response(content, media_type="application/json", headers=headers)
-
-    async def _done(self, request: Request, of: Judging, work: Coroutine[object, object, T]) -> T:
-        """What comes of a judged call, in its time and while its caller is there."""
-        with self.metrics.failures(of):
-            async with self._in_time():
-                return await unless_gone(request.receive, work)
-
-    def _headers(self, policy: Policy, answers: Sequence[GuardedAnswer]) -> dict[str, str]:
-        ids = [answer.id for answer in answers]
-        return {**self.dashboard.record_header(ids), **dry_run_headers(policy, answers)}
+        content = await asyncio.to_thread(Ranking.of(body, answers).model_dump_json)
+        return Response(content, media_type=JSON_TYPE, headers=headers)
 
     async def healthz(self, request: Request) -> Response:
         """The process lives."""
@@ -386,6 +362,16 @@ class _Gateway:
             raise RejectedError(
                 503, "this gateway has no upstream; start it with --upstream URL", "no_upstream"
             )
+
+    def _headers(self, policy: Policy, answers: Sequence[GuardedAnswer]) -> dict[str, str]:
+        """What a reply's headers tell of the verdicts behind it."""
+        return self.dashboard.record_header(answers) | dry_run_headers(policy, answers)
+
+    async def _waited_for(self, request: Request, of: Judging, work: Awaitable[T]) -> T:
+        """Do the work of a call in its time, for as long as its caller is there; count failures."""
+        with self.metrics.failures(of):
+            async with self._in_time():
+                return await unless_gone(request.receive, work)
 
     @asynccontextmanager
     async def _in_time(self) -> AsyncIterator[None]:

@@ -39,22 +39,14 @@ def address_of(scope: Scope) -> str:
 
 
 class Rate:
-    """Requests a minute, each name for itself: a minute's worth may come at once.
-
-    Args:
-        most: Most names that are remembered.
-    """
+    """Requests a minute, each name for itself: a minute's worth may come at once."""
 
     def __init__(self, most: int = REMEMBERED) -> None:
         self._most = most
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, name: str, per_minute: float) -> float:
-        """Take one request of a name.
-
-        Returns:
-            Seconds until there is room again; 0 where there is.
-        """
+        """Take one request of a name; the seconds until there is room again, 0 where there is."""
         now = time.monotonic()
         left, since = self._left.pop(name, (per_minute, now))
         left = min(per_minute, left + (now - since) * per_minute / 60.0)
@@ -66,11 +58,7 @@ class Rate:
 
 
 class Bounds:
-    """Turns away what is too many.
-
-    Args:
-        settings: How many are not.
-    """
+    """Turns away what is too many."""
 
     def __init__(self, settings: GatewaySettings) -> None:
         self._settings = settings

@@ -11,13 +11,7 @@ from chains.evidence.base import Case, Found, Source, case_of
 from chains.evidence.items import HandedOver, RequestField
 from chains.gateway.threads import in_reader_thread
 from chains.openai_text import Guarding
-from guardrail import (
-    GuardedAnswer,
-    Passage,
-    Policy,
-    ScoreCard,
-    inline_evidence,
-)
+from guardrail import GuardedAnswer, Passage, Policy, ScoreCard, inline_evidence
 from guardrail.core.types import OwnStrictness, Value
 
 __all__ = ["CheckBody", "RankBody", "Ranking", "check", "rank"]
@@ -101,12 +95,7 @@ class Ranking(Value):
 
     @classmethod
     def of(cls, body: RankBody, answers: Iterable[GuardedAnswer]) -> Self:
-        """The reply to a request.
-
-        Args:
-            body: The request.
-            answers: Its answers, best first.
-        """
+        """The reply to a request."""
         ranking = (
             RankedAnswer(
                 index=answer.index,

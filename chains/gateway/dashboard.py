@@ -15,7 +15,7 @@ from chains.gateway.page import content_security
 from chains.gateway.requests import JSON_TYPE, RejectedError, caller_of, read_body
 from chains.gateway.settings import GatewaySettings
 from chains.gateway.tenants import Caller, key_or_password
-from guardrail import GuardrailConfig
+from guardrail import GuardedAnswer, GuardrailConfig
 from guardrail.core.errors import InputError, RecordError
 from guardrail.log.records import Feedback, open_log
 from guardrail.report import dashboard_html, read_feedback
@@ -63,21 +63,14 @@ class Dashboard:
         self._path = None if config.log is None else config.log.path
         self._settings = settings
 
-    @property
-    def records(self) -> bool:
-        """Whether answers are recorded where feedback finds them."""
-        return self._path is not None
-
-    def record_header(self, ids: Sequence[str]) -> dict[str, str]:
+    def record_header(self, answers: Sequence[GuardedAnswer]) -> dict[str, str]:
         """The header of a reply that tells the ids which feedback on its answers names.
-
-        Args:
-            ids: Of the answers, in the order of the reply.
 
         Returns:
             Nothing where no log keeps them, or where a caller's own id cannot stand in a header.
         """
-        if not ids or not self.records or not all(map(PLAIN_ID.fullmatch, ids)):
+        ids = [answer.id for answer in answers]
+        if not ids or self._path is None or not all(map(PLAIN_ID.fullmatch, ids)):
             return {}
         return {RECORD_HEADER: ", ".join(ids)}
 
@@ -134,10 +127,7 @@ class Dashboard:
         return self._path
 
     def admit_person(self, request: Request) -> Caller:
-        """Let in whom the gateway admits: by a key as password, or as any other call's.
-
-        Returns:
-            Who it is.
+        """Who it is that the gateway admits: by a key as password, or as any other call's.
 
         Raises:
             RejectedError: With status 401; 403 where the gateway is open to the network.

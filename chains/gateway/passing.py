@@ -35,10 +35,6 @@ PLAIN_PATH = re.compile(r"(?:/(?!\.{1,2}(?:/|$))[\w.:@+~ -]+)+/?")
 async def pass_on(request: Request, upstream: Upstream) -> Response:
     """Send a call to the upstream and return its reply.
 
-    Args:
-        request: The call.
-        upstream: The model's server.
-
     Raises:
         RejectedError: Its path leads elsewhere, or its body is of another type.
         UpstreamUnreachableError: There is no reply.

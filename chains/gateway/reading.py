@@ -38,10 +38,6 @@ class Body(NamedTuple):
 async def read_in_time(receive: Receive, allowed: Body) -> bytes:
     """Read a request's body.
 
-    Args:
-        receive: Of the request.
-        allowed: What it may be.
-
     Raises:
         RejectedError: With status 413 as soon as it is larger than allowed, 408 as soon as it is
             slower.

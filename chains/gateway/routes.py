@@ -14,7 +14,7 @@ from typing import Annotated, Self
 from pydantic import BeforeValidator, field_validator, model_validator
 
 from chains.openai_text import Guarding
-from guardrail import Policy, policy_named
+from guardrail import STRICT, Policy, policy_named
 from guardrail.core.types import OwnStrictness, Value
 
 __all__ = ["Judged", "Route", "Routes", "in_dry_run", "laid_over", "route_of"]
@@ -33,11 +33,13 @@ class Judged(Value):
     strictness: OwnStrictness = None
     dry_run: bool | None = None
 
+    @model_validator(mode="after")
+    def _known_policy(self) -> Self:
+        self.policy_over(STRICT)
+        return self
+
     def policy_over(self, before: Policy) -> Policy:
         """The policy of these answers.
-
-        Args:
-            before: The one that held before.
 
         Raises:
             ConfigError: It names a policy, a field or a value that there is not.
@@ -125,10 +127,6 @@ def laid_over(judged: Judged, before: Guarding) -> Guarding:
 
     The policy of texts that a caller has already keeps its name: what to do with them is the
     caller's to decide.
-
-    Args:
-        judged: The section.
-        before: How they were guarded before.
     """
     policy = judged.policy_over(before.policy)
     checks = before.checks_policy

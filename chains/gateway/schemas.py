@@ -70,12 +70,7 @@ def request_body_of(model: type[BaseModel]) -> dict[str, object]:
 
 
 def described(app: FastAPI, *models: type[BaseModel]) -> None:
-    """Add the schemas of bodies to the application's description.
-
-    Args:
-        app: The application, whose routes refer to the schemas.
-        models: Of the bodies.
-    """
+    """Add the schemas of bodies to the application's description."""
     schemas: dict[str, object] = {}
     for model in models:
         schema = model.model_json_schema(ref_template=REFERENCE)

@@ -44,10 +44,6 @@ def run(config: GuardrailConfig, settings: GatewaySettings) -> None:
     The guardrail is loaded before anything is served, and its judge tells three sentences apart:
     one that cannot be used serves nobody.
 
-    Args:
-        config: Of the guardrail; its policy decides on answers.
-        settings: Of the gateway.
-
     Raises:
         GuardrailError: A part of the guardrail cannot be loaded, or its judge is wrong.
     """

@@ -16,11 +16,11 @@ from pydantic_core import ErrorDetails
 from chains.caller import CallerRights
 from chains.evidence.base import EvidenceMode, EvidenceSettings, Marks
 from chains.gateway.protocols import PROTOCOLS
-from chains.gateway.routes import Route, Routes
+from chains.gateway.routes import Routes
 from chains.gateway.tenants import NAME, Caller, Tenant, Tenants, rights_of
 from chains.rendition import MarkerStyle
 from chains.streaming import StreamMode
-from guardrail import STRICT, GuardrailConfig
+from guardrail import GuardrailConfig
 from guardrail.core.errors import ConfigError
 from guardrail.core.types import Value
 
@@ -204,21 +204,13 @@ class GatewaySettings(Value):
     @field_validator("tenants")
     @classmethod
     def _named(cls, tenants: Mapping[str, Tenant]) -> Mapping[str, Tenant]:
-        for name, tenant in tenants.items():
+        for name in tenants:
             if not NAME.fullmatch(name) or name.startswith("key-"):
                 raise ValueError(
                     f"{name!r} is no name of a tenant; use letters, digits, '.', '_' and '-', and "
                     "another beginning than 'key-'"
                 )
-            tenant.policy_over(STRICT)  # tells a policy that there is not
         return tenants
-
-    @field_validator("routes")
-    @classmethod
-    def _known_policies(cls, routes: Mapping[str, Route]) -> Mapping[str, Route]:
-        for route in routes.values():
-            route.policy_over(STRICT)
-        return routes
 
     @model_validator(mode="after")
     def _one_caller_a_key(self) -> Self:
@@ -283,11 +275,7 @@ class GatewaySettings(Value):
             raise ConfigError("; ".join(problems)) from None
 
     def caller_with(self, key: str | None) -> Caller | None:
-        """Who calls with a key; takes the same time for any key.
-
-        Returns:
-            None for a key that is not known, where one is needed.
-        """
+        """Who calls with a key; None for one that is not known. Takes the same time for any."""
         if not self.needs_key:
             return Caller.without_a_name(key)
         given = (key or "").encode()

@@ -79,12 +79,7 @@ class Caller(NamedTuple):
 
 
 def guarding_of(tenant: Tenant, otherwise: Guarding) -> Guarding:
-    """How a tenant is guarded.
-
-    Args:
-        tenant: The tenant.
-        otherwise: How the gateway guards others, or this call's route.
-    """
+    """How a tenant is guarded."""
     guarding = laid_over(tenant, otherwise)
     return replace(guarding, rights=rights_of(tenant, otherwise.rights))
 

@@ -6,8 +6,8 @@ import asyncio
 import json
 import math
 import time
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 
 import httpx
 
@@ -133,13 +133,8 @@ class Upstream:
             headers=self._passed_on(headers),
             content=content,
         )
-        try:
+        with _told("cannot be reached"):
             response = await self._client.send(request, stream=True)
-        except httpx.TimeoutException as error:
-            raise UpstreamUnreachableError("the model's server took too long", late=True) from error
-        except httpx.HTTPError as error:
-            message = f"the model's server cannot be reached ({type(error).__name__})"
-            raise UpstreamUnreachableError(message, late=False) from error
         try:
             if response.is_redirect:
                 raise UnreadableReplyError("the model's server redirects; give its final address")
@@ -160,16 +155,11 @@ class Upstream:
             UnreadableReplyError: It is too large.
         """
         body = bytearray()
-        try:
+        with _told("broke off"):
             async for chunk in response.aiter_bytes():
                 body += chunk
                 if len(body) > self._settings.max_reply_bytes:
                     raise UnreadableReplyError("the reply of the model's server is too large")
-        except httpx.TimeoutException as error:
-            raise UpstreamUnreachableError("the model's server took too long", late=True) from error
-        except httpx.HTTPError as error:
-            message = f"the model's server broke off ({type(error).__name__})"
-            raise UpstreamUnreachableError(message, late=False) from error
         return Reply(
             response.status_code, kept_headers(response.headers.multi_items()), bytes(body)
         )
@@ -190,3 +180,15 @@ class Upstream:
         if self._settings.upstream_key:
             kept["authorization"] = f"Bearer {self._settings.upstream_key.get_secret_value()}"
         return kept
+
+
+@contextmanager
+def _told(happened: str) -> Iterator[None]:
+    """What goes wrong with the connection, in the gateway's words."""
+    try:
+        yield
+    except httpx.TimeoutException as error:
+        raise UpstreamUnreachableError("the model's server took too long", late=True) from error
+    except httpx.HTTPError as error:
+        message = f"the model's server {happened} ({type(error).__name__})"
+        raise UpstreamUnreachableError(message, late=False) from error

@@ -103,9 +103,6 @@ class ConnerScorer:
                 causal model, which comes first, tells its own: see ``create_causal_lm``.
             rows_per_call: Rows whose texts the causal model is given at once. Among more rows it
                 finds more texts that start alike, which it reads once.
-
-        Returns:
-            n reports in the order of the rows.
         """
         reports: list[ConnerReport] = []
         for start in range(0, len(rows), rows_per_call):

@@ -15,9 +15,6 @@ __all__ = ["Selected", "quality", "rank", "select_demonstrations", "select_knowl
 
 RowT = TypeVar("RowT")
 
-SAMPLES_R = 5
-"""Knowledge texts sampled per query, with top-p 0.9 (CONNER 5)."""
-TOP_P = 0.9
 DEMONSTRATIONS_N = 8
 """Demonstrations kept of m = 30 (CONNER 5)."""
 

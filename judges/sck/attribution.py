@@ -76,10 +76,6 @@ def attribute(
 ) -> list[tuple[SentenceVerdict, ...] | None]:
     """Give the sentences of n answers their verdicts; all that need a judge go in one batch.
 
-    Args:
-        batch: The answers.
-        judge: Judge of sentences without a verdict; may be None.
-
     Returns:
         For each answer its verdicts; None where it has sentences to judge but no evidence or no
         judge to do it.

@@ -11,14 +11,7 @@ __all__ = ["explain", "intent_line"]
 
 
 def explain(report: SCKReport) -> str:
-    """Tell in plain text where a score comes from, down to sentence, entity and feature.
-
-    Args:
-        report: The report of one answer.
-
-    Returns:
-        Several lines; every number in them stands in the report as well.
-    """
+    """Tell in plain text where a score comes from, down to sentence, entity and feature."""
     structure, content, knowledge = report.structure, report.content, report.knowledge
     features = [feature.part for feature in structure.features]
     lines = [

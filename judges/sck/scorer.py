@@ -16,13 +16,7 @@ from judges.sck.language import Reading, Tagger, reading_of
 from judges.sck.layout import Format, Layout, detect
 from judges.sck.report import ContentReport, SCKInput, SCKReport, StructureReport
 from judges.sck.structure import score_structure
-from judges.sck.weights import (
-    TABLE_3,
-    FeatureWeights,
-    KnowledgeWeights,
-    PartWeights,
-    combine,
-)
+from judges.sck.weights import TABLE_3, FeatureWeights, KnowledgeWeights, PartWeights, combine
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc

@@ -47,137 +47,58 @@ MODERATE_END = 200
 ENOUGH_KEYWORDS = 2
 """Different keywords that earn the full score."""
 
+LAYOUT_SCORES: Mapping[Intent, tuple[float, ...]] = {
+    Intent.INSTRUCTION: (1.0, 0.7, 0.3, 0.3, 0.5, 0.4, 0.4, 0.5),
+    Intent.REASON: (0.5, 0.5, 0.5, 0.5, 0.7, 1.0, 1.0, 0.2),
+    Intent.EVIDENCE: (0.5, 0.5, 0.5, 0.5, 0.9, 1.0, 0.6, 0.2),
+    Intent.COMPARISON: (0.3, 0.7, 1.0, 0.6, 0.5, 0.4, 0.3, 0.2),
+    Intent.EXPERIENCE: (0.3, 0.4, 0.5, 0.5, 1.0, 0.9, 0.6, 0.2),
+    Intent.DEBATE: (0.1, 0.4, 0.6, 1.0, 0.7, 0.5, 0.3, 0.2),
+    Intent.FACTOID: (0.3, 0.5, 0.5, 0.5, 0.5, 0.8, 1.0, 0.2),
+    Intent.NONE: (0.8, 0.8, 0.8, 0.8, 1.0, 1.0, 1.0, 0.5),
+}
+"""Score of each layout by intent, in the order of ``Format``, where broken and empty ones end it
+with 0: steps, list, sides, points, paragraphs, one paragraph, sentences, code."""
 
-def _formats(
-    *best: Format,
-    lists: float,
-    paragraph: float,
-    paragraphs: float,
-    sentences: float,
-    sides: float = 0.5,
-    steps: float | None = None,
-    code: float = 0.2,
-) -> dict[Format, float]:
-    """Scores of the layouts; ``best`` get 1, broken and empty ones 0."""
-    scores = {
-        Format.BULLET_LIST: lists,
-        Format.STEP_LIST: lists if steps is None else steps,
-        Format.SIDE_BY_SIDE: sides,
-        Format.POINT_COUNTERPOINT: sides,
-        Format.PARAGRAPH: paragraph,
-        Format.PARAGRAPHS: paragraphs,
-        Format.SENTENCES: sentences,
-        Format.CODE: code,
-        Format.BROKEN: 0.0,
-        Format.EMPTY: 0.0,
-    }
-    return scores | dict.fromkeys(best, 1.0)
-
-
-def _words(intent: Intent) -> tuple[str, ...]:
-    """The keywords that an answer to such a question uses."""
-    return tuple(lexicon("intent_words")[intent.value])
-
-
-EXPECTATIONS: Mapping[Intent, Expectation] = {
-    Intent.INSTRUCTION: Expectation(
+_NOW_OR_PAST = ("present", "past")
+_FORMS: Mapping[Intent, tuple[tuple[int, int], tuple[str, ...], tuple[str, ...], str]] = {
+    Intent.INSTRUCTION: (
         (SHORT, MODERATE_END),
         ("present", "future"),
-        _words(Intent.INSTRUCTION),
         ("2nd",),
-        _formats(
-            Format.STEP_LIST,
-            lists=0.7,
-            paragraph=0.4,
-            paragraphs=0.5,
-            sentences=0.4,
-            sides=0.3,
-            code=0.5,
-        ),
         "step-by-step list",
     ),
-    Intent.REASON: Expectation(
+    Intent.REASON: (
         (SHORT, MODERATE_END),
-        ("present", "past"),
-        _words(Intent.REASON),
+        _NOW_OR_PAST,
         ("3rd", "2nd"),
-        _formats(
-            Format.SENTENCES, Format.PARAGRAPH, lists=0.5, paragraph=1, paragraphs=0.7, sentences=1
-        ),
         "sentences, short paragraph",
     ),
-    Intent.EVIDENCE: Expectation(
+    Intent.EVIDENCE: ((MODERATE, LONG), ("past",), ("3rd",), "paragraph"),
+    Intent.COMPARISON: ((MODERATE, MODERATE_END), _NOW_OR_PAST, ("3rd",), "side-by-side list"),
+    Intent.EXPERIENCE: ((MODERATE, LONG), ("past",), ("1st",), "paragraphs"),
+    Intent.DEBATE: (
         (MODERATE, LONG),
-        ("past",),
-        _words(Intent.EVIDENCE),
-        ("3rd",),
-        _formats(Format.PARAGRAPH, lists=0.5, paragraph=1, paragraphs=0.9, sentences=0.6),
-        "paragraph",
-    ),
-    Intent.COMPARISON: Expectation(
-        (MODERATE, MODERATE_END),
-        ("present", "past"),
-        _words(Intent.COMPARISON),
-        ("3rd",),
-        _formats(
-            Format.SIDE_BY_SIDE,
-            lists=0.7,
-            paragraph=0.4,
-            paragraphs=0.5,
-            sentences=0.3,
-            sides=0.6,
-            steps=0.3,
-        ),
-        "side-by-side list",
-    ),
-    Intent.EXPERIENCE: Expectation(
-        (MODERATE, LONG),
-        ("past",),
-        _words(Intent.EXPERIENCE),
-        ("1st",),
-        _formats(
-            Format.PARAGRAPHS, lists=0.4, paragraph=0.9, paragraphs=1, sentences=0.6, steps=0.3
-        ),
-        "paragraphs",
-    ),
-    Intent.DEBATE: Expectation(
-        (MODERATE, LONG),
-        ("present", "past"),
-        _words(Intent.DEBATE),
+        _NOW_OR_PAST,
         ("1st", "3rd"),
-        _formats(
-            Format.POINT_COUNTERPOINT,
-            lists=0.4,
-            paragraph=0.5,
-            paragraphs=0.7,
-            sentences=0.3,
-            sides=0.6,
-            steps=0.1,
-        ),
         "point-counterpoint paragraphs",
     ),
-    Intent.FACTOID: Expectation(
-        (1, MODERATE),
-        ("present", "past"),
-        (),
-        ("3rd",),
-        _formats(
-            Format.SENTENCES, lists=0.5, paragraph=0.8, paragraphs=0.5, sentences=1, steps=0.3
-        ),
-        "sentences",
-    ),
-    Intent.NONE: Expectation(
-        (1, LONG),
-        ("present", "past", "future"),
-        (),
-        ("1st", "2nd", "3rd"),
-        _formats(
-            Format.PARAGRAPH, lists=0.8, paragraph=1, paragraphs=1, sentences=1, sides=0.8, code=0.5
-        ),
-        "any, unbroken",
-    ),
+    Intent.FACTOID: ((1, MODERATE), _NOW_OR_PAST, ("3rd",), "sentences"),
+    Intent.NONE: ((1, LONG), (*_NOW_OR_PAST, "future"), ("1st", "2nd", "3rd"), "any, unbroken"),
 }
-"""Table 2, with graded layouts, and two rows it lacks: factoid answers, and no intent at all."""
+"""Length, tenses, persons and layout of Table 2, and of two rows it lacks: factoid answers, and no
+intent at all."""
+
+
+def _expectation(intent: Intent) -> Expectation:
+    length, tenses, persons, layout = _FORMS[intent]
+    keywords = tuple(lexicon("intent_words").get(intent.value, ()))
+    scores = dict(zip(Format, (*LAYOUT_SCORES[intent], 0.0, 0.0), strict=True))
+    return Expectation(length, tenses, keywords, persons, scores, layout)
+
+
+EXPECTATIONS: Mapping[Intent, Expectation] = {intent: _expectation(intent) for intent in Intent}
+"""Table 2, with graded layouts, and the keywords of the lexicon."""
 
 
 def score_structure(

@@ -59,8 +59,9 @@ async def responded(guard: Guardrail, text: str) -> None:
 
 
 async def asked_by_litellm(guard: Guardrail, text: str) -> None:
-    protocol = LiteLLMGuardrail(Guarding(guard=guard, policy=ANNOTATE))
-    reply, _ = await protocol({"input_type": "response", "texts": [text]})
+    guarding = Guarding(guard=guard, policy=ANNOTATE)
+    body = {"input_type": "response", "texts": [text]}
+    reply, _ = await LiteLLMGuardrail()(body, guarding)
     assert "[NA]" in str(reply)
 
 

@@ -11,7 +11,7 @@ from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableLambda
 
-from chains import GuardrailRunnable, guard_runnable
+from chains import GuardrailRunnable
 from guardrail import STRICT, InputError, KnowledgeGraphError
 from tests.chains.conftest import ANSWER, CANARY, FACTS, QUESTION, TRUE_START, scripted_guard
 from tests.clock import PATIENCE_S
@@ -38,6 +38,10 @@ def test_a_message_comes_back_as_a_message(guard):
     cited = message.response_metadata["guardrail"]["citations"][0]
     assert message.text[cited["start_index"] : cited["end_index"]] == "writer"
     assert cited["extras"]["triple"]["property"] == "occupation"
+
+
+def test_an_annotation_names_what_goes_in_and_comes_out():
+    assert issubclass(GuardrailRunnable[str, AIMessage], GuardrailRunnable)
 
 
 @pytest.mark.parametrize("way", ["invoke", "stream"])
@@ -72,7 +76,7 @@ def test_a_string_comes_back_as_a_string(guard):
 
 
 def test_a_guarded_step_fits_into_a_chain(guard):
-    chain = ChatPromptTemplate.from_template("{question}") | guard_runnable(guard, model())
+    chain = ChatPromptTemplate.from_template("{question}") | GuardrailRunnable(guard, model())
     assert CANARY not in (chain | StrOutputParser()).invoke({"question": QUESTION})
 
 

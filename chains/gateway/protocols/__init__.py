@@ -12,11 +12,10 @@ from chains.gateway.protocols.base import Protocol, ProtocolReply
 from chains.gateway.protocols.fms import FMSDetector
 from chains.gateway.protocols.litellm import LiteLLMGuardrail
 from chains.gateway.protocols.portkey import PortkeyWebhook
-from chains.openai_text import Guarding
 
 __all__ = ["PROTOCOLS", "Protocol", "ProtocolReply"]
 
-PROTOCOLS: dict[str, tuple[str, Callable[[Guarding], Protocol]]] = {
+PROTOCOLS: dict[str, tuple[str, Callable[[], Protocol]]] = {
     "litellm": ("/beta/litellm_basic_guardrail_api", LiteLLMGuardrail),
     "portkey": ("/portkey/webhook", PortkeyWebhook),
     "fms": ("/api/v1/text/context/doc", FMSDetector),

@@ -14,14 +14,7 @@ ProtocolReply = tuple[object, tuple[GuardedAnswer, ...]]
 
 
 class Protocol(ABC):
-    """Answers the calls of another gateway.
-
-    Args:
-        guarding: How replies are guarded.
-    """
-
-    def __init__(self, guarding: Guarding) -> None:
-        self._guarding = guarding
+    """Answers the calls of another gateway."""
 
     def policy_of(self, guarding: Guarding) -> Policy:
         """Give the policy by which the calls of the protocol are judged, and counted.
@@ -32,8 +25,8 @@ class Protocol(ABC):
         return guarding.policy
 
     @abstractmethod
-    async def __call__(self, body: JSON, guarding: Guarding | None = None) -> ProtocolReply:
-        """Take a call's body, and how its caller is guarded where that differs.
+    async def __call__(self, body: JSON, guarding: Guarding) -> ProtocolReply:
+        """Take a call's body, and how the call is guarded.
 
         Raises:
             InputError: It is no call of the protocol.

@@ -27,7 +27,7 @@ class FMSDetector(Protocol):
         """Give the policy of checks: a detector tells, and the orchestrator acts."""
         return guarding.checks_policy
 
-    async def __call__(self, body: JSON, guarding: Guarding | None = None) -> ProtocolReply:
+    async def __call__(self, body: JSON, guarding: Guarding) -> ProtocolReply:
         """Take a text with its context.
 
         Raises:
@@ -46,7 +46,6 @@ class FMSDetector(Protocol):
         asked_question = parameters.get("question") if isinstance(parameters, dict) else None
         question = str(asked_question or body.get("prompt") or "")
         documents = Found.of(Source.CALLER, [Passage(text=text) for text in context])
-        guarding = guarding or self._guarding
         found = guarding.rights.evidence_of(documents)
         case = await case_of(guarding.guard, question, found, guarding.evidence.mode)
         answer = await case.check(guarding.guard, content, self.policy_of(guarding))

@@ -41,27 +41,24 @@ class LiteLLMGuardrail(Protocol):
     """Answers the calls of LiteLLM's proxy.
 
     Args:
-        guarding: How responses are guarded.
         kept: Where requests wait for their response; None for the file that the workers of this
             gateway share, or for this process's memory where it is alone.
     """
 
-    def __init__(self, guarding: Guarding, kept: KeptRequests | None = None) -> None:
-        super().__init__(guarding)
+    def __init__(self, kept: KeptRequests | None = None) -> None:
         self._kept = kept or KeptRequests(os.environ.get(KEPT_VARIABLE))
 
-    async def __call__(self, body: JSON, guarding: Guarding | None = None) -> ProtocolReply:
+    async def __call__(self, body: JSON, guarding: Guarding) -> ProtocolReply:
         """Take a request or a response of the proxy.
 
         Raises:
             InputError: It is neither, or hands over what is no evidence.
             GuardrailError: A part cannot be used, or the request cannot be kept.
         """
-        guarding = guarding or self._guarding
         named = body.get("litellm_call_id")
         # Another owner's call of the same id is another call.
         call = f"{guarding.owner} {named}".strip() if isinstance(named, str) else None
-        field = await in_reader_thread(self._field, body)
+        field = await in_reader_thread(_field, body)
         found = await in_reader_thread(_read, body, field, guarding)
         kind = body.get("input_type")
         if kind == "request":
@@ -111,11 +108,6 @@ class LiteLLMGuardrail(Protocol):
         }
         return reply, tuple(answers)
 
-    def _field(self, body: JSON) -> RequestField:
-        parameters = body.get("additional_provider_specific_params")
-        known = parameters if isinstance(parameters, dict) else {}
-        return request_field({key: known[key] for key in PARAMETERS if key in known})
-
     def _joined(self, call: str | None, question: str, found: Found) -> tuple[str, Found]:
         """What a response is judged against: what it brings itself, and what its request held."""
         kept = None if call is None else self._kept.get(call)
@@ -123,6 +115,12 @@ class LiteLLMGuardrail(Protocol):
             return question or kept[0], found | kept[1]
         known = found.sources or found.problems
         return question, found if known else found._replace(problems=(NOT_KEPT,))
+
+
+def _field(body: JSON) -> RequestField:
+    parameters = body.get("additional_provider_specific_params")
+    known = parameters if isinstance(parameters, dict) else {}
+    return request_field({key: known[key] for key in PARAMETERS if key in known})
 
 
 def _read(body: JSON, field: RequestField, guarding: Guarding) -> tuple[str, Found]:

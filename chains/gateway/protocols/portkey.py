@@ -25,7 +25,7 @@ class PortkeyWebhook(Protocol):
     in the request; ``transformedData`` holds the guarded reply.
     """
 
-    async def __call__(self, body: JSON, guarding: Guarding | None = None) -> ProtocolReply:
+    async def __call__(self, body: JSON, guarding: Guarding) -> ProtocolReply:
         """Take an event.
 
         Raises:
@@ -40,7 +40,6 @@ class PortkeyWebhook(Protocol):
         asked, reply = _json(body, "request"), _json(body, "response")
         responses = "output" in reply and "choices" not in reply
         endpoint = Endpoint.RESPONSES if responses else Endpoint.CHAT
-        guarding = guarding or self._guarding
         exchange = await in_reader_thread(Exchange, guarding, endpoint, {**asked, "stream": False})
         guarded = await exchange.judge(Reply(200, (), json.dumps(reply).encode()))
         answers = guarded.answers

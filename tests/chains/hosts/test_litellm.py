@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+from functools import partial
 
 import httpx
 import pytest
@@ -70,7 +71,7 @@ def response_of(call):
 async def test_requests_that_wait_are_bounded_in_memory(empty):
     """The oldest go first; a response whose request is gone says so."""
     kept = KeptRequests(most_bytes=250_000)
-    host = LiteLLMGuardrail(Guarding(guard=empty), kept)
+    host = partial(LiteLLMGuardrail(kept), guarding=Guarding(guard=empty))
     for call in range(20):
         await host(request_of(str(call), f"{RIGHT} {'x' * 50_000}."))
         await host(request_of(str(call), f"{RIGHT} {'x' * 50_000}."))  # the same call once more
@@ -87,7 +88,7 @@ async def test_requests_that_wait_are_bounded_in_memory(empty):
 
 async def test_requests_that_wait_are_bounded_in_number(empty):
     kept = KeptRequests()
-    host = LiteLLMGuardrail(Guarding(guard=empty), kept)
+    host = partial(LiteLLMGuardrail(kept), guarding=Guarding(guard=empty))
     for call in range(CALLS + 10):
         await host(request_of(str(call), RIGHT))
     assert len(kept.calls()) == CALLS

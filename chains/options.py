@@ -1,18 +1,18 @@
-"""What the guardrail round a LangChain model or Runnable takes, beside these themselves."""
+"""How LangChain's ways in are guarded: the fields that they share, the options that set them."""
 
 from __future__ import annotations
 
 from typing import Annotated, TypedDict
 
-from pydantic import BeforeValidator
+from pydantic import BaseModel, BeforeValidator
 
-from chains.evidence.base import EvidenceMode
+from chains.evidence.base import EvidenceMode, Marks
 from chains.evidence.langchain import EvidenceOf
 from chains.rendition import MarkerStyle
 from chains.streaming import StreamMode
-from guardrail import GuardrailConfig, Policy, policy_named
+from guardrail import STRICT, GuardrailConfig, Policy, policy_named
 
-__all__ = ["GuardingOptions", "PolicySetting", "RunnableOptions"]
+__all__ = ["GuardingFields", "GuardingOptions", "RunnableOptions"]
 
 PolicySetting = Annotated[
     Policy, BeforeValidator(lambda told: policy_named(told) if isinstance(told, str) else told)
@@ -20,8 +20,20 @@ PolicySetting = Annotated[
 """The type of a field that takes a policy or the name of one."""
 
 
+class GuardingFields(BaseModel):
+    """What ``GuardrailRunnable`` says of how answers are guarded; see there."""
+
+    policy: PolicySetting = STRICT
+    style: MarkerStyle = MarkerStyle.KALMA
+    stream_mode: StreamMode = StreamMode.SENTENCE
+    evidence_mode: EvidenceMode = EvidenceMode.GIVEN
+    tool_results: bool = True
+    marks: Marks | None = None
+    reasons: bool = True
+
+
 class GuardingOptions(TypedDict, total=False):
-    """How answers are guarded; see ``GuardrailRunnable``."""
+    """The same, as a caller writes it."""
 
     name: str | None
     policy: Policy | str

@@ -1,0 +1,74 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.verbalise import (
+    finish,
+    phrasing,
+    predicate,
+    questions,
+    sentence,
+    sentences,
+)
+from guardrail.core.types import Triple
+
+LABELS = st.text(
+    st.characters(categories=("L", "Zs", "Nd"), include_characters="()/-'"), min_size=1
+)
+NAMES = st.text(st.characters(categories=("Lu", "Ll")), min_size=1, max_size=12)
+
+
+def born(value: str) -> Triple:
+    return Triple(subject="Ada Lovelace", property="place of birth", value=value)
+
+
+def test_a_property_has_several_paraphrases() -> None:
+    assert "Ada Lovelace was born in London." in sentences(born("London"))
+    assert "London is the birthplace of Ada Lovelace." in sentences(born("London"))
+    assert len(set(sentences(born("London")))) >= 4
+
+
+def test_paraphrases_are_chosen_by_number_and_repeat_in_turn() -> None:
+    every = sentences(born("London"))
+    assert [sentence(born("London"), i) for i in range(len(every))] == list(every)
+    assert sentence(born("London"), len(every)) == every[0]
+
+
+def test_questions_ask_for_the_value() -> None:
+    assert "Where was Ada Lovelace born?" in questions("place of birth", "Ada Lovelace")
+
+
+def test_articles_follow_the_value() -> None:
+    assert predicate("occupation", "actor") == "works as an actor"
+    assert predicate("occupation", "universal scholar") == "works as a universal scholar"
+
+
+def test_a_property_never_seen_reads_by_the_form_of_its_label() -> None:
+    assert predicate("owned and run by", "Ada") == "was owned and run by Ada"
+    assert predicate("vice president of", "Rome") == "is the vice president of Rome"
+    assert predicate("has natural reservoir", "bats") == "has bats as natural reservoir"
+    assert predicate("wheelbase", "2 metres") == "has 2 metres as wheelbase"
+    assert predicate("resided in", "Rome") == "resided in Rome"
+    assert questions("wheelbase", "Model T") == ("What is the wheelbase of Model T?",)
+    assert not phrasing("wheelbase").known
+
+
+def test_finish_closes_commas_and_keeps_question_marks() -> None:
+    assert finish("who was Ada, the poet's daughter,?") == "Who was Ada, the poet's daughter?"
+    assert finish("a fact,") == "A fact."
+
+
+def test_a_first_of_january_is_a_year() -> None:
+    assert sentence(Triple(subject="A", property="date of birth", value="1889-01-01")) == (
+        "A was born in 1889."
+    )
+
+
+@given(LABELS, NAMES, NAMES)
+def test_every_sentence_of_any_property_names_subject_and_value(
+    label: str, subject: str, value: str
+) -> None:
+    for text in sentences(Triple(subject=subject, property=label, value=value)):
+        folded = text.casefold()
+        assert subject.casefold() in folded
+        assert value.casefold() in folded
+        assert text.endswith((".", "?", "!"))
