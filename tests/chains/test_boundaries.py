@@ -18,6 +18,7 @@ PUBLIC_MODULES = {
         "core.lazy",
         "core.text.lexicon",
         "core.types",
+        "core.workers",
         "evaluation",
         "evidence.bounds",
         "log.records",
