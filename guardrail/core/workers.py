@@ -50,8 +50,7 @@ async def called(
     if inspect.iscoroutinefunction(work):
         result = work(*args)
     else:
-        blocking = cast("Callable[[*Arguments], object]", work)
-        result = await in_thread(blocking, *args)
+        result = await in_thread(work, *args)
     return cast("T", await result if inspect.isawaitable(result) else result)
 
 
