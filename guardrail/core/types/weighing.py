@@ -41,9 +41,8 @@ UNFITTED_SUPPORT_IN_PROSE = {
 }
 UNFITTED_CONTRADICTION = {
     "contradiction": 1.0,
-    "agrees": -2.0,
-    "aggregates.carries": -3.0,
-    "missing": -0.5,
+    "carries": -1.0,
+    "aggregates.carries": -4.0,
     "contradicts": 5.0,
 }
 """Of a judge that no weights were fitted for: its own log-odds, and a finding that turns the word

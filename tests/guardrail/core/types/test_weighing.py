@@ -49,12 +49,3 @@ def test_what_agrees_supports_where_it_is_a_triple_and_speaks_against_contradict
     triples, prose = Weighing().triples.weigh(features), Weighing().passages.weigh(features)
     assert triples.support > prose.support == bare.support
     assert triples.contradiction == prose.contradiction < bare.contradiction
-
-
-def test_what_is_right_of_a_sentence_makes_up_for_nothing_that_is_wrong_of_it():
-    wrong = found(Effect.CONTRADICTS)
-    alone, beside = (
-        Weights().weigh(features_of(SAID, findings))
-        for findings in ([wrong], [wrong, found(Effect.CARRIES)])
-    )
-    assert beside.contradiction == alone.contradiction
