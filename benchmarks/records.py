@@ -1,7 +1,7 @@
 """The score log under load, and whether its gap list names what a graph really lacks.
 
     python -m benchmarks.records gaps --data DIR --log FILE [--texts dart|tekgen]
-        [--rows 1000] [--removed 0.3] [--seed 1]
+        [--judge none] [--rows 1000] [--removed 0.3] [--seed 1]
     python -m benchmarks.records kill [--writes 10000] [--writers 4]
     python -m benchmarks.records cost [--rows 1000]
 
@@ -125,13 +125,20 @@ def read_texts(data: Path, texts: str) -> list[Stated]:
 
 
 def measure_gaps(
-    texts: Sequence[Stated], log: SQLiteLog, *, rows: int, removed: float, seed: int
+    texts: Sequence[Stated],
+    log: SQLiteLog,
+    *,
+    judge: str = "none",
+    rows: int,
+    removed: float,
+    seed: int,
 ) -> GapReport:
     """Check texts against a graph that lacks a share of what they state.
 
     Args:
         texts: The texts; all their facts make the graph.
         log: Where the checks are recorded.
+        judge: The guardrail's judge by name; none leaves the verdict to exact evidence.
         rows: Texts to check.
         removed: Share of the pairs of subject and property in them that is taken out.
         seed: Of the choices.
@@ -143,7 +150,7 @@ def measure_gaps(
     facts = [fact for item in texts for fact in item.facts]
     graph = _graph([fact for fact in facts if _pair(fact) not in lost], facts)
     begin = time.perf_counter()
-    with Guardrail(GuardrailConfig(judge="none"), graph=graph, log=log) as guard:
+    with Guardrail(GuardrailConfig(judge=judge), graph=graph, log=log) as guard:
         requests = [
             CheckRequest(question=f"What is known of {item.facts[0].subject}?", answer=item.text)
             for item in chosen
@@ -326,6 +333,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     gaps.add_argument("--data", type=Path, required=True)
     gaps.add_argument("--log", type=Path, required=True)
     gaps.add_argument("--texts", choices=("dart", "tekgen"), default="dart")
+    gaps.add_argument("--judge", default="none")
     gaps.add_argument("--rows", type=int, default=1000)
     gaps.add_argument("--removed", type=float, default=0.3)
     gaps.add_argument("--seed", type=int, default=1)
@@ -345,6 +353,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             report = measure_gaps(
                 read_texts(chosen.data, chosen.texts),
                 log,
+                judge=chosen.judge,
                 rows=chosen.rows,
                 removed=chosen.removed,
                 seed=chosen.seed,
