@@ -13,6 +13,7 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
+from chains.gateway.threads import in_reader_thread
 from guardrail.core.workers import off_loop
 
 __all__ = [
@@ -97,7 +98,9 @@ async def fill_shared_pools() -> None:
     """
     most = min(32, (os.cpu_count() or 1) + 4)  # of the loop's own pool
     calls = [asyncio.to_thread(time.sleep, FILLING_S) for _ in range(most)]
-    await asyncio.gather(*calls, *(off_loop(time.sleep, FILLING_S) for _ in range(8)))
+    calls += [off_loop(time.sleep, FILLING_S) for _ in range(8)]
+    calls += [in_reader_thread(time.sleep, FILLING_S) for _ in range(64)]  # of the gateway
+    await asyncio.gather(*calls)
 
 
 def waited_for_a_core() -> float:
