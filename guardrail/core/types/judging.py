@@ -84,7 +84,7 @@ class StatementScore(Value):
 
 
 class VerdictThresholds(Value):
-    """Least probabilities of a calibrated judge for its verdicts.
+    """Least probabilities of a calibrated judge for its verdicts; by default those of ``balanced``.
 
     Attributes:
         support: A sentence is supported from this probability of support on, among sentences that
@@ -96,8 +96,8 @@ class VerdictThresholds(Value):
     """
 
     support: Probability = 0.5
-    contradiction: Probability = 0.5
-    removal: Probability = 0.5
+    contradiction: Probability = 0.6
+    removal: Probability = 0.75
 
     @property
     def thresholds(self) -> VerdictThresholds:
@@ -160,7 +160,7 @@ class Grounding(Value):
     @property
     def verdict(self) -> Verdict:
         """The verdict: ``supported`` and ``no_claim`` from 0.5, else the likelier of the two."""
-        return self.verdict_at(VerdictThresholds())
+        return self.verdict_at(VerdictThresholds(contradiction=0.5))
 
     def verdict_at(self, thresholds: VerdictThresholds) -> Verdict:
         """The verdict where support and contradiction need other probabilities than 0.5."""
