@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from guardrail.core.types import Evidence, Passage
-from guardrail.sources.tables import TABLE_FILES, Table
+from guardrail.sources.tables import MOST_CELLS, TABLE_FILES, Table
 
 __all__ = ["evidence_of_bytes", "evidence_of_files"]
 
@@ -32,11 +32,11 @@ def evidence_of_bytes(data: bytes, name: str) -> tuple[Evidence, ...]:
         name: Its name; the ending says how it is read.
 
     Raises:
-        InputError: It cannot be read, or holds nothing.
+        InputError: It cannot be read, holds nothing, or is a table of more than ``MOST_CELLS``.
         MissingExtraError: It takes the extra ``documents``.
     """
     if _is_table(Path(name)):
-        return Table.from_bytes(data, name).triples
+        return Table.from_bytes(data, name, most_cells=MOST_CELLS).triples
     return Passage.from_bytes(data, name)
 
 

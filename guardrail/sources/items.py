@@ -17,7 +17,7 @@ from guardrail.core.errors import InputError
 from guardrail.core.fields import LONGEST, did_you_mean, in_short
 from guardrail.core.types import Evidence, Passage, Triple, Value, passage_of_document
 from guardrail.sources.files import evidence_of_bytes
-from guardrail.sources.tables import Table
+from guardrail.sources.tables import MOST_CELLS, Table, within_cells
 
 __all__ = ["evidence_items", "evidence_of_item"]
 
@@ -37,14 +37,23 @@ def evidence_items(items: object, where: str = "evidence") -> tuple[Evidence, ..
         where: Its name, for errors.
 
     Raises:
-        InputError: It is no list, or an item is none of these.
+        InputError: It is no list, an item is none of these, or its objects hold more evidence than
+            ``MOST_CELLS``.
     """
     if isinstance(items, str | bytes | Mapping | Value) or not isinstance(items, Iterable):
         raise InputError(f"{where} must be a list of items, not {_kind(items)}")
     found: list[Evidence] = []
+    of_objects = 0
     for place, item in enumerate(items):
         stop_if_given_up()
-        found += evidence_of_item(item, f"{where}[{place}]")
+        evidence = evidence_of_item(item, f"{where}[{place}]")
+        found += evidence
+        of_objects += len(evidence) if isinstance(item, Mapping) else 0
+        if of_objects > MOST_CELLS:
+            raise InputError(
+                f"{where} has more than {MOST_CELLS:,} texts, triples and cells of tables; hand "
+                "over those that the question is about"
+            )
     return tuple(found)
 
 
@@ -108,6 +117,7 @@ def _table(value: object, where: str) -> tuple[Evidence, ...]:
         raise InputError(f"{where}.rows must be a list of objects, or of lists beside 'columns'")
     subject, name = (_text(value.get(key), f"{where}.{key}") for key in ("subject", "name"))
     try:
+        rows = list(within_cells(rows, MOST_CELLS))
         if columns is not None:
             listed = cast("Sequence[object]", columns)  # which the table looks at itself
             return Table.from_columns(listed, rows, subject=subject, name=name).triples

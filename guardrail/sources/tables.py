@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, time
 from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Protocol, TypeAlias, runtime_checkable
+from typing import Any, BinaryIO, Final, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from guardrail.core.cancellation import stop_if_given_up
 from guardrail.core.errors import InputError, KnowledgeGraphError
@@ -14,13 +15,24 @@ from guardrail.core.fields import LONGEST, in_short
 from guardrail.core.types import TableRow, Triple
 from kg.tables import cell_text, read_rows
 
-__all__ = ["SUBJECT_COLUMNS", "TABLE_FILES", "Rows", "Table", "rows_by_column"]
+__all__ = [
+    "MOST_CELLS",
+    "SUBJECT_COLUMNS",
+    "TABLE_FILES",
+    "Rows",
+    "Table",
+    "rows_by_column",
+    "within_cells",
+]
 
 SUBJECT_COLUMNS: Final = ("name", "label", "title", "product", "subject", "id")
 """Columns that say what a row tells of, where nobody says which does; the first that is there."""
 TABLE_FILES: Final = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl"}
 """How files of tables are read, by the endings of their names."""
 NAME: Final = "table"
+MOST_CELLS: Final = 200_000
+"""Most cells, empty ones too, of a table that is handed over as data: each takes a kilobyte and
+some 20 microseconds, and few are read (``limits.evidence``). Tables of Python have no bound."""
 
 
 @runtime_checkable
@@ -59,6 +71,7 @@ class Result(Protocol):
 
 Rows: TypeAlias = Iterable[Mapping[str, object]] | ArrowTable | DataFrame | Cursor | Result
 """What the rows of a table may be."""
+RowOfCells = TypeVar("RowOfCells")
 
 
 class Table:
@@ -121,7 +134,13 @@ class Table:
 
     @classmethod
     def from_bytes(
-        cls, data: bytes, filename: str, *, subject: str | None = None, name: str | None = None
+        cls,
+        data: bytes,
+        filename: str,
+        *,
+        subject: str | None = None,
+        name: str | None = None,
+        most_cells: int | None = None,
     ) -> Table:
         """Read a table of a file that is at hand as bytes; all else is as in ``from_file``.
 
@@ -130,8 +149,12 @@ class Table:
             filename: Its name; the ending says how it is read.
             subject: As of a table.
             name: As of a table; the file's own where it is None.
+            most_cells: Most cells; None for any number. Reading stops behind them.
+
+        Raises:
+            InputError: As in ``from_file``, or it has more cells.
         """
-        rows = _rows_of(BytesIO(data), _kind_of(filename), filename)
+        rows = _rows_of(BytesIO(data), _kind_of(filename), filename, most_cells)
         return cls(rows, subject=subject, name=name or Path(filename).stem)
 
     @classmethod
@@ -200,7 +223,7 @@ def rows_by_column(
     if isinstance(columns, str | Mapping) or not isinstance(columns, Sequence):
         raise InputError(f"columns must be a list of names, not {type(columns).__name__}")
     names = [str(column) for column in columns]
-    twice = next((name for name in names if names.count(name) > 1), None)
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
         raise InputError(f"two columns are called {in_short(twice)}; give each a name of its own")
     found = []
@@ -209,6 +232,24 @@ def rows_by_column(
             raise InputError(f"rows[{place}] must be a list of {len(names)} cells")
         found.append(dict(zip(names, row, strict=True)))
     return found
+
+
+def within_cells(rows: Iterable[RowOfCells], most: int) -> Iterator[RowOfCells]:
+    """Rows as they come, up to a number of cells; a row without one counts as one.
+
+    Raises:
+        InputError: They have more.
+    """
+    cells = 0
+    for row in rows:
+        held = row.values() if isinstance(row, Mapping) else row if isinstance(row, list) else ()
+        cells += sum(len(cell) or 1 if isinstance(cell, list) else 1 for cell in held) or 1
+        if cells > most:
+            raise InputError(
+                f"the table has more than {most:,} cells; hand over the rows and columns that the "
+                "question is about"
+            )
+        yield row
 
 
 def _named(columns: Sequence[str]) -> str:
@@ -223,10 +264,13 @@ def _kind_of(path: str | Path) -> str:
     return kind
 
 
-def _rows_of(stream: BinaryIO, kind: str, source: str) -> list[dict[str, object]]:
+def _rows_of(
+    stream: BinaryIO, kind: str, source: str, most_cells: int | None = None
+) -> list[dict[str, object]]:
     found = []
+    rows = (row for _, row in read_rows(stream, kind, source))
     try:
-        for _, row in read_rows(stream, kind, source):
+        for row in rows if most_cells is None else within_cells(rows, most_cells):
             stop_if_given_up()
             found.append(row)
         return found
@@ -298,8 +342,11 @@ def _subject_column(cells: Sequence[Mapping[str, list[str]]], columns: Sequence[
         known := next((named[name] for name in SUBJECT_COLUMNS if name in named), None)
     ) is not None:
         return known
-    for column in columns:
-        texts = [text for row in cells for text in row.get(column, ())]
-        if len(texts) == len({*texts}) == len(cells) and any(text[0].isalpha() for text in texts):
+    texts: dict[str, list[str]] = {column: [] for column in columns}
+    for row in cells:
+        for column, values in row.items():
+            texts[column] += values
+    for column, own in texts.items():
+        if len(own) == len(cells) == len({*own}) and any(text[0].isalpha() for text in own):
             return column
     return None

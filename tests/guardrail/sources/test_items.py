@@ -105,3 +105,33 @@ def test_no_error_prints_a_long_value(item: object) -> None:
         told.append(str(in_a_row.value.errors()[0]["ctx"]["error"]))
     assert not any("x" * (LONGEST + 1) in text for text in told)
     assert {text.partition("[")[0] for text in told} == {"evidence"}
+
+
+def file_of(name: str, content: str) -> dict[str, object]:
+    return {"file": {"filename": name, "file_data": b64encode(content.encode()).decode()}}
+
+
+HEAD = ",".join(f"c{number}" for number in range(5_000)) + "\n"
+TEN = [{f"c{number}": number for number in range(10)}]
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        [file_of("t.csv", "a,b\n" + "1,2\n" * 100_001)],
+        [file_of("t.csv", HEAD + "1\n" * 41)],  # cells that are not written cost as much
+        [file_of("t.jsonl", "{}\n" * 200_001)],
+        [file_of("t.jsonl", '{"a": [' + "1," * 200_000 + "1]}\n")],
+        [{"table": {"rows": TEN * 20_001}}],
+        [{"table": {"columns": ["a"], "rows": [[1]] * 200_001}}],
+        [{"table": {"rows": TEN * 11_000}}] * 2,
+    ],
+    ids=["csv", "short rows", "empty rows", "a list", "rows", "columns", "two tables"],
+)
+def test_tables_that_are_handed_over_have_a_bound(items: list[object]) -> None:
+    with pytest.raises(InputError, match="more than 200,000"):
+        evidence_items(items)
+
+
+def test_a_table_within_the_bound_is_read_whole() -> None:
+    assert len(evidence_items([{"table": {"rows": TEN * 5_000}}])) == 50_000

@@ -1,6 +1,7 @@
 """Rows as evidence: from dicts, frames, Arrow, files and queries."""
 
 import sqlite3
+import time
 from datetime import date, datetime
 from decimal import Decimal
 
@@ -173,3 +174,11 @@ def test_an_answer_is_judged_by_rows_and_texts():
     wrong, right = answer.sentences
     assert wrong.against == ("Tarn City, price_eur: 1790.50.",)
     assert [citation.value for citation in right.citations] == ["2024-03-01"]
+
+
+def test_many_columns_take_linear_time():
+    columns = [f"c{number}" for number in range(40_000)]
+    begin = time.process_time()
+    Table([{column: 1} for column in columns])
+    Table.from_columns(columns, [])
+    assert time.process_time() - begin < 10  # s; where each looks through all it is a hundred
