@@ -62,10 +62,10 @@ async def judge_data(asked: Asked, case: Case, choice: JSON) -> list[Judged]:
     """
     message = choice["message"]
     content = message.get("content")
-    calls = {str(call.get("id")): call for call in message.get("tool_calls") or () if call}
-    documents = [_call_document(name, call) for name, call in calls.items()]
+    calls = [call for call in message.get("tool_calls") or () if call]
+    documents = [part for call in calls for part in _documents(str(call.get("id")), call)]
     if isinstance(message.get("function_call"), dict):
-        documents.append(_call_document("function_call", {"function": message["function_call"]}))
+        documents += _documents("function_call", {"function": message["function_call"]})
     if asked.data and isinstance(content, str) and is_json_document(content):
         documents.append(Document.read("content", "answer", content))
     judged = await judge_documents(asked.guarding, case, documents)
@@ -74,7 +74,7 @@ async def judge_data(asked: Asked, case: Case, choice: JSON) -> list[Judged]:
         said = [verdict.details() for verdict in judged]
         message["guardrail"] = message.get("guardrail", {}) | {"structured": said}
     if withheld:
-        kept = [call for name, call in calls.items() if name not in withheld]
+        kept = [call for call in calls if str(call.get("id")) not in withheld]
         message["tool_calls"] = kept
         if not kept:
             del message["tool_calls"]
@@ -89,8 +89,12 @@ async def judge_data(asked: Asked, case: Case, choice: JSON) -> list[Judged]:
     return judged
 
 
-def _call_document(of: str, call: JSON) -> Document:
-    """What a call of a tool hands to it."""
-    told = call.get("function") or call.get("custom")
-    told = told if isinstance(told, dict) else {}
-    return Document.read(of, str(told.get("name")), told.get("arguments", told.get("input")))
+def _documents(of: str, call: JSON) -> list[Document]:
+    """What a call of a tool hands to it, in each form in which it may."""
+    told = [held for kind in ("function", "custom") if isinstance(held := call.get(kind), dict)]
+    return [
+        Document.read(of, str(held.get("name")), held[field])
+        for held in told
+        for field in ("arguments", "input")
+        if field in held
+    ]

@@ -196,7 +196,8 @@ def _summed(usages: Sequence[object]) -> JSON | None:
     known = [usage for usage in usages if isinstance(usage, dict)]
     if not known:
         return None
-    totals = {name: sum(int(usage.get(name) or 0) for usage in known) for name in USAGE_COUNTS}
+    counts = {name: [usage.get(name) for usage in known] for name in USAGE_COUNTS}
+    totals = {name: sum(n for n in held if isinstance(n, int)) for name, held in counts.items()}
     return {**known[0], **totals}
 
 

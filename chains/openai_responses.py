@@ -103,22 +103,22 @@ async def _judge_data(asked: Asked, case: Case, kept: JSON) -> list[Judged]:
     Returns:
         The verdicts, which the response's field ``guardrail`` tells as ``structured``.
     """
-    held: dict[str, JSON] = {}
+    held: dict[str, list[JSON]] = {}  # ids may be equal, and are the model's
     documents = []
     for place, item in enumerate(kept["output"]):
         if of_a_tool(item):
             of = str(item.get("call_id") or item.get("id") or f"output {place}")
-            held[of] = item
+            held.setdefault(of, []).append(item)
             documents.append(_call_document(of, item))
         for number, part in enumerate(item["content"] if item.get("type") == "message" else ()):
             if asked.data and part.get("type") == "output_text" and is_json_document(part["text"]):
                 of = f"output {place}, content {number}"
-                held[of] = part
+                held.setdefault(of, []).append(part)
                 documents.append(Document.read(of, "answer", part["text"]))
     judged = await judge_documents(asked.guarding, case, documents)
     if judged:
         kept["guardrail"] = {"structured": [verdict.details() for verdict in judged]}
-    for failed in (held[verdict.of] for verdict in judged if verdict.withheld):
+    for failed in (one for verdict in judged if verdict.withheld for one in held[verdict.of]):
         if failed.get("type") == "output_text":
             failed.clear()
             failed |= {"type": "refusal", "refusal": asked.guarding.policy.refusal}

@@ -7,7 +7,7 @@ leaves as it is or not at all; the verdicts stand beside it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from chains.evidence.base import Case
@@ -38,9 +38,18 @@ class Document(NamedTuple):
     def read(cls, of: str, label: str, text: object) -> Document:
         """The document that a text writes."""
         try:
-            return cls(of, label, json.loads(text) if isinstance(text, str) else text)
+            read = json.loads(text, object_pairs_hook=_object) if isinstance(text, str) else text
+            return cls(of, label, read)
         except (ValueError, RecursionError):
             return cls(of, label, text)
+
+
+def _object(pairs: Sequence[tuple[str, object]]) -> JSON:
+    """An object in which a key that is repeated has all of its values: who reads it takes any."""
+    values: dict[str, list[object]] = {}
+    for key, value in pairs:
+        values.setdefault(key, []).append(value)
+    return {key: held if len(held) > 1 else held[0] for key, held in values.items()}
 
 
 class _Leaf(NamedTuple):

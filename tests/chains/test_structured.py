@@ -6,7 +6,7 @@ import pytest
 
 from chains.openai_exchange import Endpoint, Exchange, Reply
 from chains.openai_text import Guarding
-from guardrail import ANNOTATE, STRICT, GuardrailConfig
+from guardrail import ANNOTATE, BEST_OF_N, STRICT, GuardrailConfig
 from tests.chains.conftest import CANARY, QUESTION, scripted_guard
 
 TRUE = {"person": {"occupation": "Mary Shelley was a writer"}, "mother": ["Mary Wollstonecraft"]}
@@ -84,6 +84,35 @@ async def test_arguments_of_a_tools_call(guard, document, kept):
     assert verdict["of"] == "c1"
 
 
+@pytest.mark.parametrize("order", [(TRUE, FALSE), (FALSE, TRUE)])
+async def test_calls_of_one_id_are_all_judged(guard, order):
+    policy = JUDGED.changed(needs_support=False)
+    reply = chat({"content": None, "tool_calls": [called(document) for document in order]})
+    body, answers = await judged(guard, policy, Endpoint.CHAT, CHAT | TOOLS, reply)
+    assert CANARY not in json.dumps(body)
+    assert len(answers) == 2
+    head = {"type": "function_call", "id": "f", "call_id": "c1", "name": "save"}
+    items = [head | {"arguments": json.dumps(document)} for document in order]
+    reply = {"id": "1", "output": items}
+    body, answers = await judged(guard, policy, Endpoint.RESPONSES, RESPONSE | TOOLS, reply)
+    assert CANARY not in json.dumps(body)
+    assert len(answers) == 2
+
+
+async def test_a_call_in_two_forms_is_judged_in_both(guard):
+    both = called(TRUE) | {"custom": {"name": "save", "input": json.dumps(FALSE)}}
+    policy = JUDGED.changed(needs_support=False)
+    reply = chat({"content": None, "tool_calls": [both]})
+    body, _ = await judged(guard, policy, Endpoint.CHAT, CHAT | TOOLS, reply)
+    assert CANARY not in json.dumps(body)
+
+
+async def test_all_values_of_a_key_that_is_repeated_are_judged(guard):
+    text = json.dumps(FALSE)[:-1] + ', "born_in": "London"}'
+    body, _ = await judged(guard, JUDGED, Endpoint.CHAT, JSON_CHAT, chat({"content": text}))
+    assert CANARY not in json.dumps(body)
+
+
 @pytest.mark.parametrize(("document", "kept"), [(TRUE, True), (FALSE, False)])
 async def test_responses(guard, document, kept):
     text = json.dumps(document)
@@ -111,3 +140,17 @@ async def test_without_it_json_is_data(guard):
     guarded = await exchange.judge(Reply(200, (), json.dumps(reply).encode()))
     assert CANARY in guarded.reply.body.decode()
     assert guarded.answers == ()
+
+
+async def test_counts_of_usage_that_are_no_numbers_count_nothing(guard):
+    exchange = Exchange(Guarding(guard=guard, policy=BEST_OF_N), Endpoint.CHAT, CHAT)
+    usage = {"prompt_tokens": {"a": 1}, "completion_tokens": 2}
+    reply = chat({"content": "Mary Shelley was a writer."}) | {"usage": usage}
+
+    async def send(body):
+        return Reply(200, (), json.dumps(reply).encode())
+
+    guarded = await exchange.whole(send)
+    told = json.loads(guarded.reply.body)["usage"]
+    assert told["completion_tokens"] >= 2
+    assert told["prompt_tokens"] == 0
