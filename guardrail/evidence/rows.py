@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import date
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.core.apart import Span, meets, within_another
 from guardrail.core.text.dates import Date
+from guardrail.core.text.lexicon import lexicon
 from guardrail.core.text.names import label_in
 from guardrail.core.text.properties import cues
 from guardrail.core.text.quantities import Bound, Quantity, find_quantities
+from guardrail.core.text.superlatives import measures
 from guardrail.core.text.units import unit_of_label
 from guardrail.core.text.values import Agreement, TypedValue, compare
-from guardrail.core.text.words import Token, content_stems, property_words
+from guardrail.core.text.words import MIN_STEM, Token, content_stems, property_words
 
 if TYPE_CHECKING:
     from guardrail.evidence.statements import Statement
@@ -25,6 +27,9 @@ LONGEST = 60
 """Most characters of a cell that may name what rows have in common: a place, a category."""
 
 LIMITS = (Bound.ABOVE, Bound.BELOW, Bound.AT_LEAST, Bound.AT_MOST)
+
+SUBJECTS = ""
+"""The column of what the rows tell of."""
 
 
 class Cell:
@@ -77,10 +82,22 @@ class Narrowed(NamedTuple):
     Attributes:
         rows: Those that have what it names; all where it names nothing.
         spans: The values and names of the text by which they were chosen.
+        columns: The columns in which these stand.
+        strange: The content words of the text that stand nowhere in the table, or in several of
+            its columns: they may narrow the rows as well.
+        loose: Whether its names stand in different rows, and each may be told of alone.
     """
 
     rows: tuple[Row, ...]
-    spans: tuple[Span, ...]
+    spans: tuple[Span, ...] = ()
+    columns: tuple[str, ...] = ()
+    strange: tuple[Span, ...] = ()
+    loose: bool = False
+
+    @property
+    def unsure(self) -> bool:
+        """Whether other rows may be meant: then what differs from these contradicts nothing."""
+        return self.loose or bool(self.strange)
 
 
 class RowsOfTable:
@@ -113,9 +130,26 @@ class RowsOfTable:
 
     @cached_property
     def stems(self) -> frozenset[str]:
-        """Stems of its name, and of the words by which prose names its columns."""
+        """Stems of its name, and of words by which prose names its columns: *cost* for price."""
         own = content_stems(self.name).union(*map(self.stems_of, self.columns))
-        return own.union(*map(cues, self.columns))
+        own = own.union(*map(cues, self.columns))
+        return own.union(*(stems for stems in measures() if not stems.isdisjoint(own)))
+
+    def tells(self, stem: str) -> bool:
+        """Whether a word is one of its own, or the verb of one: *weigh*, of *weight*."""
+        whole = stem in self.stems or stem in _limiting()
+        return whole or (len(stem) >= MIN_STEM and any(s.startswith(stem) for s in self.stems))
+
+    @cached_property
+    def words(self) -> dict[str, dict[str, set[int]]]:
+        """By the stem of a word, then by column, the rows whose names and texts have it."""
+        found: dict[str, dict[str, set[int]]] = {}
+        for row in self.rows:
+            texts = {c: cell.text for c, cell in row.items() if c not in self.kinds}
+            for column, text in {**texts, SUBJECTS: row.subject}.items():
+                for stem in content_stems(text) if len(text) <= LONGEST else ():
+                    found.setdefault(stem, {}).setdefault(column, set()).add(id(row))
+        return found
 
     def stems_of(self, column: str) -> frozenset[str]:
         """Stems of a column's name, its unit left out: *price* of ``price_eur``."""
@@ -142,27 +176,31 @@ class RowsOfTable:
         text: str,
         tokens: Sequence[Token],
         values: Sequence[TypedValue],
-        taken: Sequence[Span] = (),
+        taken: Sequence[Span],
+        *,
+        named: Collection[str] = (),
+        known: Callable[[Token], bool],
     ) -> Narrowed | None:
-        """The rows that have the names, dates and bounds that a text tells.
+        """The rows that have the names, words, dates and bounds that a text tells.
 
         Args:
             text: A text with plain signs.
             tokens: Its words.
             values: Its typed values that are not themselves told of the rows.
             taken: Where it tells something else.
+            named: Subjects that it names in full and that narrow the rows.
+            known: Whether a word tells nothing that narrows them.
 
         Returns:
             None where it tells a date or bound that no one column has.
         """
-        rows: Sequence[Row] = self.rows
-        marks: list[Span] = []
+        found = Narrowed(self.rows)
         for column in self.columns:
             if column in self.kinds:
                 continue
-            if said := self._said(column, tokens, taken):
-                rows = [row for row in rows if column in row and row[column].statement.yes]
-                marks += said
+            if marks := self._said(column, tokens, taken):
+                kept = tuple(r for r in found.rows if column in r and r[column].statement.yes)
+                found = Narrowed(kept, found.spans + marks, (*found.columns, column))
                 continue
             cells = dict.fromkeys(cell.text for cell in self._cells(column))
             spans = {
@@ -172,19 +210,51 @@ class RowsOfTable:
                 and (own := [s for s in label_in(text, tokens, cell) if not meets(s, taken)])
             }
             if spans:
-                rows = [row for row in rows if column in row and row[column].text in spans]
-                marks += [span for own in spans.values() for span in own]
+                kept = tuple(r for r in found.rows if column in r and r[column].text in spans)
+                marks = tuple(span for own in spans.values() for span in own)
+                found = Narrowed(kept, found.spans + marks, (*found.columns, column))
         for value in values:
-            span = value.start, value.end
-            keeps = None if meets(span, taken) else self._keeping(value)
+            if meets((value.start, value.end), taken):
+                continue
+            keeps = self._keeping(value)
             if keeps is None:
                 continue
             if len(keeps) != 1:
                 return None
             column, numbers = keeps.popitem()
-            rows = [row for row in rows if column in row and row[column].number in numbers]
-            marks.append(span)
-        return Narrowed(tuple(rows), tuple(marks))
+            kept = tuple(r for r in found.rows if column in r and r[column].number in numbers)
+            marks = (*found.spans, (value.start, value.end))
+            found = Narrowed(kept, marks, (*found.columns, column))
+        read = (*taken, *found.spans, *((value.start, value.end) for value in values))
+        words = [t for t in tokens if not known(t) and not meets((t.start, t.end), read)]
+        return self._with_words(found, words, named)
+
+    def _with_words(
+        self, found: Narrowed, words: Sequence[Token], named: Collection[str]
+    ) -> Narrowed:
+        """Of some rows those that have further words of a text: *Alba*, of *Alba 2*.
+
+        Rows that have all of them go before rows that have one, which a text may tell apart.
+        """
+        sets: dict[str, list[set[int]]] = {}
+        known = [token for token in words if len(self.words.get(token.stem, ())) == 1]
+        for token in known:
+            for column, having in self.words[token.stem].items():
+                sets.setdefault(column, []).append(having)
+        full = {id(row) for row in self.rows if row.subject in named}
+        kept, loose = {id(row) for row in found.rows}, False
+        for column, several in sets.items():
+            own = full if column == SUBJECTS else set[int]()
+            every = set[int]() if own else set.intersection(*several)
+            loose |= not every
+            kept &= every or own.union(*several)
+        if full and SUBJECTS not in sets:
+            kept &= full
+        rows = tuple(row for row in found.rows if id(row) in kept)
+        marks = [(t.start, t.end) for t in known] if len(rows) < len(found.rows) else []
+        strange = tuple((token.start, token.end) for token in words if token not in known)
+        columns = (*found.columns, *sets)
+        return Narrowed(rows, (*found.spans, *marks), columns, strange, loose)
 
     def _said(
         self, column: str, tokens: Sequence[Token], taken: Sequence[Span]
@@ -236,6 +306,13 @@ def tables_of(statements: Sequence[Statement]) -> tuple[RowsOfTable, ...]:
         for (name, size), rows in found.items()
         if len(rows) == size
     )
+
+
+@cache
+def _limiting() -> frozenset[str]:
+    """Stems of the words that bound a value, such as *less than*."""
+    signs = lexicon("numbers")
+    return content_stems(" ".join(sign for bound in Bound for sign in signs.get(bound, ())))
 
 
 def _kind(cells: Sequence[Cell]) -> str | None:

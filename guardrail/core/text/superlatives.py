@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
 from guardrail.core.text.lexicon import lexicon, lexicon_set
 from guardrail.core.text.words import Token, content_stems
 
-__all__ = ["Superlative", "superlative_at"]
+__all__ = ["Superlative", "measures", "superlative_at"]
 
 OPPOSITES = {"greatest": "least", "least": "greatest"}
 
@@ -53,3 +54,11 @@ def superlative_at(tokens: Sequence[Token], place: int) -> Superlative | None:
         return Superlative(end)
     end = OPPOSITES[end] if row.get("falls") else end
     return Superlative(end, content_stems(row["of"]), tuple(row["measures"]))
+
+
+@cache
+def measures() -> frozenset[frozenset[str]]:
+    """Stems of words that name the same measure, a set each: *price* and *cost*."""
+    words = lexicon("aggregates")
+    rows = (*words["superlatives"].values(), *words["degrees"].values())
+    return frozenset(content_stems(row["of"]) for row in rows)

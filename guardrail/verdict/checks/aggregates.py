@@ -1,13 +1,13 @@
 """Aggregates: counts, sums, means, the greatest and the least of a table's rows, computed.
 
-A sentence may tell them of all rows, or of those that have the names, dates and bounds that it
-tells. Where it narrows them by something that the table does not know, the check is silent.
+A sentence may tell them of all rows, or of those that have the names, words, dates and bounds that
+it tells. Where it may narrow them by what the table does not know, the check contradicts nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from math import fsum, isclose
+from collections.abc import Callable, Iterator, Sequence
+from math import fsum
 from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,9 +21,16 @@ from guardrail.core.text.words import Token, content_stems, plain, tokenise
 from guardrail.core.types import Effect, Finding
 from guardrail.verdict.checks.alignment import NAMED, named_share
 from guardrail.verdict.checks.base import Context, finding
+from guardrail.verdict.checks.computing import (
+    Compute,
+    cells_of,
+    computed_from,
+    first_of,
+    is_number_of,
+)
 
 if TYPE_CHECKING:
-    from guardrail.evidence.rows import Cell, Narrowed, Row, RowsOfTable
+    from guardrail.evidence.rows import Narrowed, RowsOfTable
     from guardrail.verdict.claims import Claim
     from guardrail.verdict.premises import Premises
 
@@ -35,10 +42,11 @@ CITED_ROWS = 20
 OPENING = 4
 """A pronoun among so many first words stands for the subject of the sentence before."""
 
-KNOWN = ("wholes", "things", "sum", "mean", "greatest", "least", "superlatives", "degrees")
+KNOWN = (
+    *("wholes", "things", "count", "sum", "mean"),
+    *("greatest", "least", "superlatives", "degrees"),
+)
 """Words that tell of all rows, or of what is computed, and so narrow nothing."""
-
-Compute = Callable[[Sequence[float]], float]
 
 
 class Computed(NamedTuple):
@@ -68,13 +76,20 @@ def computed_of(claim: Claim, evidence: Premises) -> Computed:
     words = {token.folded for token in claim.tokens}
     if not evidence.indexed.tables or words & lexicon_set("aggregates", "limits"):
         return Computed()
+    found: list[tuple[bool, bool, _Found]] = []
     for table in evidence.indexed.tables:
         reading = _Reading(claim, evidence, table)
-        found = [*reading.counts(), *reading.sums(), *reading.ends()]
-        if found:
-            spans = tuple(span for item in found for span in item.spans)
-            return Computed(tuple(item.finding for item in found), spans)
-    return Computed()
+        unnamed = claim.stems.isdisjoint(content_stems(table.name))
+        for item in (*reading.counts(), *reading.sums(), *reading.ends()):
+            found.append((unnamed, item.finding.effect is Effect.CONTRADICTS, item))
+    kept: list[_Found] = []
+    # A value is told of the table that the sentence names, else of one that agrees with it.
+    for _, _, item in sorted(found, key=lambda one: one[:2]):
+        said = item.finding
+        if not any(said.start < a.finding.end and a.finding.start < said.end for a in kept):
+            kept.append(item)
+    spans = tuple(span for item in kept for span in item.spans)
+    return Computed(tuple(item.finding for item in kept), spans)
 
 
 class _Found(NamedTuple):
@@ -99,15 +114,13 @@ class _Reading:
             assert isinstance(quantity, Quantity)
             if quantity.low != int(quantity.low) or quantity.per:
                 continue
-            for place, noun in self._nouns(value):
+            noun = self._noun(value)
+            if noun is not None:
                 column = self.table.text_column(noun.stem)
-                if column is None and not self._names_rows(noun):
-                    continue
                 what = "count" if column is None else f"different {column}"
-                found = self._verdict(value, column, None, what, (place,))
+                found = self._verdict(value, column, None, what, noun)
                 if found:
                     yield found
-                break
 
     def sums(self) -> Iterator[_Found]:
         """Sums and means of a column: *12,300 euros in total*, *an average price of £40*."""
@@ -159,12 +172,15 @@ class _Reading:
         narrowed = self._rows((*places, *told, (token.start, token.end)), named=False)
         if narrowed is None:
             return None
-        first, agrees = _first(narrowed.rows, column, pick, names)
+        first, agrees = first_of(narrowed.rows, column, pick, names)
         if not agrees:
+            outside = not names <= {row.subject for row in narrowed.rows}
+            if narrowed.unsure or (outside and narrowed.columns):
+                return None
             narrowed = self._before(narrowed, 2)
             if narrowed is None:
                 return None
-            first, agrees = _first(narrowed.rows, column, pick, names)
+            first, agrees = first_of(narrowed.rows, column, pick, names)
         winners = {cell.statement.subject for cell in first}
         if not winners or (not agrees and (names & winners or len(names) > 1)):
             return None
@@ -188,29 +204,35 @@ class _Reading:
         column: str | None,
         compute: Compute | None,
         what: str,
-        also: tuple[Span, ...] = (),
+        noun: Token | None = None,
     ) -> _Found | None:
         """What a computed value says of one that is told; None where they do not compare."""
         span = value.start, value.end
+        also = () if noun is None else ((noun.start, noun.end),)
         narrowed = self._rows((span, *also), named=True)
-        known = narrowed and _computed(value, narrowed.rows, column, compute)
+        known = narrowed and computed_from(value, narrowed.rows, column, compute)
         if not narrowed or not known:
             return None
+        if noun and any(span[1] <= start < noun.start for start, _ in narrowed.strange):
+            return None  # what the noun is narrowed by, the table does not tell
         agreement = compare(value, known)
         if agreement is Agreement.CONFLICT:
             narrowed = self._before(narrowed, 1)
-            known = narrowed and _computed(value, narrowed.rows, column, compute)
+            known = narrowed and computed_from(value, narrowed.rows, column, compute)
             if not narrowed or not known:
                 return None
             agreement = compare(value, known)
-        if agreement is Agreement.OPEN:
+        unsure = agreement is Agreement.CONFLICT and (
+            narrowed.unsure or self._told_beside(value, narrowed, noun)
+        )
+        if unsure or agreement is Agreement.OPEN:
             return None
         because = (
             f"{what} in {len(narrowed.rows)} of {len(self.table.rows)} rows of "
             f"{self.table.name}: {known.text}"
         )
         effect = Effect.CARRIES if agreement is Agreement.SAME else Effect.CONTRADICTS
-        cells = _cells(narrowed.rows, column)
+        cells = cells_of(narrowed.rows, column)
         statements = tuple(cell.number for cell in cells)[:CITED_ROWS]
         # One row of many is not what a sum or count is at odds with.
         stated = statements if effect is Effect.CARRIES else ()
@@ -226,13 +248,32 @@ class _Reading:
         """
         places = tuple(span for spans in self.named.values() for span in spans)
         others = [v for v in self.claim.values if (v.start, v.end) not in taken]
-        found = self.table.narrowed(self.text, self.claim.tokens, others, (*taken, *places))
-        if found is None or self._scoped(self.claim.tokens, (*taken, *places, *found.spans)):
-            return None
-        if not named or not self.named:
-            return found
-        rows = tuple(row for row in found.rows if row.subject in self.named)
-        return found._replace(rows=rows)
+        names, read = self.named if named else (), (*taken, *places)
+        found = self.table.narrowed(
+            self.text, self.claim.tokens, others, read, named=names, known=self._known
+        )
+        scoped = found and self._scoped(self.claim.tokens, (*taken, *places, *found.spans))
+        return None if scoped else found
+
+    def _told_beside(self, value: TypedValue, narrowed: Narrowed, noun: Token | None) -> bool:
+        """Whether the sentence tells another value that may narrow the rows, or be the one meant.
+
+        A count may stand beside all but other counts and what narrows its noun; a sum or an end
+        beside the number of the rows and what their cells hold.
+        """
+        read = {(value.start, value.end), *narrowed.spans}
+        others = [item for item in self.claim.values if (item.start, item.end) not in read]
+        if noun is not None:
+            return any(
+                value.end <= item.start < noun.start or (item.kind == "number" and self._noun(item))
+                for item in others
+            )
+        held = [cell.typed for row in narrowed.rows for cell in row.values() if cell.typed]
+        return any(
+            not is_number_of(item, narrowed.rows)
+            and all(compare(item, known) is not Agreement.SAME for known in held)
+            for item in others
+        )
 
     def _before(self, found: Narrowed, least: int) -> Narrowed | None:
         """Of some rows those that what is told before speaks of: *the cheapest* of those asked for.
@@ -250,7 +291,7 @@ class _Reading:
         tokens = tokenise(text)
         named = self.table.named(text, tokens)
         places = tuple(span for spans in named.values() for span in spans)
-        told = self.table.narrowed(text, tokens, find_values(text), places)
+        told = self.table.narrowed(text, tokens, find_values(text), places, known=self._known)
         if told is None or self._scoped(tokens, (*told.spans, *places)):
             return None
         kept = {id(row) for row in told.rows}
@@ -275,9 +316,9 @@ class _Reading:
         return False
 
     def _known(self, token: Token) -> bool:
-        return token.stem in self.table.stems or any(
-            token.folded in lexicon_set("aggregates", name) for name in KNOWN
-        )
+        light = token.folded in lexicon_set("function_words", "stop_words")
+        told = any(token.folded in lexicon_set("aggregates", name) for name in KNOWN)
+        return light or told or self.table.tells(token.stem)
 
     def _told(self, wanted: Callable[[TypedValue], bool]) -> Iterator[TypedValue]:
         """The exact or rough amounts that the sentence tells, its names left out."""
@@ -294,8 +335,11 @@ class _Reading:
         """The values that the sentence tells of the kind that a column has."""
         return [*self._told(lambda item: item.kind == self.table.kinds[column])]
 
-    def _nouns(self, value: TypedValue) -> Iterator[tuple[Span, Token]]:
-        """What a number counts: the first words behind it, or those behind *the number of*."""
+    def _noun(self, value: TypedValue) -> Token | None:
+        """The noun of the rows, or of a column, that a number counts; None where it counts none.
+
+        It is one of the first words behind it, or of those behind *the number of*.
+        """
         tokens = self.claim.tokens
         behind = [token for token in tokens if token.start >= value.end]
         counted = lexicon_set("aggregates", "count")
@@ -303,7 +347,9 @@ class _Reading:
         if place is not None and tokens[place].end < value.start:
             behind = [token for token in tokens[place + 1 :] if token.end <= value.start]
         for token in behind[:OPENING]:
-            yield (token.start, token.end), token
+            if self.table.text_column(token.stem) is not None or self._names_rows(token):
+                return token
+        return None
 
     def _names_rows(self, noun: Token) -> bool:
         things = lexicon_set("aggregates", "things")
@@ -344,50 +390,3 @@ class _Reading:
         stop = lexicon_set("function_words", "articles")
         before = [t for t in self.claim.tokens if t.end <= span[0] and t.folded not in stop]
         return bool(before) and before[-1].folded in lexicon_set("aggregates", "scopes")
-
-
-def _cells(rows: Sequence[Row], column: str | None) -> list[Cell]:
-    """The cells of a column; without one the first cell of each row, which stands for it."""
-    if column is None:
-        return [next(iter(row.values())) for row in rows]
-    return [row[column] for row in rows if column in row]
-
-
-def _first(
-    rows: Sequence[Row], column: str, pick: Compute, names: Collection[str]
-) -> tuple[list[Cell], bool]:
-    """The cells with the greatest or least amount, and whether they are those of some subjects."""
-    cells = _cells(rows, column)
-    end = pick([cell.amount for cell in cells]) if cells else 0.0
-    first = [cell for cell in cells if isclose(cell.amount, end)]
-    return first, {cell.statement.subject for cell in first} == {*names}
-
-
-def _computed(
-    value: TypedValue, rows: Sequence[Row], column: str | None, compute: Compute | None
-) -> TypedValue | None:
-    """What is computed of a column's amounts; without a computation the rows, or texts, counted.
-
-    Of one amount nothing is computed: it is told by its own fact.
-    """
-    cells = _cells(rows, column)
-    if compute is None:
-        count = len(cells) if column is None else len({cell.text for cell in cells})
-        return _with_amount(value, float(count))
-    if len(cells) < 2:
-        return None
-    amount = compute([cell.amount for cell in cells])
-    if value.kind == "date":
-        return next(cell.value for cell in cells if cell.amount == amount)
-    return _with_amount(cells[0].value, amount)
-
-
-def _with_amount(value: TypedValue, amount: float) -> TypedValue:
-    """A value of the same unit with another amount, told as exactly as it is."""
-    quantity = value.value
-    assert isinstance(quantity, Quantity)
-    unit = quantity.unit
-    number = (amount - unit.offset) / unit.factor if unit else amount
-    shown = f"{number:,.2f}".rstrip("0").rstrip(".")
-    exact = quantity._replace(low=number, high=number, step=1e-9, bound=Bound.EXACT)
-    return value._replace(text=shown, value=exact)

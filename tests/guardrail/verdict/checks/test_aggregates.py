@@ -28,6 +28,25 @@ ORDERS = Table(
     name="orders",
 )
 
+MACHINES = Table(
+    [
+        {"name": "Alba 2", "price_eur": 649, "weight_kg": 4.1, "plant": "Sondheim"},
+        {"name": "Alba 3", "price_eur": 999, "weight_kg": 5.1, "plant": "Sondheim"},
+        {"name": "Corvo Duo", "price_eur": 1290, "weight_kg": 9, "plant": "Marl"},
+        {"name": "Corvo Pro", "price_eur": 1890, "weight_kg": 12, "plant": "Marl"},
+        {"name": "Petra Travel", "price_eur": 249, "weight_kg": 1.1, "plant": "Lund"},
+    ],
+    name="machines",
+)
+PLANTS = Table(
+    [
+        {"name": "Sondheim", "employees": 84},
+        {"name": "Marl", "employees": 62},
+        {"name": "Lund", "employees": 48},
+    ],
+    name="plants",
+)
+
 
 @pytest.fixture(scope="module")
 def guard():
@@ -125,6 +144,68 @@ def test_what_the_question_narrows_is_no_contradiction(guard):
 def test_ends_are_those_of_what_is_asked_for(guard, question, effect):
     (found,) = computed(guard, BIKES, "The Fjell 3 is the most expensive.", question)
     assert found.effect.value == effect
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("We offer two Alba models.", ["two +"]),
+        ("We offer three Alba models.", ["three -"]),
+        ("The two Alba machines cost 1,648 euros in total.", ["two +", "1,648 euros +"]),
+        ("The two Alba machines cost 1,748 euros in total.", ["two +", "1,748 euros -"]),
+        ("The Corvo machines cost 3,180 euros in total.", ["3,180 euros +"]),
+        ("The Corvo machines cost 3,080 euros in total.", ["3,080 euros -"]),
+        ("Our two Corvo machines weigh 21 kg together.", ["two +", "21 kg +"]),
+        ("Our two Corvo machines weigh 22 kg together.", ["two +", "22 kg -"]),
+        ("The Alba and Corvo machines cost 4,828 euros in total.", ["4,828 euros +"]),
+        ("The cheapest Corvo costs 1,290 euros.", ["1,290 euros +"]),
+        ("The cheapest Corvo costs 249 euros.", ["249 euros -"]),
+        ("The cheapest Corvo is the Corvo Duo.", ["cheapest Corvo is the Corvo Duo +"]),
+        ("The cheapest Corvo is the Corvo Pro.", ["cheapest Corvo is the Corvo Pro -"]),
+        ("We offer six models.", ["six -"]),
+        # What the table does not explain may narrow its rows.
+        ("We offer two espresso models.", []),
+        ("There are four refurbished machines.", []),
+        ("There are five refurbished machines.", []),
+        ("The two Alba grinders cost 900 euros in total.", []),
+        ("We offer 2 Alba and 2 Corvo machines.", []),
+        ("Two of our five machines are Corvo models.", []),
+        ("We offer two Alba models and the Corvo Pro.", []),
+        ("The Corvo Pro is the most expensive, before the Alba models.", []),
+        ("The Alba machines cost 649 and 999 euros, 1,648 euros in total.", ["1,648 euros +"]),
+    ],
+)
+def test_a_word_of_some_names_narrows_the_rows(guard, sentence, expected):
+    marks = {"carries": "+", "contradicts": "-"}
+    found = computed(guard, MACHINES, sentence)
+    told = [f"{sentence[item.start : item.end]} {marks[item.effect.value]}" for item in found]
+    assert told == expected
+
+
+def test_a_family_of_the_question_narrows_the_rows(guard):
+    (found,) = computed(guard, MACHINES, "We offer two models.", "How many Corvo models are there?")
+    assert found.effect.value == "carries"
+
+
+@pytest.mark.parametrize("tables", [(MACHINES, PLANTS), (PLANTS, MACHINES)])
+@pytest.mark.parametrize(
+    ("sentence", "effects"),
+    [
+        ("The three plants have 194 employees in total.", {"three": "+", "194": "+"}),
+        ("The three plants have 250 employees in total.", {"three": "+", "250": "-"}),
+        ("The four plants have 194 employees in total.", {"four": "-", "194": "+"}),
+        ("The machines cost 5,077 euros in total.", {"5,077 euros": "+"}),
+        ("There are three plants.", {"three": "+"}),
+    ],
+)
+def test_each_value_is_told_of_the_table_that_is_named(guard, tables, sentence, effects):
+    evidence = [triple for table in tables for triple in table]
+    (told,) = guard.check("", sentence, evidence=evidence).sentences
+    marks = {"carries": "+", "contradicts": "-"}
+    found = {sentence[f.start : f.end]: marks[f.effect.value] for f in told.findings}
+    assert found == effects
+    wrong = "-" in effects.values()
+    assert told.category.value == ("contradictory" if wrong else "supportive")
 
 
 def test_nothing_is_computed_of_a_part_of_the_rows(guard):
