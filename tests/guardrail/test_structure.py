@@ -5,9 +5,9 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-ENGINE = {"engine": 2_332, "core/text": 2_127, "evidence": 1_067, "verdict": 2_443}
+ENGINE = {"engine": 2_332, "core/text": 2_136, "evidence": 1_144, "verdict": 2_514}
 """Rooms of the engine, with their lines when the bound was last looked at."""
-MOST_LINES = 8_000
+MOST_LINES = 8_130
 DEEPEST = 10
 CORE = ("core", "engine", "markers", "policy.py", "verdict")
 ELSEWHERE = {
@@ -32,6 +32,7 @@ ELSEWHERE = {
     "engine/recording.py": "log/test_records.py",
     "engine/scoring.py": "engine/test_scorers.py",
     "verdict/checks/base.py": "verdict/test_findings.py",
+    "verdict/checks/computing.py": "verdict/checks/test_aggregates.py",
     "verdict/checks/exact.py": "verdict/test_verdicts.py",
     "verdict/checks/names.py": "verdict/test_verdicts.py",
     "verdict/checks/typed_values.py": "verdict/test_verdicts.py",
