@@ -83,7 +83,8 @@ def mcp_server(guard: Guardrail) -> MCPServer[object]:
     Args:
         guard: Checks answers, and its graph has the facts.
     """
-    usual = ANNOTATE.changed(deadline_s=guard.config.policy.deadline_s)
+    own = guard.config.policy
+    usual = ANNOTATE.changed(deadline_s=own.deadline_s, dry_run=own.dry_run)
     server: MCPServer[object] = MCPServer("kg-guardrail", instructions=INSTRUCTIONS)
 
     @server.tool()
@@ -103,7 +104,9 @@ def mcp_server(guard: Guardrail) -> MCPServer[object]:
                 {"triple": [subject, property, value]}, {"table": {"rows": [{column: value}, …],
                 "name"}} or {"file": {"filename", "file_data": base 64}}; none to use the knowledge
                 graph.
-            policy: annotate (default) marks, strict removes what is contradicted.
+            policy: annotate (default) marks, strict removes what is contradicted, strict-correct
+                mends it where the evidence tells how. Where the settings try policies out
+                (``dry_run``), the text stays as it is and ``would`` tells what were done.
             strictness: How sure the judge must be: lenient, balanced (default) or strict.
         """
         with _told():
@@ -119,6 +122,7 @@ def mcp_server(guard: Guardrail) -> MCPServer[object]:
         rendition = render(checked, MarkerStyle.FOOTNOTES)
         return {
             "action": checked.action.value,
+            "would": checked.would.value if checked.would else None,
             "text": rendition.text,
             "sentences": [
                 {

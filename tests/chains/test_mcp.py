@@ -47,6 +47,21 @@ async def test_rows_are_evidence(guard):
         assert told["sentences"][0]["note"] == ("contradicted by: count in 2 of 2 rows of bikes: 2")
 
 
+async def test_a_dry_run_of_the_settings_holds_for_every_policy():
+    config = GuardrailConfig(judge="none", policy={"base": "strict", "dry_run": True})
+    with Guardrail(config) as guard:
+        async with mcp.Client(mcp_server(guard)) as client:
+            asked = {
+                "question": "How many bikes are there?",
+                "answer": "There are three bikes.",
+                "evidence": [{"table": {"name": "bikes", "rows": [{"name": "Fjell 3"}] * 2}}],
+                "policy": "strict",
+            }
+            told = content_of(await client.call_tool("check_answer", asked))
+    assert "There are three bikes" in told["text"]
+    assert told["would"] in {"filter", "refuse"}
+
+
 async def test_evidence_that_is_none_is_told(guard):
     async with mcp.Client(mcp_server(guard)) as client:
         asked = {"question": "?", "answer": RIGHT, "evidence": [{"txt": "a"}]}
