@@ -49,10 +49,11 @@ coverage: $(VENV)/.dev
 
 # These pin versions of their own, so they cannot live beside the others. LiteLLM's tests also run in
 # "make all" once it is there.
-hosts: $(VENV)/.dev build/litellm/bin/litellm build/deepeval/.done build/ragas/.done
+hosts: $(VENV)/.dev build/litellm/bin/litellm build/deepeval/.done build/ragas/.done build/phoenix/bin/phoenix
 	$(BIN)/python -m pytest tests/chains/gateway/protocols/test_litellm_proxy.py
 	build/deepeval/bin/python -m pytest tests/chains/evaluation/test_deepeval.py
 	build/ragas/bin/python -m pytest tests/chains/evaluation/test_ragas.py
+	$(BIN)/python -m pytest tests/docs/test_tracing_page.py
 
 # Ragas 0.4 imports a module that later releases of langchain-community lack.
 build/ragas/.done: HOST = ragas "langchain-community<0.4"
@@ -60,12 +61,16 @@ build/deepeval/.done: HOST = deepeval
 build/deepeval/.done build/ragas/.done: pyproject.toml
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check $(HOST) \
-		--editable . pytest pytest-asyncio pytest-timeout
+		--editable . hypothesis pytest pytest-asyncio pytest-timeout pytest-xdist
 	touch $@
 
 build/litellm/bin/litellm:
 	$(PYTHON) -m venv build/litellm
 	build/litellm/bin/python -m pip install --quiet --disable-pip-version-check "litellm[proxy]"
+
+build/phoenix/bin/phoenix:
+	$(PYTHON) -m venv build/phoenix
+	build/phoenix/bin/python -m pip install --quiet --disable-pip-version-check arize-phoenix
 
 # The pages are tested in a real browser. Root on a Debian machine gets it installed;
 # elsewhere install Chromium yourself, or the browser tests are skipped and say so.
