@@ -187,9 +187,11 @@ class Shape:
         for home, name in imports:
             if f"{home}.{name}" in self.modules:
                 found.add(f"{home}.{name}")
-            elif home in self.modules:
-                found |= {home, self.modules[home].shown.get(name, home)}
-        return found & self.modules.keys()
+                continue
+            while home in self.modules:
+                found.add(home)
+                home = self.modules[home].shown.get(name, "")
+        return found
 
     @cached_property
     def _unrolled(self) -> tuple[dict[str, tuple[str, ...]], list[tuple[str, ...]]]:

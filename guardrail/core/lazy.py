@@ -6,8 +6,6 @@ import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 
-from guardrail.core.errors import MissingExtraError
-
 __all__ = ["loaded_on_use"]
 
 
@@ -37,6 +35,8 @@ def loaded_on_use(
             missing = (error.name or "").partition(".")[0]
             if missing not in (extras or {}):
                 raise
+            from guardrail.core.errors import MissingExtraError
+
             raise MissingExtraError(missing, (extras or {})[missing]) from error
         setattr(sys.modules[package], name, value)
         return value

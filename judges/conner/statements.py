@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
+from guardrail.core.text.dates import calendar_words
 from guardrail.core.text.lexicon import lexicon_set
-from guardrail.core.text.names import calendar_words
 from guardrail.core.text.sentences import split_sentences
 
 __all__ = ["refers_back", "stated"]

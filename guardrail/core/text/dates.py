@@ -12,7 +12,7 @@ from guardrail.core.apart import read_apart
 from guardrail.core.text.lexicon import lexicon
 from guardrail.core.text.words import plain
 
-__all__ = ["Agreement", "Date", "agreement", "find_dates", "parse_date"]
+__all__ = ["Agreement", "Date", "agreement", "calendar_words", "find_dates", "parse_date"]
 
 DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
 YEAR = r"(?P<year>\d{3,4})(?!\d)(?![.,]\d)"
@@ -53,6 +53,14 @@ class Agreement(StrEnum):
     SAME = "same"
     OPEN = "open"
     CONFLICT = "conflict"
+
+
+@cache
+def calendar_words() -> frozenset[str]:
+    """Names of months, days and seasons, folded."""
+    calendar = lexicon("calendar")
+    days = [*calendar["weekdays"], *(f"{day}s" for day in calendar["weekdays"])]
+    return frozenset([*calendar["months"], *days, *calendar["seasons"]])
 
 
 @cache

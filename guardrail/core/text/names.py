@@ -9,13 +9,12 @@ from types import MappingProxyType
 
 from guardrail.core.apart import Span
 from guardrail.core.remembered import remembered
-from guardrail.core.text.dates import Agreement, agreement, find_dates, parse_date
+from guardrail.core.text.dates import Agreement, agreement, calendar_words, find_dates, parse_date
 from guardrail.core.text.lexicon import lexicon, lexicon_set
 from guardrail.core.text.words import Token, fold, number_of, runs_of, tokenise
 
 __all__ = [
     "NO_NAMES",
-    "calendar_words",
     "find_names",
     "label_in",
     "nation_words",
@@ -79,14 +78,6 @@ def _common(text: str, span: Span) -> bool:
     if single and OPENS.search(text[max(0, start - 12) : start] if start > 12 else text[:start]):
         return True
     return all(fold(word) in calendar_words() for word in re.split(r"\W+", text[start:end]))
-
-
-@cache
-def calendar_words() -> frozenset[str]:
-    """Names of months, days and seasons, folded."""
-    calendar = lexicon("calendar")
-    days = [*calendar["weekdays"], *(f"{day}s" for day in calendar["weekdays"])]
-    return frozenset([*calendar["months"], *days, *calendar["seasons"]])
 
 
 def label_in(text: str, tokens: Sequence[Token], label: str) -> list[Span]:

@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from guardrail.core.text.dates import calendar_words
 from guardrail.core.text.letters import hides_letters
 from guardrail.core.text.lexicon import lexicon_set
-from guardrail.core.text.names import calendar_words
 
 __all__ = ["Stretch", "code_blocks", "split_sentences"]
 

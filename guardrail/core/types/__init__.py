@@ -6,58 +6,63 @@ JSON in and out with ``model_dump_json`` / ``model_validate_json``.
 
 from __future__ import annotations
 
-from guardrail.core.types.answers import (
-    Action,
-    AttributedAnswer,
-    Correction,
-    Effect,
-    FailedSentence,
-    Finding,
-    GuardedAnswer,
-    Problem,
-    Sentence,
-    Span,
-    SpanKind,
-)
-from guardrail.core.types.explanation import Explanation
-from guardrail.core.types.judging import (
-    Category,
-    Complexity,
-    Grounding,
-    Judgement,
-    NLIScores,
-    Score,
-    ScoreCard,
-    SecondOpinion,
-    StatementScore,
-    Verdict,
-    VerdictThresholds,
-    Weight,
-    WordScore,
-)
-from guardrail.core.types.knowledge import (
-    Candidate,
-    Citation,
-    Entity,
-    Evidence,
-    LinkedEntity,
-    Mention,
-    Passage,
-    Subgraph,
-    TableRow,
-    Triple,
-    linearise,
-    name_in_words,
-    passage_of_document,
-)
-from guardrail.core.types.strictness import (
-    OwnStrictness,
-    Strictness,
-    StrictnessSetting,
-    as_strictness,
-)
-from guardrail.core.types.usage import CacheUse, Usage, Used
-from guardrail.core.types.value import Probability, Value
+from typing import TYPE_CHECKING
+
+from guardrail.core.lazy import loaded_on_use
+
+if TYPE_CHECKING:
+    from guardrail.core.types.answers import (
+        Action,
+        AttributedAnswer,
+        Correction,
+        Effect,
+        FailedSentence,
+        Finding,
+        GuardedAnswer,
+        Problem,
+        Sentence,
+        Span,
+        SpanKind,
+    )
+    from guardrail.core.types.explanation import Explanation
+    from guardrail.core.types.judging import (
+        Category,
+        Complexity,
+        Grounding,
+        Judgement,
+        NLIScores,
+        Score,
+        ScoreCard,
+        SecondOpinion,
+        StatementScore,
+        Verdict,
+        VerdictThresholds,
+        Weight,
+        WordScore,
+    )
+    from guardrail.core.types.knowledge import (
+        Candidate,
+        Citation,
+        Entity,
+        Evidence,
+        LinkedEntity,
+        Mention,
+        Passage,
+        Subgraph,
+        TableRow,
+        Triple,
+        linearise,
+        name_in_words,
+        passage_of_document,
+    )
+    from guardrail.core.types.strictness import (
+        OwnStrictness,
+        Strictness,
+        StrictnessSetting,
+        as_strictness,
+    )
+    from guardrail.core.types.usage import CacheUse, Usage, Used
+    from guardrail.core.types.value import Probability, Value
 
 __all__ = [
     "Action",
@@ -108,3 +113,18 @@ __all__ = [
     "name_in_words",
     "passage_of_document",
 ]
+
+_HOMES = {
+    "guardrail.core.types.answers": "Action AttributedAnswer Correction Effect FailedSentence "
+    "Finding GuardedAnswer Problem Sentence Span SpanKind",
+    "guardrail.core.types.explanation": "Explanation",
+    "guardrail.core.types.judging": "Category Complexity Grounding Judgement NLIScores Score "
+    "ScoreCard SecondOpinion StatementScore Verdict VerdictThresholds Weight WordScore",
+    "guardrail.core.types.knowledge": "Candidate Citation Entity Evidence LinkedEntity Mention "
+    "Passage Subgraph TableRow Triple linearise name_in_words passage_of_document",
+    "guardrail.core.types.strictness": "OwnStrictness Strictness StrictnessSetting as_strictness",
+    "guardrail.core.types.usage": "CacheUse Usage Used",
+    "guardrail.core.types.value": "Probability Value",
+}
+
+__getattr__, __dir__ = loaded_on_use(__name__, _HOMES)
