@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from chains.evidence import EvidenceMode, EvidenceSettings
     from chains.middleware import GuardrailMiddleware
     from chains.openai_client import guard_openai
-    from chains.rendition import MarkerStyle
     from chains.runnable import GuardrailRunnable
-    from chains.streaming import StreamMode
+    from chains.styles import MarkerStyle, StreamMode
 
 __all__ = [
     "EvidenceMode",
@@ -34,8 +33,7 @@ _HOMES = {
     "chains.chat_model": "GuardedChatModel",
     "chains.middleware": "GuardrailMiddleware",
     "chains.runnable": "GuardrailRunnable",
-    "chains.rendition": "MarkerStyle",
-    "chains.streaming": "StreamMode",
+    "chains.styles": "MarkerStyle StreamMode",
     "chains.openai_client": "guard_openai",
 }
 _EXTRAS = {"langchain": "langchain", "langchain_core": "langchain", "langgraph": "langchain"}

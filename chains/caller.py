@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from chains.evidence.base import EvidenceSettings, Found
-from chains.evidence.items import RequestField
 from guardrail import Policy
 from guardrail.core.errors import GuardrailError
 from guardrail.core.types import Problem, Value
+
+if TYPE_CHECKING:
+    from chains.evidence.items import RequestField
 
 __all__ = ["CallerRights", "NotAllowedError", "wants_json"]
 

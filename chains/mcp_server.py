@@ -19,7 +19,8 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.stdio import stdio_server
 
 from chains.evidence.items import request_field
-from chains.rendition import MarkerStyle, details, render
+from chains.rendition import details, render
+from chains.styles import MarkerStyle
 from guardrail import ANNOTATE, Guardrail
 from guardrail.core.errors import GuardrailError
 from guardrail.core.incoming import read_clean_json

@@ -12,7 +12,8 @@ from chains.conversation import Turn, standalone_question
 from chains.evidence.base import EvidenceSettings
 from chains.evidence.marks import without_marked
 from chains.evidence.parts import text_of, visible_parts
-from chains.rendition import MarkerStyle, PlacedCitation, cited, details, render
+from chains.rendition import PlacedCitation, cited, details, render
+from chains.styles import MarkerStyle
 from guardrail.core.errors import InputError
 from guardrail.core.types import Action, GuardedAnswer
 

@@ -22,7 +22,8 @@ from chains.evidence.langchain import EvidenceOf, chain_evidence, config_field
 from chains.hidden_runs import NO_STREAM_TAG, hidden
 from chains.messages import calls_tools, guarded_message, has_text, is_answer, question_of
 from chains.regeneration import retry_message
-from chains.rendition import MarkerStyle, details
+from chains.rendition import details
+from chains.styles import MarkerStyle
 from guardrail import STRICT, Action, GuardedAnswer, Guardrail, Policy, policy_named, run_sync
 
 __all__ = ["GuardrailMiddleware", "GuardrailState"]

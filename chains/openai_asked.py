@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from chains.caller import wants_json
 from chains.evidence.base import Case, Found, Source, case_of
@@ -18,10 +19,13 @@ from chains.evidence.openai import (
     response_turns,
 )
 from chains.evidence.parts import plain_body
-from chains.openai_text import JSON, Guarding
+from chains.openai_wire import JSON
 from guardrail.core.errors import KnowledgeGraphError
 from guardrail.core.types import GuardedAnswer, Problem
 from guardrail.evidence.bounds import bounded
+
+if TYPE_CHECKING:
+    from chains.openai_text import Guarding
 
 __all__ = ["Asked"]
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from chains.evidence.base import Case
-from chains.openai_asked import Asked
 from chains.openai_codes import (
     Table,
     anything,
@@ -17,8 +18,11 @@ from chains.openai_codes import (
     unspaced,
     word,
 )
-from chains.openai_text import JSON, is_json_document
+from chains.openai_wire import JSON, is_json_document
 from chains.structured import Document, Judged, judge_documents
+
+if TYPE_CHECKING:
+    from chains.openai_asked import Asked
 
 __all__ = ["CALLS", "calls_in", "judge_data", "without_a_call", "without_calls"]
 

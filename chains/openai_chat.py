@@ -8,48 +8,30 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 from chains.evidence.base import Case
 from chains.evidence.parts import text_of
-from chains.openai_asked import Asked
 from chains.openai_calls import calls_in, judge_data, without_a_call, without_calls
 from chains.openai_codes import CHOICE, COMPLETION, MESSAGE, fitting
 from chains.openai_errors import clean_error, told_error
+from chains.openai_shown import Outcome, nested_annotation, shown
 from chains.openai_sse import DONE, Event, written
 from chains.openai_stream import ReplyStream, StreamedText
-from chains.openai_text import (
-    JSON,
-    Guarding,
-    UnreadableReplyError,
-    guard_refusal,
-    is_json_document,
-    nested_annotation,
-    shown,
-)
+from chains.openai_wire import JSON, UnreadableReplyError, is_json_document
 from chains.rendition import details, render
 from guardrail import GuardedAnswer, Policy
 
-__all__ = ["MAX_CHOICES", "ChatStream", "Outcome", "completion_events", "guard_completions"]
+if TYPE_CHECKING:
+    from chains.openai_asked import Asked
+    from chains.openai_text import Guarding
+
+__all__ = ["MAX_CHOICES", "ChatStream", "completion_events", "guard_completions"]
 
 MAX_CHOICES = 128
 """Most choices of one request, the protocol's own bound on ``n``."""
 
 USAGE_COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
-
-
-class Outcome(NamedTuple):
-    """A guarded reply.
-
-    Attributes:
-        body: The reply to return.
-        answers: The verdicts behind it, best first; empty where nothing in it is an answer.
-        raw: The text of the best answer as the model wrote it, to tell it what failed.
-    """
-
-    body: JSON
-    answers: tuple[GuardedAnswer, ...]
-    raw: str
 
 
 async def guard_completions(
@@ -96,7 +78,7 @@ async def guard_completions(
         choice["index"] = index
         refusal = choice["message"].get("refusal")
         if isinstance(refusal, str) and refusal.strip():
-            choice["message"]["refusal"] = await guard_refusal(guarding, case, refusal)
+            choice["message"]["refusal"] = await guarding.refusal(case, refusal)
     structured = [verdict for choice in done for verdict in await judge_data(asked, case, choice)]
     heads = [_head(body, asked) for body in bodies]
     body = heads[0]

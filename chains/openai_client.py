@@ -16,19 +16,19 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from chains.evidence.base import EvidenceSettings
 from chains.openai_errors import error_body
-from chains.openai_exchange import (
+from chains.openai_exchange import Exchange, GuardedReply
+from chains.openai_headers import kept_headers
+from chains.openai_text import Guarding
+from chains.openai_wire import (
+    JSON,
     Endpoint,
-    Exchange,
-    GuardedReply,
     Reply,
+    UnreadableReplyError,
     endpoint_of,
     is_unguarded,
     request_body,
 )
-from chains.openai_headers import kept_headers
-from chains.openai_text import JSON, Guarding, UnreadableReplyError
-from chains.rendition import MarkerStyle
-from chains.streaming import StreamMode
+from chains.styles import MarkerStyle, StreamMode
 from guardrail import STRICT, Guardrail, Policy, policy_named, run_sync
 from guardrail.core.errors import ConfigError, GuardrailError, InputError
 

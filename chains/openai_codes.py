@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 from chains.evidence.parts import text_of
 from chains.openai_errors import clean_error
-from chains.openai_text import JSON
+from chains.openai_wire import JSON
 
 __all__ = [
     "CHOICE",

@@ -6,7 +6,7 @@ object has, and that in bounds: some servers add what the model had written by t
 
 from __future__ import annotations
 
-from chains.openai_text import JSON
+from chains.openai_wire import JSON
 
 __all__ = ["FAILED_FROM", "MESSAGE_CHARACTERS", "clean_error", "error_body", "told_error"]
 

@@ -8,44 +8,26 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections.abc import Awaitable, Callable, Sequence
-from enum import StrEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from chains.openai_asked import Asked
-from chains.openai_chat import (
-    MAX_CHOICES,
-    ChatStream,
-    Outcome,
-    completion_events,
-    guard_completions,
-)
+from chains.openai_chat import MAX_CHOICES, ChatStream, completion_events, guard_completions
 from chains.openai_errors import FAILED_FROM, clean_error, told_error
 from chains.openai_response_stream import ResponseStream, response_events
 from chains.openai_responses import guard_responses
+from chains.openai_shown import Outcome
 from chains.openai_sse import DONE, Event, EventDecoder
-from chains.openai_stream import ReplyStream
-from chains.openai_text import JSON, Guarding, UnreadableReplyError
+from chains.openai_wire import JSON, LONG_BYTES, Endpoint, Reply, UnreadableReplyError
 from chains.regeneration import retry_message
 from guardrail import Action, GuardedAnswer, Policy
-from guardrail.core.errors import InputError
 from guardrail.core.incoming import finite_json
 
-__all__ = [
-    "LONG_BYTES",
-    "Endpoint",
-    "Exchange",
-    "GuardedReply",
-    "Reply",
-    "StreamGuard",
-    "endpoint_of",
-    "is_unguarded",
-    "request_body",
-]
+if TYPE_CHECKING:
+    from chains.openai_stream import ReplyStream
+    from chains.openai_text import Guarding
 
-LONG_BYTES = 64 * 1024
-"""JSON from here on is read in a thread, half a millisecond or more; less is read at once."""
+__all__ = ["Endpoint", "Exchange", "GuardedReply", "Reply", "StreamGuard"]
 
 ERROR_BEGINS = b'"error"'
 ANSWER_FIELDS = frozenset({"choices", "output"})
@@ -54,34 +36,6 @@ FAILED_UPSTREAM = 502
 """Status of a reply that tells of an error where it should be an answer."""
 ERROR_STATUSES = range(400, 600)
 """Statuses of errors; HTTP knows none above."""
-
-UNGUARDED = re.compile(
-    r"/(?:chat/completions/.+|responses/compact|responses/[^/]+/input_items.*|completions|"
-    r"decisions|evals/[^/]+/runs(?:/.*)?|"
-    r"(?:agents|assistants|threads|conversations|realtime|live)(?:/.*)?)/?$"
-)
-"""Paths whose replies hold a model's text in a form that is not judged."""
-
-
-class Endpoint(StrEnum):
-    """The two kinds of reply that are judged."""
-
-    CHAT = "chat"
-    RESPONSES = "responses"
-
-
-class Reply(NamedTuple):
-    """A reply of the model's server.
-
-    Attributes:
-        status: HTTP status.
-        headers: Its headers, in order.
-        body: The decoded body.
-    """
-
-    status: int
-    headers: tuple[tuple[str, str], ...]
-    body: bytes
 
 
 class GuardedReply(NamedTuple):
@@ -99,40 +53,6 @@ class GuardedReply(NamedTuple):
 
 
 Send = Callable[[JSON], Awaitable[Reply]]
-
-
-def endpoint_of(method: str, path: str) -> Endpoint | None:
-    """Which kind of judged reply a request gets; None where it gets none."""
-    if method == "POST" and re.search(r"/chat/completions/?$", path):
-        return Endpoint.CHAT
-    if re.search(r"/responses/?$", path) and method == "POST":
-        return Endpoint.RESPONSES
-    named = re.search(r"/responses/(?!input_tokens|compact)[^/]+(/cancel)?/?$", path)
-    return Endpoint.RESPONSES if named and method in ("GET", "POST") else None
-
-
-def is_unguarded(path: str) -> bool:
-    """Whether a path's replies hold a model's text that is not judged here."""
-    return bool(UNGUARDED.search(path))
-
-
-def request_body(content: bytes) -> JSON:
-    """Read the body of a request.
-
-    Raises:
-        InputError: It is no JSON object, or holds a text that cannot be written in UTF-8.
-    """
-    try:
-        body = finite_json(content)
-        if b"\\ud" in content.lower():  # half a character can only be written so
-            json.dumps(body, ensure_ascii=False).encode()
-    except UnicodeEncodeError as error:
-        raise InputError("the request's body holds half a character (a lone surrogate)") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError("the request's body is not JSON") from error
-    if not isinstance(body, dict):
-        raise InputError("the request's body is not a JSON object")
-    return body
 
 
 class Exchange:

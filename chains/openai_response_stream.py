@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 
-from chains.openai_asked import Asked
 from chains.openai_codes import identifier, text, unspaced
 from chains.openai_errors import clean_error
 from chains.openai_responses import clean_item, clean_response, guard_response, searched
+from chains.openai_shown import flat_annotation
 from chains.openai_sse import Event, written
 from chains.openai_stream import ReplyStream, StreamedText
-from chains.openai_text import JSON, flat_annotation
 from chains.openai_tool_items import clean_tool_event, is_tool_event, of_a_tool
+from chains.openai_wire import JSON
+
+if TYPE_CHECKING:
+    from chains.openai_asked import Asked
 
 __all__ = ["ResponseStream", "response_events"]
 

@@ -7,24 +7,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from chains.evidence.base import Case, Found, Source
 from chains.evidence.openai import search_results
-from chains.openai_asked import Asked
-from chains.openai_chat import Outcome
 from chains.openai_codes import MESSAGE_ITEM, REASONING_ITEM, fitting, identifier, of_response
-from chains.openai_text import (
-    JSON,
-    UnreadableReplyError,
-    flat_annotation,
-    guard_refusal,
-    is_json_document,
-    shown,
-)
+from chains.openai_shown import Outcome, flat_annotation, shown
 from chains.openai_tool_items import CALL_HEADS, clean_tool_item, of_a_tool
+from chains.openai_wire import JSON, UnreadableReplyError, is_json_document
 from chains.rendition import details, render
 from chains.structured import Document, Judged, judge_documents
 from guardrail import CheckRequest, GuardedAnswer, Policy
+
+if TYPE_CHECKING:
+    from chains.openai_asked import Asked
 
 __all__ = [
     "clean_item",
@@ -92,7 +88,7 @@ async def guard_response(
         part["guardrail"] = await asyncio.to_thread(details, answer, reasons=guarding.reasons)
     for part in parts:
         if part["type"] == "refusal" and part["refusal"].strip():
-            part["refusal"] = await guard_refusal(guarding, case, part["refusal"])
+            part["refusal"] = await guarding.refusal(case, part["refusal"])
     structured = await _judge_data(asked, case, kept)
     return kept, (*answers, *(verdict.answer for verdict in structured))
 

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from chains.openai_text import JSON, UnreadableReplyError
+from chains.openai_wire import JSON, UnreadableReplyError
 from guardrail.core.incoming import finite_json
 
 __all__ = ["DONE", "Event", "EventDecoder", "written"]

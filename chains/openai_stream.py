@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
 
-from chains.openai_asked import Asked
 from chains.openai_sse import Event
-from chains.openai_text import UnreadableReplyError, guard_refusal, is_json_document
+from chains.openai_wire import UnreadableReplyError, is_json_document
 from chains.rendition import PlacedCitation, details
-from chains.streaming import SentenceGate, StreamMode
+from chains.streaming import SentenceGate
+from chains.styles import StreamMode
 from guardrail import GuardedAnswer
+
+if TYPE_CHECKING:
+    from chains.openai_asked import Asked
 
 __all__ = ["ReplyStream", "StreamedText"]
 
@@ -73,7 +77,7 @@ class StreamedText:
         """The refusal, without what the policy removes from it; None where there is none."""
         if not self.refusal.strip():
             return None
-        return await guard_refusal(self._asked.guarding, await self._asked.case(), self.refusal)
+        return await self._asked.guarding.refusal(await self._asked.case(), self.refusal)
 
 
 class ReplyStream(ABC):

@@ -17,7 +17,7 @@ from chains.openai_codes import (
     unspaced,
     word,
 )
-from chains.openai_text import JSON
+from chains.openai_wire import JSON
 
 __all__ = ["CALL_HEADS", "clean_tool_event", "clean_tool_item", "is_tool_event", "of_a_tool"]
 

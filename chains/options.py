@@ -8,8 +8,7 @@ from pydantic import BaseModel, BeforeValidator
 
 from chains.evidence.base import EvidenceMode, Marks
 from chains.evidence.langchain import EvidenceOf
-from chains.rendition import MarkerStyle
-from chains.streaming import StreamMode
+from chains.styles import MarkerStyle, StreamMode
 from guardrail import STRICT, GuardrailConfig, Policy, policy_named
 
 __all__ = ["GuardingFields", "GuardingOptions", "RunnableOptions"]

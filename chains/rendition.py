@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from enum import StrEnum
 from typing import Any, NamedTuple
 
+from chains.styles import MarkerStyle
 from guardrail.core.types import (
     Action,
     Citation,
@@ -44,20 +44,6 @@ IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
 
 HARD_BREAK = "  \n"
 """A line break that pages which read Markdown keep."""
-
-
-class MarkerStyle(StrEnum):
-    """How citations stand in the text that a host receives.
-
-    ``kalma``: triples as ``[Q212657, place of birth: Rome]``, with the label in place of an id that
-    is an IRI; passages as numbered notes, whose list with title and address stands at the end, and
-    ``[NA]``; ``footnotes``: all as numbered notes; ``none``: clean text, citations in the host's
-    own fields only. Behind words that the guardrail wrote the first two have ``[corrected]``.
-    """
-
-    KALMA = "kalma"
-    FOOTNOTES = "footnotes"
-    NONE = "none"
 
 
 class PlacedCitation(NamedTuple):

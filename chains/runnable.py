@@ -30,7 +30,8 @@ from chains.messages import (
     with_answer,
 )
 from chains.options import GuardingFields, RunnableOptions
-from chains.streaming import SentenceGate, StreamMode, guard_stream, guard_stream_sync
+from chains.streaming import SentenceGate, guard_stream, guard_stream_sync
+from chains.styles import StreamMode
 from guardrail import Guardrail, GuardrailConfig, run_sync
 
 __all__ = ["GuardrailRunnable"]

@@ -10,25 +10,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator
-from enum import StrEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from chains.evidence.base import Case
-from chains.rendition import MarkerStyle, Notes, PlacedCitation, Rendition, render, render_sentences
-from guardrail import CheckSession, Guardrail, Policy, run_sync
+from chains.rendition import Notes, PlacedCitation, Rendition, render, render_sentences
+from chains.styles import MarkerStyle, StreamMode
+from guardrail import Policy, run_sync
 from guardrail.core.types import Action, GuardedAnswer, Sentence
+
+if TYPE_CHECKING:
+    from guardrail import CheckSession, Guardrail
 
 __all__ = ["Release", "SentenceGate", "StreamMode", "guard_stream", "guard_stream_sync"]
 
 REMOVING = frozenset({Action.FILTER, Action.REGENERATE, Action.REFUSE})
 """What a policy may ask for a failed sentence; in a stream all of them mean: do not release."""
-
-
-class StreamMode(StrEnum):
-    """When judged text leaves."""
-
-    SENTENCE = "sentence"
-    BUFFER = "buffer"
 
 
 class Release(NamedTuple):

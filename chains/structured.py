@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from chains.evidence.base import Case
-from chains.openai_text import JSON, Guarding
+from chains.openai_wire import JSON
 from guardrail.core.incoming import clean_text
 from guardrail.core.types import Action, GuardedAnswer, name_in_words
+
+if TYPE_CHECKING:
+    from chains.openai_text import Guarding
 
 __all__ = ["Document", "Judged", "judge_documents"]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from chains.openai_exchange import Endpoint
+from chains.openai_wire import Endpoint
 
 __all__ = [
     "ANSWER",

@@ -6,12 +6,15 @@ import logging
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from functools import cache
-from typing import Annotated, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, NamedTuple, Self
 
 from pydantic import BeforeValidator, Field
 
-from guardrail import CheckSession, GuardedAnswer, Guardrail, Policy
+from guardrail import GuardedAnswer, Policy
 from guardrail.core.types import Evidence, LinkedEntity, Problem, Triple, Value
+
+if TYPE_CHECKING:
+    from guardrail import CheckSession, Guardrail
 
 __all__ = ["Case", "EvidenceMode", "EvidenceSettings", "Found", "Marks", "Source", "case_of"]
 

@@ -14,7 +14,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from chains.conversation import Turn
-from chains.rendition import MarkerStyle, Notes, render, render_sentences
+from chains.rendition import Notes, render, render_sentences
+from chains.styles import MarkerStyle
 from guardrail import GuardedAnswer
 from guardrail.core.types import Evidence, Passage
 from guardrail.markers.grammar import parse

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from chains.conversation import Turn, standalone_question
 from chains.evidence.base import EvidenceSettings, Found, Source
-from chains.evidence.items import RequestField
 from chains.evidence.marks import marked_evidence, without_marked
 from chains.evidence.parts import parts_of_messages, sources_of_body, text_of, visible_parts
 from chains.evidence.tools import ToolResult, evidence_of_tools
 from guardrail.core.types import Evidence, Passage
+
+if TYPE_CHECKING:
+    from chains.evidence.items import RequestField
 
 __all__ = [
     "chat_evidence",

@@ -19,7 +19,7 @@ from starlette.responses import JSONResponse, Response
 
 from chains.gateway.checks import CheckBody, RankBody, Ranking, check, rank
 from chains.gateway.dashboard import Dashboard
-from chains.gateway.door import PREFIX, Door
+from chains.gateway.door import Door
 from chains.gateway.endpoints import Serving, held_weakly
 from chains.gateway.guardings import Guardings
 from chains.gateway.headers import dry_run_headers
@@ -31,6 +31,7 @@ from chains.gateway.paths import misspelled, no_such_call
 from chains.gateway.protocols import PROTOCOLS, Protocol
 from chains.gateway.requests import (
     JSON_TYPE,
+    PREFIX,
     RejectedError,
     caller_of,
     error_response,
@@ -50,10 +51,10 @@ from chains.gateway.streaming import Afterwards, BrokenOffError, JudgedStream, u
 from chains.gateway.threads import in_reader_thread
 from chains.gateway.upstream import Upstream
 from chains.openai_errors import error_body
-from chains.openai_exchange import Endpoint, Exchange, GuardedReply, Reply, StreamGuard
+from chains.openai_exchange import Exchange, GuardedReply, StreamGuard
 from chains.openai_headers import kept_headers
 from chains.openai_sse import Event
-from chains.openai_text import JSON
+from chains.openai_wire import JSON, Endpoint, Reply
 from guardrail import GuardedAnswer, Guardrail, GuardrailConfig, Policy
 from guardrail.core.errors import GuardrailError
 from guardrail.log.records import Feedback

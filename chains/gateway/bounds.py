@@ -8,12 +8,15 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from ipaddress import IPv6Address, ip_address
+from typing import TYPE_CHECKING
 
 from starlette.types import Scope
 
 from chains.gateway.requests import RejectedError
-from chains.gateway.settings import GatewaySettings
-from chains.gateway.tenants import Caller
+
+if TYPE_CHECKING:
+    from chains.gateway.settings import GatewaySettings
+    from chains.gateway.tenants import Caller
 
 __all__ = ["Bounds", "Rate", "address_of"]
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import FailFast, Field
 
 from chains.evidence.base import Case, Found, Source, case_of
 from chains.evidence.items import HandedOver, RequestField
 from chains.gateway.threads import in_reader_thread
-from chains.openai_text import Guarding
 from guardrail import GuardedAnswer, Passage, Policy, ScoreCard, inline_evidence
 from guardrail.core.types import OwnStrictness, Value
+
+if TYPE_CHECKING:
+    from chains.openai_text import Guarding
 
 __all__ = ["CheckBody", "RankBody", "Ranking", "check", "rank"]
 

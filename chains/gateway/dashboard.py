@@ -7,18 +7,22 @@ import logging
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fastapi import Request
 from starlette.responses import HTMLResponse, Response
 
 from chains.gateway.page import content_security
 from chains.gateway.requests import JSON_TYPE, RejectedError, caller_of, read_body
-from chains.gateway.settings import GatewaySettings
 from chains.gateway.tenants import Caller, key_or_password
-from guardrail import GuardedAnswer, GuardrailConfig
+from guardrail import GuardedAnswer
 from guardrail.core.errors import InputError, RecordError
 from guardrail.log.records import Feedback, open_log
 from guardrail.report import dashboard_html, read_feedback
+
+if TYPE_CHECKING:
+    from chains.gateway.settings import GatewaySettings
+    from guardrail import GuardrailConfig
 
 __all__ = ["Dashboard"]
 

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from chains.gateway.bounds import Bounds, address_of
-from chains.gateway.metrics import Metrics
 from chains.gateway.reading import Body, read_in_time, replayed
-from chains.gateway.requests import error_response, unknown_key
-from chains.gateway.settings import GatewaySettings
+from chains.gateway.requests import PREFIX, error_response, unknown_key
 from chains.gateway.streaming import CallerGoneError
 from chains.gateway.tenants import Caller, key_or_password
 from guardrail.core.errors import GuardrailError
 from guardrail.log.records import tagged
 
-__all__ = ["PREFIX", "Door"]
+if TYPE_CHECKING:
+    from chains.gateway.metrics import Metrics
+    from chains.gateway.settings import GatewaySettings
 
-PREFIX = "/v1"
-"""Begins the paths of the calls that pass the door, beside those of other gateways' protocols."""
+__all__ = ["Door"]
 
 
 class Door:

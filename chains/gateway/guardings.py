@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from fastapi import Request
 
 from chains.gateway.requests import caller_of
 from chains.gateway.routes import Route, in_dry_run, laid_over, route_of
-from chains.gateway.settings import GatewaySettings
 from chains.gateway.tenants import Tenant, guarding_of
 from chains.openai_text import Guarding
-from guardrail import Guardrail
+
+if TYPE_CHECKING:
+    from chains.gateway.settings import GatewaySettings
+    from guardrail import Guardrail
 
 __all__ = ["Guardings"]
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from guardrail import Guardrail
 from guardrail.core.errors import GuardrailError
+
+if TYPE_CHECKING:
+    from guardrail import Guardrail
 
 __all__ = ["Loading"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from chains.gateway.upstream import UpstreamUnreachableError
-from chains.openai_text import UnreadableReplyError
+from chains.openai_wire import UnreadableReplyError
 from guardrail import Action, GuardedAnswer
 from guardrail.core.errors import (
     DeadlineExceededError,

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from fastapi import Request
 from starlette.responses import Response
 
-from chains.gateway.door import PREFIX
-from chains.gateway.requests import JSON_TYPE, RejectedError, read_body
+from chains.gateway.requests import JSON_TYPE, PREFIX, RejectedError, read_body
 from chains.gateway.streaming import unless_gone
-from chains.gateway.upstream import Upstream
-from chains.openai_exchange import Reply
+from chains.openai_wire import Reply
+
+if TYPE_CHECKING:
+    from chains.gateway.upstream import Upstream
 
 __all__ = ["UNTOUCHED", "pass_on", "response_of"]
 

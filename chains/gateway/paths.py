@@ -9,9 +9,8 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from chains.gateway.door import PREFIX
-from chains.gateway.requests import RejectedError, error_response
-from chains.openai_exchange import is_unguarded
+from chains.gateway.requests import PREFIX, RejectedError, error_response
+from chains.openai_wire import is_unguarded
 
 __all__ = ["misspelled", "no_such_call"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from fastapi import Request
 from pydantic import BaseModel, ValidationError
@@ -12,17 +12,19 @@ from starlette.responses import JSONResponse
 
 from chains.caller import NotAllowedError
 from chains.gateway.streaming import CallerGoneError
-from chains.gateway.tenants import Caller
 from chains.gateway.threads import in_reader_thread
 from chains.gateway.upstream import UpstreamUnreachableError
 from chains.openai_errors import error_body
-from chains.openai_exchange import LONG_BYTES, request_body
-from chains.openai_text import JSON, UnreadableReplyError
+from chains.openai_wire import JSON, LONG_BYTES, UnreadableReplyError, request_body
 from guardrail.core.errors import ConfigError, GuardrailError, InputError
 from guardrail.core.fields import field_problems
 
+if TYPE_CHECKING:
+    from chains.gateway.tenants import Caller
+
 __all__ = [
     "JSON_TYPE",
+    "PREFIX",
     "RejectedError",
     "caller_of",
     "error_response",
@@ -34,6 +36,8 @@ __all__ = [
 
 Model = TypeVar("Model", bound=BaseModel)
 
+PREFIX = "/v1"
+"""Begins the paths of the calls that pass the door, beside those of other gateways' protocols."""
 JSON_TYPE = "application/json"
 CLIENT_CLOSED = 499
 """What servers log for a caller that went away; nobody receives it."""

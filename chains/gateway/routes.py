@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import Annotated, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import BeforeValidator, field_validator, model_validator
 
-from chains.openai_text import Guarding
 from guardrail import STRICT, Policy, policy_named
 from guardrail.core.types import OwnStrictness, Value
+
+if TYPE_CHECKING:
+    from chains.openai_text import Guarding
 
 __all__ = ["Judged", "Route", "Routes", "in_dry_run", "laid_over", "route_of"]
 

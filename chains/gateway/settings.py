@@ -7,7 +7,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
@@ -18,11 +18,12 @@ from chains.evidence.base import EvidenceMode, EvidenceSettings, Marks
 from chains.gateway.protocols import PROTOCOLS
 from chains.gateway.routes import Routes
 from chains.gateway.tenants import NAME, Caller, Tenant, Tenants, rights_of
-from chains.rendition import MarkerStyle
-from chains.streaming import StreamMode
-from guardrail import GuardrailConfig
+from chains.styles import MarkerStyle, StreamMode
 from guardrail.core.errors import ConfigError
 from guardrail.core.types import Value
+
+if TYPE_CHECKING:
+    from guardrail import GuardrailConfig
 
 __all__ = ["ENV_PREFIX", "OLD_ENV_PREFIX", "GatewaySettings", "option_of", "sharing", "variable_of"]
 

@@ -8,13 +8,15 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field, SecretStr, field_validator
 
 from chains.caller import CallerRights
 from chains.gateway.routes import Judged, laid_over
-from chains.openai_text import Guarding
+
+if TYPE_CHECKING:
+    from chains.openai_text import Guarding
 
 __all__ = ["NAME", "Caller", "Tenant", "Tenants", "guarding_of", "key_or_password", "rights_of"]
 

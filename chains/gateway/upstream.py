@@ -8,14 +8,16 @@ import math
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING
 
 import httpx
 
-from chains.gateway.settings import GatewaySettings
-from chains.openai_exchange import Reply
 from chains.openai_headers import kept_headers
-from chains.openai_text import JSON, UnreadableReplyError
+from chains.openai_wire import JSON, Reply, UnreadableReplyError
 from guardrail.core.errors import ModelError
+
+if TYPE_CHECKING:
+    from chains.gateway.settings import GatewaySettings
 
 __all__ = ["Upstream", "UpstreamUnreachableError"]
 

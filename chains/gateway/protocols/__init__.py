@@ -7,17 +7,24 @@ the detector API of the FMS guardrails orchestrator.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from importlib import import_module
 
 from chains.gateway.protocols.base import Protocol, ProtocolReply
-from chains.gateway.protocols.fms import FMSDetector
-from chains.gateway.protocols.litellm import LiteLLMGuardrail
-from chains.gateway.protocols.portkey import PortkeyWebhook
 
 __all__ = ["PROTOCOLS", "Protocol", "ProtocolReply"]
 
+
+def _made(place: str) -> Protocol:
+    """The handler of a protocol, by its module here and its class; only what is used is loaded."""
+    module, _, name = place.partition(":")
+    made: Protocol = getattr(import_module(module, __name__), name)()
+    return made
+
+
 PROTOCOLS: dict[str, tuple[str, Callable[[], Protocol]]] = {
-    "litellm": ("/beta/litellm_basic_guardrail_api", LiteLLMGuardrail),
-    "portkey": ("/portkey/webhook", PortkeyWebhook),
-    "fms": ("/api/v1/text/context/doc", FMSDetector),
+    "litellm": ("/beta/litellm_basic_guardrail_api", partial(_made, ".litellm:LiteLLMGuardrail")),
+    "portkey": ("/portkey/webhook", partial(_made, ".portkey:PortkeyWebhook")),
+    "fms": ("/api/v1/text/context/doc", partial(_made, ".fms:FMSDetector")),
 }
 """Path and handler of each protocol, by name."""

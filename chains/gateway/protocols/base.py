@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
 
-from chains.openai_text import JSON, Guarding
+from chains.openai_wire import JSON
 from guardrail import GuardedAnswer, Policy
+
+if TYPE_CHECKING:
+    from chains.openai_text import Guarding
 
 __all__ = ["Protocol", "ProtocolReply"]
 

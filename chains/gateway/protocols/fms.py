@@ -6,12 +6,17 @@ and returns one detection for each sentence that the documents do not carry.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from chains.evidence.base import Found, Source, case_of
 from chains.gateway.protocols.base import Protocol, ProtocolReply
-from chains.openai_text import JSON, Guarding
+from chains.openai_wire import JSON
 from guardrail import Policy
 from guardrail.core.errors import InputError
 from guardrail.core.types import Category, Passage, Sentence
+
+if TYPE_CHECKING:
+    from chains.openai_text import Guarding
 
 __all__ = ["FMSDetector"]
 

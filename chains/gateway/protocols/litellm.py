@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from chains.evidence.base import Case, Found, case_of
 from chains.evidence.items import RequestField, request_field
@@ -18,10 +19,14 @@ from chains.evidence.openai import chat_evidence, chat_question
 from chains.gateway.protocols.base import Protocol, ProtocolReply
 from chains.gateway.protocols.kept import KEPT_VARIABLE, KeptRequests
 from chains.gateway.threads import in_reader_thread
-from chains.openai_text import JSON, Guarding
-from chains.rendition import MarkerStyle, Notes, render, render_sentences, safe_reasons
+from chains.openai_wire import JSON
+from chains.rendition import Notes, render, render_sentences, safe_reasons
+from chains.styles import MarkerStyle
 from guardrail.core.errors import InputError
 from guardrail.core.types import Action, GuardedAnswer, Problem
+
+if TYPE_CHECKING:
+    from chains.openai_text import Guarding
 
 __all__ = ["LiteLLMGuardrail"]
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from chains.gateway.protocols.base import Protocol, ProtocolReply
 from chains.gateway.threads import in_reader_thread
-from chains.openai_exchange import Endpoint, Exchange, Reply
-from chains.openai_text import JSON, Guarding
+from chains.openai_exchange import Exchange
+from chains.openai_wire import JSON, Endpoint, Reply
 from chains.rendition import details
 from guardrail.core.errors import InputError
 from guardrail.core.types import Action
+
+if TYPE_CHECKING:
+    from chains.openai_text import Guarding
 
 __all__ = ["PortkeyWebhook"]
 

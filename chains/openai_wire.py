@@ -1,0 +1,107 @@
+"""The OpenAI protocol on the wire: objects, bodies, replies, and which of them are judged."""
+
+from __future__ import annotations
+
+import json
+import re
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from guardrail.core.errors import InputError, ModelError
+from guardrail.core.incoming import finite_json
+
+__all__ = [
+    "JSON",
+    "LONG_BYTES",
+    "Endpoint",
+    "Reply",
+    "UnreadableReplyError",
+    "endpoint_of",
+    "is_json_document",
+    "is_unguarded",
+    "request_body",
+]
+
+JSON = dict[str, Any]
+"""An object of the OpenAI protocol, as it stands on the wire."""
+
+LONG_BYTES = 64 * 1024
+"""JSON from here on is read in a thread, half a millisecond or more; less is read at once."""
+
+UNGUARDED = re.compile(
+    r"/(?:chat/completions/.+|responses/compact|responses/[^/]+/input_items.*|completions|"
+    r"decisions|evals/[^/]+/runs(?:/.*)?|"
+    r"(?:agents|assistants|threads|conversations|realtime|live)(?:/.*)?)/?$"
+)
+"""Paths whose replies hold a model's text in a form that is not judged."""
+
+
+class UnreadableReplyError(ModelError):
+    """The model's server answered with something that is not of the OpenAI protocol."""
+
+
+class Endpoint(StrEnum):
+    """The two kinds of reply that are judged."""
+
+    CHAT = "chat"
+    RESPONSES = "responses"
+
+
+class Reply(NamedTuple):
+    """A reply of the model's server.
+
+    Attributes:
+        status: HTTP status.
+        headers: Its headers, in order.
+        body: The decoded body.
+    """
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+
+
+def endpoint_of(method: str, path: str) -> Endpoint | None:
+    """Which kind of judged reply a request gets; None where it gets none."""
+    if method == "POST" and re.search(r"/chat/completions/?$", path):
+        return Endpoint.CHAT
+    if re.search(r"/responses/?$", path) and method == "POST":
+        return Endpoint.RESPONSES
+    named = re.search(r"/responses/(?!input_tokens|compact)[^/]+(/cancel)?/?$", path)
+    return Endpoint.RESPONSES if named and method in ("GET", "POST") else None
+
+
+def is_unguarded(path: str) -> bool:
+    """Whether a path's replies hold a model's text that is not judged here."""
+    return bool(UNGUARDED.search(path))
+
+
+def request_body(content: bytes) -> JSON:
+    """Read the body of a request.
+
+    Raises:
+        InputError: It is no JSON object, or holds a text that cannot be written in UTF-8.
+    """
+    try:
+        body = finite_json(content)
+        if b"\\ud" in content.lower():  # half a character can only be written so
+            json.dumps(body, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise InputError("the request's body holds half a character (a lone surrogate)") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError("the request's body is not JSON") from error
+    if not isinstance(body, dict):
+        raise InputError("the request's body is not a JSON object")
+    return body
+
+
+def is_json_document(text: str) -> bool:
+    """Whether a text as a whole is a JSON object or array, without what is none (``NaN``)."""
+    try:
+        return isinstance(json.loads(text, parse_constant=_no_json), dict | list)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _no_json(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
