@@ -24,7 +24,7 @@ from chains.structured import Document, Judged, judge_documents
 if TYPE_CHECKING:
     from chains.openai_asked import Asked
 
-__all__ = ["CALLS", "calls_in", "judge_data", "without_a_call", "without_calls"]
+__all__ = ["CALLS", "calls_in", "judge_data", "stopped", "without_calls"]
 
 CALLS = frozenset({"tool_calls", "function_call"})
 """Fields of a message that call tools, and what its ``finish_reason`` says then."""
@@ -49,13 +49,12 @@ def calls_in(message: JSON) -> JSON:
 def without_calls(choice: JSON) -> JSON:
     """A choice without calls of tools, which its caller may not have."""
     message = {key: value for key, value in choice["message"].items() if key not in CALLS}
-    return choice | {"message": message, "finish_reason": without_a_call(choice)}
+    return stopped(choice | {"message": message})
 
 
-def without_a_call(choice: JSON) -> object:
-    """Why a choice ended, whose calls of tools were taken out."""
-    ended = choice.get("finish_reason")
-    return "stop" if isinstance(ended, str) and ended in CALLS else ended
+def stopped(choice: JSON) -> JSON:
+    """A choice whose calls of tools were taken out: it did not end for their sake."""
+    return choice | {"finish_reason": "stop"} if choice.get("finish_reason") in CALLS else choice
 
 
 async def judge_data(asked: Asked, case: Case, choice: JSON) -> list[Judged]:

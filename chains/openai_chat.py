@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from chains.evidence.base import Case
 from chains.evidence.parts import text_of
-from chains.openai_calls import calls_in, judge_data, without_a_call, without_calls
+from chains.openai_calls import calls_in, judge_data, stopped, without_calls
 from chains.openai_codes import CHOICE, COMPLETION, MESSAGE, fitting
 from chains.openai_errors import clean_error, told_error
 from chains.openai_shown import Outcome, nested_annotation, shown
@@ -260,7 +260,7 @@ class ChatStream(ReplyStream):
         if choice.get("finish_reason"):
             said = fitting(choice, CHOICE)
             if not self._asked.takes_calls:
-                said["finish_reason"] = without_a_call(said)
+                said = stopped(said)
             out += await self._close(state, said.get("finish_reason") or "stop")
         return out
 

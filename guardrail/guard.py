@@ -185,10 +185,9 @@ class Guardrail(Answering):
             InputError: The evidence is not evidence.
             GuardrailError: A part cannot be used and the policy says ``raise``.
         """
-        request = CheckRequest(
-            question=question, answer=answer, evidence=given_evidence(evidence), id=id
+        return run_sync(
+            self.acheck(question, answer, evidence=evidence, policy=policy, id=id, record=record)
         )
-        return self.check_batch([request], policy=policy, record=record)[0]
 
     async def acheck(
         self,

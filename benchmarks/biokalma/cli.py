@@ -11,6 +11,7 @@ import typer
 from pydantic import ValidationError
 
 from benchmarks.biokalma.scoring import ScoreRow, report, score_rows
+from benchmarks.kept import kept_lines
 from guardrail.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -290,11 +291,7 @@ def _built(path: Path, kind: type[BioKalmaQuestion]) -> list[str]:
     if not path.exists():
         return []
     try:
-        text = path.read_text(encoding="utf-8")
-        whole = text[: text.rfind("\n") + 1]
-        if whole != text:
-            path.write_text(whole, encoding="utf-8")
-        return [kind.model_validate_json(line).id for line in whole.splitlines()]
+        return [kind.model_validate_json(line).id for line in kept_lines(path)]
     except (OSError, UnicodeDecodeError, ValidationError) as error:
         raise InputError(f"{path} holds something else than questions: {error}") from error
 

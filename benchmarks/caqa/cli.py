@@ -13,9 +13,9 @@ import typer
 
 from benchmarks.caqa.build import DECOY_SHARE, EDITED_SHARE
 from benchmarks.caqa.rows import CAQARow, Split
-from guardrail.commands.figures import json_line
 from guardrail.commands.progress import Tell, telling
 from guardrail.core.errors import InputError
+from guardrail.lines.figures import json_line
 
 if TYPE_CHECKING:
     from benchmarks.caqa.run import KeptRuns

@@ -14,12 +14,12 @@ from pyoxigraph import RdfFormat, Store
 
 from benchmarks.fuzz.inputs import ANY_TEXT, Target, almost, json_values, repeated
 from chains.gateway import GatewaySettings
-from guardrail.commands.figures import json_line
-from guardrail.commands.jobs import CheckRow
-from guardrail.commands.lines import LineJob
 from guardrail.config import GuardrailConfig, gateway_section
 from guardrail.core.errors import GuardrailError
 from guardrail.core.types import GuardedAnswer, Triple
+from guardrail.lines.figures import json_line
+from guardrail.lines.jobs import CheckRow
+from guardrail.lines.rows import LineJob
 from guardrail.log.entries import from_json
 from guardrail.markers import grammar
 from kg.load import read_graph

@@ -21,8 +21,8 @@ from kg.opening import SEPARATOR
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from guardrail.commands.lines import LineJob
     from guardrail.guard import Guardrail
+    from guardrail.lines.rows import LineJob
 
 __all__ = ["BulkScorer", "Result", "Task", "as_table", "release"]
 
@@ -104,8 +104,8 @@ _LOADED: dict[str, tuple[Guardrail, LineJob[Any]]] = {}
 
 def _job(scorer: BulkScorer) -> LineJob[Any]:
     """The scorer's work on lines, with its guardrail loaded; one is kept a process."""
-    from guardrail.commands.jobs import check_job, rank_job, score_job
     from guardrail.guard import Guardrail
+    from guardrail.lines.jobs import check_job, rank_job, score_job
 
     key = scorer.state()
     if key not in _LOADED:
@@ -175,6 +175,6 @@ def _lines(table: pa.Table | pa.RecordBatch) -> Iterable[str]:
 
 
 def _json(row: Mapping[str, object]) -> str:
-    from guardrail.commands.figures import json_line
+    from guardrail.lines.figures import json_line
 
     return json_line(row)

@@ -11,15 +11,7 @@ from typing import Annotated
 import typer
 from pydantic import Field
 
-from guardrail.commands.figures import json_line
-from guardrail.commands.jobs import (
-    CheckRow,
-    RankRow,
-    check_job,
-    rank_job,
-    text_id,
-)
-from guardrail.commands.lines import LineJob, Row, put_line, run_lines
+from guardrail.commands.lines import put_line, run_lines
 from guardrail.commands.options import (
     AsJson,
     Graph,
@@ -36,6 +28,15 @@ from guardrail.core.types import (
     LinkedEntity,
     Value,
 )
+from guardrail.lines.figures import json_line
+from guardrail.lines.jobs import (
+    CheckRow,
+    RankRow,
+    check_job,
+    rank_job,
+    text_id,
+)
+from guardrail.lines.rows import LineJob, Row
 from guardrail.requests import AskRequest
 from guardrail.sources.files import evidence_of_files
 

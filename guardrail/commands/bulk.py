@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from guardrail.bulk.run import SHARD_ROWS
-from guardrail.commands.figures import json_line
 from guardrail.commands.options import (
     AsJson,
     Config,
@@ -22,6 +21,7 @@ from guardrail.commands.options import (
 from guardrail.commands.progress import telling
 from guardrail.commands.setup import build_config
 from guardrail.core.errors import InputError
+from guardrail.lines.figures import json_line
 
 if TYPE_CHECKING:
     from guardrail.bulk.summary import Summary

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from guardrail.commands.figures import json_line
 from guardrail.commands.lines import results_of
 from guardrail.commands.options import AsJson, Config, Graph, JudgeName, StrictnessName
 from guardrail.commands.setup import build_config, build_guard
 from guardrail.core.errors import InputError
+from guardrail.lines.figures import json_line
 
 if TYPE_CHECKING:
     from guardrail.bulk.summary import Rate

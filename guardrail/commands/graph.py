@@ -14,10 +14,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from guardrail.commands.figures import json_line
 from guardrail.commands.options import AsJson, Graph
 from guardrail.commands.setup import configured_graph
 from guardrail.core.errors import InputError
+from guardrail.lines.figures import json_line
 
 if TYPE_CHECKING:
     from kg import KnowledgeGraph

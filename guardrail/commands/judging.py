@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from guardrail.commands.lines import LineJob, Row, run_lines
+from guardrail.commands.lines import run_lines
 from guardrail.commands.options import Input, ModelJudgeName, Output
 from guardrail.core.types import Category, Complexity, NLIScores, Probability, Value
+from guardrail.lines.rows import LineJob, Row
 
 __all__ = ["attribute", "intent", "nli"]
 

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from guardrail.commands.jobs import score_job
 from guardrail.commands.lines import run_lines
 from guardrail.commands.options import Config, Graph, Input, ModelJudgeName, Output
 from guardrail.commands.setup import build_config, build_guard
+from guardrail.lines.jobs import score_job
 
 __all__ = ["score"]
 

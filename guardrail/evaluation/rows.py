@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field, JsonValue, field_validator
 
-from guardrail.commands.evidence_rows import EvidenceRow
-from guardrail.commands.lines import LineJob
 from guardrail.core.fields import in_short
 from guardrail.core.types import GuardedAnswer, Probability, Value, Verdict
 from guardrail.evaluation.assertion import whole_answer_policy
 from guardrail.evaluation.assessment import Requirement, assess, verdict_of
+from guardrail.lines.evidence_rows import EvidenceRow
+from guardrail.lines.rows import LineJob
 from guardrail.requests import CheckRequest
 from guardrail.tuning.rows import LABELS
 

@@ -9,16 +9,8 @@ SHAPE = read(ROOT)
 ENGINE = {"engine": 2_159, "core/text": 2_135, "evidence": 1_144, "verdict": 2_514}
 """Rooms of the engine, with their lines when the bound was last looked at."""
 MOST_LINES = 7_956
-DEEPEST = {"guardrail.guard": 8, "chains.gateway.app": 27}
+DEEPEST = {"guardrail.guard": 8, "chains.gateway.app": 12}
 """Modules in the longest chain of imports, of those that run as a module is imported."""
-UP = [
-    "guardrail.bulk.scorer -> guardrail.commands.figures",
-    "guardrail.bulk.scorer -> guardrail.commands.jobs",
-    "guardrail.bulk.scorer -> guardrail.commands.lines",
-    "guardrail.evaluation.rows -> guardrail.commands.evidence_rows",
-    "guardrail.evaluation.rows -> guardrail.commands.lines",
-]
-"""Imports of a floor above."""
 CORE = ("core", "engine", "markers", "policy.py", "verdict")
 ELSEWHERE = {
     "core/documents/markup.py": "core/documents/test_documents.py",
@@ -89,7 +81,7 @@ def test_no_chain_of_imports_is_deep() -> None:
 def test_no_import_goes_round_or_up() -> None:
     """The floors are those of the page on design: ``benchmarks.shape`` names them."""
     assert not SHAPE.circles
-    assert SHAPE.arrows_up() == UP
+    assert not SHAPE.arrows_up()
 
 
 def test_each_module_of_the_core_has_a_file_of_tests() -> None:

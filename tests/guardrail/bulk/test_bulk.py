@@ -23,9 +23,9 @@ from guardrail.bulk.run import run_bulk
 from guardrail.bulk.scorer import BulkScorer
 from guardrail.bulk.shards import Plan, plan_shards
 from guardrail.bulk.summary import Counts, count_row, share, summarise
-from guardrail.commands.figures import json_line
 from guardrail.config import GraphConfig
 from guardrail.core.errors import GuardrailError, InputError, JudgeError
+from guardrail.lines.figures import json_line
 from judges.base import NLIScores, Pair
 from tests.clock import until
 

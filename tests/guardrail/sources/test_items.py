@@ -11,10 +11,10 @@ from pydantic import ValidationError
 
 from guardrail import GuardrailConfig, InputError, Passage, TableRow, Triple
 from guardrail.bulk.scorer import BulkScorer
-from guardrail.commands.evidence_rows import EvidenceRow
-from guardrail.commands.jobs import CheckRow, RankRow, ScoreRow
 from guardrail.core.fields import LONGEST
 from guardrail.evaluation.rows import EvalRow
+from guardrail.lines.evidence_rows import EvidenceRow
+from guardrail.lines.jobs import CheckRow, RankRow, ScoreRow
 from guardrail.sources.items import evidence_items
 from guardrail.tuning.rows import read_labelled
 

@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from guardrail.commands.evidence_rows import EvidenceRow
-from guardrail.commands.lines import LineJob, Row
 from guardrail.core.types import (
     AttributedAnswer,
     Evidence,
@@ -17,6 +15,8 @@ from guardrail.core.types import (
 )
 from guardrail.engine.scorers import conner_input, sck_input
 from guardrail.engine.scoring import ScoringRequest
+from guardrail.lines.evidence_rows import EvidenceRow
+from guardrail.lines.rows import LineJob, Row
 from guardrail.policy import ANNOTATE
 from guardrail.requests import CheckRequest, RankRequest
 from judges.conner import ConnerReport

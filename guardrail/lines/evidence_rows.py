@@ -7,9 +7,9 @@ from typing import ClassVar, Self
 
 from pydantic import JsonValue, PrivateAttr, model_validator
 
-from guardrail.commands.lines import Row
 from guardrail.core.types import Evidence, Passage
 from guardrail.evidence.retrieval import inline_evidence
+from guardrail.lines.rows import Row
 from guardrail.sources.items import evidence_items
 
 __all__ = ["EvidenceRow"]
