@@ -12,6 +12,7 @@ from guardrail.core.types import Evidence, GuardedAnswer
 from guardrail.engine.asking import ask
 from guardrail.engine.loop import run_sync
 from guardrail.evidence.retrieval import as_evidence
+from guardrail.log.entries import LOST, tagged
 from guardrail.log.tracing import stage
 from guardrail.policy import Policy, chosen_policy
 from guardrail.requests import AskRequest, all_of
@@ -74,7 +75,7 @@ class Answering(Closing):
         policy: Policy | str | None = None,
         id: str | None = None,
     ) -> list[GuardedAnswer]:
-        """``ask``, with all sampled answers, best first; only the first is recorded."""
+        """``ask``, with all sampled answers, best first; the log has each with its place."""
         return run_sync(self.aask_ranked(question, n=n, evidence=evidence, policy=policy, id=id))
 
     async def aask_ranked(
@@ -114,7 +115,14 @@ class Answering(Closing):
             answers = await ask(
                 self._engine, request.id, request.question, request.n, request.evidence, policy
             )
-            return [*await self._engine.recorder.record(answers[:1]), *answers[1:]]
+            best, lost = await asyncio.gather(
+                self._engine.recorder.record(answers[:1]), self._record_lost(answers[1:])
+            )
+            return [*best, *lost]
+
+    async def _record_lost(self, answers: Sequence[GuardedAnswer]) -> list[GuardedAnswer]:
+        with tagged(**LOST):
+            return await self._engine.recorder.record(answers)
 
     def _policy(self, policy: Policy | str | None) -> Policy:
         chosen = chosen_policy(policy, self.config.policy)

@@ -56,7 +56,12 @@ async def ask(
         GuardrailError: A part cannot be used and the policy says ``raise``.
     """
     row = engine.row(row_id, question, "", evidence)
-    _check_question(row.question, engine.config.limits.question_chars)
+    size, most = len(row.question), engine.config.limits.question_chars
+    if not row.question.strip():
+        raise InputError("the question is empty; there is nothing to ask")
+    if size > most:
+        message = f"the question has {size} characters, more than limits.question_chars = {most}"
+        raise InputError(message)
     begin = time.perf_counter()
     spent_ms = {"retrieve": 0.0, "generate": 0.0}
     pool: list[GuardedAnswer] = []
@@ -108,15 +113,6 @@ async def ask(
     ]
 
 
-def _check_question(question: str, most: int) -> None:
-    if not question.strip():
-        raise InputError("the question is empty; there is nothing to ask")
-    if len(question) > most:
-        raise InputError(
-            f"the question has {len(question)} characters, more than limits.question_chars = {most}"
-        )
-
-
 async def _sample(
     engine: Engine,
     question: str,
@@ -166,7 +162,7 @@ def _finished(
         last = decide(policy.settled(), attributed, answer.scorecard)
         changes |= {
             "action": last.action,
-            "reasons": (*answer.reasons, note),
+            "reasons": (*answer.reasons, *([] if place else [note])),
             "removed": last.removed,
             **dict(last.answer),  # text, marked, sentences
         }
