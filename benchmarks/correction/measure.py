@@ -16,7 +16,7 @@ from guardrail.core.types import GuardedAnswer, Sentence, SpanKind, Triple
 from guardrail.intervals import wilson
 from guardrail.requests import CheckRequest
 
-__all__ = ["Came", "came_of", "table"]
+__all__ = ["Came", "came", "came_of", "table"]
 
 BATCH = 64
 
@@ -52,11 +52,12 @@ def came_of(guard: Guardrail, cases: Sequence[ErrorCase]) -> list[Came]:
             for case in some
         ]
         answers = guard.check_batch(requests, policy=STRICT_CORRECT)
-        found += [_came(case, answer) for case, answer in zip(some, answers, strict=True)]
+        found += [came(case, answer) for case, answer in zip(some, answers, strict=True)]
     return found
 
 
-def _came(case: ErrorCase, answer: GuardedAnswer) -> Came:
+def came(case: ErrorCase, answer: GuardedAnswer) -> Came:
+    """What came of one case, by the whole of its answer."""
     mended = [item for item in answer.sentences if item.correction is not None]
     corrected = tuple(item for item in mended if _has_error(case, item))
     changed = tuple(item for item in mended if item not in corrected)
