@@ -23,8 +23,8 @@ FINEST = 3
 HUNDRED, TEN_THOUSAND = 100, 10_000
 
 SMALLEST_SHARE = 1e-4
-"""Of the scale that a number is told in (*million*), the least that takes its place. Evidence with a
-smaller number counts in that scale itself, as a column of millions does, and does not say so."""
+"""Of the scale that a number is told in (*million*), the least that takes its place. Evidence with
+a smaller number counts in that scale itself, as a column of millions does, and does not say so."""
 
 
 def quantities_like(

@@ -52,7 +52,6 @@ def _key(answer: GuardedAnswer, name: str) -> tuple[bool, bool, float, int, floa
 
 RANK = "rank "
 DECIDE = ("", "", "score", "sentences corrected", "different citations", "share without support")
-"""What each part of a key is called in a reason; the first two are seen by themselves."""
 
 
 def _reason(place: int, keys: Sequence[tuple[float, ...]], answer: GuardedAnswer, name: str) -> str:
