@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Self
 
 from pydantic import Field
 
 from chains.rendition import MarkerStyle, details, render
-from guardrail.core.types import Action, Category, GuardedAnswer, Sentence, Span, SpanKind, Value
+from guardrail.core.types import (
+    Action,
+    Category,
+    Correction,
+    GuardedAnswer,
+    Sentence,
+    Span,
+    SpanKind,
+    Value,
+)
 
 __all__ = ["CheckReply"]
 
@@ -31,17 +40,9 @@ class ToldSpan(Value):
             start=span.start,
             end=span.end,
             kind=span.kind,
-            triple=fact and (fact.subject, fact.property, fact.value),
+            triple=(fact.subject, fact.property, fact.value) if fact else None,
             instead_of=span.instead_of,
         )
-
-
-class ToldCorrection(Value):
-    """How a sentence was mended: what stood there, and the evidence against it."""
-
-    original: str
-    by: Literal["edit", "model"]
-    against: tuple[str, ...]
 
 
 class ToldSentence(Value):
@@ -54,12 +55,11 @@ class ToldSentence(Value):
     supported: bool
     note: str | None
     spans: tuple[ToldSpan, ...]
-    correction: ToldCorrection | None
+    correction: Correction | None
 
     @classmethod
     def of(cls, sentence: Sentence) -> Self:
         """What is told of a sentence."""
-        mended = sentence.correction
         return cls(
             text=sentence.text,
             start=sentence.start,
@@ -68,7 +68,7 @@ class ToldSentence(Value):
             supported=sentence.category is Category.SUPPORTIVE and not sentence.na,
             note=sentence.note,
             spans=tuple(map(ToldSpan.of, sentence.spans)),
-            correction=mended and ToldCorrection.model_validate(mended.model_dump()),
+            correction=sentence.correction,
         )
 
 
