@@ -121,6 +121,8 @@ class Answering(Closing):
             return [*best, *lost]
 
     async def _record_lost(self, answers: Sequence[GuardedAnswer]) -> list[GuardedAnswer]:
+        if not answers:
+            return []
         with tagged(**LOST):
             return await self._engine.recorder.record(answers)
 
