@@ -3,6 +3,9 @@
 The guardrail judges an answer against one question. In a conversation the last user turn may
 lean on what came before ("and his father?"): then the earlier turns it leans on are put in
 front of it, newest first, until nothing is left open or the budget is spent.
+
+What the assistant said names what a question leans on, and is no evidence: a number in a question
+counts as given, so that its numbers, dates and measures are left out.
 """
 
 from __future__ import annotations
@@ -12,6 +15,8 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from guardrail.core.text.lexicon import lexicon
+from guardrail.core.text.values import find_values
+from guardrail.core.text.words import plain
 
 __all__ = ["Turn", "standalone_question"]
 
@@ -45,7 +50,8 @@ def standalone_question(turns: Sequence[Turn], *, max_words: int = MAX_QUESTION_
         max_words: Budget for the whole; the last turn itself is never cut.
 
     Returns:
-        The question, empty when no user turn has text.
+        The question, empty when no user turn has text; without the values that only the assistant
+        told.
     """
     spoken = [turn for turn in turns if turn.role in ("user", "assistant") and turn.text.strip()]
     last = next((i for i in reversed(range(len(spoken))) if spoken[i].role == "user"), None)
@@ -57,7 +63,7 @@ def standalone_question(turns: Sequence[Turn], *, max_words: int = MAX_QUESTION_
     if not _leans(question):
         return question
     for turn in reversed(spoken[max(0, last - MAX_TURNS_BACK) : last]):
-        words = turn.text.split()
+        words = (turn.text if turn.role == "user" else _without_values(turn.text)).split()
         if budget <= 0:
             break
         # Of a long turn the beginning names what it is about.
@@ -66,6 +72,20 @@ def standalone_question(turns: Sequence[Turn], *, max_words: int = MAX_QUESTION_
         if turn.role == "user" and not _leans(turn.text):
             break
     return " ".join(reversed(parts))
+
+
+def _without_values(text: str) -> str:
+    """A turn without its values; the number of a name, as of *the Fjell 3*, is none."""
+    text = plain(text)
+    names = {name.end() for name in NAME.finditer(text)}
+    kept, end = [], 0
+    for value in find_values(text):
+        if value.kind == "number" and len(text[: value.start].rstrip(" -")) in names:
+            names.add(value.end)
+            continue
+        kept.append(text[end : value.start])
+        end = value.end
+    return "".join((*kept, text[end:]))
 
 
 def _leans(text: str) -> bool:

@@ -19,12 +19,11 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.stdio import stdio_server
 
 from chains.evidence.items import request_field
-from chains.rendition import details, render
-from chains.styles import MarkerStyle
+from chains.mcp_reply import CheckReply
 from guardrail import ANNOTATE, Guardrail
 from guardrail.core.errors import GuardrailError
 from guardrail.core.incoming import read_clean_json
-from guardrail.core.types import Category, Triple
+from guardrail.core.types import Triple
 
 __all__ = ["mcp_server", "serve_stdio"]
 
@@ -95,7 +94,7 @@ def mcp_server(guard: Guardrail) -> MCPServer[object]:
         evidence: list[object] | None = None,
         policy: str | None = None,
         strictness: str | None = None,
-    ) -> dict[str, object]:
+    ) -> CheckReply:
         """Check an answer sentence by sentence against evidence, or the knowledge graph.
 
         Args:
@@ -120,31 +119,7 @@ def mcp_server(guard: Guardrail) -> MCPServer[object]:
                 evidence=field.evidence,
                 policy=field.chosen_policy(usual),
             )
-        rendition = render(checked, MarkerStyle.FOOTNOTES)
-        return {
-            "action": checked.action.value,
-            "would": checked.would.value if checked.would else None,
-            "text": rendition.text,
-            "sentences": [
-                {
-                    "text": sentence.text,
-                    "category": sentence.category.value if sentence.category else None,
-                    "supported": sentence.category is Category.SUPPORTIVE and not sentence.na,
-                    "note": sentence.note,
-                }
-                for sentence in checked.sentences
-            ],
-            "citations": [
-                {
-                    "title": citation.title,
-                    "url": citation.url,
-                    "start": citation.start,
-                    "end": citation.end,
-                }
-                for citation in rendition.citations
-            ],
-            "reasons": details(checked).get("reasons", []),
-        }
+        return CheckReply.of(checked)
 
     @server.tool()
     async def find_facts(question: str) -> dict[str, object]:

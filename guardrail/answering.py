@@ -23,6 +23,7 @@ from guardrail.engine.loop import run_sync
 from guardrail.engine.problems import UNUSABLE, late, problem_of
 from guardrail.engine.ranking import ranked
 from guardrail.evidence.retrieval import Knowledge, as_evidence
+from guardrail.log.entries import LOST, tagged
 from guardrail.log.tracing import model_call, stage
 from guardrail.policy import Policy, chosen_policy
 from guardrail.requests import AskRequest, all_of
@@ -89,7 +90,7 @@ class Answering(Closing):
         policy: Policy | str | None = None,
         id: str | None = None,
     ) -> list[GuardedAnswer]:
-        """``ask``, with all sampled answers, best first; only the first is recorded."""
+        """``ask``, with all sampled answers, best first; the log has each with its place."""
         return run_sync(self.aask_ranked(question, n=n, evidence=evidence, policy=policy, id=id))
 
     async def aask_ranked(
@@ -127,7 +128,16 @@ class Answering(Closing):
     async def _ask(self, request: AskRequest, policy: Policy) -> list[GuardedAnswer]:
         with stage("ask"):
             answers = await _answers(self._engine, request, policy)
-            return [*await self._engine.recorder.record(answers[:1]), *answers[1:]]
+            best, lost = await asyncio.gather(
+                self._engine.recorder.record(answers[:1]), self._record_lost(answers[1:])
+            )
+            return [*best, *lost]
+
+    async def _record_lost(self, answers: Sequence[GuardedAnswer]) -> list[GuardedAnswer]:
+        if not answers:
+            return []
+        with tagged(**LOST):
+            return await self._engine.recorder.record(answers)
 
     def _policy(self, policy: Policy | str | None) -> Policy:
         chosen = chosen_policy(policy, self.config.policy)
@@ -254,7 +264,7 @@ def _finished(
         last = decide(policy.settled(), attributed, answer.scorecard)
         changes |= {
             "action": last.action,
-            "reasons": (*answer.reasons, note),
+            "reasons": (*answer.reasons, *([] if place else [note])),
             "removed": last.removed,
             **dict(last.answer),  # text, marked, sentences
         }

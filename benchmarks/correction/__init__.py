@@ -6,7 +6,8 @@ Texts of DART and WebNLG stand beside their triples; one value or name that a tr
 exchanged for another of its kind. Domains written for this project add what those texts lack:
 yes and no, hours of weekdays, days, prices. Every text is checked under ``strict-correct``.
 
-*Attempted* is an error whose sentence was released corrected; it is *right* where the sentence
-then tells what it told before the error. A correction is *not carried* where what it wrote is no
-value that the evidence has of the same subject and property.
+*Attempted* is an error whose sentence was released corrected; it is *right* where the text then
+tells what it told before the error, all of it and no more. A correction is *not carried* where what
+was written, in whatever sentence, is no value that the evidence has of the same subject and
+property.
 """

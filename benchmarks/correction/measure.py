@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
 from typing import NamedTuple
@@ -15,7 +16,7 @@ from guardrail.core.types import GuardedAnswer, Sentence, SpanKind, Triple
 from guardrail.intervals import wilson
 from guardrail.requests import CheckRequest
 
-__all__ = ["Came", "came_of", "table"]
+__all__ = ["Came", "came", "came_of", "table"]
 
 BATCH = 64
 
@@ -28,8 +29,9 @@ class Came(NamedTuple):
         corrected: The sentences with the error that were released corrected.
         changed: True sentences that were.
         sentences: True sentences of the text that claim something.
-        right: Whether the error was undone, and nothing else changed.
-        carried: Whether what was written is a value of the same subject and property.
+        right: Whether the error was undone, and all else of the text left as it was.
+        carried: Whether all that was written, in whatever sentence, is a value of the same subject
+            and property.
     """
 
     case: ErrorCase
@@ -50,17 +52,18 @@ def came_of(guard: Guardrail, cases: Sequence[ErrorCase]) -> list[Came]:
             for case in some
         ]
         answers = guard.check_batch(requests, policy=STRICT_CORRECT)
-        found += [_came(case, answer) for case, answer in zip(some, answers, strict=True)]
+        found += [came(case, answer) for case, answer in zip(some, answers, strict=True)]
     return found
 
 
-def _came(case: ErrorCase, answer: GuardedAnswer) -> Came:
+def came(case: ErrorCase, answer: GuardedAnswer) -> Came:
+    """What came of one case, by the whole of its answer."""
     mended = [item for item in answer.sentences if item.correction is not None]
     corrected = tuple(item for item in mended if _has_error(case, item))
     changed = tuple(item for item in mended if item not in corrected)
     claims = sum(item.category is not None for item in answer.judged) - bool(case.kind)
-    right = bool(corrected) and _is_right(case, corrected)
-    carried = right or not corrected or _is_carried(case, corrected)
+    right = bool(corrected) and _is_right(case, mended, answer.text)
+    carried = right or not corrected or _is_carried(case, mended)
     return Came(case, corrected, changed, max(0, claims), right, carried)
 
 
@@ -74,24 +77,24 @@ def _has_error(case: ErrorCase, sentence: Sentence) -> bool:
     return start <= case.start < start + len(sentence.correction.original)
 
 
-def _is_right(case: ErrorCase, corrected: Sequence[Sentence]) -> bool:
-    if len(corrected) != 1 or corrected[0].correction is None:
+def _is_right(case: ErrorCase, mended: Sequence[Sentence], text: str) -> bool:
+    """Whether the text that was released tells what the true one does, all of it and no more."""
+    if len(mended) != 1:
         return False
-    sentence = corrected[0]
-    assert sentence.correction is not None
-    text = case.text.replace(sentence.correction.original, sentence.text, 1)
-    if any(_bare(text) == _bare(true) for true in case.true):
+    released = _bare(text)
+    if any(released == _bare(true) for true in case.true):
         return True
     if case.broken is None or label_in(text, tokenise(text), case.wrong):
         return False
-    rest = case.true[0]
-    words = [span.text for span in sentence.spans if span.kind is SpanKind.CORRECTED]
+    (true,) = case.true
+    words = [span.text for span in mended[0].spans if span.kind is SpanKind.CORRECTED]
+    if len(words) != 1 or not label_in(words[0], tokenise(words[0]), case.broken.value):
+        return False
     # Its value as the evidence writes it, where the text wrote it otherwise.
-    return (
-        len(words) == 1
-        and bool(label_in(words[0], tokenise(words[0]), case.broken.value))
-        and (len(_bare(text)) - len(_bare(rest)) <= len(tokenise(case.broken.value)))
-    )
+    end = len(true) - len(case.text) + case.start + len(case.wrong)
+    lost = Counter(_bare(true)) - Counter(released)
+    added = Counter(released) - Counter(_bare(true))
+    return lost <= Counter(_bare(true[case.start : end])) and added <= Counter(_bare(words[0]))
 
 
 def _bare(text: str) -> list[str]:
@@ -100,7 +103,7 @@ def _bare(text: str) -> list[str]:
     return [token.stem for token in tokenise(text) if token.folded not in articles]
 
 
-def _is_carried(case: ErrorCase, corrected: Sequence[Sentence]) -> bool:
+def _is_carried(case: ErrorCase, mended: Sequence[Sentence]) -> bool:
     """Whether each correction wrote a value of the property that was broken, of its subject."""
     if case.broken is None:
         return False
@@ -112,7 +115,7 @@ def _is_carried(case: ErrorCase, corrected: Sequence[Sentence]) -> bool:
     ]
     return all(
         any(label_in(span.text, tokenise(span.text), value) for value in told)
-        for sentence in corrected
+        for sentence in mended
         for span in sentence.spans
         if span.kind is SpanKind.CORRECTED
     )

@@ -17,7 +17,7 @@ from guardrail.commands.setup import build_config
 from guardrail.core.errors import ConfigError, InputError, RecordError
 from guardrail.core.types import Action, Category
 from guardrail.log.entries import Record, RecordFilter, ScoreBound, to_json
-from guardrail.log.records import JSONLinesLog, SQLiteLog, open_log
+from guardrail.log.records import MADE_ID, JSONLinesLog, SQLiteLog, open_log
 
 __all__ = ["app", "log", "opened", "report"]
 
@@ -82,8 +82,10 @@ def log(
     """Show, find and export what a score log holds.
 
     Prints the newest records that meet every condition, or with --json a record per line:
-    {id, created, answer: GuardedAnswer, tags}. One record found by ``--id`` is shown as the answer
-    beside its evidence, with what decided each sentence. Where none is found the exit status is 1.
+    {id, created, answer: GuardedAnswer, tags}. The ids listed are those of records: answers that
+    were ranked, or judged twice, may share theirs. One record found by ``--id`` is shown as the
+    answer beside its evidence, with what decided each sentence. Where none is found the exit status
+    is 1.
     """
     if tag is not None and "=" not in tag:
         raise InputError(f"{tag!r} is no tag; write NAME=VALUE")
@@ -110,8 +112,10 @@ def log(
         typer.echo(f"guardrail: {_none_found(score_log, where)}", err=True)
         if not follow:
             raise typer.Exit(1)
-    if record is not None and len(records) == 1 and not as_json:
-        _show_whole(records[0])
+    # A whole id is meant as such, though the ids of other candidates begin with it.
+    named = [item for item in records if record in (item.id, item.answer.id)] or records
+    if record is not None and len(named) == 1 and not as_json:
+        _show_whole(named[0])
     elif records or follow:
         _show(records, whole, as_json=as_json)
     seen = {item.id for item in records}
@@ -244,8 +248,8 @@ def _show_whole(record: Record) -> None:
 
     console = Console()
     console.print(
-        f"{record.created.astimezone():%Y-%m-%d %H:%M:%S}", f"id {record.answer.id}",
-        highlight=False, markup=False,
+        f"{record.created.astimezone():%Y-%m-%d %H:%M:%S}", f"id {record.id}",
+        f"answer {record.answer.id}", highlight=False, markup=False, soft_wrap=True,
     )  # fmt: skip
     for name, value in record.tags.items():
         console.print(f"{name}={value}", highlight=False, markup=False)
@@ -272,12 +276,13 @@ def _show(records: list[Record], whole: bool, *, as_json: bool, header: bool = T
     for record in records:
         answer = record.answer
         overall = answer.scorecard.overall.value
-        text = " ".join(f"{answer.question} → {answer.text}".split())
+        own = "" if MADE_ID.fullmatch(answer.id) else f"{answer.id}: "
+        text = " ".join(f"{own}{answer.question} → {answer.text}".split())
         table.add_row(
             f"{record.created.astimezone():%Y-%m-%d %H:%M:%S}",
             answer.decided,
             "—" if overall is None else f"{overall:.2f}",
             text.replace("[", r"\["),
-            record.answer.id[: None if whole else ID_SHOWN].replace("[", r"\["),
+            record.id[: None if whole else ID_SHOWN].replace("[", r"\["),
         )
     Console().print(table)

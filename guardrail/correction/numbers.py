@@ -22,6 +22,10 @@ FINEST = 3
 
 HUNDRED, TEN_THOUSAND = 100, 10_000
 
+SMALLEST_SHARE = 1e-4
+"""Of the scale that a number is told in (*million*), the least that takes its place. Evidence with
+a smaller number counts in that scale itself, as a column of millions does, and does not say so."""
+
 
 def quantities_like(
     written: str, told: Quantity, held: Quantity, held_written: str
@@ -102,7 +106,7 @@ def _numbers(
     scale = like[figures.end() :]
     if scale.strip():
         size = _scale(scale.strip().lower())
-        if size is None:
+        if size is None or abs(value) < SMALLEST_SHARE * size:
             return
         scaled = value / size
         for place in range(FINEST + 1):

@@ -25,6 +25,8 @@ WRITERS = 2
 HELD_UP = 32
 """Writes that hang and are no longer waited for, before further ones are not begun."""
 HANGS = f"{HELD_UP} records before it still wait for the score log; look for what holds its file"
+LATE = """the score log took no record within {:g} s; it may come yet. Look for what holds the \
+file, or raise log.wait_s"""
 WAIT_S = 2.0
 """Seconds that answers wait for a log handed in."""
 
@@ -77,11 +79,11 @@ class Recorder:
                             lambda: [self._write(answer) for answer in answers]
                         )
                 except TimeoutError:
-                    finished = [_unrecorded(item, self._late()) for item in answers]
-                except OverloadedError:
-                    finished = [_unrecorded(item, RecordError(HANGS)) for item in answers]
+                    late = RecordError(LATE.format(self._wait_s))
+                    finished = [_unrecorded(item, late) for item in answers]
                 except GuardrailError as error:
-                    finished = [_unrecorded(item, error) for item in answers]
+                    told = RecordError(HANGS) if isinstance(error, OverloadedError) else error
+                    finished = [_unrecorded(item, told) for item in answers]
         for answer in finished:
             record_answer(answer, alone=len(finished) == 1)
         return finished
@@ -91,12 +93,6 @@ class Recorder:
         self._workers.close()
         if self._owns_log and self._log is not None:
             self._log.close()
-
-    def _late(self) -> RecordError:
-        return RecordError(
-            f"the score log took no record within {self._wait_s:g} s; it may come yet. Look for "
-            "what holds the file, or raise log.wait_s"
-        )
 
     def _write(self, answer: GuardedAnswer) -> GuardedAnswer:
         try:

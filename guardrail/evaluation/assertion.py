@@ -53,6 +53,7 @@ def assert_grounded(
         JudgeError: Nothing could be checked.
         InputError: The evidence is not evidence.
     """
+    __tracebackhide__ = True  # pytest shows the line of the test, not these
     judged = judge_answer(answer, evidence, question=question, guard=guard)
     return require(judged, Requirement(supported=supported, contradicted=contradicted))
 
@@ -102,6 +103,7 @@ def require(answer: GuardedAnswer, requirement: Requirement) -> Assessment:
         AssertionError: It falls short.
         JudgeError: Nothing could be checked.
     """
+    __tracebackhide__ = True
     found = assess(answer, requirement)
     if found.verdict is None:
         raise JudgeError(found.failures[0])

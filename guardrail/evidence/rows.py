@@ -11,12 +11,11 @@ from guardrail.core.apart import Span, meets, within_another
 from guardrail.core.text.dates import Date
 from guardrail.core.text.lexicon import lexicon
 from guardrail.core.text.names import label_in
-from guardrail.core.text.properties import cues
+from guardrail.core.text.properties import cues, property_name
 from guardrail.core.text.quantities import Bound, Quantity, find_quantities
 from guardrail.core.text.superlatives import measures
-from guardrail.core.text.units import unit_of_label
 from guardrail.core.text.values import Agreement, TypedValue, compare
-from guardrail.core.text.words import MIN_STEM, Token, content_stems, property_words
+from guardrail.core.text.words import MIN_STEM, Token, content_stems
 
 if TYPE_CHECKING:
     from guardrail.evidence.statements import Statement
@@ -153,8 +152,7 @@ class RowsOfTable:
 
     def stems_of(self, column: str) -> frozenset[str]:
         """Stems of a column's name, its unit left out: *price* of ``price_eur``."""
-        name = property_words(column)
-        return content_stems(name if unit_of_label(column) is None else name.rpartition(" ")[0])
+        return content_stems(property_name(column))
 
     def text_column(self, stem: str) -> str | None:
         """The column of texts whose name is one word, by its stem; None where there is none."""

@@ -20,6 +20,7 @@ from guardrail.core.errors import InputError, RecordError
 from guardrail.core.types import Category, GuardedAnswer, Triple, Value
 
 __all__ = [
+    "LOST",
     "Feedback",
     "Record",
     "RecordFilter",
@@ -29,6 +30,7 @@ __all__ = [
     "prepare",
     "slim",
     "tagged",
+    "tagged_lost",
     "to_json",
 ]
 
@@ -38,6 +40,9 @@ BOUND = re.compile(r"\s*(?P<name>[\w.]+)\s*(?P<sign><=|>=|<|>)\s*(?P<limit>[-+.\
 THUMBS = {"up": 1, "down": -1, "1": 1, "+1": 1, "-1": -1, "0": 0}
 """Words for a reader's verdict."""
 
+
+LOST: Mapping[str, str] = MappingProxyType({"candidate": "lost"})
+"""The tag of an answer that was sampled, and that nobody was given: another one was better."""
 
 _TAGS: ContextVar[Mapping[str, str]] = ContextVar("guardrail_tags", default=MappingProxyType({}))
 
@@ -64,6 +69,11 @@ class Record(Value):
             return card.overall.value
         score = card.scores.get(name)
         return None if score is None else score.value
+
+    @property
+    def lost(self) -> bool:
+        """Whether nobody was given the answer, since another one that was sampled is better."""
+        return _is_lost(self.tags)
 
 
 def _as_thumb(value: object) -> int:
@@ -212,6 +222,15 @@ def tagged(**tags: str) -> Iterator[None]:
         yield
     finally:
         _TAGS.reset(token)
+
+
+def tagged_lost() -> bool:
+    """Whether answers that are recorded here are tagged as lost candidates."""
+    return _is_lost(_TAGS.get())
+
+
+def _is_lost(tags: Mapping[str, str]) -> bool:
+    return tags.items() >= LOST.items()
 
 
 def slim(answer: GuardedAnswer) -> GuardedAnswer:

@@ -13,6 +13,7 @@ from guardrail.core.types import GuardedAnswer, Sentence, Value, Verdict
 from guardrail.core.types.explanation import VERDICTS
 from guardrail.log import conventions
 from guardrail.log.conventions import NAME, own
+from guardrail.log.entries import tagged_lost
 from guardrail.log.tracing import instruments
 
 __all__ = ["Evaluation", "evaluations_of", "record_answer"]
@@ -94,13 +95,15 @@ def record_answer(answer: GuardedAnswer, *, alone: bool = True) -> None:
     Each judged sentence, the verdict, and each score that has a value is an event
     ``gen_ai.evaluation.result``: on the span, and as a record of the logs where they are exported;
     a score is a point of ``guardrail.score`` as well. Sentences are counted by category, problems
-    by part.
+    by part. Nothing is told of a candidate that lost.
 
     Args:
         answer: The answer.
         alone: Whether the span is this answer's alone, which then has its action and scores as
             attributes too: not every reader of traces shows events.
     """
+    if tagged_lost():
+        return
     metrics = instruments()
     metrics.answers.add(1, {own("action"): answer.action.value})
     for sentence in answer.sentences:

@@ -187,7 +187,8 @@ class _Tally:
 
     def read(self, records: Iterable[Record]) -> _Tally:
         for record in records:
-            self._add(record)
+            if not record.lost:
+                self._add(record)
         return self
 
     def _add(self, record: Record) -> None:

@@ -3,6 +3,9 @@
 import pytest
 
 from chains.conversation import Turn, standalone_question
+from guardrail import Triple
+from guardrail.core.types import Effect
+from tests.chains.conftest import scripted_guard
 
 
 def talk(*texts: str) -> list[Turn]:
@@ -40,3 +43,32 @@ def test_system_and_tool_turns_are_passed_over():
 
 def test_no_user_turn_is_no_question():
     assert standalone_question([Turn("system", "Be brief.")]) == ""
+
+
+@pytest.mark.parametrize(
+    ("said", "left"),
+    [
+        ("The Fjell 3 costs 2,190 euros.", "The Fjell 3 costs ."),
+        ("It was opened on 4 May 1999 by Ada Lovelace.", "It was opened on by Ada Lovelace."),
+        ("The shop has fourteen branches, open at 9 am.", "The shop has branches, open at ."),
+        ("The Fjell 3 and the Boeing 747-400 fly.", "The Fjell 3 and the Boeing 747-400 fly."),
+    ],
+)
+def test_what_the_assistant_said_names_things_and_tells_no_values(said, left):
+    turns = talk("What of it, at 17 euros?", said, "And again?")
+    assert standalone_question(turns) == f"What of it, at 17 euros? {left} And again?"
+
+
+def test_a_number_does_not_become_supported_by_being_said_again():
+    """A check tells of it whatever was said before, as it does of a first answer."""
+    repeated = standalone_question(talk("How heavy is it?", "It weighs 23 kg.", "And again?"))
+    evidence = [Triple("Fjell 3", "range", "110 km")]
+    with scripted_guard() as guard:
+        first, again = (
+            guard.check(question, "As I said, it weighs 23 kg.", evidence=evidence).sentences[0]
+            for question in ("How heavy is it?", repeated)
+        )
+    assert [(item.check, item.effect) for item in again.findings] == [
+        ("typed_values", Effect.MISSING)
+    ]
+    assert again.support == first.support

@@ -5,13 +5,14 @@ import subprocess
 import sys
 import threading
 
+import jsonschema
 import pytest
 
 mcp = pytest.importorskip("mcp", reason="the extra 'mcp' is not installed")
 
 from chains.mcp_server import mcp_server  # noqa: E402
 from guardrail import ANNOTATE, Guardrail, GuardrailConfig, JudgeError  # noqa: E402
-from tests.chains.hotel import HOTEL_QUESTION, ITEMS, RIGHT, SAID, SECRET  # noqa: E402
+from tests.chains.hotel import HOTEL_QUESTION, ITEMS, RIGHT, SAID, SECRET, WRONG  # noqa: E402
 from tests.clock import PATIENCE_S  # noqa: E402
 
 
@@ -33,6 +34,34 @@ async def test_a_client_lists_and_calls_the_tools(guard):
         assert SECRET not in json.dumps(strict)
         facts = content_of(await client.call_tool("find_facts", {"question": "Mary Shelley"}))
         assert {"triple": ["Mary Shelley", "occupation", "writer"]} in facts["facts"]
+
+
+async def test_a_client_is_told_what_was_corrected_and_what_was_taken_out(guard):
+    facts = [{"triple": ["Fjell 3", "price", "2,490 euros"]}]
+    said = "The Fjell 3 costs 2,190 euros."
+    asked = {"question": "What does it cost?", "evidence": facts, "policy": "strict-correct"}
+    with Guardrail(GuardrailConfig(graph="none")) as judging:
+        async with mcp.Client(mcp_server(judging)) as client:
+            tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+            mended = content_of(await client.call_tool("check_answer", asked | {"answer": said}))
+    assert mended["action"] == "correct"
+    (sentence,) = mended["sentences"]
+    assert sentence["correction"]["original"] == said
+    assert sentence["correction"]["by"] == "edit"
+    told = [span for span in sentence["spans"] if span["kind"] == "corrected"]
+    assert [(span["text"], span["instead_of"], span["triple"]) for span in told] == [
+        ("2,490 euros", "2,190 euros", ["Fjell 3", "price", "2,490 euros"])
+    ]
+    assert mended["clean"][told[0]["start"] : told[0]["end"]] == "2,490 euros"
+    jsonschema.validate(mended, tools["check_answer"].output_schema)
+
+    async with mcp.Client(mcp_server(guard)) as client:
+        asked = {"question": HOTEL_QUESTION, "answer": SAID, "evidence": ITEMS, "policy": "strict"}
+        strict = content_of(await client.call_tool("check_answer", asked))
+    (gone,) = strict["removed"]
+    assert SAID[gone["start"] : gone["end"]] == WRONG
+    assert gone["category"] == "contradictory"
+    assert gone["against"]
 
 
 async def test_rows_are_evidence(guard):

@@ -1,10 +1,12 @@
-"""The dashboard and the alert rules ask for metrics and labels that the gateway has."""
+"""The dashboard and the alert rules are PromQL, and ask for what the gateway has."""
 
 import json
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import httpx
+import promql_parser as promql
 import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
@@ -16,11 +18,51 @@ from tests.chains.scripted import ScriptedJudge
 from tests.docs.pages import ROOT
 
 FOLDER = ROOT / "deploy" / "monitoring"
-METRIC = re.compile(r"\b(kg_guardrail_\w+)(?:\{([^}]*)\})?")
-GROUPED = re.compile(r"\bby \(([^)]*)\)")
-SELECTED = re.compile(r'(\w+)(?:=~|!~|!=|=)"')
+VARIABLE = re.compile(r"label_values\((\w+), (\w+)\)")
 OF_PROMETHEUS = {"le", "instance", "job"}
 """Labels that the gateway does not write itself."""
+FOR_THE_INTERVAL = "5m"
+"""What Grafana may write for its ``$__rate_interval``."""
+
+
+class Asked(NamedTuple):
+    """What an expression asks for.
+
+    Attributes:
+        labels: Of each metric, the labels that are compared.
+        values: The values that labels are compared with, where they are no pattern.
+        grouped: Labels that are grouped by.
+    """
+
+    labels: dict[str, set[str]]
+    values: dict[str, set[str]]
+    grouped: set[str]
+
+
+def asked_by(expression: str) -> Asked:
+    """Parse an expression, with its types and functions.
+
+    Raises:
+        ValueError: It is no PromQL.
+    """
+    asked = Asked({}, {}, set())
+
+    def visit(node: promql.Expr) -> None:
+        if isinstance(node, promql.MatrixSelector):
+            visit(node.vector_selector)
+        elif isinstance(node, promql.VectorSelector):
+            assert node.name, f"a series without the name of a metric: {expression}"
+            labels = asked.labels.setdefault(node.name, set())
+            for matcher in node.matchers.matchers:
+                labels.add(matcher.name)
+                if matcher.op == promql.MatchOp.Equal:
+                    asked.values.setdefault(matcher.name, set()).add(matcher.value)
+        elif isinstance(node, promql.AggregateExpr) and node.modifier is not None:
+            asked.grouped.update(node.modifier.labels)
+
+    written = expression.replace("$__rate_interval", FOR_THE_INTERVAL)
+    promql.walk(promql.parse(written), visit)
+    return asked
 
 
 def panels() -> list[dict[str, object]]:
@@ -60,21 +102,19 @@ async def served_labels() -> dict[str, set[str]]:
 
 async def test_every_metric_and_label_exists(served_labels: dict[str, set[str]]) -> None:
     asked = set()
+    served_labels["up"] = set()  # Prometheus's own
     for place, expression in expressions():
-        found = METRIC.findall(expression)
-        assert found or expression.startswith("up{"), place
-        for name, selector in found:
+        found = asked_by(expression)
+        assert found.labels, place
+        for name, labels in found.labels.items():
             assert name in served_labels, f"{place}: there is no metric {name}"
-            labels = set(SELECTED.findall(selector))
-            assert labels <= served_labels[name], f"{place}: {name} has no {labels}"
+            missing = (labels | found.grouped) - OF_PROMETHEUS - served_labels[name]
+            assert not missing, f"{place}: {name} has no {missing}"
             asked.add(name)
-        grouped = {
-            label.strip() for group in GROUPED.findall(expression) for label in group.split(",")
-        }
-        known = set().union(*(served_labels[name] for name, _ in found)) if found else set()
-        assert grouped - OF_PROMETHEUS <= known, place
+    for name, label in VARIABLE.findall((FOLDER / "dashboard.json").read_text("utf-8")):
+        assert label in served_labels[name], f"the variable of {label}"
     families = {re.sub(r"_(total|bucket|sum|count|created)$", "", name) for name in served_labels}
-    shown = {re.sub(r"_(total|bucket)$", "", name) for name in asked}
+    shown = {re.sub(r"_(total|bucket)$", "", name) for name in asked - {"up"}}
     ours = {name for name in families if name.startswith("kg_guardrail_")}
     assert ours == shown, "a metric that nobody shows"
 
@@ -101,12 +141,8 @@ def test_every_rule_says_what_to_do() -> None:
         assert re.fullmatch(r"\d+[mhd]", str(rule["for"]))
         assert rule["labels"]["severity"] in ("warning", "critical")  # type: ignore[index]
         assert set(rule["annotations"]) == {"summary", "description"}  # type: ignore[call-overload]
-        expression = str(rule["expr"])
-        assert expression.count("(") == expression.count(")")
         named = set(re.findall(r"\$labels\.(\w+)", str(rule["annotations"])))
-        grouped = {
-            label.strip() for found in GROUPED.findall(expression) for label in found.split(",")
-        }
+        grouped = asked_by(str(rule["expr"])).grouped
         assert named <= grouped | {"instance"}, rule["alert"]
 
 
@@ -114,7 +150,20 @@ def test_prometheus_reads_the_rules_and_the_job_that_they_name() -> None:
     settings = yaml.safe_load((FOLDER / "prometheus.yaml").read_text("utf-8"))
     assert all((FOLDER / name).exists() for name in settings["rule_files"])
     jobs = {job["job_name"] for job in settings["scrape_configs"]}
-    named = {
-        job for _, expression in expressions() for job in re.findall(r'job="(\w+)"', expression)
-    }
-    assert named == jobs
+    named = [asked_by(expression).values.get("job", set()) for _, expression in expressions()]
+    assert set().union(*named) == jobs
+
+
+@pytest.mark.parametrize(
+    ("written", "wrong"),
+    [
+        ("sum(rate(a_total[5m])", "unclosed"),
+        ("rate(a_total)", "expected type matrix"),
+        ("increse(a_total[5m])", "unknown function"),
+        ("sum by result (a_total)", "invalid promql"),
+    ],
+)
+def test_what_is_no_expression_is_found(written: str, wrong: str) -> None:
+    """Brackets, types, functions and the grammar: the test above sees them all."""
+    with pytest.raises(ValueError, match=wrong):
+        asked_by(written)

@@ -1,6 +1,7 @@
 """Ask: retrieve, sample, check, rank, regenerate, against an endpoint that speaks the protocol."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +15,9 @@ from guardrail import (
     InputError,
     Unavailable,
 )
+from guardrail.log.records import open_log
 from guardrail.models import open_model
+from guardrail.report.summary import summarise
 from tests.guardrail.models.endpoint import Endpoint, serve
 
 PATIENT = ANNOTATE.model_copy(update={"deadline_s": None})
@@ -82,6 +85,22 @@ def test_a_failed_answer_is_asked_for_again_with_what_was_wrong(
     assert len(ranked) == 4
     assert ranked[0].reasons[0].startswith("rank 1 of 4: grounded 1.00 (facts cited: 1")
     assert "1756-01-27" in str(endpoint.requests[1]["messages"][-1])
+
+
+def test_the_log_tells_why_each_candidate_lost(endpoint: Endpoint, tmp_path: Path) -> None:
+    says(endpoint, WRONG, RIGHT)
+    model = open_model("openai:m", base_url=endpoint.url, api_key="k")
+    config = GuardrailConfig(judge="none", policy=PATIENT, log=tmp_path / "scores.sqlite")
+    with Guardrail(config, model=model) as guard:
+        answer = guard.ask(question=QUESTION, n=1, policy=BEST, id="q")
+    with open_log(tmp_path / "scores.sqlite", read_only=True) as log:
+        won, lost = sorted(log.records(), key=lambda record: record.lost)
+        assert (won.answer.id, won.answer.reasons, won.lost) == ("q", answer.reasons, False)
+        assert (lost.answer.id, lost.lost) == ("q.0", True)
+        assert lost.answer.reasons[0].startswith("rank 2 of 2: grounded 0.00 (facts cited: 0")
+        assert "1756-01-27" in " ".join(lost.answer.reasons)
+        assert "no better answer" not in " ".join(lost.answer.reasons)
+        assert summarise(log.records(), []).records == 1, "only one was shown to anybody"
 
 
 def test_when_attempts_run_out_the_best_is_returned_with_the_reason(

@@ -4,21 +4,29 @@ from __future__ import annotations
 
 from guardrail.core.remembered import remembered
 from guardrail.core.text.lexicon import lexicon, lexicon_set
+from guardrail.core.text.units import unit_of_label
 from guardrail.core.text.words import content_stems, property_words
 
-__all__ = ["cues", "is_single_valued", "tells_place"]
+__all__ = ["cues", "is_single_valued", "property_name", "tells_place"]
+
+
+@remembered(16_384)
+def property_name(label: str) -> str:
+    """The words of a label, its unit left out: *price* of ``price_eur`` and of ``price [€]``."""
+    name = property_words(label)  # without signs, so that only a word is left out
+    return name.rpartition(" ")[0] if unit_of_label(label) and unit_of_label(name) else name
 
 
 @remembered(16_384)
 def cues(label: str) -> frozenset[str]:
     """Stems of the words by which prose names a property, those of its label among them."""
-    name = property_words(label)
+    name = property_name(label)
     return content_stems(" ".join([name, *lexicon("properties")["wording"].get(name, ())]))
 
 
 def is_single_valued(label: str) -> bool:
     """Whether an entity has one value of a property."""
-    return property_words(label) in lexicon_set("properties", "single_valued")
+    return property_name(label) in lexicon_set("properties", "single_valued")
 
 
 def tells_place(label: str) -> bool:

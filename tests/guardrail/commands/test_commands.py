@@ -2,10 +2,12 @@
 
 import json
 import re
+from uuid import uuid4
 
 import pytest
 from typer.testing import CliRunner
 
+from guardrail import Guardrail, GuardrailConfig, Triple
 from guardrail.cli import app
 from guardrail.core.types import GuardedAnswer, Sentence, Span
 from judges.conner import ConnerReport
@@ -279,3 +281,35 @@ def test_questions_of_another_shape_are_told_by_line(tmp_path):
     other.write_text('{"question": "Who?"}\nWho?\n')
     done = CliRunner().invoke(app, ["bench", "biokalma", "run", "--data", str(other)])
     assert str(done.exception).startswith(f"{other}, line 2, is no question: Invalid JSON")
+
+
+@pytest.mark.parametrize("name", ["log.jsonl", "log.sqlite"])
+def test_each_id_that_a_log_lists_names_one_record(name, tmp_path):
+    """Candidates of one request share the beginning of their ids, a repeated call all of it."""
+    made = uuid4().hex
+    facts = [Triple(*fact) for fact in FACTS]
+    with Guardrail(GuardrailConfig(judge="none", log=tmp_path / name)) as guard:
+        guard.rank(
+            "", ["It was opened in 1932.", "It was closed in 1990."], evidence=facts, id=made
+        )
+        for answer in ("It was opened in 1932.", "It is open."):
+            guard.check("", answer, evidence=facts, id="call-of-2026-11-26")
+    shown = CliRunner().invoke(app, ["log", str(tmp_path / name)], env={"COLUMNS": "140"}).stdout
+    assert shown.count("call-of-2026-11-26: ") == 2
+    ids = [line.split()[-1] for line in shown.splitlines()[1:]]
+    assert len(set(ids)) == 4
+    for one in ids:
+        whole = CliRunner().invoke(app, ["log", str(tmp_path / name), "--id", one]).stdout
+        assert f"id {one}" in whole, "shown whole, so that it is one record"
+    several = CliRunner().invoke(app, ["log", str(tmp_path / name), "--id", made]).stdout
+    assert "overall" in several.splitlines()[0], "a list: the id of an answer names two"
+    best = CliRunner().invoke(app, ["log", str(tmp_path / name), "--id", f"{made}.0"]).stdout
+    assert f"answer {made}.0" in best
+
+
+def test_a_whole_id_is_meant_though_others_begin_with_it(tmp_path):
+    with Guardrail(GuardrailConfig(judge="none", log=tmp_path / "log.sqlite")) as guard:
+        for id in ("q", "q.0"):
+            guard.check("", "It was opened in 1932.", evidence=["It was opened."], id=id)
+    shown = CliRunner().invoke(app, ["log", str(tmp_path / "log.sqlite"), "--id", "q"]).stdout
+    assert "answer q\n" in shown

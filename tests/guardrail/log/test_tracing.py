@@ -72,6 +72,10 @@ def test_an_ask_with_regeneration(telemetry, monkeypatch):
         "    guardrail.score",
     ]
     assert telemetry.tree() == ["guardrail.ask", *attempt, *attempt]
+    (ask,) = telemetry.named("guardrail.ask")
+    told = [event.attributes["guardrail.answer.id"] for event in ask.events]
+    assert set(told) == {answer.id}, "nothing of the candidate that lost"
+    assert ask.attributes["guardrail.score.overall"] == 1.0
     chat = telemetry.named("chat scripted")[0]
     assert chat.kind is SpanKind.CLIENT
     assert chat.attributes == {
