@@ -39,7 +39,7 @@ from pydantic import (
 )
 
 from guardrail.core.errors import ConfigError
-from guardrail.core.fields import did_you_mean, fields_at
+from guardrail.core.fields import did_you_mean, fields_at, plainly
 from guardrail.core.toml import read_toml
 from guardrail.core.types import Probability, Strictness, StrictnessSetting
 from guardrail.models.settings import GenerationSettings
@@ -396,5 +396,5 @@ def _explain(model: type[BaseModel], error: ValidationError) -> str:
             hint = did_you_mean(str(problem["loc"][-1]), sorted(known))
             lines.append(f"there is no setting {where!r}; {hint}")
         else:
-            lines.append(f"{where}: {problem['msg']}")
+            lines.append(f"{where}: {plainly(problem)}")
     return "; ".join(lines)

@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, cast
 
-from guardrail.core.errors import GuardrailError, JudgeError
+from guardrail.core.errors import JudgeError
+from guardrail.core.plugins import foreign
 from guardrail.core.types import Grounding, NLIScores, StatementScore, WordScore
 from judges.base import GroundingItem, GroundingJudge, NLIJudge, NLITraits, Pair, traits_of
 from judges.lifting import sub_facts
@@ -67,12 +68,8 @@ def grounded_by(judge: GroundingJudge, items: Sequence[GroundingItem]) -> list[G
     Raises:
         JudgeError: It failed, or did not give one ``Grounding`` for each item.
     """
-    try:
+    with foreign("the judge", JudgeError):
         found = list(judge.ground(items))
-    except GuardrailError:
-        raise
-    except Exception as error:  # a judge may be foreign code and raise anything
-        raise JudgeError(f"the judge failed: {type(error).__name__}: {error}") from error
     if len(found) != len(items) or not all(isinstance(item, Grounding) for item in found):
         raise JudgeError(
             f"the judge gave {len(found)} results for {len(items)} items; it must give one "

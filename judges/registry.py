@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import cast
 
 from guardrail.core.errors import ConfigError
-from guardrail.core.plugins import NOWHERE, named_part
+from guardrail.core.plugins import NOWHERE, foreign, named_part
 from judges.base import AttributionJudge, NLIJudge
 
 __all__ = ["create_attribution", "create_nli", "hint", "kinds", "register"]
@@ -28,6 +28,10 @@ _NEEDS_MODEL = {
     "chat": "chat:gpt-4o",
 }
 """Judges that name a model after the colon, each with an example."""
+
+
+NEEDED = ("name", "warm_up", "judge")
+"""What an ``NLIJudge`` has."""
 
 
 def register(kind: str, factory: str | Callable[..., object]) -> None:
@@ -55,7 +59,11 @@ def create_nli(name: str = "onnx", **options: object) -> NLIJudge:
     """
     judge = _create(name, options)
     if not isinstance(judge, NLIJudge):
-        raise ConfigError(f"judge {name!r} does not judge premises and hypotheses")
+        missing = [need for need in NEEDED if not hasattr(judge, need)]
+        raise ConfigError(
+            f"judge {name!r} lacks {', '.join(missing)}; it needs {', '.join(NEEDED)}, as "
+            "docs/extending.md shows. One that has only ground is handed in: Guardrail(grounding=…)"
+        )
     return judge
 
 
@@ -88,10 +96,11 @@ def _create(name: str, options: dict[str, object]) -> object:
     if isinstance(factory, str):
         module, _, attribute = factory.partition(":")
         factory = cast("Callable[..., object]", getattr(import_module(module), attribute))
-    try:
-        return factory(*arguments, **options)
-    except TypeError as error:
-        raise ConfigError(f"judge {name!r} does not take these options: {error}") from error
+    with foreign(f"judge {name!r}", ConfigError):
+        try:
+            return factory(*arguments, **options)
+        except TypeError as error:
+            raise ConfigError(f"judge {name!r} does not take these options: {error}") from error
 
 
 def _from_outside(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from guardrail.core.errors import KnowledgeGraphError
-from guardrail.core.plugins import NOWHERE, named_part
+from guardrail.core.plugins import NOWHERE, made_part, named_part
 
 if TYPE_CHECKING:
     from kg.base import KnowledgeGraph
@@ -50,6 +51,10 @@ def open_graphs(
     )
 
 
+NEEDED = ("name", "find", "entities", "subgraphs", "links", "close")
+"""What a ``KnowledgeGraph`` has."""
+
+
 def _from_outside(location: str | Path | None) -> KnowledgeGraph | None:
     """A graph of another package; None where the location names none."""
     if not isinstance(location, str) or "/" in location.partition(":")[0]:
@@ -63,7 +68,7 @@ def _from_outside(location: str | Path | None) -> KnowledgeGraph | None:
         make, arguments = named_part("graphs", location), ()
     if make is None:
         return None
-    return cast("KnowledgeGraph", make(*arguments))
+    return cast("KnowledgeGraph", made_part("graphs", location, partial(make, *arguments), NEEDED))
 
 
 def open_graph(

@@ -35,7 +35,7 @@ RESULTS = {
     Action.UNVERIFIED: "unverified",
 }
 
-PARTS = ("kg", "judge", "model", "deadline", "overload", "input", "sentences")
+PARTS = ("kg", "judge", "checks", "model", "deadline", "overload", "input", "sentences")
 """Parts without which an answer is not judged, or not all of it."""
 
 OF_THE_UPSTREAM = (UpstreamUnreachableError, UnreadableReplyError)

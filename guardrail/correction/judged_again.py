@@ -244,7 +244,7 @@ def _sentences(item: Checked, again: Checked, drafts: Sequence[_Draft]) -> list[
     whole = (
         same
         and again.answer.text == again.row.answer
-        and all(problem.part != "judge" for problem in again.problems)
+        and all(problem.part not in ("judge", "checks") for problem in again.problems)
     )
     by_place = {(one.start, one.end): one for one in again.answer.sentences} if whole else {}
     found: list[Sentence | None] = []

@@ -11,8 +11,9 @@ from uuid import uuid4
 
 from guardrail.config import GuardrailConfig
 from guardrail.core.cancellation import within
-from guardrail.core.errors import KnowledgeGraphError
+from guardrail.core.errors import GuardrailError, KnowledgeGraphError
 from guardrail.core.incoming import clean_text, without_controls
+from guardrail.core.plugins import foreign
 from guardrail.core.types import (
     Action,
     AttributedAnswer,
@@ -82,6 +83,7 @@ class Engine:
         self.workers = Workers(config.limits.concurrency, config.limits.stuck)
         self.recorder = Recorder(config.log, log)
 
+    @foreign("loading the parts", GuardrailError)
     def warm_up(self) -> None:
         """Load what the first answer would load."""
         if self.parts.grounding is not None:

@@ -38,6 +38,7 @@ __all__ = [
 ERRORS_OF_PARTS: dict[str, type[GuardrailError]] = {
     "kg": KnowledgeGraphError,
     "judge": JudgeError,
+    "checks": JudgeError,
     "model": ModelError,
     "deadline": DeadlineExceededError,
     "overload": OverloadedError,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Mapping, Sequence
-from difflib import get_close_matches
+from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast, runtime_checkable
 
-from guardrail.core.errors import ConfigError, GuardrailError
-from guardrail.core.plugins import NOWHERE, named_part
+from guardrail.core.errors import ConfigError
+from guardrail.core.plugins import NOWHERE, made_part, named_part, told
 from guardrail.core.types import (
     AttributedAnswer,
     Category,
@@ -23,6 +23,7 @@ from guardrail.core.types import (
 )
 from guardrail.core.workers import InThread, called, off_loop
 from guardrail.policy import CLAIM_SCORES
+from judges.registry import hint
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -47,9 +48,6 @@ SCORERS = {
 
 PARTIAL_CREDIT = 0.75
 """A sentence that lacks support in part earns at most this share of a supported one."""
-
-Scores: TypeAlias = Sequence[Mapping[str, Score]]
-"""For each answer its scores by name."""
 
 NO_CLAIM = "the answer makes no claim that could be checked"
 
@@ -81,7 +79,9 @@ class Scorer(Protocol):
         """Prefix of its scores, such as ``sck``."""
         ...
 
-    def score(self, batch: Sequence[ScoringRequest]) -> Scores | Awaitable[Scores]:
+    def score(
+        self, batch: Sequence[ScoringRequest]
+    ) -> Sequence[Mapping[str, Score]] | Awaitable[Sequence[Mapping[str, Score]]]:
         """Score n answers, in order; may be a coroutine.
 
         Raises:
@@ -123,16 +123,10 @@ def create_scorer(name: str, **parts: object) -> Scorer:
     """
     factory = named_part("scorers", SCORERS.get(name, name))
     if factory is None:
-        near = get_close_matches(name, SCORERS, n=1)
-        hint = (
-            f"did you mean {near[0]!r}?" if near else f"known: {', '.join(SCORERS)}; or {NOWHERE}"
-        )
-        raise ConfigError(f"there is no scorer {name!r}; {hint}")
+        raise ConfigError(f"there is no scorer {name!r}; {hint(name, SCORERS)}; or {NOWHERE}")
     wanted = inspect.signature(factory).parameters
-    scorer = factory(**{key: part for key, part in parts.items() if key in wanted})
-    if not isinstance(scorer, Scorer):
-        raise ConfigError(f"{name!r} makes a {type(scorer).__name__}, which is no scorer")
-    return scorer
+    make = partial(factory, **{key: part for key, part in parts.items() if key in wanted})
+    return cast("Scorer", made_part("scorers", name, make, ("name", "score")))
 
 
 def read_ahead(scorers: Sequence[Scorer], batch: Sequence[ScoringRequest]) -> None:
@@ -158,13 +152,13 @@ async def score_answers(
     rows = await off_loop(lambda: [sentence_scores(each.answer.sentences) for each in batch])
     problems: list[Problem] = []
     for scorer in scorers:
-        try:
-            found = await called(in_thread, scorer.score, batch)
-        except GuardrailError as error:
-            problems.append(Problem(part=f"scorer {scorer.name}", message=str(error)))
-            continue
-        for row, scores in zip(rows, found, strict=True):
-            row.update(scores)
+        with told(problems, f"scorer {scorer.name}", f"scorer {scorer.name!r}"):
+            found = [
+                {name: Score.model_validate(score) for name, score in scores.items()}
+                for scores in await called(in_thread, scorer.score, batch)
+            ]
+            for row, scores in list(zip(rows, found, strict=True)):
+                row.update(scores)
     return [ScoreCard(overall=row.pop("overall"), scores=row) for row in rows], problems
 
 

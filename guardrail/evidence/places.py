@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from guardrail.core.errors import KnowledgeGraphError
+from guardrail.core.plugins import foreign
 from guardrail.core.text.properties import cues, tells_place
 from guardrail.core.text.sentences import split_sentences
 from guardrail.core.text.words import fold, tokenise
@@ -28,6 +30,7 @@ JOINTS = (", ", " in ", " of ", " (")
 """What stands between a place and a wider one that is told behind it."""
 
 
+@foreign("the graph", KnowledgeGraphError)
 def with_wider(
     graph: KnowledgeGraph, answers: Sequence[str], knowledge: Sequence[Knowledge]
 ) -> list[Knowledge]:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
-from guardrail.core.errors import GuardrailError, InputError, KnowledgeGraphError
+from guardrail.core.errors import InputError, KnowledgeGraphError
+from guardrail.core.plugins import foreign
 from guardrail.core.text.names import NO_NAMES
 from guardrail.core.types import (
     Entity,
@@ -104,6 +105,7 @@ class GraphRetriever:
         self._settings = settings
         self._limit = limit
 
+    @foreign("the graph", KnowledgeGraphError)
     def retrieve(
         self, rows: Sequence[tuple[str, str]], docs: dict[str, Doc] | None = None
     ) -> list[Knowledge]:
@@ -274,8 +276,7 @@ async def retrieve_passages(
         in_thread: Runs a function that blocks.
 
     Raises:
-        KnowledgeGraphError: The retriever failed.
-        InputError: It returned something that is no evidence.
+        KnowledgeGraphError: The retriever failed, or returned something that is no evidence.
     """
     call = cast(
         "Callable[[str], Iterable[object]]",
@@ -286,12 +287,8 @@ async def retrieve_passages(
     async def ask(question: str) -> tuple[Evidence, ...]:
         return as_evidence(await called(in_thread, call, question))
 
-    try:
+    with foreign("the retriever", KnowledgeGraphError):
         found = await asyncio.gather(*(ask(question) for question in unique))
-    except GuardrailError:
-        raise
-    except Exception as error:  # a retriever is foreign code and may raise anything
-        raise KnowledgeGraphError(f"the retriever failed: {error!r}") from error
     by_question = dict(zip(unique, found, strict=True))
     known = (given(by_question[question], limits) for question in questions)
     return [knowledge._replace(source="retriever") for knowledge in known]

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from guardrail.core.cancellation import stop_if_given_up
 from guardrail.core.errors import JudgeError
+from guardrail.core.plugins import told
 from guardrail.core.text.words import content_stems, plain
 from guardrail.core.types import (
     AttributedAnswer,
@@ -27,7 +28,7 @@ from guardrail.correction.proposals import Proposal, proposed
 from guardrail.evidence.index import Selection, StatementIndex
 from guardrail.evidence.statements import statements_of
 from guardrail.markers.rendering import marked_text
-from guardrail.verdict.checks import Check, Context, checks_without
+from guardrail.verdict.checks import Check, Context, all_checks
 from guardrail.verdict.checks.base import finding
 from guardrail.verdict.citations import citations_of
 from guardrail.verdict.claims import Claim, GroundingRequest, claims_of
@@ -89,7 +90,7 @@ class Grounder:
         second: SecondOpinions | None = None,
     ) -> None:
         self._judge = judge
-        self._checks = (*checks_without(off), *more)
+        self._checks = (*(check for check in all_checks() if check.name not in off), *more)
         self._verbatim = verbatim
         self._weighing = weighing or Weighing()
         self._second = second
@@ -101,7 +102,7 @@ class Grounder:
 
         Returns:
             n attributed answers in order, and what went wrong; a judge that fails leaves exact
-            evidence to decide.
+            evidence to decide, a check that fails the others.
         """
         problems: list[Problem] = []
         drafts = _drafts(requests)
@@ -132,7 +133,7 @@ class Grounder:
         for draft, grounding in zip(drafts, self._ask(drafts, problems), strict=True):
             assert draft.selection is not None  # nobody bounds these
             evidence = Premises(draft.indexed, draft.selection, draft.subjects, grounding)
-            said = self._findings(draft.claim, evidence, draft.context)
+            said = self._findings(draft.claim, evidence, draft.context, problems)
             found[draft.request].append((grounding, said))
         if problems:
             raise JudgeError(problems[0].message)
@@ -201,7 +202,7 @@ class Grounder:
             zip(drafts, self._ask(drafts, problems), strict=True)
         ):
             stop_if_given_up()
-            looked = self._look(draft, grounding, requests[draft.request])
+            looked = self._look(draft, grounding, requests[draft.request], problems)
             item = _item(draft) if self._second and looked else None
             if item and looked and grounding:
                 weighed, thresholds = looked.outcome.weighed, looked.evidence.thresholds
@@ -212,7 +213,8 @@ class Grounder:
             looked, draft = found[place], drafts[place]
             if opinion and opinion.grounding and self._second:
                 weighing = self._second.weighing
-                looked = self._look(draft, opinion.grounding, requests[draft.request], weighing)
+                request = requests[draft.request]
+                looked = self._look(draft, opinion.grounding, request, problems, weighing)
             found[place] = looked and looked._replace(second=opinion and opinion.told)
         return found
 
@@ -221,6 +223,7 @@ class Grounder:
         draft: _Draft,
         grounding: Grounding | None,
         request: GroundingRequest,
+        problems: list[Problem],
         weighing: Weighing | None = None,
     ) -> _Looked | None:
         """What a sentence is held against, what was found, and what comes of it."""
@@ -228,7 +231,7 @@ class Grounder:
         if selection is None:
             return None
         evidence = Premises(draft.indexed, selection, draft.subjects, grounding, request.thresholds)
-        findings = self._findings(claim, evidence, draft.context)
+        findings = self._findings(claim, evidence, draft.context, problems)
         outcome = Outcome(Verdict.NO_CLAIM)
         if claim.prose:
             outcome = combine(claim, evidence, findings, weighing or self._weighing)
@@ -275,16 +278,22 @@ class Grounder:
             return None
         return second.judge if second and second.missing is None else self._judge.name
 
-    def _findings(self, claim: Claim, evidence: Premises, context: Context) -> list[Finding]:
+    def _findings(
+        self, claim: Claim, evidence: Premises, context: Context, problems: list[Problem]
+    ) -> list[Finding]:
         """What the checks find; after one that there is no claim the others are not asked."""
         unread = evidence.grounding.unread if evidence.grounding else ()
         because = "the judge cannot read this"
         found = [finding("unread", Effect.MISSING, claim, span, because) for span in unread]
         for check in self._checks if claim.prose else ():
-            said = check.apply(claim, evidence, context)
-            found += said
-            if any(item.effect is Effect.NO_CLAIM for item in said):
-                break
+            with told(problems, "checks", f"check {check.name!r}"):
+                said = list(check.apply(claim, evidence, context))
+                numbers = {number for item in said for number in item.statements}
+                if not numbers.issubset(range(len(evidence.indexed.statements))):
+                    raise ValueError("a finding names statements by numbers of evidence.chosen")
+                found += said
+                if any(item.effect is Effect.NO_CLAIM for item in said):
+                    break
         return found
 
 

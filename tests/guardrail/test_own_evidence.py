@@ -103,7 +103,7 @@ def test_the_environment_and_the_option_name_files_where_one_stands(folder: Path
 
 def test_what_is_no_list_of_files_is_refused(folder: Path) -> None:
     (folder / "guardrail.toml").write_text("evidence = 3\n", "utf-8")
-    with pytest.raises(ConfigError, match="evidence: Input should be a valid tuple"):
+    with pytest.raises(ConfigError, match="evidence: Input should be a list"):
         settings(folder)
 
 

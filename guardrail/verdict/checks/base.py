@@ -53,8 +53,14 @@ def finding(
     *,
     instead: str | None = None,
 ) -> Finding:
-    """A finding on a stretch of a sentence; ``span`` counts characters of the sentence."""
+    """A finding on a stretch of a sentence; ``span`` counts characters of the sentence.
+
+    Raises:
+        ValueError: It is no stretch of the sentence.
+    """
     start, end = claim.span(*span)
+    if not claim.stretch.start <= start <= end <= claim.stretch.end:
+        raise ValueError(f"{span} is no stretch of claim.text")
     return Finding(
         check=check,
         effect=effect,

@@ -19,8 +19,8 @@ def test_a_sound_installation_is_told_part_by_part(monkeypatch):
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
         status, found = findings()
     assert list(found) == [
-        "installation", "extras", "settings", "parser", "judge", "evidence", "graph", "model",
-        "GPU", "log",
+        "installation", "extras", "settings", "parser", "judge", "checks", "scorers", "evidence",
+        "graph", "model", "GPU", "log",
     ]  # fmt: skip
     assert {found[part]["state"] for part in ("settings", "parser", "judge", "graph")} == {"ok"}
     assert found["log"]["state"] == "note"
@@ -47,6 +47,31 @@ def test_settings_that_cannot_be_read_do_not_stop_the_rest(tmp_path):
     assert status == 1
     assert "did you mean 'judge'" in found["settings"]["said"]
     assert found["parser"]["state"] == "ok"
+
+
+def test_checks_and_scorers_from_outside_are_made_and_the_checks_are_tried(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "tried.py").write_text(
+        "class Sound:\n    name = 'sound'\n    score = None\n"
+        "    def apply(self, claim, evidence, context):\n        return []\n"
+        "class Broken(Sound):\n"
+        "    def apply(self, claim, evidence, context):\n        return 1 / 0\n"
+    )
+    path = tmp_path / "guardrail.toml"
+    for part, name, state, said in (
+        ("checks", "tried:Sound", "ok", "those of the package, without yes_no, tried:Sound"),
+        ("checks", "tried:Broken", "wrong", "check 'sound' failed: ZeroDivisionError"),
+        ("checks", "tried", "wrong", "there is no check 'tried'"),
+        ("scorers", "tried:Sound", "ok", "sound: made"),
+        ("scorers", "tried:Gone", "wrong", "has no attribute 'Gone'"),
+    ):
+        scorers, more = ([], [name]) if part == "checks" else ([name], [])
+        path.write_text(
+            f"judge = 'none'\nscorers = {scorers}\n[checks]\nyes_no = false\nmore = {more}\n"
+        )
+        status, found = findings("--config", str(path))
+        assert (found[part]["state"], said in found[part]["said"]) == (state, True), found[part]
+        assert status == (state == "wrong")
 
 
 def test_the_section_of_the_gateway_is_read_too(tmp_path):
