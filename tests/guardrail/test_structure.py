@@ -5,9 +5,9 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-ENGINE = {"engine": 2_332, "core/text": 2_136, "evidence": 1_144, "verdict": 2_514}
+ENGINE = {"engine": 2_332, "core/text": 2_178, "evidence": 1_144, "verdict": 2_534}
 """Rooms of the engine, with their lines when the bound was last looked at."""
-MOST_LINES = 8_130
+MOST_LINES = 8_188
 DEEPEST = 10
 CORE = ("core", "engine", "markers", "policy.py", "verdict")
 ELSEWHERE = {
