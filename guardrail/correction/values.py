@@ -91,19 +91,23 @@ def _of_prose(claim: Claim, told: TypedValue, evidence: Premises) -> Edit | None
 
     Sentences of prose name no property: *within 7 working days* may be of another thing than
     *within 60 days*. The statement must share half of the sentence's words, and more of them than
-    any other with a value that could stand there.
+    any other with a value that could stand there; of them, not counting the subject's name, none
+    may share more: *it lies at 1,450 m*, two sentences behind that name.
     """
     words = claim.stems - content_stems(told.text)
+    own = words - content_stems(" ".join(evidence.subjects))
     found = []
     for number, statement in evidence.chosen:
         held = [value for value in statement.values if _could_stand(told, value)]
         if held:
-            found.append((len(words & statement.stems), number, held))
+            found.append((len(words & statement.stems), len(own & statement.stems), number, held))
     found.sort(key=lambda item: -item[0])
     if not found or (len(found) > 1 and found[1][0] == found[0][0]):
         return None
-    shared, number, held = found[0]
+    shared, alone, number, held = found[0]
     if 2 * shared < len(words) or shared < LEAST_SHARED or len(held) > 1:
+        return None
+    if any(other > alone for _, other, _, _ in found):
         return None
     return exchanged(claim.text, told, held[0], number)
 

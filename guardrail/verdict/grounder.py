@@ -12,6 +12,7 @@ from typing import NamedTuple
 from guardrail.core.cancellation import stop_if_given_up
 from guardrail.core.errors import JudgeError
 from guardrail.core.plugins import told
+from guardrail.core.text.values import TypedValue
 from guardrail.core.text.words import content_stems, plain
 from guardrail.core.types import (
     AttributedAnswer,
@@ -22,14 +23,16 @@ from guardrail.core.types import (
     SecondOpinion,
     Sentence,
     Verdict,
+    VerdictThresholds,
 )
 from guardrail.core.types.weighing import Weighing
 from guardrail.correction.proposals import Proposal, proposed
 from guardrail.evidence.index import Selection, StatementIndex
-from guardrail.evidence.statements import statements_of
+from guardrail.evidence.statements import Statement, statements_of
 from guardrail.markers.rendering import marked_text
 from guardrail.verdict.checks import Check, Context, all_checks
 from guardrail.verdict.checks.base import finding
+from guardrail.verdict.checks.typed_values import COMPARED
 from guardrail.verdict.citations import citations_of
 from guardrail.verdict.claims import Claim, GroundingRequest, claims_of
 from guardrail.verdict.combination import Outcome, combine, judgement_of
@@ -39,6 +42,7 @@ from guardrail.verdict.spans import spans_of
 from guardrail.verdict.subjects import subjects_of
 from judges.base import GroundingItem, GroundingJudge
 from judges.grounding import grounded_by
+from judges.notation import Notation, as_told, notation_of, with_notation
 from judges.second_opinion import Doubt, SecondOpinions
 
 __all__ = ["Grounder", "GroundingRequest"]
@@ -56,6 +60,13 @@ class _Draft(NamedTuple):
     selection: Selection | None
     subjects: frozenset[str]
     context: Context
+    notation: tuple[Notation, ...] = ()
+
+    def premises(self, grounding: Grounding | None, thresholds: VerdictThresholds) -> Premises:
+        """What the sentence is held against, and what the judge says of it as it is written."""
+        assert self.selection is not None
+        said = grounding and as_told(grounding, self.notation)
+        return Premises(self.indexed, self.selection, self.subjects, said, thresholds)
 
 
 class _Looked(NamedTuple):
@@ -131,8 +142,7 @@ class Grounder:
         drafts = _drafts(requests)
         found: list[list[tuple[Grounding | None, list[Finding]]]] = [[] for _ in requests]
         for draft, grounding in zip(drafts, self._ask(drafts, problems), strict=True):
-            assert draft.selection is not None  # nobody bounds these
-            evidence = Premises(draft.indexed, draft.selection, draft.subjects, grounding)
+            evidence = draft.premises(grounding, requests[draft.request].thresholds)
             said = self._findings(draft.claim, evidence, draft.context, problems)
             found[draft.request].append((grounding, said))
         if problems:
@@ -227,10 +237,10 @@ class Grounder:
         weighing: Weighing | None = None,
     ) -> _Looked | None:
         """What a sentence is held against, what was found, and what comes of it."""
-        claim, selection = draft.claim, draft.selection
-        if selection is None:
+        claim = draft.claim
+        if draft.selection is None:
             return None
-        evidence = Premises(draft.indexed, selection, draft.subjects, grounding, request.thresholds)
+        evidence = draft.premises(grounding, request.thresholds)
         findings = self._findings(claim, evidence, draft.context, problems)
         outcome = Outcome(Verdict.NO_CLAIM)
         if claim.prose:
@@ -321,12 +331,22 @@ def _drafts_of(number: int, request: GroundingRequest) -> list[_Draft]:
             continue
         stop_if_given_up()
         selection = None
+        notation: tuple[Notation, ...] = ()
         if request.most is None or len(drafts) < request.most:
             words = f"{claim.context} {' '.join(subjects)}"
             selection = index.select(plain(claim.text), words)
+            notation = notation_of(claim.values[:COMPARED], _held(selection, statements))
         context = Context(claim.context, content_stems(plain(claim.context)))
-        drafts.append(_Draft(number, claim, indexed, selection, subjects, context))
+        drafts.append(_Draft(number, claim, indexed, selection, subjects, context, notation))
     return drafts
+
+
+def _held(selection: Selection, statements: Sequence[Statement]) -> list[tuple[TypedValue, str]]:
+    """The values of the chosen statements, most important first, with labels of properties."""
+    chosen = [statements[selection.places[place]] for place in selection.priority]
+    return [
+        (value, item.fact.property if item.fact else "") for item in chosen for value in item.values
+    ]
 
 
 def _item(draft: _Draft) -> GroundingItem | None:
@@ -337,7 +357,7 @@ def _item(draft: _Draft) -> GroundingItem | None:
     chosen = [draft.indexed.statements[place] for place in selection.places]
     return GroundingItem(
         statements=tuple(item.text for item in chosen),
-        sentence=draft.claim.written,
+        sentence=with_notation(draft.claim.written, draft.notation),
         context=draft.claim.context,
         priority=selection.priority,
         structured=all(item.triple is not None for item in chosen),

@@ -1,4 +1,4 @@
-"""Rows of the newcomer, evasion and opposites benchmarks are read and counted rightly."""
+"""Rows of the newcomer, evasion, opposites and notations benchmarks are read and counted."""
 
 import json
 
@@ -7,6 +7,7 @@ import pytest
 from benchmarks.evasion.__main__ import read_hidden
 from benchmarks.newcomer.domains import DOMAINS, Domain
 from benchmarks.newcomer.measure import auc
+from benchmarks.notations.__main__ import AS_HELD, read_written
 from benchmarks.opposites.__main__ import read_rules
 from benchmarks.outcomes import outcome, untouched
 from guardrail import Guardrail, GuardrailConfig
@@ -36,6 +37,16 @@ def test_codes_of_other_tables_stand_for_names():
 
 def test_rules_have_both_sides():
     assert all(rule["same"] != rule["opposite"] for rule in read_rules())
+
+
+def test_only_what_the_evidence_writes_is_written_as_in_it():
+    rows = list(read_written())
+    assert len([row for row in rows if AS_HELD not in row.groups]) > 200
+    held = {row.request.answer for row in rows if AS_HELD in row.groups}
+    assert held.isdisjoint(row.request.answer for row in rows if AS_HELD not in row.groups)
+    assert not {row.request.answer for row in rows if row.true} & {
+        row.request.answer for row in rows if not row.true
+    }
 
 
 def test_a_claim_stands_in_its_answer(tmp_path):

@@ -55,6 +55,20 @@ class Agreement(StrEnum):
     CONFLICT = "conflict"
 
 
+def _measured() -> str:
+    """What stands behind an amount and not behind a year: *1299 dollars*, *1800 kg*.
+
+    Units of one capital or in the singular may begin what goes on: *in 1990 A. Berg*.
+    """
+    names = [*lexicon("numbers")["scales"], "people"]
+    for measured in (*lexicon("units")["measures"].values(), lexicon("currencies")["currencies"]):
+        for unit in measured:
+            names += [word for word in unit["words"] if word.endswith(("s", "feet"))]
+            names += [sign for sign in unit.get("symbols", ()) if sign[0].islower() or sign[1:]]
+    joined = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    return rf"(?-i:(?:{joined})\b(?! [A-Z]))"
+
+
 @cache
 def calendar_words() -> frozenset[str]:
     """Names of months, days and seasons, folded."""
@@ -82,7 +96,7 @@ def _forms(yearless: bool) -> tuple[re.Pattern[str], ...]:
         r"(?<!\d)(?P<year>\d{1,4})\s*(?P<era>(?-i:BCE?|B\.C\.))",
         rf"(?<![\d.,/:$£€#-])(?P<year>{RECENT})(?=-{RECENT}\b(?!-))",
         rf"(?<=\d{{4}}-)(?<!\d{{5}}-)(?P<year>{RECENT})(?![\d/:%-])",
-        rf"(?<![\d.,/:$£€#-])(?P<year>{RECENT})(?![\d/:%]|[.,-]\d|\s*(?:km|m|people|m²)\b)",
+        rf"(?<![\d.,/:$£€#-])(?P<year>{RECENT})(?![\d/:%]|[.,-]\d|\s*{_measured()})",
     )
     if yearless:
         forms = (

@@ -25,7 +25,7 @@ from guardrail.core.text.quantities import (
 from guardrail.core.text.units import Unit, period
 from guardrail.core.text.words import plain, property_words
 
-__all__ = ["Agreement", "TypedValue", "Version", "compare", "find_values", "limited"]
+__all__ = ["Agreement", "TypedValue", "Version", "compare", "find_values", "is_one", "limited"]
 
 VERSION = re.compile(
     r"(?<![\w.,])(?!\d{1,3}(?:\.\d{3}){2,}(?![\w.]))v?\d+\.\d+\.\d+(?:[.-]\w+)*(?![\w.]*\d)"
@@ -35,6 +35,9 @@ VERSION_WORD = re.compile(r"\b(?:version|release|v)\s?(\d+(?:\.\d+)+)", re.IGNOR
 
 CONVERTED = 0.012
 """Share by which a quantity in another unit may differ: 330 metres are 1,083 feet."""
+
+ROUNDED = 0.05
+"""The same at most for a rounding to whole units: one hour is no round figure for 90 minutes."""
 
 CALENDAR = 0.025
 """The same between units of time, as months and years differ in length."""
@@ -146,6 +149,26 @@ def compare(claimed: TypedValue, known: TypedValue) -> Agreement:
     return _across(claimed, known)
 
 
+def is_one(claimed: TypedValue, known: TypedValue) -> bool:
+    """Whether two values are one in two notations, apart from what each is put as.
+
+    A rounding is another value, and so are a part of a date and a time whose half is open.
+    """
+    if claimed.kind != known.kind:
+        return False
+    mine, held = claimed.value, known.value
+    if isinstance(mine, ClockTime) and isinstance(held, ClockTime):
+        return mine.minutes == held.minutes
+    if isinstance(mine, Date) and isinstance(held, Date):
+        return mine._replace(start=0, end=0) == held._replace(start=0, end=0)
+    if not isinstance(mine, Quantity) or not isinstance(held, Quantity) or mine.per != held.per:
+        return False
+    size = max(abs(mine.base(mine.high)), abs(held.base(held.high)))
+    off = 1e-9 * size if mine.unit == held.unit else min(_half_digit(mine), CONVERTED * size)
+    low, high = held.base(held.low), held.base(held.high)
+    return abs(mine.base(mine.low) - low) <= off and abs(mine.base(mine.high) - high) <= off
+
+
 def _same(agrees: bool) -> Agreement:
     return Agreement.SAME if agrees else Agreement.CONFLICT
 
@@ -239,11 +262,16 @@ def _slack(claimed: Quantity, known: Quantity) -> float:
     rounded = 0.5 * claimed.step * factor if digits >= 2 or claimed.step < 1.0 else 0.0
     slack = rounded if claimed.step * factor > known.step * held_factor else 1e-9 * size
     if claimed.unit != known.unit and claimed.unit and known.unit:
-        calendar = claimed.unit.measure == "time"
-        digit = 10.0 ** -len(f"{claimed.high:.10g}".partition(".")[2]) * factor
-        slack = max(slack, (CALENDAR if calendar else CONVERTED) * size, 0.5 * digit)
+        share = CALENDAR if claimed.unit.measure == "time" else CONVERTED
+        slack = max(slack, share * size, min(_half_digit(claimed), ROUNDED * size))
         if claimed.unit.offset or known.unit.offset:
             slack = max(slack, 0.6 * max(claimed.step * factor, known.step * held_factor))
     if Bound.ABOUT in (claimed.bound, known.bound):
         slack = max(slack, BLURRED * size, rounded)
     return slack
+
+
+def _half_digit(quantity: Quantity) -> float:
+    """Half of the last written digit, in the first unit of its measure."""
+    digit = 10.0 ** -len(f"{quantity.high:.10g}".partition(".")[2])
+    return 0.5 * digit * (quantity.unit.factor if quantity.unit else 1.0)

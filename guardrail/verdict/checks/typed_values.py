@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from guardrail.verdict.claims import Claim
     from guardrail.verdict.premises import Premises
 
-__all__ = ["TypedValues"]
+__all__ = ["COMPARED", "TypedValues"]
 
 NEAR = 60
 """Characters round a value in a passage whose words say what it is a value of."""

@@ -146,6 +146,14 @@ def test_a_value_of_another_thing_in_prose_is_not_written(guard):
     assert not [item for item in answer.judged if item.correction]
 
 
+def test_the_name_of_the_subject_alone_does_not_tell_which_value_is_meant(guard):
+    text = "At its deepest Lake Sorvane has 330 m of water. It lies at 1,450 m above the sea."
+    said = "Lake Sorvane lies at an elevation of 1540 m."
+    evidence = [Passage(text, title="Lake Sorvane")]
+    answer = guard.check("", said, evidence=evidence, policy=STRICT_CORRECT)
+    assert "330 m" not in answer.text
+
+
 @pytest.mark.parametrize(
     ("evidence", "said"),
     [

@@ -1,9 +1,9 @@
 """Verdicts as data: sentence, evidence and the judge's recorded scores, to verdict and findings.
 
 A row of ``*.jsonl`` has ``evidence`` (triples as lists of three, passages as texts), ``sentence``,
-optionally ``question`` and ``before``, ``scores`` (a ``Grounding``; null for none) and what is
-expected: ``category``, ``findings`` as [check, effect, words], ``cited`` values, ``na`` and
-``contradicted`` words.
+optionally ``question`` and ``before``, ``read`` where the judge reads the sentence in the notation
+of the evidence, ``scores`` (a ``Grounding``; null for none) and what is expected: ``category``,
+``findings`` as [check, effect, words], ``cited`` values, ``na`` and ``contradicted`` words.
 """
 
 import json
@@ -35,7 +35,9 @@ def test_a_sentence_gets_its_verdict(row: dict[str, Any]) -> None:
     )
     judge = None
     if row.get("scores"):
-        judge = Scripted({row["sentence"]: Grounding.model_validate(row["scores"])})
+        judge = Scripted(
+            {row.get("read", row["sentence"]): Grounding.model_validate(row["scores"])}
+        )
     text = f"{row['before']} {row['sentence']}" if row.get("before") else row["sentence"]
     request = GroundingRequest(
         row.get("question", ""), ParsedText(clean=text, marked=text), evidence

@@ -24,6 +24,9 @@ from guardrail.core.text.values import Agreement, compare, find_values
         ("2021 bc it rained", [("date", "2021")]),
         ("built 2012–2014", [("date", "2012"), ("date", "2014")]),
         ("call 1234-5678", [("number", "1234-5678")]),
+        ("1299 dollars for 1800 kg", [("money USD", "1299 dollars"), ("mass", "1800 kg")]),
+        ("1300 million pounds", [("money GBP", "1300 million pounds")]),
+        ("in 1990 A. Berg paid in euros", [("date", "1990")]),
     ],
 )  # fmt: skip
 def test_values_of_a_text(text: str, found: list[tuple[str, str]]) -> None:
@@ -36,6 +39,8 @@ def test_values_of_a_text(text: str, found: list[tuple[str, str]]) -> None:
         ("about 133 miles", "214 (kilometres)", "", "same"),
         ("75.6 minutes", "7560.0 (seconds)", "", "conflict"),
         ("86 °F", "30 °C", "", "same"),
+        ("one hour", "90 minutes", "", "conflict"),
+        ("2 km", "1,950 m", "", "same"),
         ("56 days", "8", "sick_pay_full_weeks", "same"),
         ("18 kW", "18", "it_capacity_mw", "conflict"),
         ("4,000 mAh", "4", "capacity_ah", "same"),

@@ -1,0 +1,99 @@
+"""Notation: a judge reads the values of a sentence as its evidence writes the same ones.
+
+Beside *110 km* a small judge takes *110,000 m* for another range. Both tell the same, so the
+sentence is put to it with *110 km*, and what it says of that holds for *110,000 m*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from guardrail.core.text.units import unit_of_label
+from guardrail.core.text.values import TypedValue, find_values, is_one
+from guardrail.core.text.words import fold, property_words
+from guardrail.core.types import Grounding
+
+__all__ = ["Notation", "as_told", "notation_of", "with_notation"]
+
+
+class Notation(NamedTuple):
+    """A value of a sentence in other words.
+
+    Attributes:
+        start: Offset of its first character in the sentence.
+        end: Offset past its last.
+        text: The words.
+    """
+
+    start: int
+    end: int
+    text: str
+
+
+def notation_of(
+    told: Sequence[TypedValue], held: Sequence[tuple[TypedValue, str]]
+) -> tuple[Notation, ...]:
+    """The values of a sentence that its evidence writes in another notation, and how it does.
+
+    Args:
+        told: The values of the sentence.
+        held: Those of the evidence, the most important first, each with the label of its property
+            or an empty text.
+    """
+    found = []
+    for value in told:
+        ways = [_written(value, *item) for item in held if is_one(value, item[0])]
+        if ways and fold(value.text) not in map(fold, ways):
+            found.append(Notation(value.start, value.end, ways[0]))
+    return tuple(found)
+
+
+def _written(told: TypedValue, held: TypedValue, label: str) -> str:
+    """A held value as it is written, with the unit that its label may tell: *weight (kg)*.
+
+    Where the label tells it by a sign or code, the value stays as it is told.
+    """
+    if unit_of_label(label) is None or held.kind in {item.kind for item in find_values(held.text)}:
+        return held.text
+    named = f"{held.text} {property_words(label).rpartition(' ')[2]}"
+    return named if any(is_one(told, item) for item in find_values(named)) else told.text
+
+
+def with_notation(sentence: str, notation: Sequence[Notation]) -> str:
+    """A sentence with its values in the notation of the evidence."""
+    for item in reversed(notation):
+        sentence = sentence[: item.start] + item.text + sentence[item.end :]
+    return sentence
+
+
+def as_told(grounding: Grounding, notation: Sequence[Notation]) -> Grounding:
+    """What a judge says of a sentence in another notation, as said of the sentence as it is."""
+    if not notation:
+        return grounding
+    words = [
+        word.model_copy(update=dict(zip(("start", "end"), span, strict=True)))
+        for word in grounding.words
+        for span in [_told_at((word.start, word.end), notation)]
+    ]
+    unread = [_told_at(span, notation) for span in grounding.unread]
+    return grounding.model_copy(update={"words": tuple(words), "unread": tuple(unread)})
+
+
+def _told_at(span: tuple[int, int], notation: Sequence[Notation]) -> tuple[int, int]:
+    """Where a stretch of the sentence in another notation stands in it; a value stands whole."""
+    first, last = span
+    grown = 0
+    for item in notation:
+        start, end = item.start + grown, item.start + grown + len(item.text)
+        more = len(item.text) - (item.end - item.start)
+        if span[0] >= end:
+            first -= more
+        elif span[0] >= start:
+            first = item.start
+        if span[1] >= end:
+            last -= more
+        elif span[1] > start:
+            last = item.end
+        grown += more
+    return first, last
