@@ -89,7 +89,8 @@ class Asked:
     def add(self, found: Found) -> None:
         """Take evidence that comes with the reply, such as results of a file search."""
         rights = self.guarding.rights
-        if found.sources and rights.evidence and rights.tools:
+        allowed = rights.evidence and rights.tools and self.guarding.evidence.reply_searches
+        if found.sources and allowed:
             self._found |= found
             self._case = None
 

@@ -207,11 +207,14 @@ class ChatStream(ReplyStream):
     async def feed(self, event: Event) -> list[Event]:
         """Take an event of the model's server; return those that may leave."""
         if event.data == DONE:
-            return [*await self.finish(), Event(DONE)]
+            last = await self.finish()
+            self.ended = True
+            return [*last, Event(DONE)]
         chunk = event.json()
         if not isinstance(chunk, dict):
             return []
         if chunk.get("error") or event.name == "error":
+            self.failed = self.ended = True
             return [Event.of({"error": clean_error(told_error(chunk))})]
         self._head = _head(chunk, self._asked)
         usage = self._head.pop("usage", None)

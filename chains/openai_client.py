@@ -255,6 +255,8 @@ class _Transport(_Wire["httpx.Client"]):
         def judged() -> Iterator[bytes]:
             for chunk in response.iter_bytes():
                 yield run_sync(guard.feed(chunk))
+                if guard.failed:
+                    break
             yield run_sync(guard.finish())
 
         return self._streamed(response, _stream(self._library, judged, response.close))
@@ -303,6 +305,8 @@ class _AsyncTransport(_Wire["httpx.AsyncClient"]):
         async def judged() -> AsyncIterator[bytes]:
             async for chunk in response.aiter_bytes():
                 yield await guard.feed(chunk)
+                if guard.failed:
+                    break
             yield await guard.finish()
 
         return self._streamed(response, _async_stream(self._library, judged, response.aclose))

@@ -27,7 +27,15 @@ if TYPE_CHECKING:
     from chains.openai_stream import ReplyStream
     from chains.openai_text import Guarding
 
-__all__ = ["Endpoint", "Exchange", "GuardedReply", "Reply", "StreamGuard"]
+__all__ = [
+    "Endpoint",
+    "Exchange",
+    "GuardedReply",
+    "Reply",
+    "StreamGuard",
+    "failed_reply",
+    "reply_body",
+]
 
 ERROR_BEGINS = b'"error"'
 ANSWER_FIELDS = frozenset({"choices", "output"})
@@ -113,7 +121,7 @@ class Exchange:
         } | ({"stream": False} if self.streams else {})
         for attempt in range(1, policy.rounds + 1):
             replies = await self._sampled(request, max(self._count, policy.samples), send)
-            failed = await asyncio.to_thread(lambda found: [*map(_failed, found)], replies)
+            failed = await asyncio.to_thread(lambda found: [*map(failed_reply, found)], replies)
             if any(failed):
                 return GuardedReply(next(filter(None, failed)))
             last = attempt == policy.rounds
@@ -126,7 +134,7 @@ class Exchange:
 
     async def judge(self, reply: Reply) -> GuardedReply:
         """Judge a reply that is there already, without asking again."""
-        if (failed := await asyncio.to_thread(_failed, reply)) is not None:
+        if (failed := await asyncio.to_thread(failed_reply, reply)) is not None:
             return GuardedReply(failed)
         outcome = await self._judged([reply], self._guarding.policy.settled())
         return await asyncio.to_thread(self._guarded, reply, outcome)
@@ -138,7 +146,7 @@ class Exchange:
             # Many servers know no n. What the caller asked for is theirs to ignore, what the
             # policy asks for is not.
             failed = reply.status >= FAILED_FROM
-            there = count if failed else len(_items(_body(reply).get("choices")))
+            there = count if failed else len(_items(reply_body(reply).get("choices")))
             missing = self._guarding.policy.samples - there if there < count else 0
             rest = {key: value for key, value in request.items() if key != "n"}
             return [reply, *await asyncio.gather(*(send(rest) for _ in range(missing)))]
@@ -146,9 +154,9 @@ class Exchange:
 
     async def _judged(self, replies: Sequence[Reply], policy: Policy) -> Outcome:
         if sum(len(reply.body) for reply in replies) < LONG_BYTES:
-            bodies = [_body(reply) for reply in replies]
+            bodies = [reply_body(reply) for reply in replies]
         else:
-            bodies = await asyncio.to_thread(lambda: [_body(reply) for reply in replies])
+            bodies = await asyncio.to_thread(lambda: [reply_body(reply) for reply in replies])
         if self._endpoint is Endpoint.RESPONSES:
             return await guard_responses(self._asked, bodies, policy)
         return await guard_completions(self._asked, bodies, policy, self._count)
@@ -190,6 +198,11 @@ class StreamGuard:
         """Whether judged text has left."""
         return self._stream.released
 
+    @property
+    def failed(self) -> bool:
+        """Whether the server told of an error; nothing behind it is to be read."""
+        return self._stream.failed
+
     async def feed(self, chunk: bytes) -> bytes:
         """Take bytes of any number; return those that may leave now."""
         return await self._through(self._decoder.feed(chunk))
@@ -200,6 +213,9 @@ class StreamGuard:
         Raises:
             UnreadableReplyError: There was nothing in it but what is no event.
         """
+        if self.failed:  # what has come by then is judged for the log alone
+            await self._stream.broken_off()
+            return b""
         remaining = await self._through(self._decoder.finish())
         if not self._began:
             raise UnreadableReplyError("the model's server sent a stream without one event")
@@ -210,10 +226,13 @@ class StreamGuard:
         await self._stream.broken_off()
 
     async def _through(self, events: Sequence[Event]) -> bytes:
-        self._began = self._began or any(event.data == DONE or event.json() for event in events)
-        return b"".join(
-            [item.encode() for event in events for item in await self._stream.feed(event)]
-        )
+        out = b""
+        for event in events:
+            if self._stream.ended:
+                break
+            self._began = self._began or event.data == DONE or bool(event.json())
+            out += b"".join([item.encode() for item in await self._stream.feed(event)])
+        return out
 
 
 def _items(value: object) -> list[object]:
@@ -221,7 +240,7 @@ def _items(value: object) -> list[object]:
     return value if isinstance(value, list) else []
 
 
-def _failed(reply: Reply) -> Reply | None:
+def failed_reply(reply: Reply) -> Reply | None:
     """A reply that is an error, or tells of one with a status of success; else None.
 
     Its status stays, and of its body the error. One whose status clients would not take for an
@@ -229,13 +248,13 @@ def _failed(reply: Reply) -> Reply | None:
     """
     if reply.status >= FAILED_FROM:
         try:
-            told = told_error(_body(reply))
+            told = told_error(reply_body(reply))
         except UnreadableReplyError:
             told = None
     else:
         if ERROR_BEGINS not in reply.body:
             return None
-        body = _body(reply)
+        body = reply_body(reply)
         if not body.get("error") or ANSWER_FIELDS & body.keys():
             return None
         told = body["error"]
@@ -245,7 +264,12 @@ def _failed(reply: Reply) -> Reply | None:
     return Reply(status, (*headers, ("content-type", "application/json")), content)
 
 
-def _body(reply: Reply) -> JSON:
+def reply_body(reply: Reply) -> JSON:
+    """The JSON object that a reply is.
+
+    Raises:
+        UnreadableReplyError: It is none.
+    """
     try:
         body = finite_json(reply.body)
     except (ValueError, RecursionError) as error:

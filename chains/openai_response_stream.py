@@ -70,6 +70,8 @@ class ResponseStream(ReplyStream):
 
     async def _guarded(self, data: JSON) -> list[JSON]:
         kind = identifier(data.get("type")) or ""
+        self.failed = bool(data.get("error")) or kind == "error"
+        self.ended = self.failed or kind in ENDS
         if data.get("error"):
             return [{"type": "error", "error": clean_error(data["error"])}]
         if kind == "error":
@@ -78,7 +80,7 @@ class ResponseStream(ReplyStream):
             return [{"type": kind, **{name: error[name] for name in ("code", "message", "param")}}]
         if kind in STATES:
             response = clean_response(_object(data, "response"), self._asked.body)
-            return [{"type": kind, "response": response | {"output": []}}]
+            return [{"type": kind, "response": response | {"output": [], "error": None}}]
         if kind in ENDS:
             return await self._end(kind, data)
         if kind in ITEMS:

@@ -86,10 +86,13 @@ class ReplyStream(ABC):
     Attributes:
         answers: The verdicts so far.
         released: Whether judged text has been released.
+        failed: Whether the server told of an error. That is not judged, so it is the last event.
+        ended: Whether the last event has come: an error, or the end that the protocol has.
     """
 
     def __init__(self, asked: Asked) -> None:
         self._asked = asked
+        self.failed = self.ended = False
         self.answers: list[GuardedAnswer] = []
         self.released = False
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from pathlib import Path
 
 from guardrail.core.errors import JudgeError
 
-__all__ = ["SUMS", "check_sums", "write_sums"]
+__all__ = ["SUMS", "check_sums", "without_sums", "write_sums"]
+
+log = logging.getLogger("judges")
 
 SUMS = "SHA256SUMS"
 """Name of the file beside a model's files."""
@@ -17,13 +20,16 @@ LEFT_OUT = (SUMS, "README.md")
 
 
 def check_sums(folder: Path) -> None:
-    """Compare the files of a folder with its checksums; a folder without any is not checked.
+    """Compare the files of a folder with its checksums.
+
+    A folder without any is not checked, and that is logged.
 
     Raises:
         JudgeError: A file is missing, cannot be read, or is not what was written.
     """
     sums = folder / SUMS
     if not sums.is_file():
+        log.warning("%s", without_sums(folder))
         return
     try:
         lines = sums.read_text("ascii").splitlines()
@@ -36,6 +42,16 @@ def check_sums(folder: Path) -> None:
                 )
     except (OSError, UnicodeDecodeError) as error:
         raise JudgeError(f"the files that {sums} names cannot be read: {error}") from error
+
+
+def without_sums(folder: Path) -> str:
+    """What is told of a folder without checksums; empty for one that has them."""
+    if (folder / SUMS).is_file():
+        return ""
+    return (
+        f"the model in {folder} has no {SUMS}, so that nobody sees when it is damaged or changed; "
+        f"write them with: cd {folder} && sha256sum *.onnx *.json > {SUMS}"
+    )
 
 
 def write_sums(folder: Path) -> None:

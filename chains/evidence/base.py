@@ -82,6 +82,8 @@ class EvidenceSettings(Value):
     Attributes:
         mode: Whether evidence that was found stands in place of the graph or beside it.
         tools: Whether results of tools count.
+        reply_searches: Whether what a file search found, as the reply itself tells it, counts for
+            that reply. It is the server's own word for what its model says.
         tool_results: Most results of tools that are read, newest first.
         tool_chars: Most characters of all of them together; a longer text is cut.
         earlier: Most earlier answers of a conversation whose own evidence counts again, so that
@@ -94,6 +96,7 @@ class EvidenceSettings(Value):
 
     mode: EvidenceMode = EvidenceMode.GIVEN
     tools: bool = True
+    reply_searches: bool = False
     tool_results: int = Field(default=16, ge=1)
     tool_chars: int = Field(default=100_000, ge=1)
     earlier: int = Field(default=6, ge=0)

@@ -26,7 +26,7 @@ from chains.gateway.headers import dry_run_headers
 from chains.gateway.loading import Loading
 from chains.gateway.metrics import CONTENT_TYPE_LATEST, Judging, Metrics
 from chains.gateway.page import docs_response, page_response
-from chains.gateway.passing import UNTOUCHED, pass_on, response_of
+from chains.gateway.passing import MEDIA, UNTOUCHED, pass_on, response_of
 from chains.gateway.paths import misspelled, no_such_call
 from chains.gateway.protocols import PROTOCOLS, Protocol
 from chains.gateway.requests import (
@@ -110,6 +110,8 @@ def create_app(
             post(f"{PREFIX}/{path}", gateway.untouched, UPSTREAM_BODY)
         else:
             get(f"{PREFIX}/{path}", gateway.untouched)
+    for _, path in MEDIA:
+        post(f"{PREFIX}/{path}", gateway.media, UPSTREAM_BODY)
     for name in gateway.settings.protocols:
         path, make = PROTOCOLS[name]
         gateway.protocols[path] = make()
@@ -239,6 +241,8 @@ class _Gateway:
                     if guard.released and not waited:
                         waited = True
                         self.metrics.first_release(time.perf_counter() - begin)
+                    if guard.failed:
+                        break
                 last = await guard.finish()
                 ended = True
                 yield last
@@ -282,7 +286,20 @@ class _Gateway:
         """A call whose reply holds nothing to judge."""
         self._need_upstream()
         async with self._in_time():
-            return await pass_on(request, self._upstream)
+            return await pass_on(request, self._upstream, media=False)
+
+    async def media(self, request: Request) -> Response:
+        """A call whose reply is passed on unjudged, where the settings say so."""
+        if not self.settings.media_calls:
+            raise RejectedError(
+                403,
+                f"what {request.url.path} returns is not judged; the setting media_calls lets it "
+                "through",
+                "not_guarded",
+            )
+        self._need_upstream()
+        async with self._in_time():
+            return await pass_on(request, self._upstream, media=True)
 
     async def refused(self, request: Request) -> Response:
         """A call whose reply could hold unjudged text."""
@@ -348,7 +365,8 @@ class _Gateway:
         upstream = "none"
         if self.settings.upstream is not None:
             upstream = "up" if await self._upstream.reachable() else "down"
-        return JSONResponse({"status": "ready", "upstream": upstream})
+        warned = {"warnings": self.guard.warnings} if self.guard.warnings else {}
+        return JSONResponse({"status": "ready", "upstream": upstream} | warned)
 
     async def metrics_page(self, request: Request) -> Response:
         """Numbers for Prometheus."""

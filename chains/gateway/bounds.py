@@ -108,8 +108,7 @@ class Bounds:
         of_tenant, of_address = f"tenant {caller.name}", f"address {address}"
         if self._work["all"] >= self._settings.concurrency:
             raise _busy()
-        most = self._settings.address_concurrency
-        if most is not None and self._work[of_address] >= most:
+        if self._work[of_address] >= self._settings.most_of_an_address:
             raise _too_many("too many requests in work from one address", 1.0)
         most = caller.tenant.concurrency if caller.tenant else None
         if most is not None and self._work[of_tenant] >= most:

@@ -1,7 +1,9 @@
-"""Calls that are passed on to the upstream as they are: their replies hold nothing to judge."""
+"""Calls that are passed on to the upstream: their replies hold no answer of a language model."""
 
 from __future__ import annotations
 
+import asyncio
+import json
 import re
 from typing import TYPE_CHECKING
 
@@ -10,18 +12,23 @@ from starlette.responses import Response
 
 from chains.gateway.requests import JSON_TYPE, PREFIX, RejectedError, read_body
 from chains.gateway.streaming import unless_gone
+from chains.openai_codes import identifier, sealed
+from chains.openai_exchange import failed_reply, reply_body
 from chains.openai_wire import Reply
 
 if TYPE_CHECKING:
     from chains.gateway.upstream import Upstream
 
-__all__ = ["UNTOUCHED", "pass_on", "response_of"]
+__all__ = ["MEDIA", "UNTOUCHED", "pass_on", "response_of"]
 
 UNTOUCHED = (
     ("GET", "models"),
     ("GET", "models/{rest:path}"),
     ("POST", "embeddings"),
     ("POST", "moderations"),
+)
+"""Calls whose replies are numbers, names and truth values; all else in them stays here."""
+MEDIA = (
     ("POST", "audio/speech"),
     ("POST", "audio/transcriptions"),
     ("POST", "audio/translations"),
@@ -29,17 +36,25 @@ UNTOUCHED = (
     ("POST", "images/edits"),
     ("POST", "images/variations"),
 )
-"""Calls whose replies hold no answer of a language model; they are passed on as they are."""
+"""Calls whose replies may hold any text, in letters, spoken or drawn: passed on as they are."""
+MOST_NESTED = 8
+"""Of lists and objects in each other, in what is no text."""
 PLAIN_PATH = re.compile(r"(?:/(?!\.{1,2}(?:/|$))[\w.:@+~ -]+)+/?")
 """A path without steps upwards, which would lead to calls that are judged or refused."""
 
 
-async def pass_on(request: Request, upstream: Upstream) -> Response:
+async def pass_on(request: Request, upstream: Upstream, *, media: bool) -> Response:
     """Send a call to the upstream and return its reply.
+
+    Args:
+        request: The call.
+        upstream: The model's server.
+        media: Whether the reply may be of any kind, rather than JSON without a text.
 
     Raises:
         RejectedError: Its path leads elsewhere, or its body is of another type.
         UpstreamUnreachableError: There is no reply.
+        UnreadableReplyError: It is not of that kind.
     """
     content = b""
     if request.method != "GET":
@@ -53,7 +68,31 @@ async def pass_on(request: Request, upstream: Upstream) -> Response:
         async with upstream.open(request.method, path + query, request.headers, content) as found:
             return await upstream.read(found)
 
-    return response_of(await unless_gone(request.receive, exchange()))
+    reply = await unless_gone(request.receive, exchange())
+    if (failed := await asyncio.to_thread(failed_reply, reply)) is not None:
+        reply = failed
+    elif not media:
+        reply = reply._replace(body=await asyncio.to_thread(_without_text, reply))
+        return response_of(reply, JSON_TYPE)
+    return response_of(reply)
+
+
+def _without_text(reply: Reply) -> bytes:
+    return json.dumps(_wordless(reply_body(reply), MOST_NESTED)).encode()
+
+
+def _wordless(value: object, depth: int) -> object:
+    """What of a value is numbers, truth values and names; None where nothing is."""
+    if isinstance(value, dict | list) and not depth:
+        return None
+    if isinstance(value, list):
+        if all(type(item) is float for item in value):  # an embedding, of which there may be many
+            return value
+        return [held for item in value if (held := _wordless(item, depth - 1)) is not None]
+    if isinstance(value, dict):
+        named = {name: held for name, held in value.items() if identifier(name)}
+        return {name: _wordless(held, depth - 1) for name, held in named.items()}
+    return value if isinstance(value, int | float) else identifier(value) or sealed(value)
 
 
 def response_of(reply: Reply, kind: str | None = None) -> Response:

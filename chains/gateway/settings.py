@@ -85,6 +85,8 @@ class GatewaySettings(Value):
         evidence_mode: Whether evidence in a request stands in place of the graph (``given``),
             beside it (``both``), or does not count (``graph``).
         tool_results: Whether results of tools in a conversation count as evidence.
+        reply_searches: Whether the results of a file search that stand in a reply count as evidence
+            for that reply. Without, a reply's own text never supports it.
         earlier_answers: Most earlier answers of a conversation whose own evidence counts again; 0
             for none.
         evidence_marks: Delimiters of a marked stretch in system and user messages, two with a
@@ -99,16 +101,20 @@ class GatewaySettings(Value):
         caller_tools: Whether a request may bring tools; their results count as evidence then.
         caller_structured_output: Whether a request may ask for JSON.
         reasons: Whether refused and filtered answers carry their reasons.
+        media_calls: Whether calls of audio and images are passed on. What they deliver
+            (transcripts, pictures) is not judged.
         protocols: Protocols of other gateways to serve: ``litellm``, ``portkey``, ``fms``.
         max_body_bytes: Largest request that is read.
         body_timeout_s: Seconds in which a request's body must be there.
         body_bytes_per_s: Fewest bytes a second of a body, after five seconds.
         address_bodies: Bodies that one address may be sending at once; more get status 429.
-        address_concurrency: Exchanges of one address in work at once in one worker; any number
-            unless told.
+        address_concurrency: Exchanges of one address in work at once in one worker. Unless told,
+            half of ``concurrency`` where callers need no key, and any number where they do.
         address_per_minute: Requests of one address a minute in one worker; any number unless told.
         max_reply_bytes: Largest reply that is read from the upstream as a whole.
         connect_timeout_s: Seconds to reach the upstream.
+        first_byte_s: Seconds from the end of a request to the head of its reply; one of the
+            upstream that only says *wait* (status 100 to 199) has no longer.
         timeout_s: Seconds for one exchange, streams included.
         drain_s: Seconds that exchanges in work get when the gateway is told to stop.
         concurrency: Exchanges in work at once in one worker; more get status 503.
@@ -127,6 +133,7 @@ class GatewaySettings(Value):
     stream_mode: StreamMode = StreamMode.SENTENCE
     evidence_mode: EvidenceMode = EvidenceMode.GIVEN
     tool_results: bool = True
+    reply_searches: bool = False
     earlier_answers: int = Field(default=6, ge=0)
     evidence_marks: Marks | None = None
     keep_parts: bool = False
@@ -137,6 +144,7 @@ class GatewaySettings(Value):
     caller_tools: bool | None = None
     caller_structured_output: bool | None = None
     reasons: bool = True
+    media_calls: bool = False
     protocols: tuple[str, ...] = ()
     max_body_bytes: int = Field(default=8 * 1024 * 1024, ge=1)
     body_timeout_s: float = Field(default=120.0, gt=0)
@@ -146,6 +154,7 @@ class GatewaySettings(Value):
     address_per_minute: float | None = Field(default=None, gt=0)
     max_reply_bytes: int = Field(default=32 * 1024 * 1024, ge=1)
     connect_timeout_s: float = Field(default=10.0, gt=0)
+    first_byte_s: float = Field(default=300.0, gt=0)
     timeout_s: float = Field(default=600.0, gt=0)
     drain_s: float = Field(default=30.0, ge=0)
     concurrency: int = Field(default=512, ge=1)
@@ -159,6 +168,13 @@ class GatewaySettings(Value):
     def open_to_network(self) -> bool:
         """Whether other machines can call and no key keeps any of them out."""
         return not self.needs_key and self.host not in LOOPBACK
+
+    @property
+    def most_of_an_address(self) -> int:
+        """Exchanges of one address in work at once; without keys nobody takes all the places."""
+        if self.address_concurrency is not None:
+            return self.address_concurrency
+        return self.concurrency if self.needs_key else max(1, self.concurrency // 2)
 
     @property
     def needs_key(self) -> bool:
@@ -188,6 +204,7 @@ class GatewaySettings(Value):
         return EvidenceSettings(
             mode=self.evidence_mode,
             tools=self.tool_results,
+            reply_searches=self.reply_searches,
             earlier=self.earlier_answers,
             marks=self.evidence_marks,
             keep_parts=self.keep_parts,

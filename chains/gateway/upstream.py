@@ -38,7 +38,8 @@ PASSED_ON = frozenset(
 """Headers of a request that the upstream sees, beside those of the prefixes below."""
 PASSED_ON_PREFIXES = ("openai-", "x-stainless-")
 
-HIGHEST_STATUS = 599
+FINAL_STATUSES = range(200, 600)
+"""Statuses of a reply that HTTP knows; those below say that it is still to come."""
 
 PROBE_S = 2.0
 """Seconds that the server has to answer a probe, whatever it answers."""
@@ -136,11 +137,11 @@ class Upstream:
             content=content,
         )
         with _told("cannot be reached"):
-            response = await self._client.send(request, stream=True)
+            response = await self._head_of(request)
         try:
             if response.is_redirect:
                 raise UnreadableReplyError("the model's server redirects; give its final address")
-            if response.status_code > HIGHEST_STATUS:
+            if response.status_code not in FINAL_STATUSES:
                 raise UnreadableReplyError(
                     f"the model's server answered with status {response.status_code}, which HTTP "
                     "does not know"
@@ -165,6 +166,17 @@ class Upstream:
         return Reply(
             response.status_code, kept_headers(response.headers.multi_items()), bytes(body)
         )
+
+    async def _head_of(self, request: httpx.Request) -> httpx.Response:
+        seconds = self._settings.first_byte_s
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._client.send(request, stream=True)
+        except TimeoutError as error:
+            raise UpstreamUnreachableError(
+                f"the model's server did not begin a reply within {seconds:g} s (first_byte_s)",
+                late=True,
+            ) from error
 
     def _passed_on(self, headers: Mapping[str, str]) -> dict[str, str]:
         kept = {

@@ -210,7 +210,8 @@ def _judge(settings: GuardrailConfig) -> Diagnosis:
         guard.self_test()
     second = settings.second_judge
     judges = settings.judge if second is None else f"{settings.judge}, then {second.judge},"
-    return Diagnosis("judge", "ok", f"{judges} loads and judges")
+    state: State = "note" if guard.warnings else "ok"
+    return Diagnosis("judge", state, f"{judges} loads and judges", "; ".join(guard.warnings))
 
 
 def _checks(settings: GuardrailConfig) -> Diagnosis:

@@ -90,6 +90,13 @@ class GatewayOptions:
     tool_results: Annotated[
         bool | None, typer.Option(help="Whether results of tools count as evidence (default: yes).")
     ] = None
+    reply_searches: Annotated[
+        bool | None,
+        typer.Option(
+            help="Whether the results of a file search in a reply count as evidence for it "
+            "(default: no)."
+        ),
+    ] = None
     earlier_answers: Annotated[
         int | None,
         typer.Option(
@@ -141,6 +148,12 @@ class GatewayOptions:
             help="Whether refused and filtered answers carry their reasons (default: yes)."
         ),
     ] = None
+    media_calls: Annotated[
+        bool | None,
+        typer.Option(
+            help="Pass calls of audio and images on; what they deliver is not judged (default: no)."
+        ),
+    ] = None
     protocols: Annotated[
         list[str] | None,
         typer.Option(
@@ -149,6 +162,9 @@ class GatewayOptions:
     ] = None
     timeout_s: Annotated[
         float | None, typer.Option(help="Seconds for one exchange, streams included (600).")
+    ] = None
+    first_byte_s: Annotated[
+        float | None, typer.Option(help="Seconds until the head of the upstream's reply (300).")
     ] = None
     connect_timeout_s: Annotated[
         float | None, typer.Option(help="Seconds to reach the upstream (10).")
@@ -172,7 +188,11 @@ class GatewayOptions:
         int | None, typer.Option(help="Bodies that one address may be sending at once (64).")
     ] = None
     address_concurrency: Annotated[
-        int | None, typer.Option(help="Exchanges of one address in work at once (any number).")
+        int | None,
+        typer.Option(
+            help="Exchanges of one address in work at once (half of --concurrency without keys, "
+            "else any number)."
+        ),
     ] = None
     address_per_minute: Annotated[
         float | None, typer.Option(help="Requests of one address a minute (any number).")

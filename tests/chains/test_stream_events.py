@@ -38,6 +38,36 @@ async def test_what_stands_beside_an_error_stays_here(guard, endpoint):
     assert HIDDEN not in shown
 
 
+ERRORS = {
+    Endpoint.CHAT: [{"error": {"message": "busy"}}],
+    Endpoint.RESPONSES: [
+        {"error": {"message": "busy"}},
+        {"type": "error", "message": "busy"},
+        {"type": "response.failed", "response": {"status": "failed", "error": {"message": "busy"}}},
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "error"),
+    [(endpoint, error) for endpoint in Endpoint for error in ERRORS[endpoint]],
+)
+async def test_a_stream_ends_with_its_first_error(guard, endpoint, error):
+    behind = [{"error": {"message": HIDDEN}}, {"type": "error", "message": HIDDEN}]
+    failed = {"status": "failed", "error": {"message": HIDDEN}}
+    behind += [{"type": f"response.{kind}", "response": failed} for kind in ("failed", "created")]
+    shown = await left(guard, endpoint, error, *behind)
+    assert shown.count("busy") == 1
+    assert HIDDEN not in shown
+
+
+async def test_a_response_that_begins_tells_of_no_error(guard):
+    failed = {"status": "failed", "error": {"message": HIDDEN}}
+    kinds = ("response.created", "response.in_progress", "response.queued")
+    events = [{"type": kind, "response": failed} for kind in kinds]
+    assert HIDDEN not in await left(guard, Endpoint.RESPONSES, *events)
+
+
 async def test_an_error_of_null_is_none(guard):
     delta = {"index": 0, "delta": {"content": "Mary Shelley was a writer. "}}
     shown = await left(guard, Endpoint.CHAT, {"error": None, "choices": [delta]})

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from chains.caller import wants_json
+from chains.evidence.base import EvidenceSettings
 from chains.openai_asked import Asked
 from chains.openai_chat import ChatStream
 from chains.openai_exchange import Endpoint, Exchange, Reply
@@ -350,17 +351,25 @@ async def test_what_is_no_call_of_a_tool_is_none(guarding, calls):
         assert told.count(TRUE) == 2
 
 
+@pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("tools", [None, [{"type": "file_search", "vector_store_ids": ["v"]}]])
-async def test_a_search_is_evidence_only_where_it_was_asked_for(guarding, tools):
+@pytest.mark.parametrize("counts", [False, True])
+async def test_a_search_in_a_reply_is_its_evidence_where_a_setting_says_so(
+    guarding, tools, counts, stream
+):
     found = "Mary Wollstonecraft kept a red parrot."
     asked = {"model": "m", "input": QUESTION} | ({"tools": tools} if tools else {})
     search = {"type": "file_search_call", "id": "f", "results": [{"text": found, "score": 0.9}]}
     message = {**MESSAGE, "content": [{"type": "output_text", "text": found, "annotations": []}]}
-    told = await judged(
-        guarding, Endpoint.RESPONSES, asked, {"id": "1", "output": [search, message]}
-    )
-    answer = json.loads(told)["output"][-1]
-    assert ("red parrot" in answer["content"][0]["text"]) == bool(tools)
+    guarding = replace(guarding, evidence=EvidenceSettings(reply_searches=counts))
+    reply = {"id": "1", "output": [search, message]}
+    if stream:
+        done = {"type": "response.output_item.done", "output_index": 0, "item": search}
+        end = {"type": "response.completed", "response": reply}
+        told = await streamed(guarding, asked, done, end, responses=True)
+    else:
+        told = await judged(guarding, Endpoint.RESPONSES, asked, reply)
+    assert ("red parrot" in told) == (counts and bool(tools))
 
 
 @pytest.mark.parametrize("index", [[], "x", None, -1, 1.5, {}])

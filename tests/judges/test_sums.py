@@ -2,8 +2,12 @@
 
 import shutil
 
+import httpx
 import pytest
 
+from chains.gateway import GatewaySettings, create_app
+from guardrail import Guardrail, GuardrailConfig
+from guardrail.commands.doctor import examine
 from guardrail.core.errors import JudgeError
 from judges.base import Pair
 from judges.encoder import SHIPPED_ENCODER
@@ -61,3 +65,32 @@ def test_a_description_that_is_no_text_is_told(judge):
     (judge / "judge.json").write_bytes(b"\xff\xfe")
     with pytest.raises(JudgeError, match="no description"):
         OnnxJudge(judge).judge([Pair("a", "b")])
+
+
+def test_a_judge_without_checksums_is_told(judge, caplog, tmp_path):
+    name = f"onnx:{judge}"
+    told = Guardrail(GuardrailConfig(judge=name))
+    assert told.warnings == ()
+    (judge / SUMS).unlink()
+    assert SUMS in told.warnings[0]
+    assert str(judge) in told.warnings[0]
+    check_sums(judge)
+    assert told.warnings[0] in caplog.text
+    settings = tmp_path / "guardrail.toml"
+    settings.write_text(f"judge = {name!r}\n")
+    found = {one.part: one for one in examine(settings)}
+    assert (found["judge"].state, found["judge"].remedy) == ("note", told.warnings[0])
+
+
+async def test_the_gateway_tells_it_with_its_readiness(judge):
+    (judge / SUMS).unlink()
+    settings = GuardrailConfig(judge=f"onnx:{judge}", graph={"location": "none"})
+    app = create_app(settings, GatewaySettings())
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway") as client,
+    ):
+        await app.state.gateway.loading.done()
+        said = await client.get("/readyz")
+    assert said.status_code == 200
+    assert str(judge) in said.json()["warnings"][0]

@@ -99,6 +99,20 @@ async def test_one_address_has_its_number_in_work(guard):
         assert (await client.post("/v1/checks", json=ASKED)).status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("settings", "served_at_once"),
+    [({}, 2), ({"address_concurrency": 4}, 4), ({"keys": "k"}, 4)],
+    ids=["without keys", "told", "with keys"],
+)
+async def test_without_keys_no_address_takes_all_places(guard, settings, served_at_once):
+    async with client_of(guard, concurrency=4, **settings) as client:
+        client.headers["authorization"] = "Bearer k"
+        calls = [client.post("/v1/checks", json=ASKED) for _ in range(4)]
+        codes = [reply.status_code for reply in await asyncio.gather(*calls)]
+    assert codes.count(200) == served_at_once
+    assert codes.count(429) == 4 - served_at_once
+
+
 async def test_paths_of_other_protocols_pass_the_same_door(guard):
     async with client_of(guard, protocols="fms", max_body_bytes=10, keys="k") as client:
         path = "/api/v1/text/context/doc"

@@ -1,6 +1,8 @@
 """What a model's server says beside an answer: headers, errors, numbers that are none."""
 
+import asyncio
 import json
+from contextlib import suppress
 
 import httpx
 import pytest
@@ -8,6 +10,7 @@ import pytest
 from chains.gateway import GatewaySettings, create_app
 from guardrail import STRICT, GuardrailConfig
 from tests.chains.conftest import QUESTION, TRUE_START, scripted_guard
+from tests.clock import PATIENCE_S
 
 CHAT = {"model": "m", "messages": [{"role": "user", "content": QUESTION}]}
 RESPONSE = {"model": "m", "input": QUESTION}
@@ -30,9 +33,10 @@ def guard():
 def asked(guard):
     """The reply of a gateway before a server that says one thing."""
 
-    async def ask(path, body, reply):
+    async def ask(path, body, reply, **settings):
         upstream = httpx.AsyncClient(transport=httpx.MockTransport(lambda request: reply))
-        app = create_app(guard, GatewaySettings(upstream="http://model/v1"), client=upstream)
+        settings = GatewaySettings(upstream="http://model/v1", **settings)
+        app = create_app(guard, settings, client=upstream)
         async with httpx.AsyncClient(
             transport=httpx.ASGITransport(app), base_url="http://gateway"
         ) as client:
@@ -99,7 +103,8 @@ async def test_headers_of_a_known_form_are_passed_on(asked):
     got = await asked("/v1/chat/completions", CHAT, reply)
     assert WAITING.items() <= dict(got.headers).items()
     types = {"content-type": "audio/mpeg; rate=44100", "content-disposition": "inline"}
-    spoken = await asked("/v1/audio/speech", CHAT, httpx.Response(200, headers=types, content=b"a"))
+    spoken = httpx.Response(200, headers=types, content=b"a")
+    spoken = await asked("/v1/audio/speech", CHAT, spoken, media_calls=True)
     assert types.items() <= dict(spoken.headers).items()
 
 
@@ -207,3 +212,72 @@ async def test_a_stream_without_an_event_is_an_error(asked, path, body, noise):
     reply = httpx.Response(200, headers={"content-type": "text/event-stream"}, content=noise)
     got = await asked(f"/v1/{path}", body | {"stream": True}, reply)
     assert "without one event" in json.loads(got.text.removeprefix("data: "))["error"]["message"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("status", [100, 103])
+async def test_a_server_that_only_says_wait_is_given_up(guard, status, stream):
+    async def waiting(reader, writer):
+        with suppress(ConnectionError):
+            while True:
+                writer.write(f"HTTP/1.1 {status} Wait\r\n\r\n".encode())
+                await writer.drain()
+                await asyncio.sleep(0.01)
+
+    server = await asyncio.start_server(waiting, "127.0.0.1", 0)
+    address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+    app = create_app(guard, GatewaySettings(upstream=address, first_byte_s=0.2))
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(app), base_url="http://gateway", timeout=PATIENCE_S
+    ) as client:
+        reply = await client.post("/v1/chat/completions", json=CHAT | {"stream": stream})
+    server.close()
+    assert reply.status_code == 504
+    assert "first_byte_s" in reply.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_reply_that_is_not_final_is_none(asked, stream):
+    reply = httpx.Response(101, json=COMPLETION)
+    reply = await asked("/v1/chat/completions", CHAT | {"stream": stream}, reply)
+    assert reply.status_code == 502
+
+
+@pytest.mark.parametrize("path", ["audio/speech", "audio/transcriptions", "images/generations"])
+async def test_media_are_closed_unless_a_setting_opens_them(asked, path):
+    reply = httpx.Response(200, json={"text": "said", "data": [{"revised_prompt": "drawn"}]})
+    closed = await asked(f"/v1/{path}", CHAT, reply)
+    assert closed.status_code == 403
+    assert "media_calls" in closed.json()["error"]["message"]
+    opened = await asked(f"/v1/{path}", CHAT, reply, media_calls=True)
+    assert (opened.status_code, opened.json()) == (200, reply.json())
+
+
+PROSE = "It is safe with alcohol."
+OF_NUMBERS = {
+    "object": "list",
+    "data": [{"id": "m", "embedding": [0.5, 0.25, 1]}, {"embedding": "AAAA+/=="}],
+    "results": [{"flagged": False, "categories": {"self-harm/intent": True}}],
+    "usage": {"total_tokens": 3},
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [("models", None), ("models/m", None), ("embeddings", CHAT), ("moderations", CHAT)],
+)
+async def test_replies_without_an_answer_hold_no_text(asked, path, body):
+    tainted = {**OF_NUMBERS, "description": PROSE, PROSE: 1}
+    tainted["data"] = [*OF_NUMBERS["data"], PROSE, [PROSE]]
+    got = await asked(f"/v1/{path}", body, httpx.Response(200, json=tainted))
+    assert PROSE not in got.text
+    assert got.json()["results"] == OF_NUMBERS["results"]
+    assert got.json()["data"][:2] == OF_NUMBERS["data"]
+    for reply in (httpx.Response(200, text=PROSE), httpx.Response(200, json=[PROSE])):
+        got = await asked(f"/v1/{path}", body, reply)
+        assert got.status_code == 502
+        assert PROSE not in got.text
+    failed = {"error": {"message": "no such model", "detail": PROSE}, "text": PROSE}
+    got = await asked(f"/v1/{path}", body, httpx.Response(404, json=failed))
+    assert (got.status_code, got.json()["error"]["message"]) == (404, "no such model")
+    assert PROSE not in got.text
