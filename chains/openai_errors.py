@@ -6,9 +6,18 @@ object has, and that in bounds: some servers add what the model had written by t
 
 from __future__ import annotations
 
-from chains.openai_wire import JSON
+import json
 
-__all__ = ["FAILED_FROM", "MESSAGE_CHARACTERS", "clean_error", "error_body", "told_error"]
+from chains.openai_wire import JSON, Reply, UnreadableReplyError, reply_body
+
+__all__ = [
+    "FAILED_FROM",
+    "MESSAGE_CHARACTERS",
+    "clean_error",
+    "error_body",
+    "failed_reply",
+    "told_error",
+]
 
 MESSAGE_CHARACTERS = 1_000
 """Most of an error's message."""
@@ -17,6 +26,13 @@ NAME_CHARACTERS = 200
 FAILED_FROM = 300
 """The least status of a reply that is no success."""
 NAMES = ("type", "param", "code")
+ERROR_BEGINS = b'"error"'
+ANSWER_FIELDS = frozenset({"choices", "output"})
+"""Fields that a reply with an answer has."""
+FAILED_UPSTREAM = 502
+"""Status of a reply that tells of an error where it should be an answer."""
+ERROR_STATUSES = range(400, 600)
+"""Statuses of errors; HTTP knows none above."""
 
 
 def error_body(message: str, *, kind: str, code: str | None = None) -> JSON:
@@ -64,3 +80,27 @@ def _scalar(value: object) -> str | int | float | None:
     if isinstance(value, str):
         return value[:NAME_CHARACTERS] if len(value.split()) == 1 else None
     return value if isinstance(value, int | float) else None
+
+
+def failed_reply(reply: Reply) -> Reply | None:
+    """A reply that is an error, or tells of one with a status of success; else None.
+
+    Its status stays, and of its body the error. One whose status clients would not take for an
+    error, or that no server may send, gets one that they do.
+    """
+    if reply.status >= FAILED_FROM:
+        try:
+            told = told_error(reply_body(reply))
+        except UnreadableReplyError:
+            told = None
+    else:
+        if ERROR_BEGINS not in reply.body:
+            return None
+        body = reply_body(reply)
+        if not body.get("error") or ANSWER_FIELDS & body.keys():
+            return None
+        told = body["error"]
+    status = reply.status if reply.status in ERROR_STATUSES else FAILED_UPSTREAM
+    content = json.dumps({"error": clean_error(told, reply.status)}).encode()
+    headers = [pair for pair in reply.headers if pair[0].lower() != "content-type"]
+    return Reply(status, (*headers, ("content-type", "application/json")), content)

@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from chains.openai_asked import Asked
 from chains.openai_chat import MAX_CHOICES, ChatStream, completion_events, guard_completions
-from chains.openai_errors import FAILED_FROM, clean_error, told_error
+from chains.openai_errors import FAILED_FROM, failed_reply
 from chains.openai_response_stream import ResponseStream, response_events
 from chains.openai_responses import guard_responses
 from chains.openai_shown import Outcome
 from chains.openai_sse import DONE, Event, EventDecoder
-from chains.openai_wire import JSON, LONG_BYTES, Endpoint, Reply, UnreadableReplyError
+from chains.openai_wire import JSON, LONG_BYTES, Endpoint, Reply, UnreadableReplyError, reply_body
 from chains.regeneration import retry_message
 from guardrail import Action, GuardedAnswer, Policy
-from guardrail.core.incoming import finite_json
 
 if TYPE_CHECKING:
     from chains.openai_stream import ReplyStream
@@ -33,17 +32,7 @@ __all__ = [
     "GuardedReply",
     "Reply",
     "StreamGuard",
-    "failed_reply",
-    "reply_body",
 ]
-
-ERROR_BEGINS = b'"error"'
-ANSWER_FIELDS = frozenset({"choices", "output"})
-"""Fields that a reply with an answer has."""
-FAILED_UPSTREAM = 502
-"""Status of a reply that tells of an error where it should be an answer."""
-ERROR_STATUSES = range(400, 600)
-"""Statuses of errors; HTTP knows none above."""
 
 
 class GuardedReply(NamedTuple):
@@ -238,42 +227,3 @@ class StreamGuard:
 def _items(value: object) -> list[object]:
     """A list of the protocol; anything else in its place holds nothing."""
     return value if isinstance(value, list) else []
-
-
-def failed_reply(reply: Reply) -> Reply | None:
-    """A reply that is an error, or tells of one with a status of success; else None.
-
-    Its status stays, and of its body the error. One whose status clients would not take for an
-    error, or that no server may send, gets one that they do.
-    """
-    if reply.status >= FAILED_FROM:
-        try:
-            told = told_error(reply_body(reply))
-        except UnreadableReplyError:
-            told = None
-    else:
-        if ERROR_BEGINS not in reply.body:
-            return None
-        body = reply_body(reply)
-        if not body.get("error") or ANSWER_FIELDS & body.keys():
-            return None
-        told = body["error"]
-    status = reply.status if reply.status in ERROR_STATUSES else FAILED_UPSTREAM
-    content = json.dumps({"error": clean_error(told, reply.status)}).encode()
-    headers = [pair for pair in reply.headers if pair[0].lower() != "content-type"]
-    return Reply(status, (*headers, ("content-type", "application/json")), content)
-
-
-def reply_body(reply: Reply) -> JSON:
-    """The JSON object that a reply is.
-
-    Raises:
-        UnreadableReplyError: It is none.
-    """
-    try:
-        body = finite_json(reply.body)
-    except (ValueError, RecursionError) as error:
-        raise UnreadableReplyError("the model's server did not answer with JSON") from error
-    if not isinstance(body, dict):
-        raise UnreadableReplyError("the model's server did not answer with a JSON object")
-    return body

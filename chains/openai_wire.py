@@ -19,6 +19,7 @@ __all__ = [
     "endpoint_of",
     "is_json_document",
     "is_unguarded",
+    "reply_body",
     "request_body",
 ]
 
@@ -92,6 +93,21 @@ def request_body(content: bytes) -> JSON:
         raise InputError("the request's body is not JSON") from error
     if not isinstance(body, dict):
         raise InputError("the request's body is not a JSON object")
+    return body
+
+
+def reply_body(reply: Reply) -> JSON:
+    """The JSON object that a reply is.
+
+    Raises:
+        UnreadableReplyError: It is none.
+    """
+    try:
+        body = finite_json(reply.body)
+    except (ValueError, RecursionError) as error:
+        raise UnreadableReplyError("the model's server did not answer with JSON") from error
+    if not isinstance(body, dict):
+        raise UnreadableReplyError("the model's server did not answer with a JSON object")
     return body
 
 

@@ -13,8 +13,8 @@ from starlette.responses import Response
 from chains.gateway.requests import JSON_TYPE, PREFIX, RejectedError, read_body
 from chains.gateway.streaming import unless_gone
 from chains.openai_codes import identifier, sealed
-from chains.openai_exchange import failed_reply, reply_body
-from chains.openai_wire import Reply
+from chains.openai_errors import failed_reply
+from chains.openai_wire import Reply, reply_body
 
 if TYPE_CHECKING:
     from chains.gateway.upstream import Upstream

@@ -17,6 +17,8 @@ PUBLIC_MODULES = {
         "core.incoming",
         "core.lazy",
         "core.text.lexicon",
+        "core.text.values",
+        "core.text.words",
         "core.types",
         "core.workers",
         "evaluation",

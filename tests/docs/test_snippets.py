@@ -44,7 +44,6 @@ SKIPPED = {
     "docker": "needs a daemon; test_deployment reads the files that it builds and starts",
     "helm": "needs a cluster; test_helm reads the chart and holds its parts against each other",
     "kubectl": "needs a cluster",
-    "git": "counts the lines of a checkout",
     "install": "writes to /etc; test_deployment reads the files",
     "cp": "writes to /etc; test_deployment reads the files",
     "systemctl": "starts a service; test_deployment has systemd read it",

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
         FailedSentence,
         Finding,
         GuardedAnswer,
-        Problem,
         Sentence,
         Span,
         SpanKind,
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
         Grounding,
         Judgement,
         NLIScores,
+        Problem,
         Score,
         ScoreCard,
         SecondOpinion,
@@ -116,10 +116,10 @@ __all__ = [
 
 _HOMES = {
     "guardrail.core.types.answers": "Action AttributedAnswer Correction Effect FailedSentence "
-    "Finding GuardedAnswer Problem Sentence Span SpanKind",
+    "Finding GuardedAnswer Sentence Span SpanKind",
     "guardrail.core.types.explanation": "Explanation",
-    "guardrail.core.types.judging": "Category Complexity Grounding Judgement NLIScores Score "
-    "ScoreCard SecondOpinion StatementScore Verdict VerdictThresholds Weight WordScore",
+    "guardrail.core.types.judging": "Category Complexity Grounding Judgement NLIScores Problem "
+    "Score ScoreCard SecondOpinion StatementScore Verdict VerdictThresholds Weight WordScore",
     "guardrail.core.types.knowledge": "Candidate Citation Entity Evidence LinkedEntity Mention "
     "Passage Subgraph TableRow Triple linearise name_in_words passage_of_document",
     "guardrail.core.types.strictness": "OwnStrictness Strictness StrictnessSetting as_strictness",

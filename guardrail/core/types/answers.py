@@ -11,6 +11,7 @@ from pydantic import Field, FiniteFloat
 from guardrail.core.types.judging import (
     Category,
     Judgement,
+    Problem,
     ScoreCard,
     SecondOpinion,
     VerdictThresholds,
@@ -30,7 +31,6 @@ __all__ = [
     "FailedSentence",
     "Finding",
     "GuardedAnswer",
-    "Problem",
     "Sentence",
     "Span",
     "SpanKind",
@@ -220,18 +220,6 @@ class Action(StrEnum):
 
 CHANGING = frozenset({Action.FILTER, Action.CORRECT, Action.REGENERATE, Action.REFUSE})
 """Actions after which the text is not the one that the model wrote."""
-
-
-class Problem(Value):
-    """Something that went wrong in a part, without stopping the whole.
-
-    Attributes:
-        part: ``kg``, ``judge``, ``model``, ``deadline``, ``records``, ``input``, …
-        message: What happened and what to do next.
-    """
-
-    part: str
-    message: str
 
 
 class GuardedAnswer(Value):

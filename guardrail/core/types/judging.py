@@ -1,4 +1,4 @@
-"""Verdicts of judges, and scores."""
+"""Verdicts of judges, scores, and what went wrong beside them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ __all__ = [
     "Grounding",
     "Judgement",
     "NLIScores",
+    "Problem",
     "Score",
     "ScoreCard",
     "SecondOpinion",
@@ -256,3 +257,15 @@ class ScoreCard(Value):
 
     overall: Score
     scores: Mapping[str, Score] = Field(default_factory=dict)
+
+
+class Problem(Value):
+    """Something that went wrong in a part, without stopping the whole.
+
+    Attributes:
+        part: ``kg``, ``judge``, ``model``, ``deadline``, ``records``, ``input``, …
+        message: What happened and what to do next.
+    """
+
+    part: str
+    message: str
