@@ -1,6 +1,6 @@
 """A service for hours in miniature: many small requests, some of whose parts fail.
 
-    python -m benchmarks.soak [--requests 50000] [--share 0.01] [--rate 60] [--seed 1] [--json]
+    python -m benchmarks.soak [--requests 50000] [--share 0.01] [--rate 25] [--seed 1] [--json]
 
 Requests come to the gateway's application in this process at a fixed rate, whatever became of
 those before: chat completions, whole and streamed, and checks. Model, graph and judge are those of

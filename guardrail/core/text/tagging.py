@@ -29,12 +29,16 @@ LEMMAS = "lemmatizer"
 NO_PROSE = re.compile(r"[^\w\s]{20,}|\S{400,}")
 """Runs of signs, and words, longer than any in prose; a URL stays below."""
 
+MOST_STRINGS: Final = 300_000
+"""Words after which a pipeline is loaded anew: it keeps each one ever read, in some 250 bytes."""
+
 _loading = Lock()
 _running = Lock()
 
 
 def load_english(*left_out: str) -> Language:
-    """The first installed English pipeline, loaded once per process and choice of parts.
+    """The first installed English pipeline, loaded once per process and choice of parts, and again
+    after many new words.
 
     Args:
         left_out: Names of its parts that are not wanted.
@@ -43,6 +47,8 @@ def load_english(*left_out: str) -> Language:
         ConfigError: If no pipeline is installed.
     """
     with _loading:
+        if len(_loaded(left_out).vocab.strings) > MOST_STRINGS:
+            _loaded.cache_clear()
         return _loaded(left_out)
 
 

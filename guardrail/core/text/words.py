@@ -99,7 +99,7 @@ def fold(text: str) -> str:
     return "".join(sign for sign in decomposed if not unicodedata.combining(sign))
 
 
-@remembered(65_536)
+@remembered(16_384)
 def stem(folded: str) -> str:
     """Strip derivational endings while at least four letters stay: painters, painting → paint."""
     word = folded.removesuffix("'s")
@@ -128,7 +128,7 @@ def tokenise(text: str) -> list[Token]:
     return tokens
 
 
-@remembered(65_536)
+@remembered(16_384)
 def _key(folded: str) -> str:
     """The stem of a word; numbers in figures and words share one key: 5, 5.0, 5th, five."""
     value = digits_of(folded)

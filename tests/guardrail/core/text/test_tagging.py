@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import subprocess
 import sys
 import time
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
@@ -103,3 +105,19 @@ def test_a_child_forked_while_another_thread_parses_can_parse() -> None:
     child.kill()
     assert not hung
     assert child.exitcode == 0
+
+
+def test_a_pipeline_that_has_read_many_new_words_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = ("lemmatizer", "parser", "ner")
+    old = load_english(*parts)
+    monkeypatch.setattr(tagging, "MOST_STRINGS", len(old.vocab.strings) + 20)
+    assert load_english(*parts) is old
+    (doc,) = run_pipeline(old, [" ".join(f"zq{number}x" for number in range(100))])
+    new = load_english(*parts)
+    assert new is not old
+    assert load_english(*parts) is new
+    assert doc[99].text == "zq99x"
+    gone = weakref.ref(old)
+    del old, doc
+    gc.collect()
+    assert gone() is None
