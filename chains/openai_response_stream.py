@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 
 from chains.openai_codes import identifier, text, unspaced
 from chains.openai_errors import clean_error
-from chains.openai_responses import clean_item, clean_response, guard_response, searched
+from chains.openai_responses import (
+    clean_item,
+    clean_response,
+    few_enough,
+    guard_response,
+    searched,
+)
 from chains.openai_shown import flat_annotation
 from chains.openai_sse import Event, written
 from chains.openai_stream import ReplyStream, StreamedText
@@ -197,6 +203,7 @@ class ResponseStream(ReplyStream):
 
     def _part(self, place: Place, data: JSON) -> _StreamedPart:
         if place not in self._parts:
+            few_enough(len(self._parts) + 1)
             self._parts[place] = _StreamedPart(self._asked, unspaced(data.get("item_id")))
         return self._parts[place]
 

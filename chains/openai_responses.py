@@ -23,19 +23,24 @@ if TYPE_CHECKING:
     from chains.openai_asked import Asked
 
 __all__ = [
+    "MAX_PARTS",
     "clean_item",
     "clean_response",
+    "few_enough",
     "guard_response",
     "guard_responses",
     "searched",
 ]
+
+MAX_PARTS = 128
+"""Parts of the messages of one response, each of which is judged for itself."""
 
 
 async def guard_responses(asked: Asked, bodies: Sequence[JSON], policy: Policy) -> Outcome:
     """Guard the best of one or several responses to one request.
 
     Raises:
-        UnreadableReplyError: A reply is not a response.
+        UnreadableReplyError: A reply is not a response, or has more parts than ``MAX_PARTS``.
         GuardrailError: A part cannot be used and the policy says ``raise``.
     """
     for body in bodies:
@@ -150,10 +155,26 @@ def clean_response(body: JSON, request: JSON) -> JSON:
 
 
 def clean_output(body: JSON) -> list[JSON]:
-    """The items of a response that may leave."""
+    """The items of a response that may leave.
+
+    Raises:
+        UnreadableReplyError: Its messages have more parts than ``MAX_PARTS``.
+    """
     output = body.get("output")
     items = [clean_item(item) for item in output] if isinstance(output, list) else []
-    return [item for item in items if item is not None]
+    kept = [item for item in items if item is not None]
+    few_enough(sum(len(item["content"]) for item in kept if item["type"] == "message"))
+    return kept
+
+
+def few_enough(parts: int) -> None:
+    """Refuse a response whose messages have more parts than are judged.
+
+    Raises:
+        UnreadableReplyError: They are more than ``MAX_PARTS``.
+    """
+    if parts > MAX_PARTS:
+        raise UnreadableReplyError(f"the model's server sends more than {MAX_PARTS} parts")
 
 
 def clean_item(item: object) -> JSON | None:

@@ -6,6 +6,7 @@ import pytest
 
 from chains.openai_chat import MAX_CHOICES
 from chains.openai_exchange import Endpoint, Exchange, Reply
+from chains.openai_responses import MAX_PARTS
 from chains.openai_text import Guarding, UnreadableReplyError
 from guardrail import STRICT
 from tests.chains.conftest import QUESTION
@@ -137,3 +138,30 @@ async def test_a_reply_has_as_many_choices_as_one_may_ask_for(guard):
         await exchange.judge(Reply(200, (), many))
     some = await exchange.judge(Reply(200, (), json.dumps({"choices": [choice] * 3}).encode()))
     assert len(some.answers) == 3  # all are judged: other gateways keep the reply that they have
+
+
+async def test_a_response_has_as_many_parts_as_are_judged(guard):
+    part = {"type": "output_text", "text": "Hello."}
+    message = {"type": "message", "role": "assistant", "content": [part] * (MAX_PARTS // 2)}
+    exchange = Exchange(
+        Guarding(guard=guard, policy=STRICT), Endpoint.RESPONSES, ASKED[Endpoint.RESPONSES]
+    )
+    many = json.dumps({"output": [message] * 3}).encode()
+    with pytest.raises(UnreadableReplyError, match="more than 128 parts"):
+        await exchange.judge(Reply(200, (), many))
+    await exchange.judge(Reply(200, (), json.dumps({"output": [message] * 2}).encode()))
+
+
+async def test_a_streamed_response_has_as_many_parts_as_are_judged(guard):
+    deltas = [
+        {
+            "type": "response.output_text.delta",
+            "output_index": 0,
+            "content_index": index,
+            "delta": "Hello. ",
+        }
+        for index in range(MAX_PARTS + 1)
+    ]
+    with pytest.raises(UnreadableReplyError, match="more than 128 parts"):
+        await left(guard, Endpoint.RESPONSES, *deltas)
+    await left(guard, Endpoint.RESPONSES, *deltas[:-1])
