@@ -3,6 +3,7 @@
 #   make test   install, then lint, types and all tests
 #   make unit   install, then the fast tests: no browser, program, training or whole data set
 #   make coverage  install, then the branches of verdict, policy and markers that their tests take
+#   make api AGAINST=v0.2.0  install, then what the public names take no longer that they took there
 #   make hosts  install LiteLLM, DeepEval and Ragas into environments of their own, then their tests
 #   make docs   install, then the documentation as a site in build/site
 #   make links  install, then ask every page that the documentation links to; needs the internet
@@ -18,7 +19,7 @@ BIN    := $(VENV)/bin
 SUPPLIED = $(BIN)/python -m pip --disable-pip-version-check --python build/supply/environment/bin/python
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test hosts docs links bench lint format types unit all coverage browser wheel supply locks clean
+.PHONY: demo test api hosts docs links bench lint format types unit all coverage browser wheel supply locks clean
 
 demo: $(VENV)/.demo
 	$(BIN)/guardrail demo
@@ -46,6 +47,9 @@ coverage: $(VENV)/.dev
 	$(BIN)/python -m pytest -m "not slow" --numprocesses auto --dist worksteal tests/guardrail \
 		--cov=guardrail.verdict --cov=guardrail.policy --cov=guardrail.markers --cov-branch \
 		--cov-report=term-missing:skip-covered --cov-fail-under=95
+
+api: $(VENV)/.dev
+	$(BIN)/python -m tests.packaging.public_api $(AGAINST)
 
 # These pin versions of their own, so they cannot live beside the others. LiteLLM's tests also run in
 # "make all" once it is there.

@@ -1,0 +1,70 @@
+"""What ``make api`` tells of a change, on a small package with a commit before it."""
+
+import subprocess
+
+import pytest
+
+from tests.packaging.public_api import breaking_changes, upgrading
+
+BEFORE = """\
+class Till:
+    def __exit__(self, kind, error, trace): ...
+    def pay(self, amount, currency="EUR"): ...
+
+def closing(hour): ...
+def opening(hour): ...
+def helper(a): ...
+"""
+
+
+@pytest.fixture
+def shop(tmp_path):
+    """A package that exports what stands in a module of its own, committed."""
+
+    def write(code, exports):
+        package = tmp_path / "shop"
+        package.mkdir(exist_ok=True)
+        (package / "till.py").write_text(code)
+        names = ", ".join(exports)
+        (package / "__init__.py").write_text(
+            f"from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n"
+            f"    from shop.till import {names}\n\n__all__ = {list(exports)}\n"
+        )
+        return tmp_path
+
+    write(BEFORE, ["Till", "closing", "opening"])
+    for command in (
+        ["init", "--quiet"],
+        ["add", "."],
+        ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "-m", "first"],
+    ):
+        subprocess.run(["git", "-C", tmp_path, *command], check=True)
+    return write
+
+
+def test_nothing_is_told_of_what_is_not_public_or_was_added(shop):
+    code = BEFORE.replace("helper(a)", "other()").replace("kind, error, trace", "*details")
+    here = shop(code + "def new(): ...\n", ["Till", "closing", "opening", "new"])
+    assert breaking_changes(here, "HEAD", ["shop"]) == []
+
+
+def test_a_name_or_a_parameter_that_is_gone_is_told_under_its_public_name(shop):
+    code = BEFORE.replace(', currency="EUR"', "")
+    assert breaking_changes(shop(code, ["Till", "closing"]), "HEAD", ["shop"]) == [
+        ("Till", "- `Till.pay(currency)`: *Parameter was removed*"),
+        ("opening", "- `opening`: *Public object was removed*"),
+    ]
+
+
+def test_a_commit_that_is_not_there_is_an_error(shop):
+    with pytest.raises(RuntimeError, match="v9"):
+        breaking_changes(shop(BEFORE, ["Till"]), "v9", ["shop"])
+
+
+def test_upgrading_is_that_of_the_topmost_section():
+    changelog = (
+        "# Changelog\n\n## Unreleased\n\n### Upgrading\n\n- a is gone.\n\n### Added\n\n- b\n\n"
+        "## 0.1.0\n\n### Upgrading\n\n- c is gone.\n"
+    )
+    assert upgrading(changelog) == "\n- a is gone.\n"
+    assert upgrading("# Changelog\n\n## Unreleased\n\n## 0.1.0\n\n### Upgrading\n\n- c\n") == ""
