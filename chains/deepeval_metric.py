@@ -56,24 +56,14 @@ class GroundednessMetric(BaseMetric):  # type: ignore[misc]  # DeepEval has no t
         Raises:
             JudgeError: Nothing could be checked.
         """
-        return self._told(
-            judge_answer(
-                test_case.actual_output or "",
-                self._context(test_case),
-                question=test_case.input,
-                guard=self._guard,
-            )
-        )
+        said, context = self._said(test_case)
+        return self._told(judge_answer(said, context, question=test_case.input, guard=self._guard))
 
     async def a_measure(self, test_case: LLMTestCase, *args: object, **kwargs: object) -> float:
         """``measure`` as a coroutine."""
+        said, context = self._said(test_case)
         return self._told(
-            await ajudge_answer(
-                test_case.actual_output or "",
-                self._context(test_case),
-                question=test_case.input,
-                guard=self._guard,
-            )
+            await ajudge_answer(said, context, question=test_case.input, guard=self._guard)
         )
 
     def is_successful(self) -> bool:
@@ -84,8 +74,10 @@ class GroundednessMetric(BaseMetric):  # type: ignore[misc]  # DeepEval has no t
     def __name__(self) -> str:
         return "Groundedness"
 
-    def _context(self, test_case: LLMTestCase) -> list[Evidence | str]:
-        return [*self._evidence, *(test_case.retrieval_context or test_case.context or ())]
+    def _said(self, test_case: LLMTestCase) -> tuple[str, list[Evidence | str]]:
+        """What the chatbot said, and what it may rest on."""
+        context = test_case.retrieval_context or test_case.context or ()
+        return test_case.actual_output or "", [*self._evidence, *context]
 
     def _told(self, answer: GuardedAnswer) -> float:
         found = assess(answer, self._requirement)
