@@ -43,6 +43,11 @@ NUMBER = re.compile(r"\[(\d+)\]$")
 POINTS = 4
 """Looks at what is held while it lasts. From the middle one on nothing may grow: by then the
 memories of words and texts are full, 16,384 of each, in a soak of 50,000 different questions."""
+IDLE_S = 6.0
+"""Seconds without a request before a look. Connections that are kept for the next call are no leak:
+they end after five, when a call comes by."""
+AFTER_IDLE = 25
+"""Requests without a fault between that and the look."""
 SHOWN = 20
 """Requests that went wrong of which one is told what it said."""
 MOST_TIMES = 2.0
@@ -145,7 +150,9 @@ class Report(NamedTuple):
         }
 
 
-async def soak(requests: int, share: float, rate: float, seed: int) -> Report:
+async def soak(
+    requests: int, share: float, rate: float, seed: int, idle_s: float = IDLE_S
+) -> Report:
     """Send requests at a rate: in each quarter first healthy ones alone, then with faults.
 
     Args:
@@ -153,6 +160,7 @@ async def soak(requests: int, share: float, rate: float, seed: int) -> Report:
         share: Of each fault.
         rate: Requests a second.
         seed: Of all that is random.
+        idle_s: Seconds without a request before each look.
     """
     rng = random.Random(seed)
     begin = time.perf_counter()
@@ -178,14 +186,19 @@ async def soak(requests: int, share: float, rate: float, seed: int) -> Report:
                 tally.cpu_s += time.process_time() - cpu
                 await asyncio.sleep(2 * HANG_S)
 
+            async def looked() -> Held:
+                await asyncio.sleep(idle_s)
+                await some(AFTER_IDLE, 0.0, warmed)
+                return held()
+
             async with app.router.lifespan_context(app):
                 await some(WARMING, 1 / len(FAILING), warmed)
-                points.append((0, held()))
+                points.append((0, await looked()))
                 for place in range(POINTS):
                     size = requests * (place + 1) // POINTS - mixed.outcomes.total()
                     await some(max(100, int(size * USUAL)), 0.0, usual)
                     await some(size, share, mixed)
-                    points.append((mixed.outcomes.total(), held()))
+                    points.append((mixed.outcomes.total(), await looked()))
         found = _numbers(path)
     lost = sum(number not in found for each in (warmed, usual, mixed) for number in each.recorded)
     return Report(usual, mixed, points, lost, len(found), time.perf_counter() - begin)

@@ -39,7 +39,7 @@ def test_what_goes_wrong_is_told() -> None:
 def test_a_short_soak_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"WARMING": 20, "POINTS": 1, "HANG_S": 0.5}.items():
         monkeypatch.setattr(soaking, name, value)
-    report = asyncio.run(soak(requests=40, share=0.03, rate=50.0, seed=1))
+    report = asyncio.run(soak(requests=40, share=0.03, rate=50.0, seed=1, idle_s=0.0))
     totals = report.totals()
     for name in ("unjudged bytes out", "supported wrongly", "untyped errors", "records lost"):
         assert totals[name] == 0, (name, report.mixed.amiss)
