@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from itertools import groupby, zip_longest
 
 from guardrail.core.text.lexicon import lexicon_set
@@ -21,12 +22,6 @@ OUTSIDE = re.compile(
 )
 """The rest of a word, the marks that close emphasis or code, and of a link its target: between a
 phrase and its marker. Marks before a word would open something."""
-
-REST_OF_NAME = re.compile(
-    r"(?:\.(?=\w)\w*)*\.?(?:[ -](?:(?:de|of|the|van|von) )?[A-Z][\w'’-]*\.?)+"
-)
-"""The rest of a name or an abbreviation behind a phrase that is its beginning: *Mary* of *Mary W.
-Shelley*, *U.S* of *U.S. Navy*."""
 
 UNCARRIED = frozenset({SpanKind.NA, SpanKind.CONTRADICTED})
 """Kinds of phrases that ``[NA]`` stands behind."""
@@ -81,6 +76,15 @@ def markers_of(sentence: Sentence) -> list[Marker]:
     return [*marks, *mended]
 
 
+@cache
+def _rest_of_name() -> re.Pattern[str]:
+    """The rest of a name or an abbreviation behind a phrase that is its beginning: *Mary* of *Mary
+    W. Shelley*, *U.S* of *U.S. Navy*.
+    """
+    joins = "|".join(sorted(lexicon_set("names", "particles") | {"of", "the"}))
+    return re.compile(rf"(?:\.(?=\w)\w*)*\.?(?:[ -](?:(?:{joins}) )?[A-Z][\w'’-]*\.?)+")
+
+
 def _same_fact(span: Span, following: Span) -> bool:
     """Whether two corrections are of one fact, so that one mark behind the last is enough."""
     return following.kind is SpanKind.CORRECTED and following.triple == span.triple
@@ -92,7 +96,7 @@ def _outside(sentence: Sentence, at: int) -> int:
     word = re.search(r"[\w.'’-]+$", sentence.text[:place])
     if word is not None and word[0][:1].isupper():
         # A sentence's own end is no part of a name.
-        name = REST_OF_NAME.match(sentence.text, place, _stop(sentence.text))
+        name = _rest_of_name().match(sentence.text, place, _stop(sentence.text))
         place = place if name is None else name.end()
     place += _abbreviated(sentence.text, place)
     rest = OUTSIDE.match(sentence.text, place)

@@ -214,8 +214,9 @@ def _subject(
     first = min(named, key=lambda item: item[0], default=None)
     if first is None:
         return topic
-    leading = topic is not None and re.match(r"(?i)(he|she|it|they|his|her|its|their)\b", text)
-    return topic if leading else first[1]
+    leading = re.match(r"\w+", text)
+    points = leading is not None and leading[0] in lexicon_set("function_words", "third_persons")
+    return topic if topic is not None and points else first[1]
 
 
 def _place(span: Span, sentence: Sentence) -> tuple[int, int]:

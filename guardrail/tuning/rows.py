@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from guardrail.core.errors import InputError
 from guardrail.core.fields import in_short
+from guardrail.core.text.lexicon import lexicon
 from guardrail.core.types import Evidence, Passage, Verdict
 from guardrail.sources.items import evidence_items
 
@@ -26,17 +27,11 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
 """Columns that are needed, with all their names."""
 
 LABELS: Mapping[str, Verdict] = {
-    "supported": Verdict.SUPPORTED,
-    "true": Verdict.SUPPORTED,
-    "yes": Verdict.SUPPORTED,
-    "1": Verdict.SUPPORTED,
-    "unsupported": Verdict.UNSUPPORTED,
-    "false": Verdict.UNSUPPORTED,
-    "no": Verdict.UNSUPPORTED,
-    "0": Verdict.UNSUPPORTED,
+    **dict.fromkeys(("supported", "1", *lexicon("function_words")["yes"]), Verdict.SUPPORTED),
+    **dict.fromkeys(("unsupported", "0", *lexicon("function_words")["no"]), Verdict.UNSUPPORTED),
     "contradicted": Verdict.CONTRADICTED,
 }
-"""How a label may be written."""
+"""How a label may be written: a verdict, or yes and no as tables write them."""
 
 
 class LabelledRow(NamedTuple):

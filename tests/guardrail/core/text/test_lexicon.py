@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import chains
 import guardrail.core.text.lexicon
 import judges
 import kg
@@ -16,9 +17,7 @@ from guardrail.core.text.lexicon import lexicon, lexicon_set
 
 FOLDER = Path(guardrail.core.text.lexicon.__file__).parent
 FILES = sorted(FOLDER.glob("*.json"))
-GUARDRAIL, KG, JUDGES = (
-    Path(item).parent for item in (FOLDER.parent, kg.__file__, judges.__file__)
-)
+PACKAGES = [Path(package.__file__).parent for package in (guardrail, kg, judges, chains)]
 FEW = 3
 """So many English words side by side in one literal are a list of words."""
 ALTERNATION = re.compile(r"[\w' -]+(?:\|[\w' -]+){2,}")
@@ -68,11 +67,7 @@ def word_lists(folder: Path) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize(
-    "folder",
-    [KG, JUDGES, *(GUARDRAIL / part for part in ("engine", "text", "evidence", "verdict"))],
-    ids=lambda folder: folder.name,
-)
+@pytest.mark.parametrize("folder", PACKAGES, ids=lambda folder: folder.name)
 def test_no_list_of_english_words_stands_in_code(folder: Path) -> None:
     assert word_lists(folder) == []
 
