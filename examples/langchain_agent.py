@@ -12,6 +12,7 @@ from kg import open_graph
 
 try:
     from langchain.agents import create_agent
+    from langchain_core.messages import HumanMessage
     from langchain_core.tools import tool
     from langchain_openai import ChatOpenAI
 
@@ -42,6 +43,6 @@ with Guardrail(graph=graph) as guard:
         middleware=[GuardrailMiddleware(guard)],
     )
     question = "Who was Mary Shelley, the wife of Percy Bysshe Shelley?"
-    state = agent.invoke({"messages": [("user", question)]})
+    state = agent.invoke({"messages": [HumanMessage(question)]})
     print(state["messages"][-1].text)
     print(f"\naction: {state['guardrail']['action']}")
