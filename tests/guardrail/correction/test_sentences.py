@@ -18,6 +18,10 @@ ADA = (
     Triple("Ada Lovelace", "place of birth", "London"),
     Triple("Ada Lovelace", "date of birth", "1815-12-10"),
 )
+BAKSO = (
+    Triple("Bakso", "country", "Indonesia"),
+    Triple("Bakso", "main ingredient", "Celery"),
+)
 SHOP = (Triple("Shop", "opening days", "Tuesday to Saturday"),)
 LIBRARY = (
     Triple("Library", "opening hours on Monday", "10:00 to 18:00"),
@@ -48,6 +52,11 @@ HOTEL = (
             ADA,
             "Ada Lovelace was born in London on 12 December 1815.",
             "Ada Lovelace was born in London on 10 December 1815.",
+        ),
+        (
+            BAKSO,
+            "Bakso comes from Indonesia, and Brown sauce is its main ingredient.",
+            "Bakso comes from Indonesia, and Celery is its main ingredient.",
         ),
         (SHOP, "The shop is open on Sundays.", "The shop is open from Tuesday to Saturday."),
         (
