@@ -42,6 +42,9 @@ JOINTS = (", ", " of ", " of the ")
 GOES_ON = re.compile(r" of (?:the )?[A-Z]")
 GOES_BEFORE = re.compile(r"\b[A-Z][\w'’-]* of (?:the )?$")
 
+PART_OF_NOUN = frozenset({"amod", "compound", "nmod"})
+"""How a name hangs on a noun behind it with which it is one name."""
+
 Span = tuple[int, int]
 
 
@@ -50,6 +53,7 @@ class _Held(NamedTuple):
 
     score: float
     number: int
+    property: str
     value: str
     named: float
     conflict: float
@@ -187,7 +191,7 @@ def _untold(
         conflict = evidence.conflicts(number)
         share = named_share(claim, fact.property)
         if conflict >= SURE or share >= NAMED or number == against:
-            yield _Held(conflict + share, number, value, share, conflict)
+            yield _Held(conflict + share, number, fact.property, value, share, conflict)
 
 
 def _has_several_values(fact: Triple, evidence: Premises) -> bool:
@@ -216,7 +220,7 @@ def _exchanged(claim: Claim, span: Span, held: _Held) -> Edit | None:
     text = claim.text
     start, end = span
     words = _as_people(text[start:end], held.value)
-    words, end = _without_tail(text, words, end)
+    words, end = _without_tail(text, words, _end_of_phrase(text, start, end, held))
     if text[:start].lower().endswith("the ") and words.lower().startswith("the "):
         words = words[4:]
     told = [text[start:end], *(token.text for token in claim.tokens)]
@@ -228,6 +232,30 @@ def _exchanged(claim: Claim, span: Span, held: _Held) -> Edit | None:
     edit = Edit(start, end, words, held.number)
     kinds = {_kind(text, start, end), _kind(replaced(text, [edit]), start, start + len(words))}
     return None if kinds == {"PERSON", "NORP"} else edit
+
+
+def _end_of_phrase(text: str, start: int, end: int, held: _Held) -> int:
+    """Where a name ends whose last words are written small: the *sauce* of *Brown sauce*.
+
+    A noun that the statement has as well goes on (the *language* of *English language*), and so
+    does what a country or a people is said of (*Italian food*).
+    """
+    if _is_nation(text[start:end]):
+        return end
+    [doc] = parse([text])
+    name = doc.char_span(start, end, alignment_mode="expand")
+    if name is None or name.root.dep_ not in PART_OF_NOUN:
+        return end
+    noun = name.root.head
+    behind = doc[name.end : noun.i + 1]
+    stated = content_stems(property_words(held.property)) | content_stems(held.value)
+    if (
+        not behind
+        or any(token.dep_ not in PART_OF_NOUN or not token.text.isalpha() for token in behind[:-1])
+        or not stated.isdisjoint(content_stems(behind.text))
+    ):
+        return end
+    return noun.idx + len(noun)
 
 
 def _alike(name: str, other: str) -> bool:

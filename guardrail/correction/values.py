@@ -31,7 +31,7 @@ NO_MEASURES = frozenset({"date", "percent", "time of day", "version"})
 LEAST_SHARED = 2
 """Fewest words that a sentence must share with the sentence of prose that tells its value."""
 
-ON_A_DAY = re.compile(r"\b([Oo])n\s$")
+ON_A_DAY = re.compile(r"(?:\b(?P<on>[Oo])n\s)?(?:\bthe\s)?$")
 """What stands before a day, and not before a month or year."""
 
 
@@ -138,9 +138,9 @@ def exchanged(text: str, told: TypedValue, held: TypedValue, number: int) -> Edi
         start, words = with_article(text, told.start, new)
         if _loses_its_day(told, held):
             before = ON_A_DAY.search(text[:start])
-            if before is not None:
-                words = f"{'I' if before[1] == 'O' else 'i'}n {words}"
-                start = before.start()
+            if before is not None and before.group():
+                opening = {"O": "In ", "o": "in ", None: ""}[before["on"]]
+                start, words = before.start(), f"{opening}{words}"
         edit = Edit(start, told.end, words, number)
         if edit.text != text[edit.start : edit.end] and _tells(text, edit, held):
             return edit

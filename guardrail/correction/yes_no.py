@@ -23,8 +23,15 @@ if TYPE_CHECKING:
 __all__ = ["of_yes_no"]
 
 NOUNS = frozenset({"NN", "NNS", "NNP", "NNPS"})
+DESCRIBING = frozenset({"JJ", "JJR", "JJS", "VBG", "VBN"})
+INSIDE_NOUN = frozenset({"amod", "compound"})
+"""What a participle is to a noun behind it: *has heated seats*."""
+
 FINITE = frozenset({"MD", "VBZ", "VBP", "VBD"})
 """Tags of the Penn Treebank that a clause's first verb has."""
+
+RELATIVE = frozenset({"WDT", "WP", "WP$", "WRB"})
+"""Tags of what opens a clause that tells more of what was named."""
 
 OPENER = re.compile(r"(?P<word>yes|no)(?=,|\s[-–—])", re.IGNORECASE)
 """A sentence's answer before it says what it answers."""
@@ -55,6 +62,8 @@ def of_yes_no(claim: Claim, finding: Finding, evidence: Premises) -> tuple[Edit,
         if max(floor, finding.start - offset) <= token.idx < finding.end - offset
     ]
     clause = _about(clause, evidence.indexed.statements[number])
+    if not clause or any(token.tag_ in RELATIVE for token in doc[clause[0].i :]):
+        return ()  # *has a car park, which is free*: what is said of it would hang on nothing
     edit = _told(text, clause, number) if known else _denied(text, clause, number)
     if edit is None:
         return ()
@@ -87,16 +96,20 @@ def _denied(text: str, clause: Sequence[Token], number: int) -> Edit | None:
     if place is None:
         return None
     verb = clause[place]
-    following = clause[place + 1] if place + 1 < len(clause) else None
     start, end, word = verb.idx, verb.idx + len(verb), verb.text
     if verb.lower_ in lexicon_set("grammar", "be") or verb.tag_ == "MD":
         joined = f"{word}not" if verb.lower_ == "can" else f"{word} not"
         return Edit(start, end, joined, number)
     if verb.lower_ in lexicon_set("grammar", "have"):
-        if following is not None and following.tag_ == "VBN":
+        following = clause[place + 1] if place + 1 < len(clause) else None
+        if following is None:
+            return None
+        if following.tag_ == "VBN" and following.dep_ not in INSIDE_NOUN:
             return Edit(start, end, f"{word} not", number)
-        if following is not None and following.lower_ in lexicon_set("function_words", "articles"):
+        if following.lower_ in lexicon_set("function_words", "articles"):
             end = following.idx + len(following)
+        elif following.tag_ not in NOUNS | DESCRIBING:
+            return None  # *has two*, *has its own*, *has always been*: denied otherwise
         return Edit(start, end, f"{word} no", number)
     if verb.tag_ == "VBZ":
         return Edit(start, end, f"does not {_base(verb.lower_)}", number)

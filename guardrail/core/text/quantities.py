@@ -196,25 +196,14 @@ def _scaled(text: str, number: _Number, scales: dict[str, float]) -> _Number:
 
 
 def _with_unit(text: str, number: _Number) -> Quantity:
-    start, end = number.start, number.end
-    before = currency_before(text, start)
-    behind = unit_behind(text, end)
-    unit = None
+    value, step, start, number_end, words = number
+    before, behind = currency_before(text, start), unit_behind(text, number_end)
+    unit, end = None, number_end
     if before is not None:
         unit, start = before
     if behind is not None and (before is None or behind[0] == unit):
         unit, end = behind
-    return Quantity(
-        number.value,
-        number.value,
-        number.step,
-        unit,
-        Bound.EXACT,
-        start,
-        end,
-        number.words,
-        number.end,
-    )
+    return Quantity(value, value, step, unit, Bound.EXACT, start, end, words, number_end)
 
 
 def _joined(text: str, first: Quantity, second: Quantity) -> Quantity | None:
@@ -226,9 +215,13 @@ def _joined(text: str, first: Quantity, second: Quantity) -> Quantity | None:
     bare = between.strip().lower()
     opened = text[max(0, first.start - 9) : first.start].lower().rstrip().endswith("between")
     ranged = (bare in ("to", "-") and between in (" to ", "-", " - ")) or (bare == "and" and opened)
-    if ranged and abs(second.low) > abs(first.low) and (first.unit is None or second.unit):
+    signed = between == "-" and first.end == first.number_end  # the sign of £20-25 is of both
+    unit_told = first.unit is None or second.unit is not None or signed
+    if ranged and abs(second.low) > abs(first.low) and unit_told:
         unit = second.unit or first.unit
-        low = first.low
+        low, scale = first.low, _scale(text[: second.number_end])
+        if abs(low) < abs(second.low) / scale and _scale(text[: first.number_end]) == 1:
+            low *= scale
         if first.unit is not None and second.unit is not None and first.unit != second.unit:
             low = low * first.unit.factor / second.unit.factor
         return Quantity(low, second.low, second.step, unit, Bound.EXACT, first.start, second.end)
@@ -245,6 +238,12 @@ def _joined(text: str, first: Quantity, second: Quantity) -> Quantity | None:
             number, number, second.step, second.unit, Bound.EXACT, first.start, second.end
         )
     return None
+
+
+def _scale(text: str) -> float:
+    """What the number that ends a text counts in: a million for *2 million*, 1 for *2*."""
+    numbers, last = lexicon("numbers"), re.split(r"[^a-z]", text.lower())[-1]
+    return float(numbers["scales"].get(last) or numbers["short_scales"].get(last) or 1)
 
 
 @cache

@@ -18,6 +18,17 @@ ADA = (
     Triple("Ada Lovelace", "place of birth", "London"),
     Triple("Ada Lovelace", "date of birth", "1815-12-10"),
 )
+BAKSO = (
+    Triple("Bakso", "country", "Indonesia"),
+    Triple("Bakso", "main ingredient", "Celery"),
+)
+BOAT = (
+    Triple("Alba", "USB ports", "no"),
+    Triple("Alba", "own lift", "no"),
+    Triple("Alba", "waterproof", "no"),
+    Triple("Alba", "parking lot", "no"),
+    Triple("Alba", "heated seats", "no"),
+)
 SHOP = (Triple("Shop", "opening days", "Tuesday to Saturday"),)
 LIBRARY = (
     Triple("Library", "opening hours on Monday", "10:00 to 18:00"),
@@ -49,6 +60,13 @@ HOTEL = (
             "Ada Lovelace was born in London on 12 December 1815.",
             "Ada Lovelace was born in London on 10 December 1815.",
         ),
+        (
+            BAKSO,
+            "Bakso comes from Indonesia, and Brown sauce is its main ingredient.",
+            "Bakso comes from Indonesia, and Celery is its main ingredient.",
+        ),
+        (BOAT, "The Alba has heated seats.", "The Alba has no heated seats."),
+        (BOAT, "The Alba has a parking lot.", "The Alba has no parking lot."),
         (SHOP, "The shop is open on Sundays.", "The shop is open from Tuesday to Saturday."),
         (
             LIBRARY,
@@ -169,6 +187,11 @@ def test_the_name_of_the_subject_alone_does_not_tell_which_value_is_meant(guard)
             (Triple("Belgium", "leader", "Philippe of Belgium"),),
             "The leader of Belgium is Phillipe of Belgium.",
         ),
+        # To deny these takes more than a word.
+        (BOAT, "The Alba has two USB ports."),
+        (BOAT, "The Alba has its own lift."),
+        (BOAT, "The Alba has always been waterproof."),
+        (BOAT, "The Alba has a parking lot, which is free."),
     ],
 )
 def test_what_is_not_sure_is_not_exchanged(guard, evidence, said):

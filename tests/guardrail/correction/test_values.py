@@ -37,6 +37,8 @@ def written(sentence: str, held: str) -> str | None:
         ("It opened on March 12th, 1989.", "1998-03-22", "It opened on March 22nd, 1998."),
         ("It opened on 12 March 1989.", "1998", "It opened in 1998."),
         ("It opened on 12 March 1989.", "April 1998", "It opened in April 1998."),
+        ("It opened on the 3rd of May 2021.", "June 2021", "It opened in June 2021."),
+        ("Its first day was the 3rd of May 2021.", "2020", "Its first day was 2020."),
         ("It was in the 18th century.", "1874", "It was in the 19th century."),
         ("Tours start at 3:30 pm.", "14:30", "Tours start at 2:30 pm."),
         ("Tours start at 9 a.m.", "10:00", "Tours start at 10 a.m."),
