@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from chains.gateway.protocols import PROTOCOLS
 from chains.openai_wire import Endpoint
 
 __all__ = [
@@ -151,23 +152,11 @@ REPLIES: dict[Endpoint, list[Any]] = {
 """Replies, whole ones and events of streams."""
 
 
-def _recorded(name: str) -> Any:
-    return json.loads((RECORDED / f"{name}.json").read_text(encoding="utf-8"))
-
-
 HOSTS: dict[str, list[Any]] = {
-    "litellm": [_recorded("litellm_request"), _recorded("litellm_response")],
-    "portkey": [_recorded("portkey")],
-    "fms": [
-        {
-            "content": ANSWER,
-            "context_type": "docs",
-            "context": EVIDENCE,
-            "detector_params": {"question": QUESTION},
-        }
-    ],
+    name: [json.loads(file.read_text("utf-8")) for file in sorted(RECORDED.glob(f"{name}*.json"))]
+    for name in PROTOCOLS
 }
-"""Calls of other gateways, by the name of the protocol."""
+"""Calls of other gateways by protocol: what is recorded in files that begin with its name."""
 
 
 def keys_of(bodies: Sequence[Any]) -> list[str]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["TrueFoundryGuardrail"]
 
 NOT_MUTATING = (
-    "this guardrail rewrites replies, and a guardrail that validates cannot: in TrueFoundry set its "
+    "this guardrail rewrites replies, which one that validates cannot: in TrueFoundry set its "
     'Operation to Mutate, and its Config to {"operation": "mutate"}'
 )
 """What is told where the host does not say that it takes the guarded reply."""
@@ -30,9 +30,9 @@ class TrueFoundryGuardrail(Protocol):
     """Answers the calls of TrueFoundry's gateway.
 
     Before a request there is nothing to judge. After it the reply is judged against the evidence in
-    the request, and ``result`` holds the guarded reply. The host takes that only where the guardrail
-    mutates, and a call does not say so by itself: without ``operation`` in its ``config`` no reply
-    leaves, since what was removed from it would.
+    the request, and ``result`` holds the guarded reply. The host takes it only from a guardrail
+    that mutates, and a call does not say by itself whether this one does: without ``operation`` in
+    its ``config`` no reply leaves, since what was removed from it would.
     """
 
     def model_of(self, body: JSON) -> object:
