@@ -15,7 +15,7 @@ from chains.gateway.protocols import PROTOCOLS, Protocol
 from chains.openai_text import Guarding
 from guardrail import ANNOTATE, BEST_OF_N, STRICT, Action, GuardrailConfig, Passage
 from tests.chains.conftest import scripted_guard
-from tests.chains.hotel import MORE, RIGHT, SECRET
+from tests.chains.hotel import MORE, RIGHT, SAID, SECRET
 
 GRAPH = "The Kestrel Hotel has a pool."
 DECIDING = [
@@ -86,7 +86,7 @@ async def test_in_a_dry_run_nothing_is_blocked(name, guard):
     told, verdict = await judged(name, guard, **dry)
     assert verdict.would
     assert STRICT.refusal not in told
-    assert SECRET in told or RIGHT[:-1] not in told, "where the text is told, it is told whole"
+    assert SAID in told or RIGHT[:-1] not in told, "where the text is told, it leaves as it came"
 
 
 @each_host
