@@ -152,11 +152,13 @@ REPLIES: dict[Endpoint, list[Any]] = {
 """Replies, whole ones and events of streams."""
 
 
-HOSTS: dict[str, list[Any]] = {
-    name: [json.loads(file.read_text("utf-8")) for file in sorted(RECORDED.glob(f"{name}*.json"))]
-    for name in PROTOCOLS
-}
-"""Calls of other gateways by protocol: what is recorded in files that begin with its name."""
+def _recorded(name: str) -> list[Any]:
+    files = sorted((*RECORDED.glob(f"{name}.json"), *RECORDED.glob(f"{name}_*.json")))
+    return [json.loads(file.read_text("utf-8")) for file in files]
+
+
+HOSTS: dict[str, list[Any]] = {name: _recorded(name) for name in PROTOCOLS}
+"""Calls of other gateways by protocol: what is recorded in ``NAME.json``, or ``NAME_….json``."""
 
 
 def keys_of(bodies: Sequence[Any]) -> list[str]:
