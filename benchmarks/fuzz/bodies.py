@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from chains.gateway.protocols import PROTOCOLS
 from chains.openai_wire import Endpoint
 
 __all__ = [
@@ -151,23 +152,13 @@ REPLIES: dict[Endpoint, list[Any]] = {
 """Replies, whole ones and events of streams."""
 
 
-def _recorded(name: str) -> Any:
-    return json.loads((RECORDED / f"{name}.json").read_text(encoding="utf-8"))
+def _recorded(name: str) -> list[Any]:
+    files = sorted((*RECORDED.glob(f"{name}.json"), *RECORDED.glob(f"{name}_*.json")))
+    return [json.loads(file.read_text("utf-8")) for file in files]
 
 
-HOSTS: dict[str, list[Any]] = {
-    "litellm": [_recorded("litellm_request"), _recorded("litellm_response")],
-    "portkey": [_recorded("portkey")],
-    "fms": [
-        {
-            "content": ANSWER,
-            "context_type": "docs",
-            "context": EVIDENCE,
-            "detector_params": {"question": QUESTION},
-        }
-    ],
-}
-"""Calls of other gateways, by the name of the protocol."""
+HOSTS: dict[str, list[Any]] = {name: _recorded(name) for name in PROTOCOLS}
+"""Calls of other gateways by protocol: what is recorded in ``NAME.json``, or ``NAME_….json``."""
 
 
 def keys_of(bodies: Sequence[Any]) -> list[str]:

@@ -329,7 +329,7 @@ class _Gateway:
         answer = self.protocols[request.scope["route"].path]
         body = await read_json(request)
         await self.loading.done()
-        guarding = self.guardings.of(request, body.get("model"))
+        guarding = self.guardings.of(request, answer.model_of(body))
         policy = answer.policy_of(guarding)
         of = Judging("protocol", policy.name, caller_of(request).name)
         gone, answers = await self._waited_for(request, of, answer(body, guarding))

@@ -103,7 +103,7 @@ class GatewaySettings(Value):
         reasons: Whether refused and filtered answers carry their reasons.
         media_calls: Whether calls of audio and images are passed on. What they deliver
             (transcripts, pictures) is not judged.
-        protocols: Protocols of other gateways to serve: ``litellm``, ``portkey``, ``fms``.
+        protocols: Protocols of other gateways to serve, by the names on the gateway's page.
         max_body_bytes: Largest request that is read.
         body_timeout_s: Seconds in which a request's body must be there.
         body_bytes_per_s: Fewest bytes a second of a body, after five seconds.

@@ -157,7 +157,9 @@ class GatewayOptions:
     protocols: Annotated[
         list[str] | None,
         typer.Option(
-            "--protocol", metavar="NAME", help="Also speak litellm, portkey or fms; repeatable."
+            "--protocol",
+            metavar="NAME",
+            help="Also answer the guardrail calls of another gateway, such as litellm; repeatable.",
         ),
     ] = None
     timeout_s: Annotated[

@@ -82,10 +82,6 @@ def test_each_protocol_has_a_row() -> None:
     table = page.partition("| name | path | whose |")[2].partition("\n\n")[0]
     named = dict(re.findall(r"^\| `(\w+)` \| `([^`]+)` \|", table, re.MULTILINE))
     assert named == {name: path for name, (path, _) in PROTOCOLS.items()}
-    settings = (ROOT / "docs" / "configuration.md").read_text("utf-8")
-    told = re.search(r"\| `protocols` \|.*", settings)
-    assert told is not None
-    assert set(PROTOCOLS) <= set(re.findall(r"`(\w+)`", told.group()))
 
 
 def test_the_readme_names_every_extra() -> None:

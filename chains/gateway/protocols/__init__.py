@@ -1,7 +1,6 @@
 """Guardrail protocols that other gateways speak, switched on by name.
 
-``litellm``: LiteLLM's ``generic_guardrail_api``; ``portkey``: Portkey's webhook check; ``fms``:
-the detector API of the FMS guardrails orchestrator.
+``PROTOCOLS`` is where they are registered; each is described in its module.
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ def _made(place: str) -> Protocol:
 PROTOCOLS: dict[str, tuple[str, Callable[[], Protocol]]] = {
     "litellm": ("/beta/litellm_basic_guardrail_api", partial(_made, ".litellm:LiteLLMGuardrail")),
     "portkey": ("/portkey/webhook", partial(_made, ".portkey:PortkeyWebhook")),
+    "truefoundry": ("/truefoundry/guardrail", partial(_made, ".truefoundry:TrueFoundryGuardrail")),
     "fms": ("/api/v1/text/context/doc", partial(_made, ".fms:FMSDetector")),
 }
 """Path and handler of each protocol, by name."""

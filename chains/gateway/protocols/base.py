@@ -6,12 +6,13 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from chains.openai_wire import JSON
+from chains.rendition import safe_reasons
 from guardrail import GuardedAnswer, Policy
 
 if TYPE_CHECKING:
     from chains.openai_text import Guarding
 
-__all__ = ["Protocol", "ProtocolReply"]
+__all__ = ["Protocol", "ProtocolReply", "refusal_text"]
 
 ProtocolReply = tuple[object, tuple[GuardedAnswer, ...]]
 """What is returned as JSON, and the verdicts behind it."""
@@ -28,6 +29,14 @@ class Protocol(ABC):
         """
         return guarding.policy
 
+    def model_of(self, body: JSON) -> object:
+        """Give the model that a call is about, by which routes choose; None where it names none.
+
+        Args:
+            body: The call's body, of which nothing is known yet.
+        """
+        return body.get("model")
+
     @abstractmethod
     async def __call__(self, body: JSON, guarding: Guarding) -> ProtocolReply:
         """Take a call's body, and how the call is guarded.
@@ -35,3 +44,14 @@ class Protocol(ABC):
         Raises:
             InputError: It is no call of the protocol.
         """
+
+
+def refusal_text(answer: GuardedAnswer, guarding: Guarding) -> str:
+    """What may be told of an answer that was refused: the policy's words, and why where it may.
+
+    Args:
+        answer: An answer that was refused.
+        guarding: How the caller is guarded; its ``reasons`` says whether they are told.
+    """
+    reasons = "; ".join(safe_reasons(answer)) if guarding.reasons else ""
+    return f"{answer.text} ({reasons})" if reasons else answer.text

@@ -53,7 +53,7 @@ class FMSDetector(Protocol):
         documents = Found.of(Source.CALLER, [Passage(text=text) for text in context])
         found = guarding.rights.evidence_of(documents)
         case = await case_of(guarding.guard, question, found, guarding.evidence.mode)
-        answer = await case.check(guarding.guard, content, self.policy_of(guarding))
+        answer = await case.check(guarding.guard, content, self.policy_of(guarding).settled())
         told = () if answer.dry_run else answer.sentences
         return [_detection(sentence) for sentence in told if _failed(sentence)], (answer,)
 

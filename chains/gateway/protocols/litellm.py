@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 from chains.evidence.base import Case, Found, case_of
 from chains.evidence.items import RequestField, request_field
 from chains.evidence.openai import chat_evidence, chat_question
-from chains.gateway.protocols.base import Protocol, ProtocolReply
+from chains.gateway.protocols.base import Protocol, ProtocolReply, refusal_text
 from chains.gateway.protocols.kept import KEPT_VARIABLE, KeptRequests
 from chains.gateway.threads import in_reader_thread
 from chains.openai_wire import JSON
-from chains.rendition import Notes, render, render_sentences, safe_reasons
+from chains.rendition import Notes, render, render_sentences
 from chains.styles import MarkerStyle
 from guardrail.core.errors import InputError
 from guardrail.core.types import Action, GuardedAnswer, Problem
@@ -98,9 +98,8 @@ class LiteLLMGuardrail(Protocol):
             answers.append(answer)
             growing = not text.rstrip().endswith(ENDS)
             if answer.action is Action.REFUSE and not growing:
-                reasons = "; ".join(safe_reasons(answer)) if guarding.reasons else ""
-                replacement = f"{answer.text} ({reasons})" if reasons else answer.text
-                return {"action": "BLOCKED", "blocked_reason": replacement}, tuple(answers)
+                told = refusal_text(answer, guarding)
+                return {"action": "BLOCKED", "blocked_reason": told}, tuple(answers)
             shown, held = await asyncio.to_thread(_shown, answer, text, guarding.style)
             returned.append(shown)
             places.append(held)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from chains.gateway.protocols.base import Protocol, ProtocolReply
-from chains.gateway.threads import in_reader_thread
-from chains.openai_exchange import Exchange
-from chains.openai_wire import JSON, Endpoint, Reply
+from chains.gateway.protocols.exchanges import judge_exchange
+from chains.openai_wire import JSON
 from chains.rendition import details
 from guardrail.core.errors import InputError
-from guardrail.core.types import Action
 
 if TYPE_CHECKING:
     from chains.openai_text import Guarding
@@ -29,6 +26,10 @@ class PortkeyWebhook(Protocol):
     in the request; ``transformedData`` holds the guarded reply.
     """
 
+    def model_of(self, body: JSON) -> object:
+        """Give the model that the request handed over names."""
+        return (_handed(body, "request") or {}).get("model")
+
     async def __call__(self, body: JSON, guarding: Guarding) -> ProtocolReply:
         """Take an event.
 
@@ -42,23 +43,23 @@ class PortkeyWebhook(Protocol):
         if event != AFTER:
             raise InputError(f"eventType must be {BEFORE!r} or {AFTER!r}, not {event!r}")
         asked, reply = _json(body, "request"), _json(body, "response")
-        responses = "output" in reply and "choices" not in reply
-        endpoint = Endpoint.RESPONSES if responses else Endpoint.CHAT
-        exchange = await in_reader_thread(Exchange, guarding, endpoint, {**asked, "stream": False})
-        guarded = await exchange.judge(Reply(200, (), json.dumps(reply).encode()))
-        answers = guarded.answers
-        verdict = all(answer.action is not Action.REFUSE for answer in answers)
-        verdicts = [details(answer, reasons=guarding.reasons) for answer in answers]
+        judged = await judge_exchange(guarding, asked, reply)
+        verdicts = [details(answer, reasons=guarding.reasons) for answer in judged.answers]
         return {
-            "verdict": verdict,
+            "verdict": not judged.refused,
             "data": {"answers": verdicts},
-            "transformedData": {"response": {"json": json.loads(guarded.reply.body)}},
-        }, answers
+            "transformedData": {"response": {"json": judged.reply}},
+        }, judged.answers
 
 
 def _json(body: JSON, side: str) -> JSON:
-    content = body.get(side)
-    found = content.get("json") if isinstance(content, Mapping) else None
-    if not isinstance(found, dict):
+    found = _handed(body, side)
+    if found is None:
         raise InputError(f"{side}.json is missing: the webhook needs the request and the reply")
     return found
+
+
+def _handed(body: JSON, side: str) -> JSON | None:
+    content = body.get(side)
+    found = content.get("json") if isinstance(content, Mapping) else None
+    return found if isinstance(found, dict) else None

@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from chains.gateway import GatewaySettings, create_app
+from chains.gateway.protocols import PROTOCOLS
 from guardrail import STRICT, Guardrail, GuardrailConfig
 from tests.chains.conftest import QUESTION, TRUE_START, scripted_guard
 from tests.chains.scripted import ScriptedJudge
@@ -131,7 +132,7 @@ async def test_what_is_cut_in_its_last_verdict_is_recorded():
 
 async def test_a_gateway_that_is_gone_is_not_kept_in_memory():
     with scripted_guard(config=GuardrailConfig()) as guard:
-        app = create_app(guard, GatewaySettings(protocols="litellm,portkey,fms"))
+        app = create_app(guard, GatewaySettings(protocols=tuple(PROTOCOLS)))
         transport = httpx.ASGITransport(app)
         async with httpx.AsyncClient(transport=transport, base_url="http://gateway") as client:
             for path in ("/healthz", "/docs", "/", "/openapi.json"):

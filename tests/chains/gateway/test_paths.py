@@ -6,12 +6,13 @@ import httpx
 import pytest
 
 from chains.gateway import GatewaySettings, create_app, serving
+from chains.gateway.protocols import PROTOCOLS
 from guardrail import GuardrailConfig
 
 
 @pytest.fixture
 def client(guard):
-    settings = GatewaySettings(protocols="litellm,portkey,fms")
+    settings = GatewaySettings(protocols=tuple(PROTOCOLS))
     transport = httpx.ASGITransport(create_app(guard, settings))
     return httpx.AsyncClient(transport=transport, base_url="http://gateway")
 

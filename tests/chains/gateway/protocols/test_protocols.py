@@ -1,9 +1,13 @@
 """Other gateways' protocols, with payloads as their documentation and clients write them."""
 
+import json
+
 import httpx
 import pytest
 
+from benchmarks.fuzz.bodies import HOSTS
 from chains.gateway import GatewaySettings, create_app
+from chains.gateway.protocols import PROTOCOLS
 from guardrail import STRICT, ConfigError, GuardrailConfig, KnowledgeGraphError, open_log
 from tests.chains.conftest import scripted_guard
 from tests.chains.hotel import DOCUMENTS, HOTEL_QUESTION, ITEMS, MORE, RIGHT, SAID, SECRET, WRONG
@@ -19,7 +23,7 @@ REQUESTS = "kg_guardrail_requests_total{"
 @pytest.fixture(scope="module")
 def gateway():
     config = GuardrailConfig(policy=STRICT)
-    settings = GatewaySettings(protocols="litellm,portkey,fms", keys="k")
+    settings = GatewaySettings(protocols=tuple(PROTOCOLS), keys="k")
     with scripted_guard(config=config, retriever=lambda question: []) as guard:
         app = create_app(guard, settings)
         yield httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway")
@@ -229,7 +233,22 @@ async def test_a_reply_names_its_record(tmp_path):
     assert reply.headers["x-guardrail-record"] == record.answer.id
 
 
-@pytest.mark.parametrize("path", [LITELLM, PORTKEY, FMS])
+@pytest.mark.parametrize("name", ["portkey", "truefoundry"])
+async def test_a_route_takes_calls_by_the_model_of_the_request_handed_over(name):
+    routes = {"drafts": {"models": "*gpt-*", "policy": "annotate"}}
+    (body,) = HOSTS[name]
+    with scripted_guard(config=GuardrailConfig(policy=STRICT)) as guard:
+        settings = GatewaySettings(protocols=name, routes=routes)
+        transport = httpx.ASGITransport(create_app(guard, settings))
+        client = httpx.AsyncClient(transport=transport, base_url="http://gateway")
+        drafted = await client.post(PROTOCOLS[name][0], json=body)
+        other = json.dumps(body).replace("gpt-4o-mini", "claude")
+        answered = await client.post(PROTOCOLS[name][0], json=json.loads(other))
+    assert SECRET in drafted.text
+    assert SECRET not in answered.text
+
+
+@pytest.mark.parametrize("path", [path for path, _ in PROTOCOLS.values()])
 async def test_a_protocol_needs_the_gateways_key(gateway, path):
     assert (await post(gateway, path, {}, {})).status_code == 401
 
