@@ -18,6 +18,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import JSONResponse, Response
 
 from chains.gateway.checks import CheckBody, RankBody, Ranking, check, rank
+from chains.gateway.connections import chunks_of
 from chains.gateway.dashboard import Dashboard
 from chains.gateway.door import Door
 from chains.gateway.endpoints import Serving, held_weakly
@@ -236,7 +237,7 @@ class _Gateway:
         guard, waited, ended = exchange.stream(), False, False
         try:
             with self.metrics.failures(of):
-                async for chunk in response.aiter_bytes():
+                async for chunk in chunks_of(response):
                     yield await guard.feed(chunk)
                     if guard.released and not waited:
                         waited = True

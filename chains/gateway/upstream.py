@@ -7,11 +7,12 @@ import json
 import math
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING
 
 import httpx
 
+from chains.gateway.connections import chunks_of, opened
 from chains.openai_headers import kept_headers
 from chains.openai_wire import JSON, Reply, UnreadableReplyError
 from guardrail.core.errors import ModelError
@@ -96,11 +97,10 @@ class Upstream:
             "GET", f"{self._settings.upstream}/models", timeout=PROBE_S
         )
         try:
-            response = await self._client.send(request, stream=True)
-        except httpx.HTTPError:
+            async with opened(self._client, request, PROBE_S):
+                return True
+        except (httpx.HTTPError, TimeoutError):
             return False
-        await response.aclose()
-        return True
 
     async def send(self, path: str, headers: Mapping[str, str], body: JSON) -> Reply:
         """Send a JSON request and read the whole reply.
@@ -136,9 +136,18 @@ class Upstream:
             headers=self._passed_on(headers),
             content=content,
         )
-        with _told("cannot be reached"):
-            response = await self._head_of(request)
-        try:
+        seconds = self._settings.first_byte_s
+        async with AsyncExitStack() as stack:
+            try:
+                with _told("cannot be reached"):
+                    response = await stack.enter_async_context(
+                        opened(self._client, request, seconds)
+                    )
+            except TimeoutError as error:
+                raise UpstreamUnreachableError(
+                    f"the model's server did not begin a reply within {seconds:g} s (first_byte_s)",
+                    late=True,
+                ) from error
             if response.is_redirect:
                 raise UnreadableReplyError("the model's server redirects; give its final address")
             if response.status_code not in FINAL_STATUSES:
@@ -147,8 +156,6 @@ class Upstream:
                     "does not know"
                 )
             yield response
-        finally:
-            await response.aclose()
 
     async def read(self, response: httpx.Response) -> Reply:
         """Read a whole reply.
@@ -159,24 +166,13 @@ class Upstream:
         """
         body = bytearray()
         with _told("broke off"):
-            async for chunk in response.aiter_bytes():
+            async for chunk in chunks_of(response):
                 body += chunk
                 if len(body) > self._settings.max_reply_bytes:
                     raise UnreadableReplyError("the reply of the model's server is too large")
         return Reply(
             response.status_code, kept_headers(response.headers.multi_items()), bytes(body)
         )
-
-    async def _head_of(self, request: httpx.Request) -> httpx.Response:
-        seconds = self._settings.first_byte_s
-        try:
-            async with asyncio.timeout(seconds):
-                return await self._client.send(request, stream=True)
-        except TimeoutError as error:
-            raise UpstreamUnreachableError(
-                f"the model's server did not begin a reply within {seconds:g} s (first_byte_s)",
-                late=True,
-            ) from error
 
     def _passed_on(self, headers: Mapping[str, str]) -> dict[str, str]:
         kept = {
