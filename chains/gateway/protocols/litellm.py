@@ -19,8 +19,10 @@ from chains.evidence.openai import chat_evidence, chat_question
 from chains.gateway.protocols.base import Protocol, ProtocolReply
 from chains.gateway.protocols.kept import KEPT_VARIABLE, KeptRequests
 from chains.gateway.threads import in_reader_thread
-from chains.openai_wire import JSON
+from chains.openai_calls import calls_in, documents_of_calls
+from chains.openai_wire import JSON, is_json_document
 from chains.rendition import Notes, render, render_sentences, safe_reasons
+from chains.structured import Document, judge_documents
 from chains.styles import MarkerStyle
 from guardrail.core.errors import InputError
 from guardrail.core.types import Action, GuardedAnswer, Problem
@@ -38,6 +40,8 @@ NOT_KEPT = Problem(
     "to [pre_call, post_call] in LiteLLM's settings, and send fewer or smaller requests at once",
 )
 """What is told of a response without evidence whose request never came, or is kept no longer."""
+MOST_TEXTS = 128
+"""Texts of one response, each of which is judged for itself: as many as a reply has choices."""
 NO_CALLS = "the model calls a tool, which callers may not use here"
 ENDS = (".", "!", "?", "…", "。", "]", "`", ")", '"', "”")
 
@@ -86,11 +90,25 @@ class LiteLLMGuardrail(Protocol):
         self, body: JSON, guarding: Guarding, case: Case
     ) -> tuple[object, tuple[GuardedAnswer, ...]]:
         texts = _texts(body)
-        answers: list[GuardedAnswer] = []
+        if len(texts) > MOST_TEXTS:
+            raise InputError(f"a response has at most {MOST_TEXTS} texts, not {len(texts)}")
+        documents = documents_of_calls(await in_reader_thread(calls_in, body))
+        if guarding.policy.structured:
+            documents += [
+                Document.read(f"text {place}", "answer", text)
+                for place, text in enumerate(texts)
+                if is_json_document(text)
+            ]
+        verdicts = await judge_documents(guarding.guard, guarding.policy, case, documents)
+        answers = [*verdicts.answers]
+        if verdicts.withheld:
+            return {"action": "BLOCKED", "blocked_reason": guarding.policy.refusal}, (*answers,)
+        beside = {"guardrail": told} if (told := verdicts.told()) else {}
+        judged = {one.of for one in verdicts.judged}
         returned: list[str] = []
         places: list[int] = []
-        for text in texts:
-            if not text.strip():
+        for place, text in enumerate(texts):
+            if not text.strip() or f"text {place}" in judged:
                 returned.append(text)
                 places.append(0)
                 continue
@@ -105,11 +123,12 @@ class LiteLLMGuardrail(Protocol):
             returned.append(shown)
             places.append(held)
         if returned == texts:
-            return {"action": "NONE"}, tuple(answers)
+            return {"action": "NONE", **beside}, tuple(answers)
         reply = {
             "action": "GUARDRAIL_INTERVENED",
             "texts": returned,
             "stream_holdback_chars": places,
+            **beside,
         }
         return reply, tuple(answers)
 
