@@ -20,6 +20,7 @@ from chains.gateway.protocols.base import Protocol, ProtocolReply
 from chains.gateway.protocols.kept import KEPT_VARIABLE, KeptRequests
 from chains.gateway.threads import in_reader_thread
 from chains.openai_calls import calls_in, documents_of_calls
+from chains.openai_codes import scalar, sealed, tree
 from chains.openai_wire import JSON, is_json_document
 from chains.rendition import Notes, render, render_sentences, safe_reasons
 from chains.structured import Document, judge_documents
@@ -43,6 +44,7 @@ NOT_KEPT = Problem(
 MOST_TEXTS = 128
 """Texts of one response, each of which is judged for itself: as many as a reply has choices."""
 NO_CALLS = "the model calls a tool, which callers may not use here"
+UNKNOWN_CALLS = "the model calls a tool in a form that cannot be judged"
 ENDS = (".", "!", "?", "…", "。", "]", "`", ")", '"', "”")
 
 
@@ -92,7 +94,12 @@ class LiteLLMGuardrail(Protocol):
         texts = _texts(body)
         if len(texts) > MOST_TEXTS:
             raise InputError(f"a response has at most {MOST_TEXTS} texts, not {len(texts)}")
-        documents = documents_of_calls(await in_reader_thread(calls_in, body))
+        calls = await in_reader_thread(calls_in, body)
+        documents = documents_of_calls(calls)
+        if not _is_whole(body.get("tool_calls") or [], calls.get("tool_calls", [])):
+            if guarding.policy.structured:
+                return {"action": "BLOCKED", "blocked_reason": UNKNOWN_CALLS}, ()
+            documents.append(Document("tool calls", "", None))
         if guarding.policy.structured:
             documents += [
                 Document.read(f"text {place}", "answer", text)
@@ -169,6 +176,21 @@ def _texts(body: JSON) -> list[str]:
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise InputError("texts must be a list of texts: what is something else cannot be judged")
     return texts
+
+
+def _is_whole(told: object, judged: object) -> bool:
+    """Whether all that calls tell is judged, or no text: the proxy takes back texts alone."""
+    if told is None or told == judged or scalar(told) is not None:
+        return True
+    if isinstance(told, list) and isinstance(judged, list) and len(told) == len(judged):
+        return all(map(_is_whole, told, judged))
+    if not isinstance(told, dict):
+        return False
+    known = judged if isinstance(judged, dict) else {}
+    signed = tree(sealed)  # such as the signature of a thought
+    return all(
+        _is_whole(held, known.get(name)) or signed(held) == held for name, held in told.items()
+    )
 
 
 def _shown(answer: GuardedAnswer, text: str, style: MarkerStyle) -> tuple[str, int]:
