@@ -134,7 +134,7 @@ class Verdicts(NamedTuple):
     def told(self) -> JSON:
         """What the field ``guardrail`` says of them: ``structured`` and ``unjudged``."""
         judged = {"structured": [one.details() for one in self.judged]} if self.judged else {}
-        return judged | named_unjudged(self.unjudged)
+        return judged | ({"unjudged": list(self.unjudged)} if self.unjudged else {})
 
 
 async def judge_documents(
@@ -156,11 +156,11 @@ async def judge_documents(
             found.append(Judged(document.of, answer, leaves))
         else:
             left.append(document.name or document.of)
-    return Verdicts(tuple(found), tuple(dict.fromkeys(left)))
+    return Verdicts(tuple(found), tuple(named_unjudged(left).get("unjudged", ())))
 
 
 def named_unjudged(names: Iterable[str]) -> JSON:
-    """What the field ``guardrail`` says of what leaves without a verdict, if anything does.
+    """What the field ``guardrail`` says, and the log, of what leaves without a verdict, if any.
 
     Args:
         names: ``content``, ``output 0, content 1``, ``tool call NAME``; each is named once.
