@@ -27,7 +27,7 @@ from guardrail.evidence.bounds import bounded
 if TYPE_CHECKING:
     from chains.openai_text import Guarding
 
-__all__ = ["Asked", "choices_asked"]
+__all__ = ["MOST_CANDIDATES", "Asked", "choices_asked"]
 
 BRING_TOOLS = ("tools", "functions", "prompt", "previous_response_id", "conversation")
 """Fields of a request that name tools, or what the server keeps that may name them."""

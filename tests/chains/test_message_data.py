@@ -78,6 +78,15 @@ async def test_calls_that_nobody_judges_are_named(guard, way):
     assert await said(guard, TRUE, way, STRICT) == TRUE
 
 
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_dry_run_withholds_nothing(guard, way):
+    found = await said(guard, calling(FALSE), way, JUDGED.changed(dry_run=True))
+    assert [call["args"] for call in found.tool_calls] == [FALSE]
+    (verdict,) = found.response_metadata["guardrail"]["structured"]
+    assert (verdict["would"], verdict["withheld"]) == ("filter", False)
+    assert await said(guard, FALSE, way, JUDGED.changed(dry_run=True)) == FALSE
+
+
 async def test_calls_in_other_places_are_judged(guard):
     broken = {"name": "save", "args": f'{{"born": "1999 in {CANARY}', "id": "1", "error": None}
     block = {"type": "server_tool_call", "id": "s", "name": "look", "args": FALSE}

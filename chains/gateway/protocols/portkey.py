@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from chains.gateway.protocols.base import Protocol, ProtocolReply
 from chains.gateway.threads import in_reader_thread
+from chains.openai_asked import MOST_CANDIDATES
 from chains.openai_exchange import Exchange
 from chains.openai_wire import JSON, Endpoint, Reply
 from chains.rendition import details
@@ -44,7 +45,9 @@ class PortkeyWebhook(Protocol):
         asked, reply = _json(body, "request"), _json(body, "response")
         responses = "output" in reply and "choices" not in reply
         endpoint = Endpoint.RESPONSES if responses else Endpoint.CHAT
-        exchange = await in_reader_thread(Exchange, guarding, endpoint, {**asked, "stream": False})
+        # The reply is there, however many choices were asked for.
+        asked |= {"stream": False, "n": _choices(reply)}
+        exchange = await in_reader_thread(Exchange, guarding, endpoint, asked)
         guarded = await exchange.judge(Reply(200, (), json.dumps(reply).encode()))
         answers = guarded.answers
         verdict = all(answer.action is not Action.REFUSE for answer in answers)
@@ -54,6 +57,11 @@ class PortkeyWebhook(Protocol):
             "data": {"answers": verdicts},
             "transformedData": {"response": {"json": json.loads(guarded.reply.body)}},
         }, answers
+
+
+def _choices(reply: JSON) -> int:
+    choices = reply.get("choices")
+    return min(max(1, len(choices)), MOST_CANDIDATES) if isinstance(choices, list) else 1
 
 
 def _json(body: JSON, side: str) -> JSON:

@@ -217,6 +217,19 @@ async def test_portkey(gateway):
     assert before.json() == {"verdict": True}
 
 
+async def test_portkeys_replies_are_judged_however_many_choices_were_asked_for(gateway):
+    request = {"model": "m", "messages": TOLD, "n": 100, "tools": [{"type": "function"}]}
+    texts = ["It has 42 rooms.", "It has 97 rooms."]
+    choices = [{"index": n, "message": {"content": text}} for n, text in enumerate(texts)]
+    choices[0]["message"] |= calling(FALSE)
+    body = {"eventType": "afterRequestHook", "request": {"json": request}}
+    body |= {"response": {"json": {"id": "1", "choices": choices}}}
+    reply = (await post(gateway, PORTKEY, body)).json()
+    first, second = reply["transformedData"]["response"]["json"]["choices"]
+    assert first["message"]["guardrail"]["unjudged"] == ["tool call save"]
+    assert "97" not in second["message"]["content"]
+
+
 async def test_fms(gateway):
     body = {
         "content": SAID,
