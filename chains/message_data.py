@@ -119,8 +119,10 @@ def message_with(
 
 def _calls(message: AIMessage) -> list[Document]:
     """What the calls of a message hand over, those that its provider answers itself as well."""
-    called = [(call["id"], call["name"], call["args"]) for call in message.tool_calls]
-    called += [(call["id"], call["name"], call["args"]) for call in message.invalid_tool_calls]
+    called: list[tuple[object, object, object]] = [
+        (call["id"], call["name"], call["args"])
+        for call in (*message.tool_calls, *message.invalid_tool_calls)
+    ]
     blocks = [] if isinstance(message.content, str) else message.content_blocks
     for block in blocks:
         if block["type"] in SERVER_BLOCKS:
