@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import BaseModel
 
 from chains.evidence.base import Case
-from chains.messages import has_text, judged_metadata
+from chains.messages import judged_metadata
 from chains.structured import Document, Verdicts, call_name, judge_documents
 from guardrail import Guardrail, Policy
 from guardrail.core.errors import GuardrailError
@@ -17,7 +17,7 @@ from guardrail.core.errors import GuardrailError
 __all__ = [
     "WithheldError",
     "documents_in",
-    "has_to_be_judged",
+    "has_data",
     "message_with",
     "with_judged_data",
 ]
@@ -59,10 +59,11 @@ async def with_judged_data(
     return output
 
 
-def has_to_be_judged(output: object, policy: Policy) -> bool:
-    """Whether an output has a text or, where the policy says so, what may be calls or data."""
-    data = output is not None and not isinstance(output, str | Exception)
-    return has_text(output) or (policy.structured and data)
+def has_data(output: object, policy: Policy) -> bool:
+    """Whether the policy has something of an output judged beside its text."""
+    if not policy.structured or output is None or isinstance(output, str | Exception):
+        return False
+    return bool(_calls(output)) if isinstance(output, AIMessage) else True
 
 
 def documents_in(output: object, policy: Policy, name: str = "output") -> list[Document]:

@@ -29,7 +29,7 @@ __all__ = [
     "calls_in",
     "documents_of_calls",
     "judge_data",
-    "names_of_calls",
+    "name_calls",
     "stopped",
     "without_calls",
 ]
@@ -107,13 +107,19 @@ def documents_of_calls(message: JSON) -> list[Document]:
     return documents
 
 
-def names_of_calls(message: JSON) -> list[str]:
-    """What the calls of a message, or of a piece of one, are called; a later piece has no name."""
-    calls = [call for call in message.get("tool_calls") or () if call]
-    if isinstance(message.get("function_call"), dict):
-        calls.append({"function": message["function_call"]})
-    held = [call.get(kind) for call in calls for kind in ("function", "custom")]
-    return [call_name(told["name"]) for told in held if isinstance(told, dict) and "name" in told]
+def name_calls(piece: JSON, known: dict[object, str]) -> None:
+    """Add what the calls in a piece of a message are called, each by its place in the message."""
+    calls = [call for call in piece.get("tool_calls") or () if call]
+    if isinstance(piece.get("function_call"), dict):
+        calls.append({"index": "function_call", "function": piece["function_call"]})
+    for call in calls:
+        place = call.get("index")
+        held = [told for kind in ("function", "custom") if isinstance(told := call.get(kind), dict)]
+        names = [told["name"] for told in held if told.get("name")]
+        if names:  # a later piece has none
+            known[place] = call_name(names[0])
+        else:
+            known.setdefault(place, call_name(call.get("id")))
 
 
 def _documents(of: str, call: JSON) -> list[Document]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from chains.evidence.base import Case
 from chains.evidence.parts import text_of
-from chains.openai_calls import calls_in, judge_data, names_of_calls, stopped, without_calls
+from chains.openai_calls import calls_in, judge_data, name_calls, stopped, without_calls
 from chains.openai_codes import CHOICE, COMPLETION, MESSAGE, fitting
 from chains.openai_errors import clean_error, told_error
 from chains.openai_shown import Outcome, nested_annotation, shown
@@ -195,7 +195,7 @@ class _StreamedChoice(StreamedText):
         super().__init__(asked)
         self.index = index
         self.calls_tools = False
-        self.called: list[str] = []
+        self.called: dict[object, str] = {}
         self.closed = False
 
 
@@ -255,7 +255,7 @@ class ChatStream(ReplyStream):
         if delta.get("role"):
             passed = {"role": fitting(delta, MESSAGE).get("role", "assistant")} | passed
         state.calls_tools |= "tool_calls" in passed or "function_call" in passed
-        state.called += names_of_calls(passed)
+        name_calls(passed, state.called)
         if "role" in passed and delta.get("content") is not None:
             passed["content"] = ""
         if passed:
@@ -288,7 +288,9 @@ class ChatStream(ReplyStream):
             }
             await asyncio.to_thread(self._asked.remember, [answer], self._head)
         # A stream in which documents are judged waits for the whole reply.
-        if told := named_unjudged([*(["content"] if state.is_data else []), *state.called]):
+        if told := named_unjudged(
+            [*(["content"] if state.is_data else []), *state.called.values()]
+        ):
             last["guardrail"] = last.get("guardrail", {}) | told
         if last or finish_reason:
             out.append(self._chunk(state, last, finish_reason))

@@ -21,7 +21,7 @@ from chains.evidence.langchain import EvidenceOf, chain_evidence, config_field
 from chains.evidence.paths import value_at
 from chains.evidence.steps import StepsSeen
 from chains.hidden_runs import hidden
-from chains.message_data import has_to_be_judged, with_judged_data
+from chains.message_data import has_data, with_judged_data
 from chains.messages import (
     ANSWER_KEYS,
     answer_at,
@@ -231,9 +231,8 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardingFields):
         """
         keys = [answer_key(output, self._answer_keys()) for output in outputs]
         answers = [answer_at(*found) for found in zip(outputs, keys, strict=True)]
-        places = [
-            place for place, answer in enumerate(answers) if has_to_be_judged(answer, self.policy)
-        ]
+        wanted = (has_text(answer) or has_data(answer, self.policy) for answer in answers)
+        places = [place for place, judged in enumerate(wanted) if judged]
         found = await gather_with_concurrency(
             runs[0].config.get("max_concurrency") if runs else None,
             *(result_or_error(self._case(values[at], outputs[at], *runs[at])) for at in places),
@@ -364,7 +363,7 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardingFields):
     ) -> None:
         """Judge the calls of tools, or the data, that leave at the end of a stream."""
         case = None
-        if self.policy.structured and not isinstance(chunks.said, str | None):
+        if has_data(chunks.said, self.policy):
             case = await self._case(value, chunks.whole, config, steps)
         chunks.end(await with_judged_data(self._guard, self.policy, case, chunks.said))
 

@@ -118,6 +118,20 @@ async def test_a_call_that_a_stream_tells_by_its_pieces_alone_is_named(guard):
     assert name.startswith("tool call ")
 
 
+async def test_a_call_without_a_name_is_named_by_its_id(guard):
+    asked = CHAT | TOOLS
+    nameless = {"index": 0, "id": "c1", "type": "function", "function": {"arguments": DATA}}
+    message = {"role": "assistant", "tool_calls": [nameless]}
+    reply = {"id": "1", "choices": [{"index": 0, "message": message}]}
+    body, _ = await whole(guard, Endpoint.CHAT, asked, reply)
+    assert body["choices"][0]["message"]["guardrail"] == {"unjudged": ["tool call c1"]}
+    stream = ChatStream(Asked(Guarding(guard=guard, policy=STRICT), asked))
+    chunk = {"choices": [{"index": 0, "delta": message, "finish_reason": "tool_calls"}]}
+    (*_, last) = await stream.feed(Event.of(chunk))
+    told = json.loads(last.data)["choices"][0]["delta"]["guardrail"]
+    assert told == {"unjudged": ["tool call c1"]}
+
+
 async def test_a_whole_reply_as_a_stream_names_it_at_its_end(guard):
     policy = STRICT.changed(candidates=2)
     choice = {"index": 0, "message": {"role": "assistant", "tool_calls": [CALL]}}
