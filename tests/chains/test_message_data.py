@@ -11,8 +11,7 @@ from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
 from pydantic import BaseModel
 
-from chains import GuardedChatModel, GuardrailMiddleware, GuardrailRunnable
-from chains.message_data import WithheldError
+from chains import GuardedChatModel, GuardrailMiddleware, GuardrailRunnable, WithheldError
 from guardrail import STRICT
 from tests.chains.conftest import CANARY, QUESTION, TRUE_START
 
