@@ -220,7 +220,7 @@ def _read(path: Path) -> list[_Drawn]:
     if not path.exists():
         return []
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8").split("\n")
         return [_Drawn.model_validate(json.loads(line)) for line in lines if line.strip()]
     except (ValueError, ValidationError) as error:
         raise ConfigError(f"{path} holds no samples of this benchmark: {error}") from error

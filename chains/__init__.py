@@ -12,6 +12,7 @@ from guardrail.core.lazy import loaded_on_use
 if TYPE_CHECKING:
     from chains.chat_model import GuardedChatModel
     from chains.evidence import EvidenceMode, EvidenceSettings
+    from chains.message_data import WithheldError
     from chains.middleware import GuardrailMiddleware
     from chains.openai_client import guard_openai
     from chains.runnable import GuardrailRunnable
@@ -25,12 +26,14 @@ __all__ = [
     "GuardrailRunnable",
     "MarkerStyle",
     "StreamMode",
+    "WithheldError",
     "guard_openai",
 ]
 
 _HOMES = {
     "chains.evidence.base": "EvidenceMode EvidenceSettings",
     "chains.chat_model": "GuardedChatModel",
+    "chains.message_data": "WithheldError",
     "chains.middleware": "GuardrailMiddleware",
     "chains.runnable": "GuardrailRunnable",
     "chains.styles": "MarkerStyle StreamMode",

@@ -11,6 +11,7 @@ from langchain_core.language_models.base import LangSmithParams
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable, RunnableBinding
+from langchain_core.runnables.utils import Output
 from langchain_core.tools import BaseTool
 from pydantic import PrivateAttr
 
@@ -24,8 +25,8 @@ __all__ = ["GuardedChatModel"]
 class GuardedChatModel(BaseChatModel, GuardingFields):
     """A chat model whose answers are judged before they leave; see ``GuardrailRunnable``.
 
-    Tool calls and structured outputs are the inner model's own and pass untouched; text beside a
-    tool call is judged.
+    Tool calls and structured outputs are the inner model's own, and are judged where the policy
+    says ``structured``; text beside a tool call is judged.
 
     Args:
         guard: The guardrail.
@@ -68,12 +69,13 @@ class GuardedChatModel(BaseChatModel, GuardingFields):
     def with_structured_output(
         self, schema: dict[str, Any] | type, *, include_raw: bool = False, **kwargs: Any
     ) -> Runnable[LanguageModelInput, Any]:
-        """The inner model's structured output, which is data and not an answer to judge."""
-        return self.bound.with_structured_output(schema, include_raw=include_raw, **kwargs)
+        """The inner model's structured output: data, judged where the policy says so."""
+        data = self.bound.with_structured_output(schema, include_raw=include_raw, **kwargs)
+        return self._around(data) if self.policy.structured else data
 
     def _around(
-        self, bound: Runnable[LanguageModelInput, AIMessage]
-    ) -> GuardrailRunnable[LanguageModelInput, AIMessage]:
+        self, bound: Runnable[LanguageModelInput, Output]
+    ) -> GuardrailRunnable[LanguageModelInput, Output]:
         fields = {name: getattr(self, name) for name in GuardingFields.model_fields}
         return GuardrailRunnable(self._guard, bound, **cast("GuardingOptions", fields))
 

@@ -32,11 +32,15 @@ class Chunks:
         self._key: str | None = None
         self._reasons = reasons
         self._answer: GuardedAnswer | None = None
+        self._judged: object = None
         self._citations: list[dict[str, object]] = []
 
     def take(self, chunk: object) -> str:
         """Remember a chunk and tell its text."""
-        self.whole = chunk if self.whole is None else self.whole + chunk
+        try:
+            self.whole = chunk if self.whole is None else self.whole + chunk
+        except TypeError:  # of data that are read as they grow each one holds those before
+            self.whole = chunk
         self._key = self._key or answer_key(chunk, self._keys)
         if self._key is not None and isinstance(chunk, Mapping):
             chunk = chunk.get(self._key, "")
@@ -45,8 +49,14 @@ class Chunks:
         return chunk if isinstance(chunk, str) else ""
 
     @property
-    def _said(self) -> Any:
-        return self.whole if self._key is None else self.whole[self._key]
+    def said(self) -> Any:
+        """The answer as it has come: a message, a text, or data."""
+        whole = self.whole
+        return whole if self._key is None or whole is None else whole[self._key]
+
+    def end(self, judged: object) -> None:
+        """Take what ``said`` has become, once its calls or data are judged."""
+        self._judged = judged
 
     def _placed(self, piece: object) -> Any:
         return piece if self._key is None else AddableDict({self._key: piece})
@@ -56,11 +66,11 @@ class Chunks:
         self._answer = release.answer
         self._citations += [annotation(citation) for citation in release.citations]
         refused = release.answer is not None and release.answer.action is Action.REFUSE
-        if not release.text or (refused and calls_tools(self._said)):
+        if not release.text or (refused and calls_tools(self.said)):
             return None
-        if not isinstance(self._said, BaseMessage):
+        if not isinstance(self.said, BaseMessage):
             return self._placed(release.text)
-        return self._placed(AIMessageChunk(content=release.text, id=self._said.id))
+        return self._placed(AIMessageChunk(content=release.text, id=self.said.id))
 
     def rest(self) -> object:
         """All that is not text: tool calls, usage, metadata and the verdict; or other data."""
@@ -68,21 +78,23 @@ class Chunks:
         if self._key is not None:
             kept = {key: value for key, value in self.whole.items() if key != self._key}
             beside = AddableDict(kept) if kept else None
-        said = self._said
-        if not isinstance(said, AIMessage):
+        said = self.said
+        judged = said if self._judged is None else self._judged
+        if not isinstance(said, AIMessage) or not isinstance(judged, AIMessage):
             if self._key is not None or isinstance(said, str | BaseMessage):
                 return beside
             return said
-        verdict = {}
+        told = judged.response_metadata.get("guardrail", {}) if judged is not said else {}
         if self._answer is not None:
             verdict_details = details(self._answer, reasons=self._reasons)
-            verdict = {"guardrail": verdict_details | {"citations": self._citations}}
+            told = {**verdict_details, "citations": self._citations, **told}
+        withheld = calls_tools(said) and not calls_tools(judged)
         last = AIMessageChunk(
-            content="",
+            content=judged.text if withheld and self._answer is None else "",
             id=said.id,
-            tool_call_chunks=_tool_call_chunks(said),
+            tool_call_chunks=[] if withheld else _tool_call_chunks(said),
             usage_metadata=said.usage_metadata,
-            response_metadata={**judged_metadata(said), **verdict},
+            response_metadata={**judged_metadata(said), **({"guardrail": told} if told else {})},
             chunk_position="last",
         )
         placed = self._placed(last)

@@ -1,4 +1,4 @@
-"""A guardrail in a LangChain agent: its final answers are judged, its tool calls left alone."""
+"""A guardrail in a LangChain agent: its final answers are judged, its calls where asked for."""
 
 from __future__ import annotations
 
@@ -20,9 +20,12 @@ from chains.check_run import Asked, traced
 from chains.evidence.base import Case, EvidenceMode, EvidenceSettings, case_of
 from chains.evidence.langchain import EvidenceOf, chain_evidence, config_field
 from chains.hidden_runs import NO_STREAM_TAG, hidden
-from chains.messages import calls_tools, guarded_message, has_text, is_answer, question_of
+from chains.message_data import documents_in, message_with
+from chains.messages import guarded_message, has_text, is_answer, question_of
+from chains.openai_wire import is_json_document
 from chains.regeneration import retry_message
 from chains.rendition import details
+from chains.structured import Document, judge_documents
 from chains.styles import MarkerStyle
 from guardrail import STRICT, Action, GuardedAnswer, Guardrail, Policy, policy_named, run_sync
 
@@ -45,8 +48,10 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
 
     The model is called hidden from streams; candidates are ranked and, where the policy says
     so, asked for again with the failed sentences named. The message that enters the state keeps
-    the id of the chosen one. Tool calls and structured responses pass untouched; text beside a
-    tool call is judged, but not asked for again.
+    the id of the chosen one. Text beside a tool call is judged, but not asked for again. Tool
+    calls and structured responses pass as they are, and the message's
+    ``response_metadata["guardrail"]["unjudged"]`` names them; under a policy that says
+    ``structured`` they are judged, and withheld together where the policy would take something out.
 
     Args:
         guard: The guardrail.
@@ -136,7 +141,7 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
         if answer.action is Action.REGENERATE:
             # No attempt is left: what the policy cannot have, it does without.
             answer = await self._checked(case, _last(best).text, policy.settled())
-        return self._replaced(best, answer)
+        return await self._replaced(case, best, answer, policy)
 
     async def _best(
         self, case: Case, responses: Sequence[Response], policy: Policy
@@ -155,23 +160,47 @@ class GuardrailMiddleware(AgentMiddleware[GuardrailState, Any]):
 
         return (await traced(_asked(case, [text]), check()))[0]
 
-    async def _beside_tools(self, case: Case, response: Response, policy: Policy) -> Response:
-        """Judge the words beside a tool call; the call itself and data stay as they are."""
-        if response.structured_response is not None or not response.result:
+    async def _beside_tools(
+        self, case: Case, response: Response, policy: Policy
+    ) -> Response | ExtendedModelResponse:
+        """Judge the words beside calls and data; these stay as they are, or are withheld."""
+        places = [n for n, item in enumerate(response.result) if isinstance(item, AIMessage)]
+        if not places:
             return response
-        message = response.result[-1]
-        if not (isinstance(message, AIMessage) and calls_tools(message) and has_text(message)):
-            return response
-        answer = await self._checked(case, message.text, policy)
-        guarded = guarded_message(message, answer, self._style, reasons=self._reasons)
-        return ModelResponse(result=[*response.result[:-1], guarded])
+        data, message = response.structured_response, cast(AIMessage, response.result[places[-1]])
+        written = data is not None and is_json_document(message.text)
+        if has_text(message) and not written:
+            answer = await self._checked(case, message.text, policy)
+            message = guarded_message(message, answer, self._style, reasons=self._reasons)
+        documents = documents_in(message, policy)
+        documents += documents_in(data, policy, "structured response")
+        if written:
+            documents.append(Document.read("content", "answer", message.text))
+        verdicts = await judge_documents(self._guard, policy, case, documents)
+        left = "" if written else None
+        message = message_with(message, verdicts, policy, text=left)
+        result = [*response.result[: places[-1]], message]
+        if verdicts.withheld:
+            data = None
+        else:
+            result += response.result[places[-1] + 1 :]
+        judged = ModelResponse(result=result, structured_response=data)
+        if response.structured_response is None:
+            return judged
+        told = {"guardrail": message.response_metadata["guardrail"]}
+        return ExtendedModelResponse(model_response=judged, command=Command(update=told))
 
-    def _replaced(self, response: Response, answer: GuardedAnswer) -> ExtendedModelResponse:
+    async def _replaced(
+        self, case: Case, response: Response, answer: GuardedAnswer, policy: Policy
+    ) -> ExtendedModelResponse:
         guarded = guarded_message(_last(response), answer, self._style, reasons=self._reasons)
-        messages = [*response.result[:-1], guarded]
+        documents = documents_in(guarded, policy)  # of tools that the provider runs itself
+        verdicts = await judge_documents(self._guard, policy, case, documents)
+        messages = [*response.result[:-1], message_with(guarded, verdicts, policy)]
+        told = details(answer, reasons=self._reasons) | verdicts.told()
         return ExtendedModelResponse(
             model_response=ModelResponse(result=messages),
-            command=Command(update={"guardrail": details(answer, reasons=self._reasons)}),
+            command=Command(update={"guardrail": told}),
         )
 
     async def _case(self, request: Request) -> Case:

@@ -20,17 +20,36 @@ from chains.evidence.openai import (
 )
 from chains.evidence.parts import plain_body
 from chains.openai_wire import JSON
-from guardrail.core.errors import KnowledgeGraphError
+from guardrail.core.errors import InputError, KnowledgeGraphError
 from guardrail.core.types import GuardedAnswer, Problem
 from guardrail.evidence.bounds import bounded
 
 if TYPE_CHECKING:
     from chains.openai_text import Guarding
 
-__all__ = ["Asked"]
+__all__ = ["MOST_CANDIDATES", "Asked", "choices_asked"]
 
 BRING_TOOLS = ("tools", "functions", "prompt", "previous_response_id", "conversation")
 """Fields of a request that name tools, or what the server keeps that may name them."""
+
+
+MOST_CANDIDATES = 64
+"""Choices that one request may ask for: as many as are ranked, and as a policy samples."""
+
+
+def choices_asked(request: JSON) -> int:
+    """How many choices a chat completion is asked for.
+
+    Raises:
+        InputError: ``n`` is no whole number, or more than ``MOST_CANDIDATES``: each choice is
+            judged.
+    """
+    asked = request.get("n")
+    if asked is None:
+        return 1
+    if not isinstance(asked, int) or isinstance(asked, bool) or not 1 <= asked <= MOST_CANDIDATES:
+        raise InputError(f"n must be a whole number from 1 to {MOST_CANDIDATES}")
+    return asked
 
 
 class Asked:

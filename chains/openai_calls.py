@@ -19,12 +19,20 @@ from chains.openai_codes import (
     word,
 )
 from chains.openai_wire import JSON, is_json_document
-from chains.structured import Document, Judged, judge_documents
+from chains.structured import Document, Verdicts, call_name, judge_documents
 
 if TYPE_CHECKING:
     from chains.openai_asked import Asked
 
-__all__ = ["CALLS", "calls_in", "judge_data", "stopped", "without_calls"]
+__all__ = [
+    "CALLS",
+    "calls_in",
+    "documents_of_calls",
+    "judge_data",
+    "name_calls",
+    "stopped",
+    "without_calls",
+]
 
 CALLS = frozenset({"tool_calls", "function_call"})
 """Fields of a message that call tools, and what its ``finish_reason`` says then."""
@@ -57,46 +65,68 @@ def stopped(choice: JSON) -> JSON:
     return choice | {"finish_reason": "stop"} if choice.get("finish_reason") in CALLS else choice
 
 
-async def judge_data(asked: Asked, case: Case, choice: JSON) -> list[Judged]:
+async def judge_data(asked: Asked, case: Case, choice: JSON) -> Verdicts:
     """Judge a choice's JSON and calls of tools where the policy asks for it; withhold what fails.
 
     Returns:
-        The verdicts, which the message's field ``guardrail`` tells as ``structured``.
+        The verdicts, which the message's field ``guardrail`` tells as ``structured``, beside the
+        names of what has none (``unjudged``).
     """
     message = choice["message"]
     content = message.get("content")
-    calls = [call for call in message.get("tool_calls") or () if call]
-    documents = [part for call in calls for part in _documents(str(call.get("id")), call)]
-    if isinstance(message.get("function_call"), dict):
-        documents += _documents("function_call", {"function": message["function_call"]})
+    documents = documents_of_calls(message)
     if asked.data and isinstance(content, str) and is_json_document(content):
         documents.append(Document.read("content", "answer", content))
-    judged = await judge_documents(asked.guarding, case, documents)
-    withheld = {verdict.of for verdict in judged if verdict.withheld}
-    if judged:
-        said = [verdict.details() for verdict in judged]
-        message["guardrail"] = message.get("guardrail", {}) | {"structured": said}
-    if withheld:
+    guarding = asked.guarding
+    verdicts = await judge_documents(guarding.guard, guarding.policy, case, documents)
+    if told := verdicts.told():
+        message["guardrail"] = message.get("guardrail", {}) | told
+    if withheld := verdicts.withheld:
+        calls = [call for call in message.get("tool_calls") or () if call]
         kept = [call for call in calls if str(call.get("id")) not in withheld]
         message["tool_calls"] = kept
         if not kept:
             del message["tool_calls"]
         if "function_call" in withheld:
-            del message["function_call"]
+            message.pop("function_call", None)
         if "content" in withheld:
             message["content"] = choice["logprobs"] = None
         if not kept:
             choice["finish_reason"] = "stop"
             if not message.get("content"):
-                message["refusal"] = asked.guarding.policy.refusal
-    return judged
+                message["refusal"] = guarding.policy.refusal
+    return verdicts
+
+
+def documents_of_calls(message: JSON) -> list[Document]:
+    """What the calls of a message hand to tools, as ``calls_in`` leaves them."""
+    calls = [call for call in message.get("tool_calls") or () if call]
+    documents = [part for call in calls for part in _documents(str(call.get("id")), call)]
+    if isinstance(message.get("function_call"), dict):
+        documents += _documents("function_call", {"function": message["function_call"]})
+    return documents
+
+
+def name_calls(piece: JSON, known: dict[object, str]) -> None:
+    """Add what the calls in a piece of a message are called, each by its place in the message."""
+    calls = [call for call in piece.get("tool_calls") or () if call]
+    if isinstance(piece.get("function_call"), dict):
+        calls.append({"index": "function_call", "function": piece["function_call"]})
+    for call in calls:
+        place = call.get("index")
+        held = [told for kind in ("function", "custom") if isinstance(told := call.get(kind), dict)]
+        names = [told["name"] for told in held if told.get("name")]
+        if names:  # a later piece has none
+            known[place] = call_name(names[0])
+        else:
+            known.setdefault(place, call_name(call.get("id")))
 
 
 def _documents(of: str, call: JSON) -> list[Document]:
     """What a call of a tool hands to it, in each form in which it may."""
     told = [held for kind in ("function", "custom") if isinstance(held := call.get(kind), dict)]
     return [
-        Document.read(of, str(held.get("name")), held[field])
+        Document.read(of, str(held.get("name")), held.get(field), call_name(held.get("name") or of))
         for held in told
         for field in ("arguments", "input")
         if field in held

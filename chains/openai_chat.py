@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from chains.evidence.base import Case
 from chains.evidence.parts import text_of
-from chains.openai_calls import calls_in, judge_data, stopped, without_calls
+from chains.openai_calls import calls_in, judge_data, name_calls, stopped, without_calls
 from chains.openai_codes import CHOICE, COMPLETION, MESSAGE, fitting
 from chains.openai_errors import clean_error, told_error
 from chains.openai_shown import Outcome, nested_annotation, shown
@@ -20,6 +20,7 @@ from chains.openai_sse import DONE, Event, written
 from chains.openai_stream import ReplyStream, StreamedText
 from chains.openai_wire import JSON, UnreadableReplyError, is_json_document
 from chains.rendition import details, render
+from chains.structured import named_unjudged
 from guardrail import GuardedAnswer, Policy
 
 if TYPE_CHECKING:
@@ -79,13 +80,14 @@ async def guard_completions(
         refusal = choice["message"].get("refusal")
         if isinstance(refusal, str) and refusal.strip():
             choice["message"]["refusal"] = await guarding.refusal(case, refusal)
-    structured = [verdict for choice in done for verdict in await judge_data(asked, case, choice)]
+    structured = [await judge_data(asked, case, choice) for choice in done]
     heads = [_head(body, asked) for body in bodies]
     body = heads[0]
     if len(bodies) > 1:
         body["usage"] = _summed([head.get("usage") for head in heads])
     raw = texts[places[ranked[0][0]]] if ranked else ""
-    answers = (*(answer for _, answer in ranked), *(verdict.answer for verdict in structured))
+    beside = (answer for verdicts in structured for answer in verdicts.answers)
+    answers = (*(answer for _, answer in ranked), *beside)
     return Outcome(body | {"choices": done}, answers, raw)
 
 
@@ -193,6 +195,7 @@ class _StreamedChoice(StreamedText):
         super().__init__(asked)
         self.index = index
         self.calls_tools = False
+        self.called: dict[object, str] = {}
         self.closed = False
 
 
@@ -252,6 +255,7 @@ class ChatStream(ReplyStream):
         if delta.get("role"):
             passed = {"role": fitting(delta, MESSAGE).get("role", "assistant")} | passed
         state.calls_tools |= "tool_calls" in passed or "function_call" in passed
+        name_calls(passed, state.called)
         if "role" in passed and delta.get("content") is not None:
             passed["content"] = ""
         if passed:
@@ -283,6 +287,11 @@ class ChatStream(ReplyStream):
                 "guardrail": await self._told(answer),
             }
             await asyncio.to_thread(self._asked.remember, [answer], self._head)
+        # A stream in which documents are judged waits for the whole reply.
+        if told := named_unjudged(
+            [*(["content"] if state.is_data else []), *state.called.values()]
+        ):
+            last["guardrail"] = last.get("guardrail", {}) | told
         if last or finish_reason:
             out.append(self._chunk(state, last, finish_reason))
         return out

@@ -60,7 +60,8 @@ def guard_openai(
     """Guard the answers of an OpenAI client.
 
     ``chat.completions`` and ``responses`` are judged, streams included; with ``n > 1`` the
-    choices come best first. Tool calls and JSON that was asked for pass as they are. Citations
+    choices come best first. Tool calls and JSON that was asked for pass as they are, and are named
+    as ``unjudged``, unless the policy says ``structured``. Citations
     are ``annotations`` of type ``url_citation``; the verdict, with triples and scores, is the
     extra field ``guardrail`` of a message or of an output text. Of a reply's headers ids, limits
     and types stay. Calls whose replies would hold answers that are not judged (legacy completions,

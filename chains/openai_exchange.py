@@ -11,8 +11,8 @@ import json
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from chains.openai_asked import Asked
-from chains.openai_chat import MAX_CHOICES, ChatStream, completion_events, guard_completions
+from chains.openai_asked import Asked, choices_asked
+from chains.openai_chat import ChatStream, completion_events, guard_completions
 from chains.openai_errors import FAILED_FROM, failed_reply
 from chains.openai_response_stream import ResponseStream, response_events
 from chains.openai_responses import guard_responses
@@ -59,7 +59,8 @@ class Exchange:
         body: The body as the server gets it.
 
     Raises:
-        InputError: Its ``guardrail`` field holds what is not known, or is no evidence.
+        InputError: Its ``guardrail`` field holds what is not known, or is no evidence; or it asks
+            for more choices than are ranked.
         ConfigError: That names a policy that there is not.
     """
 
@@ -68,8 +69,7 @@ class Exchange:
         self._guarding = self._asked.guarding
         self._endpoint = endpoint
         self._request = self.body = self._asked.body
-        asked = request.get("n")
-        self._count = min(asked, MAX_CHOICES) if isinstance(asked, int) and asked > 0 else 1
+        self._count = choices_asked(request) if endpoint is Endpoint.CHAT else 1
 
     @property
     def policy(self) -> Policy:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from chains.openai_codes import identifier, text, unspaced
 from chains.openai_errors import clean_error
 from chains.openai_responses import (
+    called,
     clean_item,
     clean_response,
     few_enough,
@@ -17,8 +18,9 @@ from chains.openai_responses import (
 from chains.openai_shown import flat_annotation
 from chains.openai_sse import Event, written
 from chains.openai_stream import ReplyStream, StreamedText
-from chains.openai_tool_items import clean_tool_event, is_tool_event, of_a_tool
+from chains.openai_tool_items import EVENT, clean_tool_event, is_call, is_tool_event, of_a_tool
 from chains.openai_wire import JSON
+from chains.structured import named_unjudged
 
 if TYPE_CHECKING:
     from chains.openai_asked import Asked
@@ -52,6 +54,7 @@ class ResponseStream(ReplyStream):
     def __init__(self, asked: Asked) -> None:
         super().__init__(asked)
         self._parts: dict[Place, _StreamedPart] = {}
+        self._calls: dict[int, str] = {}
         self._number = 0
 
     async def feed(self, event: Event) -> list[Event]:
@@ -92,7 +95,7 @@ class ResponseStream(ReplyStream):
         if kind in ITEMS:
             return await self._item(kind, data)
         if is_tool_event(kind):
-            return [clean_tool_event(data)] if self._asked.takes_calls else []
+            return [self._tool_event(data)] if self._asked.takes_calls else []
         place = (_index(data, "output_index"), _index(data, "content_index"))
         return await self._text(kind, place, data)
 
@@ -128,6 +131,8 @@ class ResponseStream(ReplyStream):
         self._asked.add(searched(data.get("item"), self._asked.body))
         index = _index(data, "output_index")
         out: list[JSON] = []
+        if is_call(item):
+            self._calls[index] = called(item)
         if item.get("type") == "message":
             item["content"] = []
             if kind == "response.output_item.done":
@@ -141,7 +146,14 @@ class ResponseStream(ReplyStream):
         kept = clean_response(_object(data, "response"), self._asked.body)
         if not self._asked.takes_calls:
             kept["output"] = [item for item in kept["output"] if not of_a_tool(item)]
+        documents = [
+            f"output {index}, content {number}"
+            for (index, number), part in sorted(self._parts.items())
+            if part.is_data
+        ]
         for index, item in enumerate(kept["output"]):
+            if is_call(item):
+                self._calls[index] = called(item)
             if item.get("type") != "message":
                 continue
             if index in streamed:
@@ -154,8 +166,19 @@ class ResponseStream(ReplyStream):
                 )
                 kept["output"][index] = alone["output"][0]
                 self.answers += answers
+                unjudged = alone.get("guardrail", {}).get("unjudged", ())
+                documents += [name.replace("output 0", f"output {index}", 1) for name in unjudged]
+        if told := named_unjudged([*documents, *self._calls.values()]):
+            kept["guardrail"] = told
         await asyncio.to_thread(self._asked.remember, self.answers, kept)
         return [*out, {"type": kind, "response": kept}]
+
+    def _tool_event(self, data: JSON) -> JSON:
+        """An event of a tool; one whose item was never told is named by its type."""
+        event = clean_tool_event(data)
+        if event.keys() - EVENT.keys():
+            self._calls.setdefault(_index(data, "output_index"), called(event))
+        return event
 
     def _contents(self, index: int) -> list[JSON | None]:
         return [part.done for (output, _), part in sorted(self._parts.items()) if output == index]

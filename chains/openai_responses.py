@@ -13,10 +13,10 @@ from chains.evidence.base import Case, Found, Source
 from chains.evidence.openai import search_results
 from chains.openai_codes import MESSAGE_ITEM, REASONING_ITEM, fitting, identifier, of_response
 from chains.openai_shown import Outcome, flat_annotation, shown
-from chains.openai_tool_items import CALL_HEADS, clean_tool_item, of_a_tool
+from chains.openai_tool_items import clean_tool_item, handed_over, is_call, of_a_tool
 from chains.openai_wire import JSON, UnreadableReplyError, is_json_document
 from chains.rendition import details, render
-from chains.structured import Document, Judged, judge_documents
+from chains.structured import Document, Verdicts, call_name, judge_documents
 from guardrail import CheckRequest, GuardedAnswer, Policy
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MAX_PARTS",
+    "called",
     "clean_item",
     "clean_response",
     "few_enough",
@@ -94,47 +95,49 @@ async def guard_response(
     for part in parts:
         if part["type"] == "refusal" and part["refusal"].strip():
             part["refusal"] = await guarding.refusal(case, part["refusal"])
-    structured = await _judge_data(asked, case, kept)
-    return kept, (*answers, *(verdict.answer for verdict in structured))
+    verdicts = await _judge_data(asked, case, kept)
+    return kept, (*answers, *verdicts.answers)
 
 
-async def _judge_data(asked: Asked, case: Case, kept: JSON) -> list[Judged]:
+async def _judge_data(asked: Asked, case: Case, kept: JSON) -> Verdicts:
     """Judge JSON and calls of tools where the policy asks for it; withhold what fails.
 
     Returns:
-        The verdicts, which the response's field ``guardrail`` tells as ``structured``.
+        The verdicts, which the response's field ``guardrail`` tells as ``structured``, beside the
+        names of what has none (``unjudged``).
     """
     held: dict[str, list[JSON]] = {}  # ids may be equal, and are the model's
     documents = []
     for place, item in enumerate(kept["output"]):
-        if of_a_tool(item):
+        if is_call(item):
             of = str(item.get("call_id") or item.get("id") or f"output {place}")
             held.setdefault(of, []).append(item)
-            documents.append(_call_document(of, item))
+            told = {
+                key: Document.read(of, key, value).value for key, value in handed_over(item).items()
+            }
+            name = str(item.get("name") or item.get("type"))
+            documents.append(Document(of, name, told, called(item)))
         for number, part in enumerate(item["content"] if item.get("type") == "message" else ()):
             if asked.data and part.get("type") == "output_text" and is_json_document(part["text"]):
                 of = f"output {place}, content {number}"
                 held.setdefault(of, []).append(part)
                 documents.append(Document.read(of, "answer", part["text"]))
-    judged = await judge_documents(asked.guarding, case, documents)
-    if judged:
-        kept["guardrail"] = {"structured": [verdict.details() for verdict in judged]}
-    for failed in (one for verdict in judged if verdict.withheld for one in held[verdict.of]):
+    guarding = asked.guarding
+    verdicts = await judge_documents(guarding.guard, guarding.policy, case, documents)
+    if told := verdicts.told():
+        kept["guardrail"] = told
+    for failed in (one for of in verdicts.withheld for one in held[of]):
         if failed.get("type") == "output_text":
             failed.clear()
-            failed |= {"type": "refusal", "refusal": asked.guarding.policy.refusal}
+            failed |= {"type": "refusal", "refusal": guarding.policy.refusal}
         else:
             kept["output"] = [item for item in kept["output"] if item is not failed]
-    return judged
+    return verdicts
 
 
-def _call_document(of: str, item: JSON) -> Document:
-    """What an item hands to a tool: its arguments, code, commands or queries."""
-    told = {}
-    for key, value in item.items():
-        if key not in CALL_HEADS:
-            told[key] = Document.read(of, key, value).value
-    return Document(of, str(item.get("name") or item.get("type")), told)
+def called(item: JSON) -> str:
+    """What a call's item is called where it leaves unjudged."""
+    return call_name(item.get("name") or item.get("type"))
 
 
 def searched(item: object, request: JSON) -> Found:

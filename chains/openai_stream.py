@@ -28,6 +28,7 @@ class StreamedText:
     Attributes:
         citations: Those of what was released, with offsets into all of it.
         refusal: What has come of a refusal in place of the text.
+        is_data: Whether it came to its end as a document, which is not judged here.
     """
 
     def __init__(self, asked: Asked) -> None:
@@ -45,6 +46,7 @@ class StreamedText:
         )
         self.citations: list[PlacedCitation] = []
         self.refusal = ""
+        self.is_data = False
 
     async def feed(self, piece: str) -> str:
         """Take text; release what is judged.
@@ -65,7 +67,7 @@ class StreamedText:
         """Release what is left, with the verdict where there is one."""
         if self._asked.data:
             if is_json_document(self._raw):
-                self._ended = True
+                self._ended = self.is_data = True
                 return "" if self._dry_run else self._raw, None
             await self._gate.feed(self._raw)
         release = await self._gate.finish()

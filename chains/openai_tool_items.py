@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from chains.openai_codes import (
     Table,
     anything,
@@ -19,7 +21,15 @@ from chains.openai_codes import (
 )
 from chains.openai_wire import JSON
 
-__all__ = ["CALL_HEADS", "clean_tool_event", "clean_tool_item", "is_tool_event", "of_a_tool"]
+__all__ = [
+    "EVENT",
+    "clean_tool_event",
+    "clean_tool_item",
+    "handed_over",
+    "is_call",
+    "is_tool_event",
+    "of_a_tool",
+]
 
 TOOL_ITEMS = (
     "_call",
@@ -56,31 +66,61 @@ HEADS: Table = {
     "namespace": identifier,
     "encrypted_content": sealed,
     "approval_request_id": unspaced,
-    "tools": each(object_of({"name": identifier, "input_schema": tree(scalar, depth=12)})),
-}  # fmt: skip
-CALL_HEADS = frozenset(HEADS)
-"""Fields of a tool's item that name it and hand nothing over."""
-
-ITEM: Table = {
-    **HEADS,
-    "action": anything,
-    "arguments": anything,
-    "background": word("transparent", "opaque", "auto"),
-    "code": text,
-    "container_id": identifier,
-    "environment": anything,
-    "input": anything,
     "max_output_length": number,
-    "operation": anything,
+}  # fmt: skip
+"""What names a tool's item and hands nothing over."""
+
+HANDED: Mapping[str, Table] = {
+    "function_call": {"arguments": anything},
+    "custom_tool_call": {"input": anything},
+    "tool_search_call": {"arguments": anything},
+    "mcp_call": {"arguments": anything},
+    "mcp_approval_request": {"arguments": anything},
+    "web_search_call": {"action": anything},
+    "file_search_call": {"queries": each(text)},
+    "code_interpreter_call": {"code": text},
+    "computer_call": {"action": anything},
+    "local_shell_call": {"action": anything},
+    "shell_call": {"action": anything},
+    "apply_patch_call": {"operation": anything},
+}
+"""What an item of each type hands to its tool, in the field of that type alone: prose may stand
+there, as in the arguments of any call."""
+
+PICTURE: Table = {
+    "background": word("transparent", "opaque", "auto"),
     "output_format": word("png", "webp", "jpeg"),
-    "pending_safety_checks": anything,
     "quality": word("low", "medium", "high", "auto"),
-    "queries": anything,
-    "result": text,
-    "revised_prompt": text,
     "size": identifier,
 }
-"""A tool's item; what its server's own tools told it (``output``, ``results``) is no part."""
+BESIDE: Mapping[str, Table] = {
+    "code_interpreter_call": {"container_id": identifier},
+    "computer_call": {
+        "pending_safety_checks": each(object_of({"id": unspaced, "code": identifier}))
+    },
+    "image_generation_call": {"result": sealed, **PICTURE},
+    "mcp_list_tools": {
+        "tools": each(object_of({"name": identifier, "input_schema": tree(scalar, depth=12)}))
+    },
+    "shell_call": {
+        "environment": object_of({"type": identifier, "container_id": identifier})
+    },
+}  # fmt: skip
+"""Fields of single types of items that can hold no prose. What a server's own tools told it
+(``output``, ``results``), the prompt that it made for a picture and what it says of a safety check
+are no part of any."""
+
+PIECES: Mapping[str, Table] = {
+    "response.function_call_arguments.": {"delta": text, "arguments": text},
+    "response.custom_tool_call_input.": {"delta": text, "input": text},
+    "response.mcp_call_arguments.": {"delta": text, "arguments": text},
+    "response.code_interpreter_call_code.": {"delta": text, "code": text},
+    "response.shell_call_command.": {"delta": text, "command": text, "command_index": number},
+    "response.image_generation_call.": {
+        "partial_image_b64": sealed, "partial_image_index": number, **PICTURE,
+    },
+}  # fmt: skip
+"""What events of single kinds hand over, by the beginnings of their types."""
 
 EVENT: Table = {
     "type": identifier,
@@ -88,18 +128,6 @@ EVENT: Table = {
     "output_index": number,
     "call_id": unspaced,
     "name": identifier,
-    "delta": text,
-    "arguments": text,
-    "input": text,
-    "code": text,
-    "command": text,
-    "command_index": number,
-    "partial_image_b64": sealed,
-    "partial_image_index": number,
-    "background": ITEM["background"],
-    "output_format": ITEM["output_format"],
-    "quality": ITEM["quality"],
-    "size": identifier,
 }
 
 
@@ -108,16 +136,30 @@ def of_a_tool(item: JSON) -> bool:
     return str(item.get("type")).endswith(TOOL_ITEMS)
 
 
+def is_call(item: JSON) -> bool:
+    """Whether an item hands something over unjudged: to a tool, or a picture to the reader."""
+    return item.get("type") in HANDED or item.get("type") == "image_generation_call"
+
+
 def is_tool_event(kind: str) -> bool:
     """Whether events of a type are a tool's business."""
     return kind.startswith(TOOL_EVENTS)
 
 
 def clean_tool_item(item: JSON) -> JSON:
-    """A tool's item with only what the protocol gives one."""
-    return fitting(item, ITEM)
+    """A tool's item with only what the protocol gives one of its type."""
+    kind = str(item.get("type"))
+    return fitting(item, {**HEADS, **HANDED.get(kind, {}), **BESIDE.get(kind, {})})
+
+
+def handed_over(item: JSON) -> JSON:
+    """What an item hands to its tool: its arguments, code, commands or queries."""
+    handed = HANDED.get(str(item.get("type")), {})
+    return {name: item[name] for name in handed if name in item}
 
 
 def clean_tool_event(data: JSON) -> JSON:
-    """A tool's event with only what the protocol gives one."""
-    return fitting(data, EVENT)
+    """A tool's event with only what the protocol gives one of its type."""
+    kind = str(data.get("type"))
+    pieces = (table for begin, table in PIECES.items() if kind.startswith(begin))
+    return fitting(data, {**EVENT, **next(pieces, {})})

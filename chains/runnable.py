@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from functools import reduce
 from operator import add
@@ -20,6 +21,7 @@ from chains.evidence.langchain import EvidenceOf, chain_evidence, config_field
 from chains.evidence.paths import value_at
 from chains.evidence.steps import StepsSeen
 from chains.hidden_runs import hidden
+from chains.message_data import has_data, with_judged_data
 from chains.messages import (
     ANSWER_KEYS,
     answer_at,
@@ -54,9 +56,12 @@ class _Inner(NamedTuple):
 class GuardrailRunnable(RunnableSerializable[Input, Output], GuardingFields):
     """Guards what another Runnable answers; a drop-in for it in any chain.
 
-    Tool calls and outputs that are neither messages nor strings pass through untouched; text
-    beside a tool call is judged as any other, and left out where it is refused. No unjudged text
-    leaves, neither in the output nor in events: handlers that stream a run's
+    Text beside a tool call is judged as any other, and left out where it is refused. Tool calls
+    and outputs that are neither messages nor strings pass as they are, and
+    ``response_metadata["guardrail"]["unjudged"]`` names calls; under a policy that says
+    ``structured`` both are judged, and withheld whole: a message has no calls then, and data are a
+    ``WithheldError``. No unjudged answer leaves, neither in the output nor in events: handlers
+    that stream a run's
     tokens to a consumer (``astream_events``, LangGraph's stream modes) are kept from the inner
     Runnable, while all other callbacks (tracers, loggers) still see it, and the check beside it as
     a run ``guardrail_check`` with question, answer, evidence and verdict.
@@ -226,18 +231,21 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardingFields):
         """
         keys = [answer_key(output, self._answer_keys()) for output in outputs]
         answers = [answer_at(*found) for found in zip(outputs, keys, strict=True)]
-        places = [place for place, answer in enumerate(answers) if has_text(answer)]
+        wanted = (has_text(answer) or has_data(answer, self.policy) for answer in answers)
+        places = [place for place, judged in enumerate(wanted) if judged]
         found = await gather_with_concurrency(
             runs[0].config.get("max_concurrency") if runs else None,
             *(result_or_error(self._case(values[at], outputs[at], *runs[at])) for at in places),
         )
         result: list[object] = list(outputs)
-        rows: list[Row] = []
         for place, case in zip(places, found, strict=True):
-            if isinstance(case, Case):
-                rows.append(Row(place, answers[place], case, runs[place].config))
-            else:
-                result[place] = case
+            result[place] = result[place] if isinstance(case, Case) else case
+        cases = {at: case for at, case in zip(places, found, strict=True) if isinstance(case, Case)}
+        rows = [
+            Row(place, answers[place], case, runs[place].config)
+            for place, case in cases.items()
+            if has_text(answers[place])
+        ]
         checked = await check_rows(self._guard, rows, self.policy)
         for (place, answer, _, _), verdict in zip(rows, checked, strict=True):
             if isinstance(verdict, Exception):
@@ -245,7 +253,17 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardingFields):
                 continue
             guarded = guarded_output(answer, verdict, self.style, reasons=self.reasons)
             result[place] = with_answer(outputs[place], keys[place], guarded)
-        return cast("list[Exception | Output]", result)
+        ended = (
+            result_or_error(self._with_data(output, keys[place], cases.get(place)))
+            for place, output in enumerate(result)
+        )
+        return await asyncio.gather(*ended)
+
+    async def _with_data(self, output: object, key: str | None, case: Case | None) -> Output:
+        """An output whose text is judged, with what is told of its calls, or of it as data."""
+        said = answer_at(output, key)
+        judged = await with_judged_data(self._guard, self.policy, case, said)
+        return cast("Output", with_answer(output, key, judged))
 
     async def _case(
         self, value: object, output: object, config: RunnableConfig, steps: StepsSeen
@@ -315,6 +333,7 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardingFields):
                 run_sync(traced_stream(inner.config, release.answer))
             if (piece := chunks.piece(release)) is not None:
                 yield cast("Output", piece)
+        run_sync(self._judge_rest(value, config, chunks, inner.steps))
         if (rest := chunks.rest()) is not None:
             yield cast("Output", rest)
 
@@ -335,8 +354,18 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardingFields):
                 await traced_stream(inner.config, release.answer)
             if (piece := chunks.piece(release)) is not None:
                 yield cast("Output", piece)
+        await self._judge_rest(value, config, chunks, inner.steps)
         if (rest := chunks.rest()) is not None:
             yield cast("Output", rest)
+
+    async def _judge_rest(
+        self, value: Input, config: RunnableConfig, chunks: Chunks, steps: StepsSeen
+    ) -> None:
+        """Judge the calls of tools, or the data, that leave at the end of a stream."""
+        case = None
+        if has_data(chunks.said, self.policy):
+            case = await self._case(value, chunks.whole, config, steps)
+        chunks.end(await with_judged_data(self._guard, self.policy, case, chunks.said))
 
     def _gate(
         self, value: Input, config: RunnableConfig, chunks: Chunks, steps: StepsSeen

@@ -1,12 +1,13 @@
 """JSON answers and arguments of tool calls under the guardrail, where the policy asks for it.
 
 Every text and number in a document is judged as a sentence with its key as its label. The document
-leaves as it is or not at all; the verdicts stand beside it.
+leaves as it is or not at all; the verdicts stand beside it. What leaves without one is named there.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,9 +17,11 @@ from guardrail.core.incoming import clean_text
 from guardrail.core.types import Action, GuardedAnswer, name_in_words
 
 if TYPE_CHECKING:
-    from chains.openai_text import Guarding
+    from guardrail import Guardrail, Policy
 
-__all__ = ["Document", "Judged", "judge_documents"]
+__all__ = ["Document", "Judged", "Verdicts", "call_name", "judge_documents", "named_unjudged"]
+
+log = logging.getLogger(__name__)
 
 PLAIN = str.maketrans("[]\n\r\t", "()   ")
 """Brackets would pass for markers, which are no part of a text, and a line may be a leaf's own."""
@@ -31,20 +34,22 @@ class Document(NamedTuple):
         of: What it is, for the side field: ``content``, or the id of a tool's call.
         label: Stands before what has no key.
         value: The document, read; or the text itself where it is no JSON.
+        name: What it is called where it leaves unjudged; as ``of`` unless told.
     """
 
     of: str
     label: str
     value: object
+    name: str = ""
 
     @classmethod
-    def read(cls, of: str, label: str, text: object) -> Document:
+    def read(cls, of: str, label: str, text: object, name: str = "") -> Document:
         """The document that a text writes."""
         try:
             read = json.loads(text, object_pairs_hook=_object) if isinstance(text, str) else text
-            return cls(of, label, read)
+            return cls(of, label, read, name)
         except (ValueError, RecursionError):
-            return cls(of, label, text)
+            return cls(of, label, text, name)
 
 
 def _object(pairs: Sequence[tuple[str, object]]) -> JSON:
@@ -104,26 +109,72 @@ class Judged(NamedTuple):
         } | ({"would": self.answer.would.value} if self.answer.would else {})
 
 
+class Verdicts(NamedTuple):
+    """What was judged of the documents of one reply, and what was not.
+
+    Attributes:
+        judged: The verdicts.
+        unjudged: The names of the documents without one: all of them unless the policy says
+            ``structured``, else those in which no text and no number stands.
+    """
+
+    judged: tuple[Judged, ...] = ()
+    unjudged: tuple[str, ...] = ()
+
+    @property
+    def withheld(self) -> frozenset[str]:
+        """Which documents may not leave."""
+        return frozenset(one.of for one in self.judged if one.withheld)
+
+    @property
+    def answers(self) -> tuple[GuardedAnswer, ...]:
+        """The verdicts as those of answers."""
+        return tuple(one.answer for one in self.judged)
+
+    def told(self) -> JSON:
+        """What the field ``guardrail`` says of them: ``structured`` and ``unjudged``."""
+        judged = {"structured": [one.details() for one in self.judged]} if self.judged else {}
+        return judged | ({"unjudged": list(self.unjudged)} if self.unjudged else {})
+
+
 async def judge_documents(
-    guarding: Guarding, case: Case, documents: Iterable[Document]
-) -> list[Judged]:
+    guard: Guardrail, policy: Policy, case: Case | None, documents: Iterable[Document]
+) -> Verdicts:
     """Judge documents, where the policy asks for it; else none is.
 
     Args:
-        guarding: How replies are guarded.
-        case: What they are judged against.
+        guard: The guardrail.
+        policy: What decides on them.
+        case: What they are judged against; None where the policy does not ask for it.
         documents: Those of one reply; one without a text or a number has no verdict.
     """
-    if not guarding.policy.structured:
-        return []
-    policy = guarding.policy.settled()
-    found = []
+    found, left = [], []
     for document in documents:
-        text, leaves = _written(document)
-        if leaves:
-            answer = await case.check(guarding.guard, text, policy)
+        text, leaves = _written(document) if policy.structured else ("", ())
+        if leaves and case is not None:
+            answer = await case.check(guard, text, policy.settled())
             found.append(Judged(document.of, answer, leaves))
-    return found
+        else:
+            left.append(document.name or document.of)
+    return Verdicts(tuple(found), tuple(named_unjudged(left).get("unjudged", ())))
+
+
+def named_unjudged(names: Iterable[str]) -> JSON:
+    """What the field ``guardrail`` says, and the log, of what leaves without a verdict, if any.
+
+    Args:
+        names: ``content``, ``output 0, content 1``, ``tool call NAME``; each is named once.
+    """
+    told = list(dict.fromkeys(names))
+    if not told:
+        return {}
+    log.info("left without a verdict: %r", told)
+    return {"unjudged": told}
+
+
+def call_name(name: object) -> str:
+    """What the call of a tool is called where it leaves unjudged."""
+    return f"tool call {name}"
 
 
 def _written(document: Document) -> tuple[str, tuple[_Leaf, ...]]:

@@ -16,6 +16,7 @@ from http.client import HTTPException
 from typing import TYPE_CHECKING, Any
 
 from guardrail.core.errors import ConfigError, JudgeError
+from guardrail.core.incoming import finite_json
 from guardrail.core.packaged_model import default_weights
 from judges.base import CausalLM, TokenLikelihoods
 from judges.causal_transformers import Progress, TransformersCausalLM
@@ -106,17 +107,19 @@ class OpenAICausalLM:
         offsets = logprobs.text_offset if logprobs else None
         if not logprobs or not offsets or not logprobs.tokens or not logprobs.token_logprobs:
             raise JudgeError(f"{self.name} returned no log-probabilities of the prompt")
-        # The very first token of a text has no likelihood at such endpoints.
-        kept = [
-            (token, value)
-            for token, value, offset in zip(
-                logprobs.tokens, logprobs.token_logprobs, offsets, strict=True
-            )
-            if offset >= prefix_length and value is not None
-        ]
-        if not all(math.isfinite(value) for _, value in kept):
-            raise JudgeError(f"{self.name} gave a likelihood that is not a finite number")
-        return TokenLikelihoods(tuple(t for t, _ in kept), tuple(float(v) for _, v in kept))
+        try:
+            # The very first token of a text has no likelihood at such endpoints.
+            kept = [
+                (str(token), value)
+                for token, value, offset in zip(
+                    logprobs.tokens, logprobs.token_logprobs, offsets, strict=True
+                )
+                if offset >= prefix_length and value is not None
+            ]
+        except (TypeError, ValueError) as error:
+            raise JudgeError(f"{self.name} returned no log-probabilities of the prompt") from error
+        values = tuple(_likelihood(self.name, value) for _, value in kept)
+        return TokenLikelihoods(tuple(token for token, _ in kept), values)
 
 
 class LlamaServerCausalLM:
@@ -157,11 +160,11 @@ class LlamaServerCausalLM:
             )
             try:
                 step = reply["completion_probabilities"][0]
-                text, value = str(step["token"]), float(step["logprob"])
-            except (KeyError, IndexError, TypeError, ValueError) as error:
+                text, value = str(step["token"]), step["logprob"]
+            except (KeyError, IndexError, TypeError) as error:
                 raise JudgeError(f"{self.name} returned no token probabilities") from error
             tokens.append(text)
-            logprobs.append(value)
+            logprobs.append(_likelihood(self.name, value))
             prompt = [*prompt, token]
         return TokenLikelihoods(tuple(tokens), tuple(logprobs))
 
@@ -180,6 +183,20 @@ class LlamaServerCausalLM:
         )
         try:
             with urllib.request.urlopen(request, timeout=self._timeout) as reply:
-                return json.load(reply)
+                return finite_json(reply.read())
         except (OSError, HTTPException, ValueError, RecursionError) as error:
             raise JudgeError(f"{self.name}: {error}") from error
+
+
+def _likelihood(name: str, value: object) -> float:
+    """A log-probability as a server wrote it.
+
+    Raises:
+        JudgeError: It is no number, or none that is finite.
+    """
+    try:
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+            return float(value)
+    except OverflowError:  # a whole number of hundreds of digits
+        pass
+    raise JudgeError(f"{name} gave a likelihood that is not a finite number")

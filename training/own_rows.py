@@ -35,7 +35,8 @@ def read_own_rows(path: Path) -> Split:
         InputError: A line is malformed, or there are too few premises to hold one out.
     """
     split = Split([], [])
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
+    lines = path.read_text("utf-8").removesuffix("\n").split("\n")
+    for number, line in enumerate(lines, start=1):
         try:
             raw = json.loads(line)
             row = nli_row(str(raw["premise"]), str(raw["hypothesis"]), raw["label"], SOURCE)

@@ -280,8 +280,8 @@ def incompetence(
 def _lines(source: str) -> list[str]:
     try:
         if source == "-":
-            return sys.stdin.read().splitlines()
-        return Path(source).read_text(encoding="utf-8", errors="replace").splitlines()
+            return sys.stdin.read().split("\n")
+        return Path(source).read_text(encoding="utf-8", errors="replace").split("\n")
     except OSError as error:
         raise InputError(f"cannot read {source}: {error.strerror}") from error
 

@@ -46,7 +46,7 @@ def read_hidden(folder: Path = FORMS) -> Iterator[Hidden]:
         ValueError: A claim does not stand in its answer.
     """
     for path in sorted(folder.glob("*.jsonl")):
-        for line in path.read_text(encoding="utf-8").splitlines():
+        for line in path.read_text(encoding="utf-8").removesuffix("\n").split("\n"):
             row = json.loads(line)
             start = row["answer"].index(row["claim"])
             evidence = as_evidence(

@@ -69,7 +69,8 @@ def _rows_seen(case: Case, output: Path) -> Seen:
     found = [
         json.loads(line)
         for path in sorted(output.glob("part-*"))
-        for line in path.read_text(encoding="utf-8").splitlines()
+        for line in path.read_text(encoding="utf-8").split("\n")
+        if line
     ]
     seen = [
         seen_answers(

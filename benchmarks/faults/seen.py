@@ -145,7 +145,7 @@ def seen_reply(case: Case, status: int, body: str, *, whole: bool = True) -> See
 
 def _content(body: str) -> tuple[str, list[Mapping[str, Any]], bool]:
     """The text of a reply, what the guardrail tells beside it, and whether it is an error."""
-    events = [line[5:] for line in body.splitlines() if line.startswith("data:")] or [body]
+    events = [line[5:] for line in body.split("\n") if line.startswith("data:")] or [body]
     content, fields, failed = "", [], False
     for event in events:
         try:

@@ -26,7 +26,7 @@ def read_rules(folder: Path = RULES) -> list[dict[str, str]]:
     return [
         json.loads(line)
         for path in sorted(folder.glob("*.jsonl"))
-        for line in path.read_text(encoding="utf-8").splitlines()
+        for line in path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
     ]
 
 

@@ -88,17 +88,21 @@ class RequestField(Value):
     def chosen_policy(self, configured: Policy) -> Policy:
         """The policy named, else the configured one, with the strictness told.
 
-        The time that an answer may take stays the configured one: a caller does not change it.
+        The time that an answer may take stays the configured one, and so does whether documents are
+        judged: a caller does not change either.
 
         Raises:
             ConfigError: There is none of that name.
         """
         policy = configured
         if self.policy:
-            # Time is the settings', and who tries the guardrail out does so on every policy.
+            # Time is the settings', and who tries the guardrail out, or has documents judged, does
+            # so on every policy.
             policy = policy_named(self.policy)
             policy = policy.changed(
-                deadline_s=configured.deadline_s, dry_run=policy.dry_run or configured.dry_run
+                deadline_s=configured.deadline_s,
+                dry_run=policy.dry_run or configured.dry_run,
+                structured=policy.structured or configured.structured,
             )
         return policy.changed(strictness=self.strictness) if self.strictness else policy
 

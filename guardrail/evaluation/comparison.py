@@ -102,7 +102,7 @@ def read_run(path: Path) -> list[EvalResult]:
         InputError: The file cannot be read, or holds something else.
     """
     try:
-        lines = path.read_text("utf-8").splitlines()
+        lines = path.read_text("utf-8").split("\n")  # a text may hold U+2028, no end of a row
         return [EvalResult.model_validate_json(line) for line in lines if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read {path}: {error}") from error

@@ -27,7 +27,7 @@ from judges.sck.report import SCKInput, SCKReport
 from judges.sck.scorer import SCKScorer
 from judges.sck.weights import TABLE_3, PartWeights
 
-__all__ = ["Learned", "RatedAnswer", "learn_weights", "main", "table"]
+__all__ = ["Learned", "RatedAnswer", "learn_weights", "main", "read_rated", "table"]
 
 Floats = NDArray[np.float64]
 
@@ -152,7 +152,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     from judges.encoder import create_encoder
     from judges.registry import create_nli
 
-    rows = _read(options.rows)
+    rows = read_rated(options.rows)
     scorer = SCKScorer(create_encoder(), create_nli(options.judge))
     reports = scorer.score([row.input for row in rows])
     learned = learn_weights(reports, [row.rating for row in rows], folds=options.folds)
@@ -162,9 +162,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         options.out.write_text(json.dumps(weights, indent=2) + "\n", encoding="utf-8")
 
 
-def _read(path: Path) -> list[RatedAnswer]:
+def read_rated(path: Path) -> list[RatedAnswer]:
+    """Read JSON lines of rated answers.
+
+    Raises:
+        InputError: A line is none; names the line.
+    """
     rows = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), start=1):
         if line.strip():
             try:
                 rows.append(RatedAnswer.model_validate_json(line))

@@ -186,7 +186,11 @@ def test_tool_calls_pass(way):
     (call,) = completion.choices[0].message.tool_calls
     assert call.function.arguments == '{"name": "Mary Shelley"}'
     assert completion.choices[0].finish_reason == "tool_calls"
+    told = completion.choices[0].message.model_extra["guardrail"]
+    assert told["unjudged"] == ["tool call look_up"]
     _, stream = way.run("chat.completions.stream", **asked)
+    told = stream.get_final_completion().choices[0].message.model_extra["guardrail"]
+    assert told["unjudged"] == ["tool call look_up"]
     (call,) = stream.get_final_completion().choices[0].message.tool_calls
     assert call.function.arguments == '{"name": "Mary Shelley"}'
 

@@ -82,7 +82,9 @@ def test_a_guarded_step_fits_into_a_chain(guard):
 
 def test_tool_calls_and_data_pass_untouched(guard):
     call = AIMessage(content="", tool_calls=[{"name": "look", "args": {"at": CANARY}, "id": "1"}])
-    assert GuardrailRunnable(guard, model(call)).invoke(QUESTION) == call
+    found = GuardrailRunnable(guard, model(call)).invoke(QUESTION)
+    assert found.tool_calls == call.tool_calls
+    assert found.response_metadata == {"guardrail": {"unjudged": ["tool call look"]}}
     data = RunnableLambda(lambda _: {"rows": [1, 2]})
     assert GuardrailRunnable(guard, data).invoke(QUESTION) == {"rows": [1, 2]}
 

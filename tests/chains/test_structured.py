@@ -99,6 +99,14 @@ async def test_calls_of_one_id_are_all_judged(guard, order):
     assert len(answers) == 2
 
 
+@pytest.mark.parametrize("named", ["function_call", "content"])
+async def test_a_calls_id_names_no_other_part_of_the_message(guard, named):
+    policy = JUDGED.changed(needs_support=False)
+    message = {"content": None, "tool_calls": [called(FALSE) | {"id": named}]}
+    body, _ = await judged(guard, policy, Endpoint.CHAT, CHAT | TOOLS, chat(message))
+    assert CANARY not in json.dumps(body)
+
+
 async def test_a_call_in_two_forms_is_judged_in_both(guard):
     both = called(TRUE) | {"custom": {"name": "save", "input": json.dumps(FALSE)}}
     policy = JUDGED.changed(needs_support=False)

@@ -338,6 +338,96 @@ async def test_types_of_events_hold_no_text(guarding):
         assert CANARY not in await streamed(guarding, RESPONSE_ASKED, event, responses=True)
 
 
+HANDED = {
+    "function_call": ("arguments",),
+    "custom_tool_call": ("input",),
+    "tool_search_call": ("arguments",),
+    "mcp_call": ("arguments",),
+    "mcp_approval_request": ("arguments",),
+    "web_search_call": ("action",),
+    "file_search_call": ("queries",),
+    "code_interpreter_call": ("code",),
+    "computer_call": ("action",),
+    "local_shell_call": ("action",),
+    "shell_call": ("action",),
+    "apply_patch_call": ("operation",),
+    "image_generation_call": (),
+    "mcp_list_tools": (),
+    "compaction": (),
+    "shell_call_output": (),
+    "another_call": (),
+}
+"""Types of items, and the fields in which each hands something to its tool."""
+PIECES = {
+    "function_call_arguments.delta": ("delta", "arguments"),
+    "custom_tool_call_input.done": ("delta", "input"),
+    "mcp_call_arguments.delta": ("delta", "arguments"),
+    "mcp_call.completed": (),
+    "mcp_list_tools.failed": (),
+    "web_search_call.searching": (),
+    "file_search_call.searching": (),
+    "code_interpreter_call_code.delta": ("delta", "code"),
+    "code_interpreter_call.completed": (),
+    "image_generation_call.partial_image": (),
+    "shell_call_command.delta": ("delta", "command"),
+    "shell_call_output_content.delta": (),
+    "compaction.done": (),
+}
+FIELDS = (
+    "action", "approval_request_id", "arguments", "background", "call_id", "code", "command",
+    "container_id", "delta", "encrypted_content", "environment", "id", "input", "item_id", "name",
+    "namespace", "operation", "output", "output_format", "partial_image_b64",
+    "pending_safety_checks", "quality", "queries", "result", "results", "revised_prompt",
+    "server_label", "size", "status", "text", "tools",
+)  # fmt: skip
+"""Of the items and events of all tools."""
+
+
+@pytest.mark.parametrize("tools", [[], [TOOL]])
+@pytest.mark.parametrize("kind", HANDED)
+async def test_no_field_of_a_tools_item_but_what_it_hands_over_holds_text(guarding, kind, tools):
+    asked = {"model": "m", "input": QUESTION, "tools": tools}
+    prose = (TEXT, [TEXT], {"a": TEXT}, [{"message": TEXT, "a": [TEXT]}])
+    fields = [name for name in FIELDS if not tools or name not in HANDED[kind]]
+    for value in prose:
+        item = {"type": kind} | dict.fromkeys(fields, value)
+        reply = {"id": "r", "status": "completed", "output": [item, MESSAGE]}
+        told = await judged(guarding, Endpoint.RESPONSES, asked, reply)
+        told += await streamed(
+            guarding,
+            asked,
+            {"type": "response.output_item.added", "output_index": 0, "item": item},
+            {"type": "response.output_item.done", "output_index": 0, "item": item},
+            {"type": "response.completed", "response": reply},
+            responses=True,
+        )
+        assert CANARY not in told
+        assert (kind in told) == bool(tools)
+
+
+@pytest.mark.parametrize("kind", PIECES)
+async def test_no_field_of_a_tools_event_but_what_it_hands_over_holds_text(guarding, kind):
+    fields = [name for name in FIELDS if name not in PIECES[kind]]
+    for value in (TEXT, [TEXT], {"a": TEXT}):
+        event = {"type": f"response.{kind}", "output_index": 0} | dict.fromkeys(fields, value)
+        told = await streamed(guarding, RESPONSE_ASKED, event, responses=True)
+        assert CANARY not in told
+        assert kind in told
+
+
+async def test_what_a_tools_item_hands_over_stays(guarding):
+    for kind, fields in HANDED.items():
+        for name in fields:
+            item = {"type": kind, "id": "i", name: [TEXT] if name == "queries" else TEXT}
+            reply = {"id": "r", "output": [item]}
+            told = await judged(guarding, Endpoint.RESPONSES, RESPONSE_ASKED, reply)
+            assert json.loads(told)["output"] == [item]
+    picture = {"type": "image_generation_call", "id": "i", "result": "iVBORw0KGgo=" * 200}
+    reply = {"id": "r", "output": [picture | {"revised_prompt": TEXT}]}
+    told = await judged(guarding, Endpoint.RESPONSES, RESPONSE_ASKED, reply)
+    assert json.loads(told)["output"] == [picture]
+
+
 @pytest.mark.parametrize("calls", [TEXT, [TEXT], {"a": TEXT}, [[TEXT]], [None], 3, [{}]])
 async def test_what_is_no_call_of_a_tool_is_none(guarding, calls):
     for policy in (STRICT, STRICT.changed(structured=True)):

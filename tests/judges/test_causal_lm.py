@@ -81,12 +81,37 @@ def test_a_llama_server_and_transformers_agree_on_one_file(tmp_path, monkeypatch
 
 @pytest.mark.parametrize(
     "reply",
-    [None, b"{}", b"<html>", b"[1]", b"[" * 200_000],
-    ids=["none", "empty", "html", "list", "deep"],
+    [None, b"{}", b"<html>", b"[1]", b"[" * 200_000, b'{"tokens": [Infinity]}'],
+    ids=["none", "empty", "html", "list", "deep", "infinity"],
 )
 def test_a_llama_server_that_says_something_else_is_a_judge_error(reply):
     with server(reply) as url, pytest.raises(JudgeError, match=f"llama:{url}"):
         create_causal_lm(f"llama:{url}").loglikelihoods([("a", "b")])
+
+
+NO_LIKELIHOODS = ["NaN", "-Infinity", "-1e999", "9" * 400, "null", "true", '"NaN"', "[]"]
+
+
+@pytest.mark.parametrize("value", NO_LIKELIHOODS)
+def test_what_is_no_finite_number_is_no_likelihood(value, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    step = f'{{"token": "b", "logprob": {value}}}'
+    reply = f'{{"tokens": [1], "completion_probabilities": [{step}]}}'.encode()
+    with server(reply) as url, pytest.raises(JudgeError, match="not a finite number"):
+        create_causal_lm(f"llama:{url}").loglikelihoods([("a", "b")])
+    if value in ("null", "true"):  # said of the first token of a text; a number to the client
+        return
+    echo = completion([None, 7.5]).replace(b"7.5", value.encode())
+    with server(echo) as url, pytest.raises(JudgeError, match="not a finite number"):
+        create_causal_lm("openai:m", base_url=url).loglikelihoods([("a", " b")])
+
+
+@pytest.mark.parametrize("offsets", [b'["x", "y"]', b"[0]"])
+def test_places_of_tokens_that_are_none_are_a_judge_error(offsets, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    reply = completion([None, -0.5]).replace(b"[0, 1]", offsets)
+    with server(reply) as url, pytest.raises(JudgeError, match="no log-probabilities"):
+        create_causal_lm("openai:m", base_url=url).loglikelihoods([("a", " b")])
 
 
 def completion(logprobs: list[float | None]) -> bytes:

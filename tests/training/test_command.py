@@ -138,6 +138,15 @@ def test_a_malformed_row_is_named(own: Path, line: str) -> None:
         read_own_rows(own)
 
 
+@pytest.mark.parametrize("sign", ["\x85", "\u2028", "\u2029"])
+def test_a_sign_that_may_end_a_line_ends_no_row(own: Path, sign: str) -> None:
+    said = {"premise": f"One.{sign}Two.", "hypothesis": "One.", "label": "entailment"}
+    with own.open("a", encoding="utf-8") as lines:
+        lines.write(json.dumps(said, ensure_ascii=False) + "\n")
+    read = read_own_rows(own)
+    assert said["premise"] in {row.premise for row in (*read.train, *read.validation)}
+
+
 def test_own_rows_make_up_a_quarter_of_what_is_read() -> None:
     counts = {"x": 60, "y": 30, "own": 10}
     rows = {name: [nli_row("a", "b", "neutral", name)] * count for name, count in counts.items()}

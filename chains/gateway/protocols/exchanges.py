@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, NamedTuple
 
 from chains.gateway.threads import in_reader_thread
+from chains.openai_asked import MOST_CANDIDATES
 from chains.openai_exchange import Exchange
 from chains.openai_wire import JSON, Endpoint, Reply
 from guardrail import Action, GuardedAnswer
@@ -51,6 +52,13 @@ async def judge_exchange(guarding: Guarding, asked: JSON, reply: JSON) -> Judged
     """
     responses = "output" in reply and "choices" not in reply
     endpoint = Endpoint.RESPONSES if responses else Endpoint.CHAT
-    exchange = await in_reader_thread(Exchange, guarding, endpoint, {**asked, "stream": False})
+    # The reply is there, however many choices were asked for.
+    asked = {**asked, "stream": False, "n": _choices(reply)}
+    exchange = await in_reader_thread(Exchange, guarding, endpoint, asked)
     guarded = await exchange.judge(Reply(200, (), json.dumps(reply).encode()))
     return JudgedExchange(json.loads(guarded.reply.body), guarded.answers)
+
+
+def _choices(reply: JSON) -> int:
+    choices = reply.get("choices")
+    return min(max(1, len(choices)), MOST_CANDIDATES) if isinstance(choices, list) else 1

@@ -19,8 +19,11 @@ from chains.evidence.openai import chat_evidence, chat_question
 from chains.gateway.protocols.base import Protocol, ProtocolReply, refusal_text
 from chains.gateway.protocols.kept import KEPT_VARIABLE, KeptRequests
 from chains.gateway.threads import in_reader_thread
-from chains.openai_wire import JSON
+from chains.openai_calls import calls_in, documents_of_calls
+from chains.openai_codes import scalar, sealed, tree
+from chains.openai_wire import JSON, is_json_document
 from chains.rendition import Notes, render, render_sentences
+from chains.structured import Document, judge_documents
 from chains.styles import MarkerStyle
 from guardrail.core.errors import InputError
 from guardrail.core.types import Action, GuardedAnswer, Problem
@@ -38,7 +41,10 @@ NOT_KEPT = Problem(
     "to [pre_call, post_call] in LiteLLM's settings, and send fewer or smaller requests at once",
 )
 """What is told of a response without evidence whose request never came, or is kept no longer."""
+MOST_TEXTS = 128
+"""Texts of one response, each of which is judged for itself: as many as a reply has choices."""
 NO_CALLS = "the model calls a tool, which callers may not use here"
+UNKNOWN_CALLS = "the model calls a tool in a form that cannot be judged"
 ENDS = (".", "!", "?", "…", "。", "]", "`", ")", '"', "”")
 
 
@@ -86,11 +92,30 @@ class LiteLLMGuardrail(Protocol):
         self, body: JSON, guarding: Guarding, case: Case
     ) -> tuple[object, tuple[GuardedAnswer, ...]]:
         texts = _texts(body)
-        answers: list[GuardedAnswer] = []
+        if len(texts) > MOST_TEXTS:
+            raise InputError(f"a response has at most {MOST_TEXTS} texts, not {len(texts)}")
+        calls = await in_reader_thread(calls_in, body)
+        documents = documents_of_calls(calls)
+        if not _is_whole(body.get("tool_calls") or [], calls.get("tool_calls", [])):
+            if guarding.policy.structured:
+                return {"action": "BLOCKED", "blocked_reason": UNKNOWN_CALLS}, ()
+            documents.append(Document("tool calls", "", None))
+        if guarding.policy.structured:
+            documents += [
+                Document.read(f"text {place}", "answer", text)
+                for place, text in enumerate(texts)
+                if is_json_document(text)
+            ]
+        verdicts = await judge_documents(guarding.guard, guarding.policy, case, documents)
+        answers = [*verdicts.answers]
+        if verdicts.withheld:
+            return {"action": "BLOCKED", "blocked_reason": guarding.policy.refusal}, (*answers,)
+        beside = {"guardrail": told} if (told := verdicts.told()) else {}
+        judged = {one.of for one in verdicts.judged}
         returned: list[str] = []
         places: list[int] = []
-        for text in texts:
-            if not text.strip():
+        for place, text in enumerate(texts):
+            if not text.strip() or f"text {place}" in judged:
                 returned.append(text)
                 places.append(0)
                 continue
@@ -104,11 +129,12 @@ class LiteLLMGuardrail(Protocol):
             returned.append(shown)
             places.append(held)
         if returned == texts:
-            return {"action": "NONE"}, tuple(answers)
+            return {"action": "NONE", **beside}, tuple(answers)
         reply = {
             "action": "GUARDRAIL_INTERVENED",
             "texts": returned,
             "stream_holdback_chars": places,
+            **beside,
         }
         return reply, tuple(answers)
 
@@ -149,6 +175,21 @@ def _texts(body: JSON) -> list[str]:
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise InputError("texts must be a list of texts: what is something else cannot be judged")
     return texts
+
+
+def _is_whole(told: object, judged: object) -> bool:
+    """Whether all that calls tell is judged, or no text: the proxy takes back texts alone."""
+    if told is None or told == judged or scalar(told) is not None:
+        return True
+    if isinstance(told, list) and isinstance(judged, list) and len(told) == len(judged):
+        return all(map(_is_whole, told, judged))
+    if not isinstance(told, dict):
+        return False
+    known = judged if isinstance(judged, dict) else {}
+    signed = tree(sealed)  # such as the signature of a thought
+    return all(
+        _is_whole(held, known.get(name)) or signed(held) == held for name, held in told.items()
+    )
 
 
 def _shown(answer: GuardedAnswer, text: str, style: MarkerStyle) -> tuple[str, int]:

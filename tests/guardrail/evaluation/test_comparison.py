@@ -1,5 +1,7 @@
 """What a run found, and what turned since the last one."""
 
+from pathlib import Path
+
 import pytest
 
 from guardrail import InputError
@@ -37,6 +39,14 @@ def test_rows_that_share_their_evidence_make_the_difference_less_sure() -> None:
     assert together[1] <= low < high <= together[2]
     # Where none turned the groups are counted.
     assert paired_difference(40 * [0], 40 * ["a"]) == paired_difference([0], ["a"])
+
+
+@pytest.mark.parametrize("sign", ["\x85", "\u2028", "\u2029", "\x0b", "\x1c"])
+def test_a_sign_that_may_end_a_line_ends_no_row(sign: str, tmp_path: Path) -> None:
+    kept = [result(str(n), "supported", passed=True, answer=f"One.{sign}Two.") for n in range(2)]
+    path = tmp_path / "run.jsonl"
+    path.write_text("".join(f"{row.model_dump_json()}\n" for row in kept), "utf-8")
+    assert read_run(path) == kept
 
 
 def test_rows_that_turned_are_told_with_their_sentences_and_what_changed() -> None:

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from guardrail.core.errors import InputError
 from judges.sck import Intent, SCKInput, SCKReport, SCKScorer
 from judges.sck.language import Tagger
-from judges.sck.learning import learn_weights, table
+from judges.sck.learning import RatedAnswer, learn_weights, read_rated, table
 from judges.sck.weights import TABLE_3
 
 ANSWERS = (
@@ -49,3 +51,14 @@ def test_ratings_that_follow_content_alone_move_the_weight_to_content(
 def test_equal_ratings_teach_nothing(reports: list[SCKReport]) -> None:
     with pytest.raises(InputError, match="all ratings are equal"):
         learn_weights(reports, [1.0] * len(reports))
+
+
+@pytest.mark.parametrize("sign", ["\x85", "\u2028", "\u2029"])
+def test_a_sign_that_may_end_a_line_ends_no_row(sign: str, tmp_path: Path) -> None:
+    rated = RatedAnswer(question="Who?", answer=f"One.{sign}Two.", rating=3)
+    path = tmp_path / "rated.jsonl"
+    path.write_text(rated.model_dump_json() + "\n\n", "utf-8")
+    assert read_rated(path) == [rated]
+    path.write_text(rated.model_dump_json() + "\n{\n", "utf-8")
+    with pytest.raises(InputError, match="line 2"):
+        read_rated(path)

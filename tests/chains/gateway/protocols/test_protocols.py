@@ -121,6 +121,58 @@ async def test_litellm_blocks_calls_of_tools_that_callers_may_not_use(allowed):
     assert allowed or "callers may not use" in reply["blocked_reason"]
 
 
+TRUE = {"person": {"occupation": "Mary Shelley was a writer"}}
+FALSE = {"born_in": f"4 May 1999 in {SECRET}"}
+
+
+def calling(document, **more):
+    function = {"name": "save", "arguments": json.dumps(document), "provider_fields": None}
+    return {"tool_calls": [{"id": "c1", "type": "function", "function": function} | more]}
+
+
+@pytest.mark.parametrize(
+    ("said", "action"),
+    [
+        (calling(TRUE), "NONE"),
+        (calling(TRUE, provider_specific_fields={"thought_signature": "c2lnbmVk"}), "NONE"),
+        (calling(FALSE), "BLOCKED"),
+        (calling(TRUE, note=f"born in {SECRET}"), "BLOCKED"),
+        ({"tool_calls": {"note": f"born in {SECRET}"}}, "BLOCKED"),
+        ({"texts": [json.dumps(TRUE)]}, "NONE"),
+        ({"texts": [json.dumps(FALSE)]}, "BLOCKED"),
+    ],
+)
+async def test_litellm_has_calls_and_json_judged_where_the_policy_says_so(said, action):
+    settings = GatewaySettings(protocols="litellm", keys="k")
+    policy = STRICT.changed(structured=True, needs_support=False)
+    with scripted_guard(config=GuardrailConfig(policy=policy)) as guard:
+        transport = httpx.ASGITransport(create_app(guard, settings))
+        async with httpx.AsyncClient(transport=transport, base_url="http://gateway") as client:
+            asked = "Who was Mary Shelley?"
+            messages = [{"role": "user", "content": asked}]
+            await post(client, LITELLM, request_call("c", messages) | {"texts": [asked]})
+            reply = await post(client, LITELLM, response_call("c", "") | said)
+    assert reply.json()["action"] == action
+    assert SECRET not in reply.text
+    if action == "NONE":
+        (verdict,) = reply.json()["guardrail"]["structured"]
+        assert not verdict["withheld"]
+
+
+async def test_litellm_is_told_which_calls_nobody_judged(gateway):
+    call = response_call("call-7", "") | calling(FALSE)
+    reply = (await post(gateway, LITELLM, call)).json()
+    assert reply == {"action": "NONE", "guardrail": {"unjudged": ["tool call save"]}}
+    call |= calling(FALSE, note=f"born in {SECRET}")
+    reply = (await post(gateway, LITELLM, call)).json()
+    assert reply["guardrail"]["unjudged"] == ["tool call save", "tool calls"]
+
+
+async def test_litellm_has_no_more_texts_than_a_reply_has_choices(gateway):
+    call = response_call("call-8", "") | {"texts": ["It has 42 rooms."] * 129}
+    assert (await post(gateway, LITELLM, call)).status_code == 400
+
+
 async def test_litellm_holds_the_growing_sentence_of_a_stream_back(gateway):
     await post(gateway, LITELLM, request_call("call-4", TOLD))
     seen = ""
@@ -165,6 +217,19 @@ async def test_portkey(gateway):
     assert SECRET not in str(refused)
     before = await post(gateway, PORTKEY, {**body, "eventType": "beforeRequestHook"})
     assert before.json() == {"verdict": True}
+
+
+async def test_portkeys_replies_are_judged_however_many_choices_were_asked_for(gateway):
+    request = {"model": "m", "messages": TOLD, "n": 100, "tools": [{"type": "function"}]}
+    texts = ["It has 42 rooms.", "It has 97 rooms."]
+    choices = [{"index": n, "message": {"content": text}} for n, text in enumerate(texts)]
+    choices[0]["message"] |= calling(FALSE)
+    body = {"eventType": "afterRequestHook", "request": {"json": request}}
+    body |= {"response": {"json": {"id": "1", "choices": choices}}}
+    reply = (await post(gateway, PORTKEY, body)).json()
+    first, second = reply["transformedData"]["response"]["json"]["choices"]
+    assert first["message"]["guardrail"]["unjudged"] == ["tool call save"]
+    assert "97" not in second["message"]["content"]
 
 
 async def test_fms(gateway):
