@@ -148,7 +148,7 @@ class Correcting(NamedTuple):
 
     async def _asked(
         self, items: Sequence[Checked], open_ones: Sequence[Sequence[Proposal]]
-    ) -> Sequence[str | None | GuardrailError]:
+    ) -> Sequence[str | GuardrailError | None]:
         """What the model writes for each sentence, or why it does not."""
         from guardrail.models.rewriting import Wrong, rewritten
 

@@ -51,7 +51,7 @@ class Wrong(NamedTuple):
 
 async def rewritten(
     model: LanguageModel, wrong: Sequence[Wrong], *, at_once: int, timeout_s: float | None = None
-) -> list[str | None | GuardrailError]:
+) -> list[str | GuardrailError | None]:
     """Ask a model for n sentences again, each by itself.
 
     Args:
@@ -67,7 +67,7 @@ async def rewritten(
     gate = asyncio.Semaphore(at_once)
     until = time.monotonic() + SHARE * time_left()
 
-    async def one(item: Wrong) -> str | None | GuardrailError:
+    async def one(item: Wrong) -> str | GuardrailError | None:
         async with gate:
             seconds = min(until - time.monotonic(), timeout_s or math.inf)
             try:
@@ -97,9 +97,7 @@ async def _one(model: LanguageModel, wrong: Wrong, seconds: float) -> str | None
     async with asyncio.timeout(bound):
         samples = await sampled(
             model,
-            SampleRequest(
-                prompt=prompt, temperature=0.0, max_tokens=MOST_TOKENS, timeout_s=bound
-            ),
+            SampleRequest(prompt=prompt, temperature=0.0, max_tokens=MOST_TOKENS, timeout_s=bound),
         )
     lines = samples[0].text.strip().splitlines() if samples else []
     if not lines or (samples[0].finish_reason == "length"):

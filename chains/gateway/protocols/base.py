@@ -28,6 +28,14 @@ class Protocol(ABC):
         """
         return guarding.policy
 
+    def model_of(self, body: JSON) -> object:
+        """Tell what a call names as the model, for routes by model; None where it names none.
+
+        Args:
+            body: Of the call.
+        """
+        return body.get("model")
+
     @abstractmethod
     async def __call__(self, body: JSON, guarding: Guarding) -> ProtocolReply:
         """Take a call's body, and how the call is guarded.

@@ -29,6 +29,12 @@ class PortkeyWebhook(Protocol):
     in the request; ``transformedData`` holds the guarded reply.
     """
 
+    def model_of(self, body: JSON) -> object:
+        """Tell the model of the request that the event is about."""
+        asked = body.get("request")
+        asked = asked.get("json") if isinstance(asked, Mapping) else None
+        return asked.get("model") if isinstance(asked, Mapping) else None
+
     async def __call__(self, body: JSON, guarding: Guarding) -> ProtocolReply:
         """Take an event.
 
