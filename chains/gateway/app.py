@@ -34,6 +34,7 @@ from chains.gateway.requests import (
     JSON_TYPE,
     PREFIX,
     RejectedError,
+    caller_of,
     failed_call,
     read_json,
     read_model,
@@ -328,7 +329,8 @@ class _Gateway:
         """A call of another gateway's protocol."""
         answer = self.protocols[request.scope["route"].path]
         body = await read_json(request)
-        guarding = self.guardings.of(request, answer.model_of(body))
+        model = await answer.model_of(body, caller_of(request).owner)
+        guarding = self.guardings.of(request, model)
         policy = answer.policy_of(guarding)
         of = begun(request, "protocol", policy)
         await self.loading.done()

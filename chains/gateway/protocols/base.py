@@ -28,11 +28,12 @@ class Protocol(ABC):
         """
         return guarding.policy
 
-    def model_of(self, body: JSON) -> object:
+    async def model_of(self, body: JSON, owner: str) -> object:
         """Tell what a call names as the model, for routes by model; None where it names none.
 
         Args:
             body: Of the call.
+            owner: Whose call it is, as ``Guarding.owner``.
         """
         return body.get("model")
 

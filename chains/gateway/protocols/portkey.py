@@ -29,7 +29,7 @@ class PortkeyWebhook(Protocol):
     in the request; ``transformedData`` holds the guarded reply.
     """
 
-    def model_of(self, body: JSON) -> object:
+    async def model_of(self, body: JSON, owner: str) -> object:
         """Tell the model of the request that the event is about."""
         asked = body.get("request")
         asked = asked.get("json") if isinstance(asked, Mapping) else None
