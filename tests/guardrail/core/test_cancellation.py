@@ -9,7 +9,7 @@ from guardrail.core.cancellation import GivenUpError, stop_if_given_up, time_lef
 from tests.clock import HandClock
 
 
-def test_the_time_left_is_that_of_the_innermost_bound(monkeypatch):
+def test_the_time_left_is_that_of_the_nearest_bound(monkeypatch):
     clock = HandClock().runs(monkeypatch, cancellation)
     assert time_left() == float("inf")
     with within(10.0):
