@@ -68,11 +68,17 @@ def asked_by(expression: str) -> Asked:
 
 Element = frozenset[tuple[str, str]]
 """The labels of one element of a vector."""
-OPERATORS = {"+": operator.add, "*": operator.mul, "/": operator.truediv, ">": operator.gt}
+OPERATORS = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    ">": operator.gt,
+}
 
 
 class Rates(NamedTuple):
-    """Rates of series, by name and labels, as far as ``worth`` reads them.
+    """Rates of series, or what they count where no rate is asked for, by name and labels.
 
     Attributes:
         now: Those of the last minutes.
@@ -95,13 +101,13 @@ def worth(node: promql.Expr, rates: Rates) -> float | dict[Element, float]:
         return worth(node.expr, rates)
     if isinstance(node, promql.Call):
         (argument,) = node.args
-        selector = argument.vector_selector
-        known = rates.before if selector.offset else rates.now
+        return worth(argument.vector_selector, rates)
+    if isinstance(node, promql.VectorSelector):
+        known = rates.before if node.offset else rates.now
         return {
             labels: rate
             for (name, labels), rate in known.items()
-            if name == selector.name
-            and all(fits(one, labels) for one in selector.matchers.matchers)
+            if name == node.name and all(fits(one, labels) for one in node.matchers.matchers)
         }
     if isinstance(node, promql.AggregateExpr):
         vector = worth(node.expr, rates)
@@ -267,7 +273,8 @@ def test_errors_of_a_server_are_seen(status: str, told: bool) -> None:
     now |= series("http_requests_total", 0.1, status=status, route="/v1/checks")
     assert fires("GuardrailServerErrors", now=now) is told
     failed = series("requests_total", 0.1, result="error", error_type="internal", instance="a")
-    assert fires("GuardrailInternalErrors", now=failed)
+    assert fires("GuardrailInternalErrors", now=failed)  # the first: no series was there before
+    assert not fires("GuardrailInternalErrors", now=failed, before=failed)
     assert fires("GuardrailNotJudging", now=failed | answers(0.1))
     assert not fires("GuardrailInternalErrors", now=answers(0.1))
 
