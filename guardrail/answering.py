@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from guardrail.config import GuardrailConfig
+from guardrail.core.cancellation import within
 from guardrail.core.closing import Closing
 from guardrail.core.errors import InputError
 from guardrail.core.types import (
@@ -24,7 +25,7 @@ from guardrail.engine.problems import UNUSABLE, late, problem_of
 from guardrail.engine.ranking import ranked
 from guardrail.evidence.retrieval import Knowledge, as_evidence
 from guardrail.log.entries import LOST, tagged
-from guardrail.log.tracing import model_call, stage
+from guardrail.log.tracing import stage
 from guardrail.policy import Policy, chosen_policy
 from guardrail.requests import AskRequest, all_of
 
@@ -127,7 +128,8 @@ class Answering(Closing):
 
     async def _ask(self, request: AskRequest, policy: Policy) -> list[GuardedAnswer]:
         with stage("ask"):
-            answers = await _answers(self._engine, request, policy)
+            with within(policy.deadline_s):
+                answers = await _answers(self._engine, request, policy)
             best, lost = await asyncio.gather(
                 self._engine.recorder.record(answers[:1]), self._record_lost(answers[1:])
             )
@@ -171,8 +173,7 @@ async def _answers(engine: Engine, request: AskRequest, policy: Policy) -> list[
             for attempt in range(policy.rounds):
                 with stage("attempt", number=attempt + 1):
                     asked = time.perf_counter()
-                    left = policy.deadline_s and max(0.01, policy.deadline_s - asked + begin)
-                    texts = await _sample(engine, row.question, known, count, failed, left)
+                    texts = await _sample(engine, row.question, known, count, failed)
                     spent_ms["generate"] += (time.perf_counter() - asked) * 1000.0
                     calls += 1
                     rows = [
@@ -221,19 +222,12 @@ async def _sample(
     known: Knowledge,
     n: int,
     failed: Sequence[FailedSentence],
-    left: float | None,
 ) -> list[str]:
     from guardrail.models.generation import generate  # who only checks needs no models
 
     settings = engine.config.model.generation
-    if left is not None and not (settings.timeout_s and settings.timeout_s < left):
-        # A call that nobody waits for would go on; a second more, so that the deadline is told.
-        settings = settings.model_copy(update={"timeout_s": left + 1.0})
     model = await engine.workers.run(lambda: engine.parts.model)
-    with model_call(model, n):
-        answers = await generate(
-            question, known.subgraphs, model, n, settings=settings, failed=failed
-        )
+    answers = await generate(question, known.subgraphs, model, n, settings=settings, failed=failed)
     return [answer.marked for answer in answers]
 
 

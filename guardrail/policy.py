@@ -120,7 +120,8 @@ class Policy(Value):
             would be taken out is withheld whole.
         dry_run: Whether the answer leaves as the model wrote it, whatever the policy says. It is
             judged and recorded all the same, and ``would`` of the answer tells what the policy
-            would have done. Nothing is sampled or asked for again.
+            would have done. Nothing is sampled or asked for again: of corrections edits alone are
+            tried, and ``errors`` says where ``correct_with`` would have asked the model.
     """
 
     name: str

@@ -17,7 +17,7 @@ from chains.conversation import Turn
 from chains.rendition import Notes, render, render_sentences
 from chains.styles import MarkerStyle
 from guardrail import GuardedAnswer
-from guardrail.core.types import Evidence, Passage
+from guardrail.core.types import Category, Evidence, Passage
 from guardrail.markers.grammar import parse
 
 __all__ = ["EarlierAnswers", "grounds_of", "keys_of_answer", "keys_of_turns", "reply_key"]
@@ -29,9 +29,9 @@ MOST_CHARS: Final = 20_000
 """Characters of evidence that are remembered of one answer."""
 
 GRAPH_ALONE: Final = ("graph",)
-FILES_ALONE: Final = ("files",)
-"""All of them are there for the next answer, too."""
 """Where the evidence came from, of an answer whose facts the graph gives again."""
+FILES_ALONE: Final = ("files",)
+"""The same of one whose evidence is all there for the next answer, too."""
 
 
 class EarlierAnswers:
@@ -79,7 +79,11 @@ class EarlierAnswers:
 
 def grounds_of(answer: GuardedAnswer) -> tuple[Evidence, ...]:
     """What carries the supported sentences of an answer; what the graph gives again is left out."""
-    supported = [item for item in answer.sentences if item.citations and not item.na]
+    supported = [
+        item
+        for item in answer.sentences
+        if item.category is Category.SUPPORTIVE and not item.na and item.citations
+    ]
     rendition = render_sentences(answer.text, supported, answer, MarkerStyle.NONE, notes=Notes())
     cited = dict.fromkeys(item.evidence for item in rendition.citations if item.evidence)
     if answer.evidence_from == FILES_ALONE:

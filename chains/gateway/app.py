@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
 from typing import TypeVar
 
 import httpx
@@ -25,7 +26,7 @@ from chains.gateway.endpoints import Serving, held_weakly
 from chains.gateway.guardings import Guardings
 from chains.gateway.headers import dry_run_headers
 from chains.gateway.loading import Loading
-from chains.gateway.metrics import CONTENT_TYPE_LATEST, Judging, Metrics
+from chains.gateway.metrics import CONTENT_TYPE_LATEST, Judging, Metrics, begun
 from chains.gateway.page import docs_response, page_response
 from chains.gateway.passing import MEDIA, UNTOUCHED, pass_on, response_of
 from chains.gateway.paths import misspelled, no_such_call
@@ -35,7 +36,7 @@ from chains.gateway.requests import (
     PREFIX,
     RejectedError,
     caller_of,
-    error_response,
+    failed_call,
     read_json,
     read_model,
 )
@@ -129,7 +130,7 @@ def create_app(
     app.add_api_route("/docs", docs_response)
     get("/dashboard", gateway.dashboard.page)
     app.add_api_route("/", page_response)
-    app.add_exception_handler(GuardrailError, lambda request, error: error_response(error))
+    app.add_exception_handler(GuardrailError, partial(failed_call, gateway.metrics))
     app.add_exception_handler(HTTPException, no_such_call)
     if gateway.settings.trusted_hosts:
         hosts = list(gateway.settings.trusted_hosts)
@@ -184,18 +185,18 @@ class _Gateway:
         path = request.url.path.removeprefix(PREFIX)
         endpoint, _ = JUDGED[path.strip("/")]
         guarding = self.guardings.of(request, body.get("model"))
+        begun(request, "output", guarding.policy)
         exchange = await in_reader_thread(Exchange, guarding, endpoint, body)
-        await self.loading.done()
         kind = "stream" if exchange.streams_through else "output"
-        of = Judging(kind, exchange.policy.name, caller_of(request).name)
+        of = begun(request, kind, exchange.policy)
+        await self.loading.done()
         if exchange.streams_through:
-            with self.metrics.failures(of):
-                return await self._stream(request, path, exchange, begin, of)
+            return await self._stream(request, path, exchange, begin, of)
 
         async def send(body: JSON) -> Reply:
             return await self._upstream.send(path, request.headers, body)
 
-        guarded = await self._waited_for(request, of, exchange.whole(send))
+        guarded = await self._waited_for(request, exchange.whole(send))
         return self._whole(guarded, exchange, of)
 
     async def _stream(
@@ -236,23 +237,23 @@ class _Gateway:
     ) -> AsyncIterator[bytes]:
         guard, waited, ended = exchange.stream(), False, False
         try:
-            with self.metrics.failures(of):
-                async for chunk in chunks_of(response):
-                    yield await guard.feed(chunk)
-                    if guard.released and not waited:
-                        waited = True
-                        self.metrics.first_release(time.perf_counter() - begin)
-                    if guard.failed:
-                        break
-                last = await guard.finish()
-                ended = True
-                yield last
+            async for chunk in chunks_of(response):
+                yield await guard.feed(chunk)
+                if guard.released and not waited:
+                    waited = True
+                    self.metrics.first_release(time.perf_counter() - begin)
+                if guard.failed:
+                    break
+            last = await guard.finish()
+            ended = True
+            yield last
             if not guard.answers:
                 self.metrics.answers((), of)
         except httpx.HTTPError as error:
             log.warning("the upstream broke off in a stream: %s", type(error).__name__)
             raise BrokenOffError("the upstream broke off") from error
         except GuardrailError as error:
+            self.metrics.failed(error, of)
             error_event = error_body(str(error), kind="server_error", code="guardrail_unavailable")
             yield Event.of(error_event).encode()
         finally:
@@ -315,11 +316,11 @@ class _Gateway:
 
     async def checks(self, request: Request) -> Response:
         """Check an answer; nothing is sent to the upstream."""
+        guarding = self.guardings.of(request)
+        of = begun(request, "check", guarding.checks_policy)
         body = await read_model(request, CheckBody)
         await self.loading.done()
-        guarding = self.guardings.of(request)
-        of = Judging("check", guarding.checks_policy.name, caller_of(request).name)
-        answer = await self._waited_for(request, of, check(guarding, body))
+        answer = await self._waited_for(request, check(guarding, body))
         self.metrics.answers([answer], of)
         headers = self._headers(guarding.checks_policy, [answer])
         content = await asyncio.to_thread(answer.model_dump_json)
@@ -329,11 +330,12 @@ class _Gateway:
         """A call of another gateway's protocol."""
         answer = self.protocols[request.scope["route"].path]
         body = await read_json(request)
-        await self.loading.done()
-        guarding = self.guardings.of(request, answer.model_of(body))
+        model = await answer.model_of(body, caller_of(request).owner)
+        guarding = self.guardings.of(request, model)
         policy = answer.policy_of(guarding)
-        of = Judging("protocol", policy.name, caller_of(request).name)
-        gone, answers = await self._waited_for(request, of, answer(body, guarding))
+        of = begun(request, "protocol", policy)
+        await self.loading.done()
+        gone, answers = await self._waited_for(request, answer(body, guarding))
         if answers:  # calls before a request bring nothing to judge
             self.metrics.answers(answers, of)
         headers = self._headers(policy, answers)
@@ -341,11 +343,11 @@ class _Gateway:
 
     async def rank(self, request: Request) -> Response:
         """Rank answers; nothing is sent to the upstream."""
+        guarding = self.guardings.of(request)
+        of = begun(request, "rank", guarding.checks_policy)
         body = await read_model(request, RankBody)
         await self.loading.done()
-        guarding = self.guardings.of(request)
-        of = Judging("rank", guarding.checks_policy.name, caller_of(request).name)
-        answers = await self._waited_for(request, of, rank(guarding, body))
+        answers = await self._waited_for(request, rank(guarding, body))
         self.metrics.answers(answers, of)
         headers = self._headers(guarding.checks_policy, answers)
         content = await asyncio.to_thread(Ranking.of(body, answers).model_dump_json)
@@ -387,11 +389,10 @@ class _Gateway:
         """What a reply's headers tell of the verdicts behind it."""
         return self.dashboard.record_header(answers) | dry_run_headers(policy, answers)
 
-    async def _waited_for(self, request: Request, of: Judging, work: Awaitable[T]) -> T:
-        """Do the work of a call in its time, for as long as its caller is there; count failures."""
-        with self.metrics.failures(of):
-            async with self._in_time():
-                return await unless_gone(request.receive, work)
+    async def _waited_for(self, request: Request, work: Awaitable[T]) -> T:
+        """Do the work of a call in its time, for as long as its caller is there."""
+        async with self._in_time():
+            return await unless_gone(request.receive, work)
 
     @asynccontextmanager
     async def _in_time(self) -> AsyncIterator[None]:

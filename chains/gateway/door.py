@@ -75,7 +75,11 @@ class Door:
                 if caller.name:
                     held.enter_context(tagged(tenant=caller.name))
                 status = 500
-                await self._app(scope, replayed(body, receive), noting)
+                try:
+                    await self._app(scope, replayed(body, receive), noting)
+                except Exception as error:  # no error of the protocol: nobody expected it
+                    self._metrics.failed_call(error, scope["state"])
+                    raise
         finally:
             self._metrics.in_work.dec()
             # The template, since paths would make a series for every model's name.

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import NamedTuple
 
+from fastapi import Request
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
     CollectorRegistry,
@@ -15,14 +17,14 @@ from prometheus_client import (
     Histogram,
     generate_latest,
 )
-from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
 from chains.gateway.outcomes import BYPASSED, ERROR, error_type_of, failed_part, result_of
-from guardrail import GuardedAnswer
-from guardrail.core.errors import GuardrailError
+from chains.gateway.requests import caller_of
+from guardrail import GuardedAnswer, Policy
 from guardrail.core.types import CacheUse, Usage
 
-__all__ = ["CONTENT_TYPE_LATEST", "MULTIPROCESS", "Judging", "Metrics"]
+__all__ = ["CONTENT_TYPE_LATEST", "MULTIPROCESS", "Judging", "Metrics", "begun", "forget_gone"]
 
 MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
 """Names the folder through which the workers of one gateway add up their numbers."""
@@ -48,6 +50,40 @@ class Judging(NamedTuple):
     tenant: str
 
 
+def begun(request: Request, phase: str, policy: Policy) -> Judging:
+    """Note of a call how it is judged; by that it is counted, however it ends."""
+    of = Judging(phase, policy.name, caller_of(request).name)
+    request.state.judging = of
+    return of
+
+
+def forget_gone(*, itself: bool = False) -> None:
+    """Take processes that are gone out of the gauges of their gateway; what they counted stays.
+
+    Args:
+        itself: Whether the gauges under this process's own id go, too: at its begin, when they are
+            those of one that had the same id before, and at its end.
+    """
+    folder = os.environ.get(MULTIPROCESS)
+    for file in Path(folder).glob("gauge_live*_*.db") if folder else ():
+        number = file.stem.rpartition("_")[2]
+        if not number.isdigit():
+            continue
+        if _is_gone(int(number)) or (itself and int(number) == os.getpid()):
+            with suppress(FileNotFoundError):  # another worker was faster
+                mark_process_dead(int(number), folder)  # type: ignore[no-untyped-call]
+
+
+def _is_gone(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False  # another user's
+    return False
+
+
 class Metrics:
     """Numbers of one gateway.
 
@@ -58,6 +94,7 @@ class Metrics:
     def __init__(self, usage: Callable[[], Usage]) -> None:
         self._usage = usage
         self._seen = Usage()
+        forget_gone()
         self._registry = CollectorRegistry()
         self._requests = self._counter(
             "requests", "Answers by what became of them.",
@@ -148,16 +185,22 @@ class Metrics:
                 category = sentence.category or "no claim"
                 self._sentences.labels(policy, of.phase, category).inc()
 
-    @contextmanager
-    def failures(self, of: Judging) -> Iterator[None]:
-        """Count what leaves a call inside without a reply, where that is the guardrail's doing."""
-        try:
-            yield
-        except GuardrailError as error:
-            part = failed_part(error)
-            if part is not None:
-                self._requests.labels(of.policy, of.phase, ERROR, part, of.tenant).inc()
-            raise
+    def failed(self, error: Exception, of: Judging) -> None:
+        """Count a call that an error left without a reply, where that is the guardrail's doing."""
+        part = failed_part(error)
+        if part is not None:
+            self._requests.labels(of.policy, of.phase, ERROR, part, of.tenant).inc()
+
+    def failed_call(self, error: Exception, state: Mapping[str, object]) -> None:
+        """Count the same by what a call's state tells, where something of it was to be judged.
+
+        Args:
+            error: What ended it.
+            state: Of the request; ``judging`` tells which answers were to be judged.
+        """
+        of = state.get("judging")
+        if isinstance(of, Judging):
+            self.failed(error, of)
 
     def page(self) -> bytes:
         """All numbers in Prometheus' text format, those of the other workers included."""

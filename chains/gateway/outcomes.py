@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from chains.gateway.requests import RejectedError
+from chains.gateway.streaming import BrokenOffError, CallerGoneError
 from chains.gateway.upstream import UpstreamUnreachableError
 from chains.openai_wire import UnreadableReplyError
 from guardrail import Action, GuardedAnswer
 from guardrail.core.errors import (
+    ConfigError,
     DeadlineExceededError,
     GuardrailError,
+    InputError,
     JudgeError,
     KnowledgeGraphError,
     MissingExtraError,
@@ -38,7 +42,13 @@ RESULTS = {
 PARTS = ("kg", "judge", "checks", "model", "deadline", "overload", "input", "sentences")
 """Parts without which an answer is not judged, or not all of it."""
 
-OF_THE_UPSTREAM = (UpstreamUnreachableError, UnreadableReplyError)
+OF_OTHERS = (
+    UpstreamUnreachableError, UnreadableReplyError, BrokenOffError,
+    RejectedError, CallerGoneError, InputError, ConfigError,
+)  # fmt: skip
+"""Errors of the upstream and of callers, what a request names among them."""
+INTERNAL = "internal"
+"""An error that is of no part: a fault of the gateway, or of what it runs on."""
 ERROR_TYPES: tuple[tuple[type[GuardrailError], str], ...] = (
     (KnowledgeGraphError, "kg"),
     (JudgeError, "judge"),
@@ -61,8 +71,8 @@ def error_type_of(answer: GuardedAnswer) -> str:
     return next((part for part in PARTS if part in parts), "")
 
 
-def failed_part(error: GuardrailError) -> str | None:
+def failed_part(error: Exception) -> str | None:
     """The part that left a call without a reply; None where that was the caller or the upstream."""
-    if isinstance(error, OF_THE_UPSTREAM):
+    if isinstance(error, OF_OTHERS):
         return None
-    return next((name for kind, name in ERROR_TYPES if isinstance(error, kind)), None)
+    return next((name for kind, name in ERROR_TYPES if isinstance(error, kind)), INTERNAL)

@@ -20,6 +20,7 @@ from guardrail.core.errors import ConfigError, GuardrailError, InputError
 from guardrail.core.fields import field_problems
 
 if TYPE_CHECKING:
+    from chains.gateway.metrics import Metrics
     from chains.gateway.tenants import Caller
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "RejectedError",
     "caller_of",
     "error_response",
+    "failed_call",
     "read_body",
     "read_json",
     "read_model",
@@ -82,6 +84,13 @@ def error_response(error: GuardrailError) -> JSONResponse:
             status, code = 503, "guardrail_unavailable"
     kind = "invalid_request_error" if status < 500 else "server_error"
     return JSONResponse(error_body(str(error), kind=kind, code=code), status, headers=headers)
+
+
+async def failed_call(metrics: Metrics, request: Request, error: Exception) -> JSONResponse:
+    """Answer a call that ends in an error, and count it where it was to be judged."""
+    assert isinstance(error, GuardrailError)
+    metrics.failed_call(error, request.scope.get("state", {}))
+    return error_response(error)
 
 
 def unknown_key() -> RejectedError:

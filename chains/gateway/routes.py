@@ -6,20 +6,27 @@ gateway's settings, then the route's, then the tenant's, then what the request m
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import BeforeValidator, field_validator, model_validator
 
+from chains.gateway.protocols import PROTOCOLS
 from guardrail import STRICT, Policy, policy_named
+from guardrail.core.fields import did_you_mean, in_short
 from guardrail.core.types import OwnStrictness, Value
 
 if TYPE_CHECKING:
     from chains.openai_text import Guarding
 
-__all__ = ["Judged", "Route", "Routes", "in_dry_run", "laid_over", "route_of"]
+__all__ = ["Judged", "Route", "Routes", "in_dry_run", "laid_over", "route_of", "without_effect"]
+
+ANSWERS = ("/v1/chat/completions", "/v1/responses")
+"""Paths of calls whose answers are judged before they leave."""
+TEXTS = ("/v1/checks", "/v1/rank", PROTOCOLS["fms"][0])
+"""Those of calls that hand over texts: they name no model, and their caller decides what to do."""
 
 
 class Judged(Value):
@@ -113,6 +120,31 @@ Routes = Annotated[Mapping[str, Route], BeforeValidator(_by_pattern)]
 def route_of(routes: Mapping[str, Route], path: str, model: object) -> Route | None:
     """The first route that takes a call; None where none does."""
     return next((route for route in routes.values() if route.takes(path, model)), None)
+
+
+def without_effect(route: Route, protocols: Collection[str]) -> str | None:
+    """Why a route does not do what it says; None where it does.
+
+    Args:
+        route: The route.
+        protocols: Names of the protocols that are served.
+    """
+    off = {path: name for name, (path, _) in PROTOCOLS.items() if name not in protocols}
+    judged = {*ANSWERS, *TEXTS, *(path for path, _ in PROTOCOLS.values())} - off.keys()
+    for path in (known.rstrip("/") for known in route.paths):
+        if path in off:
+            return f"{path} is not served; switch on the protocol {off[path]!r}"
+        if path not in judged:
+            near = did_you_mean(path, sorted(judged))
+            return f"nothing is judged at {in_short(path)}; {near}"
+        if path in TEXTS and route.policy is not None:
+            return (
+                f"what is handed over at {path} is its caller's to act on, whose request names the "
+                "policy; a route gives it strictness and dry_run alone"
+            )
+        if path in TEXTS and route.models:
+            return f"calls of {path} name no model"
+    return None
 
 
 def in_dry_run(guarding: Guarding, dry_run: bool) -> Guarding:

@@ -9,16 +9,17 @@ import os
 import signal
 import tempfile
 import threading
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 import uvicorn
 from fastapi import FastAPI
+from starlette.types import Lifespan
 
 from chains.gateway.app import create_app
-from chains.gateway.metrics import MULTIPROCESS
+from chains.gateway.metrics import MULTIPROCESS, forget_gone
 from chains.gateway.protocols.kept import KEPT_VARIABLE, KeptRequests
 from chains.gateway.settings import GatewaySettings, sharing
 from guardrail import Guardrail, GuardrailConfig
@@ -145,7 +146,22 @@ def worker_app() -> FastAPI:
         if settings_json is None
         else GatewaySettings.model_validate_json(settings_json)
     )
-    return create_app(config, settings, on_loaded=freeze_loaded)
+    forget_gone(itself=True)
+    app = create_app(config, settings, on_loaded=freeze_loaded)
+    app.router.lifespan_context = _forgotten_at_the_end(app.router.lifespan_context)
+    return app
+
+
+def _forgotten_at_the_end(lifespan: Lifespan[FastAPI]) -> Lifespan[FastAPI]:
+    """The life of a worker, behind which nothing of it is in work."""
+
+    @asynccontextmanager
+    async def life(app: FastAPI) -> AsyncIterator[None]:
+        async with lifespan(app):
+            yield
+        forget_gone(itself=True)
+
+    return life
 
 
 def freeze_loaded() -> None:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
-from pydantic_core import ErrorDetails
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 from chains.caller import CallerRights
 from chains.evidence.base import EvidenceMode, EvidenceSettings, Marks
 from chains.gateway.protocols import PROTOCOLS
-from chains.gateway.routes import Routes
+from chains.gateway.routes import Routes, without_effect
 from chains.gateway.tenants import NAME, Caller, Tenant, Tenants, rights_of
 from chains.styles import MarkerStyle, StreamMode
 from guardrail.core.errors import ConfigError
@@ -77,7 +77,7 @@ class GatewaySettings(Value):
         routes: Calls that are judged by a policy of their own: a table ``[gateway.routes.NAME]``
             each, with ``paths`` or ``models`` and ``policy``, ``strictness`` or ``dry_run``; or
             ``MODEL=POLICY`` and ``/PATH=POLICY``. The first one that takes a call holds; what its
-            caller's tenant says wins.
+            caller's tenant says wins. One that could have no effect is refused.
         trusted_hosts: Names under which callers may reach the gateway, as the ``Host`` of their
             requests says it: ``api.example.com``, ``*.example.com``; empty for any.
         style: How markers look in the text.
@@ -238,6 +238,15 @@ class GatewaySettings(Value):
             raise ValueError("two callers have the same key; give each its own")
         return self
 
+    @model_validator(mode="after")
+    def _routes_with_effect(self) -> Self:
+        for name, route in self.routes.items():
+            if (why := without_effect(route, self.protocols)) is not None:
+                raise PydanticCustomError(
+                    "routes", "route {name}: {why}", {"name": repr(name), "why": why}
+                )
+        return self
+
     @field_validator("trusted_hosts")
     @classmethod
     def _names(cls, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -285,7 +294,8 @@ class GatewaySettings(Value):
         except ValidationError as error:
             problems = []
             for item in error.errors(include_input=False):
-                name = str(item["loc"][0]) if item["loc"] else "keys"
+                whole = "routes" if item["type"] == "routes" else "keys"
+                name = str(item["loc"][0]) if item["loc"] else whole
                 if name in options:
                     spelled = option_of
                 else:

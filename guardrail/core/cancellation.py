@@ -40,9 +40,10 @@ def within(seconds: float | None) -> Iterator[None]:
     """Let the work of a block, on other threads too, know how long it may take.
 
     Args:
-        seconds: From now on; None for as long as it takes.
+        seconds: From now on, and no longer than a block around it; None for as long as that.
     """
-    until = _UNTIL.set(math.inf if seconds is None else time.monotonic() + seconds)
+    own = math.inf if seconds is None else time.monotonic() + seconds
+    until = _UNTIL.set(min(own, _UNTIL.get()))
     try:
         yield
     finally:

@@ -37,6 +37,12 @@ __all__ = ["Correcting"]
 ROUNDS = 3
 """Times that an answer is judged again with fewer corrections before all are given up."""
 
+NOT_ASKED = Problem(
+    part="correction",
+    message="a dry run asks no model; live it is asked for each sentence that no edit mends",
+)
+"""Told of a dry run whose answer could have come out otherwise live."""
+
 WORD = re.compile(r"\w+(?:[.,:'’-]\w+)*")
 
 
@@ -70,19 +76,23 @@ class Correcting(NamedTuple):
         propose: Proposes edits for the contradicted sentences of n checked answers, off the loop.
         model: Gives the language model; raises where there is none.
         verbatim: Whether only triples are cited whose value stands in the sentence as written.
+        at_once: Calls of the model at the same time.
+        timeout_s: Seconds that one of them may take; None for a share of what is left.
     """
 
     judge: Callable[[Sequence[Row]], Awaitable[list[Checked]]]
     propose: Callable[[Sequence[Checked]], Awaitable[list[list[Proposal]]]]
     model: Callable[[], Awaitable[LanguageModel]]
     verbatim: bool
+    at_once: int
+    timeout_s: float | None
 
     async def correct(self, checked: Sequence[Checked], policy: Policy) -> list[Checked]:
         """Correct n answers as the policy says; those without a contradiction come back as given.
 
         Args:
             checked: The answers.
-            policy: Says whether the model may be asked.
+            policy: Says whether the model may be asked; in a dry run it is not.
         """
         places = [place for place, item in enumerate(checked) if _is_contradicted(item)]
         found = list(checked)
@@ -94,7 +104,7 @@ class Correcting(NamedTuple):
         drafts = [tuple(_edited(item) for item in each if item.edits) for each in proposals]
         results = await self._kept(items, kept, drafts)
         if policy.correct_with == "model":
-            results = await self._by_model(items, proposals, results)
+            results = await self._by_model(items, proposals, results, policy.dry_run)
         for place, (_, result) in zip(places, results, strict=True):
             found[place] = result
         return found
@@ -104,8 +114,9 @@ class Correcting(NamedTuple):
         items: Sequence[Checked],
         proposals: Sequence[Sequence[Proposal]],
         results: Sequence[tuple[tuple[_Draft, ...], Checked]],
+        dry_run: bool,
     ) -> list[tuple[tuple[_Draft, ...], Checked]]:
-        """Ask the model for what no edit mended."""
+        """Ask the model for what no edit mended; what it does not give costs its sentence alone."""
         open_ones = [
             [
                 item
@@ -114,6 +125,31 @@ class Correcting(NamedTuple):
             ]
             for each, (kept, _) in zip(proposals, results, strict=True)
         ]
+        if not any(open_ones):
+            return list(results)
+        if dry_run:
+            return _with_problems(results, [[NOT_ASKED] if each else [] for each in open_ones])
+        told = iter(await self._asked(items, open_ones))
+        texts = [[(one, next(told)) for one in each] for each in open_ones]
+        drafts = [
+            tuple(
+                _rewritten(one, text)
+                for one, text in each
+                if isinstance(text, str) and text != one.original
+            )
+            for each in texts
+        ]
+        problems = [
+            [_not_had(one, text) for one, text in each if isinstance(text, GuardrailError)]
+            for each in texts
+        ]
+        kept = await self._kept(items, [kept for kept, _ in results], drafts, results)
+        return _with_problems(kept, problems)
+
+    async def _asked(
+        self, items: Sequence[Checked], open_ones: Sequence[Sequence[Proposal]]
+    ) -> Sequence[str | GuardrailError | None]:
+        """What the model writes for each sentence, or why it does not."""
         from guardrail.models.rewriting import Wrong, rewritten
 
         wrong = [
@@ -121,25 +157,11 @@ class Correcting(NamedTuple):
             for item, each in zip(items, open_ones, strict=True)
             for one in each
         ]
-        if not wrong:
-            return list(results)
         try:
-            texts = iter(await rewritten(await self.model(), wrong))
+            model = await self.model()
         except GuardrailError as error:
-            problem = Problem(part="correction", message=f"no sentence was asked for: {error}")
-            return [
-                (kept, _with_problem(item, problem) if each else item)
-                for (kept, item), each in zip(results, open_ones, strict=True)
-            ]
-        drafts = [
-            tuple(
-                _rewritten(one, text)
-                for one in each
-                if (text := next(texts)) is not None and text != one.original
-            )
-            for each in open_ones
-        ]
-        return await self._kept(items, [kept for kept, _ in results], drafts, results)
+            return [error] * len(wrong)
+        return await rewritten(model, wrong, at_once=self.at_once, timeout_s=self.timeout_s)
 
     async def _kept(
         self,
@@ -180,8 +202,19 @@ def _is_contradicted(item: Checked) -> bool:
     return any(sentence.category is Category.CONTRADICTORY for sentence in item.answer.sentences)
 
 
-def _with_problem(item: Checked, problem: Problem) -> Checked:
-    return item._replace(problems=(*item.problems, problem))
+def _not_had(proposal: Proposal, error: GuardrailError) -> Problem:
+    place = f"{proposal.start} to {proposal.end}"
+    message = f"the sentence at {place} of the answer as it came was not had again: {error}"
+    return Problem(part="correction", message=message)
+
+
+def _with_problems(
+    results: Sequence[tuple[tuple[_Draft, ...], Checked]], problems: Sequence[Sequence[Problem]]
+) -> list[tuple[tuple[_Draft, ...], Checked]]:
+    return [
+        (kept, item._replace(problems=(*item.problems, *more)))
+        for (kept, item), more in zip(results, problems, strict=True)
+    ]
 
 
 def _edited(proposal: Proposal) -> _Draft:

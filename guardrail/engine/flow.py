@@ -176,6 +176,7 @@ class Engine:
         problems: list[Problem] = []
         checked: list[Checked] = []
         cards: list[ScoreCard] = []
+        late_part = "deadline"
         try:
             async with asyncio.timeout(seconds):
                 sound, more = await self._with_passages(sound, {} if recall is None else recall)
@@ -187,6 +188,7 @@ class Engine:
                         self._pipeline.run, sound, grounder, ahead, policy.strictness
                     )
                 if policy.contradicted is Action.CORRECT:
+                    late_part = "correction"
                     with stage("correct"):
                         checked = await self._correcting(policy, grounder, ahead).correct(
                             checked, policy
@@ -201,6 +203,7 @@ class Engine:
                     )
                     for item in checked
                 ]
+                late_part = "scorers"
                 scorers = await self.workers.run(lambda: self.parts.scorers) if scored else ()
                 scoring = time.perf_counter()
                 with stage("score"):
@@ -210,13 +213,11 @@ class Engine:
                     share = (time.perf_counter() - scoring) * 1000.0 / len(checked)
                     item.timings_ms["score"] = share
         except TimeoutError:
-            problem = late(policy, seconds)
-            # Where the verdicts stand already, only the further scorers came too late.
-            problems.append(problem.model_copy(update={"part": "scorers"}) if checked else problem)
+            problems.append(late(policy, seconds, late_part))
         except UNUSABLE as error:
             problems.append(problem_of(error, "judge"))
         if checked and not cards:
-            # A further scorer that is late or fails costs its scores, never the verdict.
+            # What is late or fails then costs corrections or scores, never the verdict.
             cards = [sentence_card(item.answer.sentences) for item in checked]
         spent = (time.perf_counter() - begin) * 1000.0 / len(rows)
         done = iter(zip(checked, cards, strict=False))
@@ -254,6 +255,8 @@ class Engine:
                 self._pipeline.propose, checked, grounder, policy.strictness
             ),
             model=lambda: self.workers.run(lambda: self.parts.model),
+            at_once=self.config.limits.concurrency,
+            timeout_s=self.config.model.generation.timeout_s,
             verbatim=self.config.citations == "verbatim",
         )
 

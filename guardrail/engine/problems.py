@@ -56,13 +56,10 @@ def problem_of(error: GuardrailError, otherwise: str) -> Problem:
     return Problem(part=next(named, otherwise), message=str(error))
 
 
-def late(policy: Policy, seconds: float | None) -> Problem:
-    """What is told where the time ran out."""
-    return Problem(
-        part="deadline",
-        message=f"the {seconds:g} s of policy {policy.name!r} ran out; raise deadline_s "
-        "or ask for less",
-    )
+def late(policy: Policy, seconds: float | None, part: str = "deadline") -> Problem:
+    """What is told where the time ran out; ``part`` names what was late once verdicts stand."""
+    told = f"the {seconds:g} s of policy {policy.name!r} ran out; raise deadline_s or ask for less"
+    return Problem(part=part, message=told)
 
 
 def unfit(row: Row, limits: LimitsConfig) -> Problem | None:

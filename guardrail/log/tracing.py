@@ -12,7 +12,8 @@ The tree of a check::
     ├── guardrail.score
     └── guardrail.record
 
-Spans hold no text of questions and answers; those belong in the score log, which redacts.
+Spans hold no text of questions and answers, and of an error its type alone; what they say belongs
+in the score log, which redacts.
 """
 
 from __future__ import annotations
@@ -111,9 +112,10 @@ def _span(name: str, kind: SpanKind, attributes: Mapping[str, str | int | float]
             yield span
         except BaseException as error:  # a deadline cancels with no Exception
             span.set_attribute("error.type", type(error).__name__)
-            span.set_status(Status(StatusCode.ERROR, str(error) or type(error).__name__))
+            # Its type alone: the message of a retriever's error may hold the question.
+            span.set_status(Status(StatusCode.ERROR, type(error).__name__))
             if isinstance(error, Exception):
-                span.record_exception(error)
+                span.add_event("exception", {"exception.type": type(error).__name__})
             raise
 
 

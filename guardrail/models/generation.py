@@ -9,6 +9,7 @@ from guardrail.core.text.sentences import split_sentences
 from guardrail.core.types import Citation, FailedSentence, Subgraph, Triple, Value
 from guardrail.markers.grammar import ParsedText, keep, parse
 from guardrail.models.base import Completion, LanguageModel, SampleRequest
+from guardrail.models.calls import sampled
 from guardrail.models.constraints import CitationConstraint, constraint_for
 from guardrail.models.facts import relevant_triples
 from guardrail.models.prompts import answer_prompt
@@ -77,7 +78,7 @@ async def generate(
         constraint=constraint if settings.constrained else None,
         timeout_s=settings.timeout_s,
     )
-    completions = await model.sample(request)
+    completions = await sampled(model, request)
     return [_answer(completion, constraint, settings) for completion in completions]
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
 import re
+import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from guardrail.core.cancellation import time_left
+from guardrail.core.errors import GuardrailError, ModelError
 from guardrail.markers.grammar import strip
 from guardrail.models.base import LanguageModel, Message, Prompt, SampleRequest
+from guardrail.models.calls import sampled
 
 __all__ = ["Wrong", "rewritten"]
 
@@ -22,6 +28,9 @@ LONGER = 2
 """A rewritten sentence may be so many times as long as the one before it, and one line longer."""
 
 LINE = 120
+
+SHARE = 0.5
+"""Of the time that is left for an answer: the rest is for judging what comes back."""
 
 QUOTED = re.compile(r'["“](?P<inner>[^"“”]*)["”]')
 
@@ -40,19 +49,40 @@ class Wrong(NamedTuple):
     facts: tuple[str, ...]
 
 
-async def rewritten(model: LanguageModel, wrong: Sequence[Wrong]) -> list[str | None]:
+async def rewritten(
+    model: LanguageModel, wrong: Sequence[Wrong], *, at_once: int, timeout_s: float | None = None
+) -> list[str | GuardrailError | None]:
     """Ask a model for n sentences again, each by itself.
 
+    Args:
+        model: The model.
+        wrong: The sentences.
+        at_once: Calls of the model at the same time.
+        timeout_s: Seconds that one call may take; None for its share of what is left.
+
     Returns:
-        The sentences in order; None for one that the model does not give in a usable form.
-
-    Raises:
-        ModelError: The model could not be reached or refused.
+        In order the sentence, None where the model does not give one in a usable form, or why that
+        one could not be had.
     """
-    return [await _one(model, item) for item in wrong]
+    gate = asyncio.Semaphore(at_once)
+    until = time.monotonic() + SHARE * time_left()
+
+    async def one(item: Wrong) -> str | GuardrailError | None:
+        async with gate:
+            seconds = min(until - time.monotonic(), timeout_s or math.inf)
+            try:
+                return await _one(model, item, seconds)
+            except TimeoutError:
+                return ModelError(f"model {model.name!r} did not answer in time")
+            except GuardrailError as error:
+                return error
+
+    return list(await asyncio.gather(*map(one, wrong)))
 
 
-async def _one(model: LanguageModel, wrong: Wrong) -> str | None:
+async def _one(model: LanguageModel, wrong: Wrong, seconds: float) -> str | None:
+    if seconds <= 0.0:
+        raise TimeoutError
     facts = "\n".join(f"Fact: {' '.join(fact.split())}" for fact in wrong.facts)
     asked = f"Question: {' '.join(wrong.question.split())}\n" if wrong.question.strip() else ""
     task = f"{asked}{facts}\nSentence: {' '.join(wrong.text.split())}"
@@ -63,9 +93,12 @@ async def _one(model: LanguageModel, wrong: Wrong) -> str | None:
         ),
         text=f"{INSTRUCTION}\n\n{task}\nRewritten:",
     )
-    samples = await model.sample(
-        SampleRequest(prompt=prompt, temperature=0.0, max_tokens=MOST_TOKENS)
-    )
+    bound = None if math.isinf(seconds) else seconds
+    async with asyncio.timeout(bound):
+        samples = await sampled(
+            model,
+            SampleRequest(prompt=prompt, temperature=0.0, max_tokens=MOST_TOKENS, timeout_s=bound),
+        )
     lines = samples[0].text.strip().splitlines() if samples else []
     if not lines or (samples[0].finish_reason == "length"):
         return None

@@ -5,9 +5,10 @@ import openai
 import pytest
 
 from chains import EvidenceSettings, guard_openai
-from chains.evidence.earlier import EarlierAnswers
+from chains.evidence.earlier import EarlierAnswers, grounds_of
 from chains.gateway import GatewaySettings, create_app
 from guardrail import ANNOTATE, STRICT, GuardrailConfig, Passage
+from guardrail.core.types import Category
 from tests.chains.conftest import CANARY, FACTS, QUESTION, TRUE_END, TRUE_START, scripted_guard
 from tests.chains.fake_openai import FakeOpenAI, served
 
@@ -88,6 +89,23 @@ def test_what_was_marked_is_no_evidence_when_it_is_repeated(client_of):
     first = told(client, asked, stream=False, guardrail={"evidence": ITEMS[:1]})
     assert "Wollstonecraft [NA]" in first
     assert told(client, after(first), stream=False) == first
+
+
+def test_what_a_marked_sentence_cites_is_no_evidence_for_the_next_turn(empty):
+    answer = empty.check(QUESTION, TRUE_START, evidence=FACTS, policy=ANNOTATE)
+    (sentence,) = answer.sentences
+    assert sentence.citations
+    carrying = {
+        (category, na)
+        for category in Category
+        for na in (False, True)
+        if grounds_of(
+            answer.model_copy(
+                update={"sentences": [sentence.model_copy(update={"category": category, "na": na})]}
+            )
+        )
+    }
+    assert carrying == {(Category.SUPPORTIVE, False)}
 
 
 def test_an_answer_that_nobody_judged_here_is_no_evidence(client_of):

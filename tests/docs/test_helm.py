@@ -115,6 +115,32 @@ def test_the_schema_refuses_what_is_wrong(place: str, value: object) -> None:
 
 
 @pytest.mark.parametrize(
+    ("log", "scale", "taken"),
+    [
+        ({"existingClaim": "scores"}, {"replicas": 2, "autoscaling": False}, False),
+        ({"existingClaim": "scores"}, {"replicas": 1, "autoscaling": True}, False),
+        ({"existingClaim": "scores"}, {"replicas": 1, "autoscaling": False}, True),
+        ({"existingClaim": ""}, {"replicas": 2, "autoscaling": True}, True),
+        ({"existingClaim": "scores", "enabled": False}, {"replicas": 2, "autoscaling": True}, True),
+    ],
+)
+def test_pods_do_not_share_a_log(
+    log: dict[str, object], scale: dict[str, object], taken: bool
+) -> None:
+    """It is an SQLite file in WAL mode: several machines would spoil it."""
+    given = values()
+    given["log"] |= {"enabled": True} | log
+    given["replicas"] = scale["replicas"]
+    given["autoscaling"]["enabled"] = scale["autoscaling"]
+    assert jsonschema.Draft7Validator(schema()).is_valid(given) is taken
+    strategy = shape(CHART / "templates" / "deployment.yaml")["spec"]["strategy"]
+    assert strategy == {"type": "Recreate"}
+    for page in ("operation.md", "beyond-one-machine.md"):
+        assert "ReadWriteMany" not in (ROOT / "docs" / page).read_text("utf-8")
+    assert "ReadWriteMany" not in (CHART / "values.yaml").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
     "graph",
     [
         {"kind": "endpoint", "endpoint": "https://graph.example.com/sparql"},

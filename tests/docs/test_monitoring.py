@@ -1,8 +1,9 @@
 """The dashboard and the alert rules are PromQL, and ask for what the gateway has."""
 
 import json
+import operator
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import httpx
@@ -63,6 +64,100 @@ def asked_by(expression: str) -> Asked:
     written = expression.replace("$__rate_interval", FOR_THE_INTERVAL)
     promql.walk(promql.parse(written), visit)
     return asked
+
+
+Element = frozenset[tuple[str, str]]
+"""The labels of one element of a vector."""
+OPERATORS = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    ">": operator.gt,
+}
+
+
+class Rates(NamedTuple):
+    """Rates of series, or what they count where no rate is asked for, by name and labels.
+
+    Attributes:
+        now: Those of the last minutes.
+        before: Those that an offset asks for.
+    """
+
+    now: Mapping[tuple[str, Element], float]
+    before: Mapping[tuple[str, Element], float]
+
+
+def worth(node: promql.Expr, rates: Rates) -> float | dict[Element, float]:
+    """What an expression gives: a number, or a vector in which each element has its labels.
+
+    Of PromQL it knows what the alert rules are made of: rates of counters, sums, operators of
+    arithmetic, ``>`` and ``or``. Elements without a partner in the other vector fall away.
+    """
+    if isinstance(node, promql.NumberLiteral):
+        return float(node.val)
+    if isinstance(node, promql.ParenExpr):
+        return worth(node.expr, rates)
+    if isinstance(node, promql.Call):
+        (argument,) = node.args
+        return worth(argument.vector_selector, rates)
+    if isinstance(node, promql.VectorSelector):
+        known = rates.before if node.offset else rates.now
+        return {
+            labels: rate
+            for (name, labels), rate in known.items()
+            if name == node.name and all(fits(one, labels) for one in node.matchers.matchers)
+        }
+    if isinstance(node, promql.AggregateExpr):
+        vector = worth(node.expr, rates)
+        assert isinstance(vector, dict)
+        kept = set(node.modifier.labels) if node.modifier else set()
+        sums: dict[Element, float] = {}
+        for labels, rate in vector.items():
+            group = frozenset(item for item in labels if item[0] in kept)
+            sums[group] = sums.get(group, 0.0) + rate
+        return sums
+    assert isinstance(node, promql.BinaryExpr), node
+    left, right = worth(node.lhs, rates), worth(node.rhs, rates)
+    if str(node.op) == "or":
+        assert isinstance(left, dict)
+        assert isinstance(right, dict)
+        return {**right, **left}
+    assert not isinstance(left, float) or not isinstance(right, float)
+    places = left.keys() if isinstance(left, dict) else right.keys()  # type: ignore[union-attr]
+    if isinstance(left, dict) and isinstance(right, dict):
+        places = left.keys() & right.keys()
+    done = OPERATORS[str(node.op)]
+    found = {}
+    for place in places:
+        one = left[place] if isinstance(left, dict) else left
+        other = right[place] if isinstance(right, dict) else right
+        value = done(one, other)
+        if not isinstance(value, bool):
+            found[place] = value
+        elif value:
+            found[place] = one
+    return found
+
+
+def fits(matcher: promql.Matcher, labels: Element) -> bool:
+    told = dict(labels).get(matcher.name, "")
+    if matcher.op in (promql.MatchOp.Equal, promql.MatchOp.NotEqual):
+        return (told == matcher.value) is (matcher.op == promql.MatchOp.Equal)
+    assert matcher.op == promql.MatchOp.Re, matcher
+    return re.fullmatch(matcher.value, told) is not None
+
+
+def fires(alert: str, **rates: Mapping[tuple[str, Element], float]) -> bool:
+    """Whether a rule gives something for some rates."""
+    (rule,) = [rule for rule in rules() if rule["alert"] == alert]
+    told = Rates(rates.get("now", {}), rates.get("before", {}))
+    return bool(worth(promql.parse(str(rule["expr"])), told))
+
+
+def series(name: str, rate: float, **labels: str) -> dict[tuple[str, Element], float]:
+    return {(f"kg_guardrail_{name}", frozenset(labels.items())): rate}
 
 
 def panels() -> list[dict[str, object]]:
@@ -144,6 +239,44 @@ def test_every_rule_says_what_to_do() -> None:
         named = set(re.findall(r"\$labels\.(\w+)", str(rule["annotations"])))
         grouped = asked_by(str(rule["expr"])).grouped
         assert named <= grouped | {"instance"}, rule["alert"]
+
+
+def answers(blocked: float, policy: str = "strict") -> dict[tuple[str, Element], float]:
+    """Rates of a policy's answers by result; one that never came has no series."""
+    found = series("requests_total", 1.0 - blocked, policy=policy, result="allowed")
+    if blocked:
+        found |= series("requests_total", blocked, policy=policy, result="filtered")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "told"),
+    [
+        (0.1, 0.5, True),
+        (0.1, 0.2, False),
+        (0.0, 0.5, True),  # nothing was blocked the day before: no series tells that
+        (0.0, 0.04, False),
+        (0.0, 0.0, False),
+    ],
+)
+def test_more_blocking_than_the_day_before_is_seen(before: float, now: float, told: bool) -> None:
+    calm = answers(0.1, "calm")
+    found = fires("GuardrailBlocksMore", now=answers(now) | calm, before=answers(before) | calm)
+    assert found is told
+
+
+@pytest.mark.parametrize(
+    ("status", "told"), [("200", False), ("429", False), ("500", True), ("502", True)]
+)
+def test_errors_of_a_server_are_seen(status: str, told: bool) -> None:
+    now = series("http_requests_total", 0.9, status="200")
+    now |= series("http_requests_total", 0.1, status=status, route="/v1/checks")
+    assert fires("GuardrailServerErrors", now=now) is told
+    failed = series("requests_total", 0.1, result="error", error_type="internal", instance="a")
+    assert fires("GuardrailInternalErrors", now=failed)  # the first: no series was there before
+    assert not fires("GuardrailInternalErrors", now=failed, before=failed)
+    assert fires("GuardrailNotJudging", now=failed | answers(0.1))
+    assert not fires("GuardrailInternalErrors", now=answers(0.1))
 
 
 def test_prometheus_reads_the_rules_and_the_job_that_they_name() -> None:

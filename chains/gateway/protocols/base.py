@@ -29,11 +29,12 @@ class Protocol(ABC):
         """
         return guarding.policy
 
-    def model_of(self, body: JSON) -> object:
-        """Give the model that a call is about, by which routes choose; None where it names none.
+    async def model_of(self, body: JSON, owner: str) -> object:
+        """Tell what a call names as the model, for routes by model; None where it names none.
 
         Args:
-            body: The call's body, of which nothing is known yet.
+            body: Of the call.
+            owner: Whose call it is, as ``Guarding.owner``.
         """
         return body.get("model")
 

@@ -27,7 +27,8 @@ TABLE = """
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = OFF;
 CREATE TABLE IF NOT EXISTS kept (
-    place INTEGER PRIMARY KEY, call TEXT UNIQUE NOT NULL, size INTEGER NOT NULL, request TEXT
+    place INTEGER PRIMARY KEY, call TEXT UNIQUE NOT NULL, size INTEGER NOT NULL, request TEXT,
+    model TEXT
 );
 CREATE INDEX IF NOT EXISTS sizes ON kept (size);
 """
@@ -52,17 +53,19 @@ class KeptRequests:
             self._db = sqlite3.connect(path or ":memory:", BUSY_S, check_same_thread=False)
             self._db.executescript(TABLE)
 
-    def add(self, call: str, question: str, found: Found) -> None:
-        """Keep a request; the oldest go where there is no room.
+    def add(self, call: str, question: str, found: Found, model: str | None = None) -> None:
+        """Keep a request, with the model that it names; the oldest go where there is no room.
 
         Raises:
             GuardrailError: The file cannot be written.
         """
         # Written in ASCII: what is no Unicode, such as half a character, is kept as well.
         request = json.dumps(REQUEST.dump_python((question, found), mode="json"))
-        insert = "INSERT OR REPLACE INTO kept (call, size, request) VALUES (?, ?, ?)"
+        named = None if model is None else json.dumps(model)
+        insert = "INSERT OR REPLACE INTO kept (call, size, request, model) VALUES (?, ?, ?, ?)"
+        size = len(request) + len(named or "")
         with self._told(), self._db:
-            self._db.execute(insert, (json.dumps(call), len(request), request))
+            self._db.execute(insert, (json.dumps(call), size, request, named))
             while self._is_full():
                 self._db.execute("DELETE FROM kept WHERE place = (SELECT min(place) FROM kept)")
 
@@ -76,6 +79,17 @@ class KeptRequests:
             query = "SELECT request FROM kept WHERE call = ?"
             row = self._db.execute(query, (json.dumps(call),)).fetchone()
         return None if row is None else REQUEST.validate_python(json.loads(row[0]))
+
+    def model(self, call: str) -> str | None:
+        """The model that a request names; None where it names none or is not kept.
+
+        Raises:
+            GuardrailError: The file cannot be read.
+        """
+        with self._told():
+            query = "SELECT model FROM kept WHERE call = ?"
+            row = self._db.execute(query, (json.dumps(call),)).fetchone()
+        return json.loads(row[0]) if row and row[0] is not None else None
 
     def calls(self) -> list[str]:
         """The calls whose requests are kept, the oldest first."""

@@ -59,6 +59,13 @@ class LiteLLMGuardrail(Protocol):
     def __init__(self, kept: KeptRequests | None = None) -> None:
         self._kept = kept or KeptRequests(os.environ.get(KEPT_VARIABLE))
 
+    async def model_of(self, body: JSON, owner: str) -> object:
+        """Tell the model of a request; a response does not name it, so that of its request."""
+        model, call = body.get("model"), _call(body, owner)
+        if isinstance(model, str) or call is None:
+            return model
+        return await asyncio.to_thread(self._kept.model, call)
+
     async def __call__(self, body: JSON, guarding: Guarding) -> ProtocolReply:
         """Take a request or a response of the proxy.
 
@@ -66,15 +73,14 @@ class LiteLLMGuardrail(Protocol):
             InputError: It is neither, or hands over what is no evidence.
             GuardrailError: A part cannot be used, or the request cannot be kept.
         """
-        named = body.get("litellm_call_id")
-        # Another owner's call of the same id is another call.
-        call = f"{guarding.owner} {named}".strip() if isinstance(named, str) else None
+        call, model = _call(body, guarding.owner), body.get("model")
         field = await in_reader_thread(_field, body)
         found = await in_reader_thread(_read, body, field, guarding)
         kind = body.get("input_type")
         if kind == "request":
             if call is not None:
-                await asyncio.to_thread(self._kept.add, call, *found)
+                model = model if isinstance(model, str) else None
+                await asyncio.to_thread(self._kept.add, call, *found, model)
             return {"action": "NONE"}, ()
         if kind != "response":
             raise InputError(f"input_type must be 'request' or 'response', not {kind!r}")
@@ -145,6 +151,12 @@ class LiteLLMGuardrail(Protocol):
             return question or kept[0], found | kept[1]
         known = found.sources or found.problems
         return question, found if known else found._replace(problems=(NOT_KEPT,))
+
+
+def _call(body: JSON, owner: str) -> str | None:
+    """The name of a call; another owner's call of the same id is another call."""
+    named = body.get("litellm_call_id")
+    return f"{owner} {named}".strip() if isinstance(named, str) else None
 
 
 def _field(body: JSON) -> RequestField:

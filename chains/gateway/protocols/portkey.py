@@ -26,8 +26,8 @@ class PortkeyWebhook(Protocol):
     in the request; ``transformedData`` holds the guarded reply.
     """
 
-    def model_of(self, body: JSON) -> object:
-        """Give the model that the request handed over names."""
+    async def model_of(self, body: JSON, owner: str) -> object:
+        """Tell the model of the request that the event is about."""
         return (_handed(body, "request") or {}).get("model")
 
     async def __call__(self, body: JSON, guarding: Guarding) -> ProtocolReply:

@@ -35,8 +35,8 @@ class TrueFoundryGuardrail(Protocol):
     its ``config`` no reply leaves, since what was removed from it would.
     """
 
-    def model_of(self, body: JSON) -> object:
-        """Give the model that the request handed over names."""
+    async def model_of(self, body: JSON, owner: str) -> object:
+        """Tell the model of the request handed over."""
         asked = body.get("requestBody")
         return asked.get("model") if isinstance(asked, dict) else None
 

@@ -15,6 +15,7 @@ from contextlib import suppress
 
 import httpx
 import pytest
+from fastapi import FastAPI
 
 from chains.gateway import GatewaySettings, create_app, serving
 from guardrail import GuardrailConfig
@@ -263,7 +264,12 @@ def test_what_a_worker_has_loaded_is_no_longer_searched_for_garbage():
 
 def test_every_process_that_serves_freezes_what_it_has_loaded(monkeypatch):
     told = []
-    monkeypatch.setattr(serving, "create_app", lambda *_, **options: told.append(options))
+
+    def create(*_, **options):
+        told.append(options)
+        return FastAPI()
+
+    monkeypatch.setattr(serving, "create_app", create)
     monkeypatch.setattr(serving.uvicorn, "run", lambda *_, **__: None)
     config = GuardrailConfig(judge="none", graph={"location": "none"})
     serving.run(config, GatewaySettings(port=0))

@@ -1,5 +1,10 @@
 """What ``/metrics`` tells: what became of answers, how long it took, and what is busy."""
 
+import os
+import signal
+import subprocess
+import sys
+
 import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -87,6 +92,89 @@ async def test_what_the_upstream_or_the_caller_got_wrong_is_none_of_the_guardrai
     gone = gateway(upstream="http://127.0.0.1:1/v1")
     assert (await gone.post("/v1/chat/completions", json=CHAT)).status_code == 502
     assert await numbers(gone, "requests_total") == {}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_an_error_that_nobody_expected_counts_as_one(gateway, monkeypatch, stream):
+    def broken(*args, **more):
+        raise RuntimeError("nobody expected this")
+
+    client = gateway()
+    client._transport = httpx.ASGITransport(client._transport.app, raise_app_exceptions=False)
+    monkeypatch.setattr("chains.gateway.app.Exchange", broken)
+    reply = await client.post("/v1/chat/completions", json=CHAT | {"stream": stream})
+    assert reply.status_code == 500
+    monkeypatch.setattr("chains.gateway.app.check", broken)
+    assert (await client.post("/v1/checks", json=ASKED)).status_code == 500
+    assert await numbers(client, "requests_total") == {
+        ("internal", "output", "strict", "error", ""): 1.0,
+        ("internal", "check", "annotate", "error", ""): 1.0,
+    }
+
+
+async def test_a_guardrail_that_cannot_be_loaded_counts_for_every_call(gateway, monkeypatch):
+    async def fails(self):
+        raise KnowledgeGraphError("the graph is gone")
+
+    monkeypatch.setattr("chains.gateway.loading.Loading.done", fails)
+    client = gateway()
+    assert (await client.post("/v1/chat/completions", json=CHAT)).status_code == 503
+    assert (await client.post("/v1/checks", json=ASKED)).status_code == 503
+    found = await numbers(client, "requests_total")
+    assert {(labels[0], labels[3]) for labels in found} == {("kg", "error")}
+    assert sum(found.values()) == 2.0
+
+
+WORKER = """
+import asyncio, os, sys
+from pathlib import Path
+from chains.gateway.serving import worker_app
+
+folder, of = Path(os.environ["PROMETHEUS_MULTIPROC_DIR"]), sys.argv[1]
+if of == "again":  # as if this process had the number of the one that is gone
+    (left,) = folder.glob("gauge_livesum_*.db")
+    left.rename(folder / f"gauge_livesum_{os.getpid()}.db")
+app = worker_app()
+numbers = app.state.gateway.metrics
+
+async def lives():
+    async with app.router.lifespan_context(app):
+        numbers.request("/v1/checks", 200, 0.1)
+        numbers.in_work.inc(3)
+
+if of == "ends":
+    asyncio.run(lives())
+elif of == "dies":
+    numbers.request("/v1/checks", 200, 0.1)
+    numbers.in_work.inc(3)
+    os.kill(os.getpid(), 9)
+else:
+    numbers.request("/v1/checks", 200, 0.1)
+    print(numbers.page().decode())
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [("dies", "tells"), ("ends", "tells"), ("dies", "again")]
+)
+def test_a_worker_that_is_gone_is_in_no_gauge_and_its_counts_stay(tmp_path, before, after):
+    config = GuardrailConfig.model_validate({"judge": "none", "graph": "none"})
+    variables = os.environ | {
+        "PROMETHEUS_MULTIPROC_DIR": str(tmp_path),
+        "KG_WORKER_CONFIG": config.model_dump_json(),
+    }
+
+    def worker(of):
+        command = [sys.executable, "-c", WORKER, of]
+        return subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+
+    gone = worker(before)
+    assert gone.returncode == (0 if before == "ends" else -signal.SIGKILL), gone.stderr
+    assert any(tmp_path.glob("gauge_livesum_*.db")) is (before == "dies")
+    page = worker(after).stdout
+    assert "kg_guardrail_http_requests_in_work 0.0" in page
+    assert "kg_guardrail_calls_stuck 0.0" in page
+    assert 'http_requests_total{route="/v1/checks",status="200",tenant=""} 2.0' in page
 
 
 async def test_texts_that_callers_have_are_phases_of_their_own_with_their_names(gateway):

@@ -4,10 +4,12 @@ import httpx
 import pytest
 
 from chains.gateway import GatewaySettings, create_app
-from chains.gateway.routes import Route, route_of
+from chains.gateway.passing import MEDIA, UNTOUCHED
+from chains.gateway.protocols import PROTOCOLS
+from chains.gateway.routes import ANSWERS, TEXTS, Route, route_of
 from chains.gateway.serving import plain_settings
 from guardrail import STRICT, ConfigError, GuardrailConfig
-from tests.chains.conftest import CANARY, QUESTION, scripted_guard
+from tests.chains.conftest import ANSWER, CANARY, FACTS, QUESTION, scripted_guard
 
 ROUTES = {
     "drafts": {"models": "false-*", "policy": {"base": "annotate", "name": "drafts"}},
@@ -26,6 +28,7 @@ def gateway(upstream):
     }
     with scripted_guard(config=GuardrailConfig(policy=STRICT)) as guard:
         given = {"upstream": upstream, "routes": ROUTES, "tenants": tenants, "keys": "own"}
+        given |= {"protocols": "litellm,portkey"}
         app = create_app(guard, GatewaySettings.model_validate(given))
         yield httpx.AsyncClient(
             transport=httpx.ASGITransport(app),
@@ -105,9 +108,68 @@ def test_workers_get_the_routes():
         ({"models": "x", "policy": "strickt"}, "did you mean 'strict'"),
         ({"models": "x", "policy": {"treshold": 1}}, "thresholds"),
         ({"models": "x", "threshold": 1}, "routes"),
+        ({"paths": "/v1/checks", "policy": "strict"}, "whose request names the policy"),
+        ({"paths": ["/v1/responses", "/v1/rank/"], "policy": "strict"}, "/v1/rank"),
+        ({"paths": "/v1/checks", "models": "x", "dry_run": True}, "name no model"),
+        ({"paths": "/v1/chat/completion", "policy": "strict"}, "'/v1/chat/completions'"),
+        ({"paths": "/v1/embeddings", "dry_run": True}, "nothing is judged at '/v1/embeddings'"),
+        ({"paths": "/portkey/webhook", "policy": "strict"}, "switch on the protocol 'portkey'"),
     ],
 )
 def test_what_is_wrong_with_a_route_is_told(route, says):
     with pytest.raises(ConfigError) as raised:
         GatewaySettings.from_env(section={"routes": {"a": route}}, environ={})
     assert says in str(raised.value)
+
+
+def test_where_a_wrong_route_stands_is_told():
+    section = {"routes": {"a": {"paths": "/v1/embeddings", "dry_run": True}}}
+    with pytest.raises(ConfigError, match=r"^\[gateway\] routes: route 'a': nothing is judged at"):
+        GatewaySettings.from_env(section=section, environ={})
+    with pytest.raises(ConfigError, match=r"^--route: route '/v1/checks': "):
+        GatewaySettings.from_env(options={"routes": ["/v1/checks=strict"]}, environ={})
+
+
+def test_the_paths_of_routes_are_those_at_which_something_is_judged():
+    settings = GatewaySettings(protocols=tuple(PROTOCOLS))
+    with scripted_guard() as guard:
+        app = create_app(guard, settings)
+        common = app.state.gateway.guardings.common
+        by_caller = {
+            path
+            for path, protocol in app.state.gateway.protocols.items()
+            if protocol.policy_of(common) is common.checks_policy
+        }
+    posted = {
+        route.path for route in app.routes if "POST" in (getattr(route, "methods", None) or ())
+    }
+    posted = {path for path in posted if "{" not in path}
+    others = {f"/v1/{path}" for method, path in (*UNTOUCHED, *MEDIA) if method == "POST"}
+    of_protocols = {path for path, _ in PROTOCOLS.values()}
+    assert posted - others - {"/v1/feedback"} == {*ANSWERS, *TEXTS, *of_protocols}
+    assert set(TEXTS) == {"/v1/checks", "/v1/rank", *by_caller}
+
+
+ITEMS = [{"triple": [fact.subject, fact.property, fact.value]} for fact in FACTS]
+SAID = {"choices": [{"index": 0, "message": {"role": "assistant", "content": ANSWER}}]}
+ASKED = {**CHAT, "guardrail": {"evidence": ITEMS}}
+
+
+@pytest.mark.parametrize(("model", "told"), [("false-7", True), ("gpt", False)])
+async def test_each_protocol_tells_the_model_of_its_calls(gateway, model, told):
+    """Portkey writes it in the request that it repeats, LiteLLM in the call before the response."""
+    webhook = {
+        "eventType": "afterRequestHook",
+        "request": {"json": ASKED | {"model": model}},
+        "response": {"json": SAID | {"model": "false-answered"}},
+    }
+    reply = (await gateway.post("/portkey/webhook", json=webhook)).json()
+    text = reply["transformedData"]["response"]["json"]["choices"][0]["message"]["content"]
+    assert (CANARY in text) is told
+    path, call = "/beta/litellm_basic_guardrail_api", {"litellm_call_id": model}
+    evidence = {"additional_provider_specific_params": {"evidence": ITEMS}}
+    asked = call | evidence | {"input_type": "request", "texts": [QUESTION], "model": model}
+    await gateway.post(path, json=asked)
+    answered = call | {"input_type": "response", "texts": [ANSWER]}
+    texts = (await gateway.post(path, json=answered)).json()["texts"]
+    assert (CANARY in texts[0]) is told

@@ -1,15 +1,28 @@
 """What a policy that corrects does with what cannot be mended, in streams, and with a model."""
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
 
 from chains.rendition import MarkerStyle, details, render
 from chains.streaming import SentenceGate, guard_stream_sync
-from guardrail import STRICT, STRICT_CORRECT, Action, Guardrail, GuardrailConfig, Triple
+from guardrail import (
+    STRICT,
+    STRICT_CORRECT,
+    Action,
+    CheckRequest,
+    Guardrail,
+    GuardrailConfig,
+    ModelError,
+    Triple,
+)
+from guardrail.engine import flow
 from guardrail.log.entries import from_json, prepare, to_json
 from guardrail.markers.grammar import parse, strip
 from guardrail.markers.grammar import render as rendered
+from guardrail.models import Completion, SampleRequest
+from tests.clock import PATIENCE_S, Deadline
 from tests.guardrail.models.endpoint import Endpoint, serve
 
 QUESTION = "What does the Fjell 3 cost?"
@@ -67,8 +80,6 @@ def test_a_dry_run_tells_of_the_correction_and_leaves_what_was_written(guard):
 
 
 def test_a_batch_is_corrected_as_each_answer_alone(guard):
-    from guardrail import CheckRequest
-
     said = [f"{WRONG} {TRUE}", TRUE, f"{NO_VALUE} {TRUE}"]
     requests = [CheckRequest(question=QUESTION, answer=one, evidence=FACTS) for one in said]
     together = guard.check_batch(requests, policy=STRICT_CORRECT)
@@ -172,4 +183,125 @@ def test_a_model_that_fails_costs_only_its_corrections(asking, endpoint):
     endpoint.status = 401
     answer = asking.check(QUESTION, f"{WRONG} {NO_VALUE}", evidence=FACTS, policy=BY_MODEL)
     assert answer.text == RIGHT
+    assert [error.part for error in answer.errors] == ["correction"]
+
+
+def test_a_dry_run_asks_no_model_and_says_so(asking, endpoint):
+    endpoint.text = "The price of the Fjell 3 is 2,490 euros."
+    dry, said = BY_MODEL.changed(dry_run=True), f"{WRONG} {NO_VALUE}"
+    answer = asking.check(QUESTION, said, evidence=FACTS, policy=dry)
+    assert (answer.text, answer.would) == (said, Action.FILTER)  # the edit is told as ever
+    assert not endpoint.requests
+    assert [error.part for error in answer.errors] == ["correction"]
+    assert "a dry run asks no model" in answer.errors[0].message
+    assert not asking.check(QUESTION, WRONG, evidence=FACTS, policy=dry).errors
+
+
+class Writing:
+    """A model of one's own, of which each call does what the test says for its place."""
+
+    name = "own"
+
+    def __init__(self, does: Callable[[int], Awaitable[str]]) -> None:
+        self.does = does
+        self.requests: list[SampleRequest] = []
+
+    def warm_up(self) -> None:
+        """Nothing to load."""
+
+    def close(self) -> None:
+        """Nothing to release."""
+
+    async def sample(self, request: SampleRequest) -> list[Completion]:
+        self.requests.append(request)
+        return [Completion(text=await self.does(len(self.requests) - 1))]
+
+
+MENDED = "The price of the Fjell 3 is 2,490 euros."
+BATCH = [CheckRequest(question=QUESTION, answer=NO_VALUE, evidence=FACTS)] * 3
+
+
+async def hangs() -> None:
+    await asyncio.sleep(PATIENCE_S)
+
+
+@pytest.mark.parametrize("kind", [ModelError, RuntimeError, TimeoutError])
+def test_what_the_model_does_not_give_costs_its_sentence_alone(kind: type[Exception]) -> None:
+    async def does(place: int) -> str:
+        if place == 1:
+            raise kind("rate limit")
+        return MENDED
+
+    model = Writing(does)
+    with Guardrail(GuardrailConfig(), model=model) as guard:
+        first, second, third = guard.check_batch(BATCH, policy=BY_MODEL)
+    assert (first.text, third.text) == (MENDED, MENDED)
+    assert not first.errors
+    assert not third.errors
+    assert second.action is Action.REFUSE
+    (problem,) = second.errors
+    assert problem.part == "correction"
+    assert f"0 to {len(NO_VALUE)}" in problem.message
+    assert "rate limit" in problem.message
+
+
+def test_a_call_that_hangs_costs_its_sentence_alone_too() -> None:
+    async def does(place: int) -> str:
+        if place == 0:
+            await hangs()
+        return MENDED
+
+    config = GuardrailConfig.model_validate({"model": {"generation": {"timeout_s": 0.2}}})
+    model = Writing(does)
+    with Guardrail(config, model=model) as guard:
+        first, second, _ = guard.check_batch(BATCH, policy=BY_MODEL)
+    assert [error.part for error in first.errors] == ["correction"]
+    assert "did not answer in time" in first.errors[0].message
+    assert second.text == MENDED
+    assert all(0.0 < (request.timeout_s or 0.0) <= 0.2 for request in model.requests)
+
+
+@pytest.mark.parametrize("concurrency", [1, 2])
+def test_sentences_are_asked_for_side_by_side(concurrency: int) -> None:
+    running: list[int] = []
+    most = 0
+
+    async def does(place: int) -> str:
+        nonlocal most
+        running.append(place)
+        for _ in range(100):
+            most = max(most, len(running))
+            await asyncio.sleep(0)
+        running.remove(place)
+        return MENDED
+
+    config = GuardrailConfig.model_validate({"limits": {"concurrency": concurrency}})
+    with Guardrail(config, model=Writing(does)) as guard:
+        guard.check_batch(BATCH, policy=BY_MODEL)
+    assert most == concurrency
+
+
+def test_a_call_has_a_part_of_the_answers_time_and_leaves_the_rest_to_judge() -> None:
+    async def does(place: int) -> str:
+        return MENDED
+
+    model = Writing(does)
+    with Guardrail(GuardrailConfig(), model=model) as guard:
+        guard.check_batch(BATCH[:1], policy=BY_MODEL.changed(deadline_s=1000.0))
+    (request,) = model.requests
+    assert request.timeout_s is not None
+    assert 100.0 < request.timeout_s <= 500.0
+
+
+def test_a_correction_that_is_late_is_told_as_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    deadline = Deadline(monkeypatch, flow)
+
+    async def does(place: int) -> str:
+        deadline.end()
+        await hangs()
+        return MENDED
+
+    with Guardrail(GuardrailConfig(), model=Writing(does)) as guard:
+        answer = guard.check(QUESTION, f"{NO_VALUE} {TRUE}", evidence=FACTS, policy=BY_MODEL)
+    assert (answer.text, answer.action) == (TRUE, Action.FILTER)  # the verdict stands
     assert [error.part for error in answer.errors] == ["correction"]

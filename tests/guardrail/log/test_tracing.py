@@ -2,12 +2,14 @@
 
 from itertools import count
 
+import pytest
 from opentelemetry.trace import SpanKind, StatusCode
 
 from guardrail import Action, Guardrail, GuardrailConfig, Triple
 from guardrail.config import GraphConfig, ModelConfig
+from guardrail.core.errors import KnowledgeGraphError
 from guardrail.log.records import SQLiteLog
-from guardrail.policy import BEST_OF_N
+from guardrail.policy import BEST_OF_N, STRICT, STRICT_CORRECT
 from tests.guardrail.models.endpoint import serve
 
 QUESTION = "Who was Wolfgang Amadeus Mozart?"
@@ -89,6 +91,22 @@ def test_an_ask_with_regeneration(telemetry, monkeypatch):
     assert telemetry.points("gen_ai.client.operation.duration")["chatscriptedopenai"] == 2
 
 
+def test_a_sentence_that_is_asked_for_again_is_a_call_of_the_model(telemetry, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    facts = [Triple(subject="Fjell 3", property="price", value="2,490 euros")]
+    said = "The Fjell 3 costs 1,990 euros and was voted bicycle of the year in Norway."
+    policy = STRICT_CORRECT.changed(correct_with="model")
+    with serve() as endpoint:
+        model = ModelConfig(name="openai:scripted", base_url=endpoint.url)
+        with Guardrail(GuardrailConfig(model=model)) as guard:
+            guard.check("What does it cost?", said, evidence=facts, policy=policy)
+    (chat,) = telemetry.named("chat scripted")
+    assert (chat.kind, chat.attributes["gen_ai.request.choice.count"]) == (SpanKind.CLIENT, 1)
+    (correct,) = telemetry.named("guardrail.correct")
+    assert chat.parent.span_id == correct.context.span_id
+    assert telemetry.points("gen_ai.client.operation.duration")["chatscriptedopenai"] >= 1
+
+
 def test_a_graph_that_fails(telemetry):
     config = GuardrailConfig(judge="none", graph=GraphConfig(location="/no/such/graph"))
     with Guardrail(config) as guard:
@@ -96,12 +114,34 @@ def test_a_graph_that_fails(telemetry):
     assert answer.action is Action.UNVERIFIED
     (retrieval,) = telemetry.named("retrieval")
     assert retrieval.status.status_code is StatusCode.ERROR
-    assert "no graph at" in (retrieval.status.description or "")
+    assert retrieval.status.description == "KnowledgeGraphError"
     assert retrieval.attributes["error.type"] == "KnowledgeGraphError"
-    assert [event.name for event in retrieval.events] == ["exception"]
+    assert [(event.name, dict(event.attributes)) for event in retrieval.events] == [
+        ("exception", {"exception.type": "KnowledgeGraphError"})
+    ]
+    assert "no graph at" in answer.errors[0].message
     # The answer came back all the same, so the check itself did not fail.
     assert telemetry.named("guardrail.check")[0].status.status_code is StatusCode.UNSET
     assert telemetry.points("guardrail.problems")["kg"] >= 1
+
+
+@pytest.mark.parametrize("unavailable", ["refuse", "raise"])
+def test_no_span_holds_what_an_error_says(telemetry, unavailable):
+    """A retriever's error may hold the question, and so may the traceback of its cause."""
+
+    def fails(question):
+        raise ValueError(f"nothing found for {question!r}")
+
+    policy = STRICT.changed(unavailable=unavailable)
+    with Guardrail(GuardrailConfig(judge="none"), policy=policy, retriever=fails) as guard:
+        try:
+            told = guard.check(QUESTION, "Mozart was born in Salzburg.").errors[0].message
+        except KnowledgeGraphError as error:
+            told = str(error)
+    assert QUESTION in told
+    assert telemetry.named("retrieval")[0].attributes["error.type"] == "KnowledgeGraphError"
+    written = "".join(span.to_json() for span in telemetry.spans())
+    assert "Mozart" not in written
 
 
 def test_a_log_that_fails_is_counted(telemetry, tmp_path):

@@ -17,6 +17,7 @@ from guardrail import ANNOTATE, BEST_OF_N, STRICT, Action, GuardrailConfig, Pass
 from tests.chains.conftest import scripted_guard
 from tests.chains.hotel import MORE, RIGHT, SAID, SECRET
 
+OWNER = ""
 GRAPH = "The Kestrel Hotel has a pool."
 DECIDING = [
     name for name, (_, make) in PROTOCOLS.items() if type(make()).policy_of is Protocol.policy_of
@@ -110,20 +111,21 @@ async def test_the_mode_says_what_is_judged_against_what(name, guard, mode):
 
 
 @each_host
-def test_routes_choose_by_the_model_that_was_asked(name):
+async def test_routes_choose_by_the_model_that_was_asked(name):
     answer = PROTOCOLS[name][1]()
     for body in HOSTS[name]:
         named = set(models_in(body))
-        assert not named or answer.model_of(body) in named, "model_of does not find the model"
+        found = await answer.model_of(body, OWNER)
+        assert not named or found in named, "model_of does not find the model"
 
 
 @each_host
 @pytest.mark.parametrize("odd", [None, 3, "text", [], {}, {"json": []}])
-def test_a_body_without_a_model_names_none(name, odd):
+async def test_a_body_without_a_model_names_none(name, odd):
     answer = PROTOCOLS[name][1]()
     for body in HOSTS[name]:
         told = {key: odd for key in body if key != "model"}
-        assert answer.model_of(told) is None
+        assert await answer.model_of(told, OWNER) is None
 
 
 def models_in(value):

@@ -1,0 +1,29 @@
+"""One call of a language model: seen in traces, in its time, and with one kind of error."""
+
+from __future__ import annotations
+
+import math
+
+from guardrail.core.cancellation import time_left
+from guardrail.core.errors import ModelError
+from guardrail.core.plugins import foreign
+from guardrail.log.tracing import model_call
+from guardrail.models.base import Completion, LanguageModel, SampleRequest
+
+__all__ = ["sampled"]
+
+LATER_S = 1.0
+"""Seconds that a call may take beyond those of its answer, so that the deadline is told first."""
+
+
+async def sampled(model: LanguageModel, request: SampleRequest) -> list[Completion]:
+    """Draw ``request.n`` samples; the call takes no longer than its answer is waited for.
+
+    Raises:
+        ModelError: The model could not be reached, refused, failed, or its time ran out.
+    """
+    left = time_left() + LATER_S
+    if left < (request.timeout_s or math.inf):
+        request = request.model_copy(update={"timeout_s": left})
+    with model_call(model, request.n), foreign(f"model {model.name!r}", ModelError):
+        return await model.sample(request)
