@@ -129,8 +129,8 @@ class LiteLLMGuardrail(Protocol):
             answers.append(answer)
             growing = not text.rstrip().endswith(ENDS)
             if answer.action is Action.REFUSE and not growing:
-                told = refusal_text(answer, guarding)
-                return {"action": "BLOCKED", "blocked_reason": told}, tuple(answers)
+                reason = refusal_text(answer, guarding)
+                return {"action": "BLOCKED", "blocked_reason": reason}, tuple(answers)
             shown, held = await asyncio.to_thread(_shown, answer, text, guarding.style)
             returned.append(shown)
             places.append(held)
