@@ -19,12 +19,12 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import JSONResponse, Response
 
 from chains.gateway.checks import CheckBody, RankBody, Ranking, check, rank
-from chains.gateway.connections import chunks_of
 from chains.gateway.dashboard import Dashboard
 from chains.gateway.door import Door
 from chains.gateway.endpoints import Serving, held_weakly
 from chains.gateway.guardings import Guardings
 from chains.gateway.headers import dry_run_headers
+from chains.gateway.http_calls import chunks_of
 from chains.gateway.loading import Loading
 from chains.gateway.metrics import CONTENT_TYPE_LATEST, Judging, Metrics, begun
 from chains.gateway.page import docs_response, page_response

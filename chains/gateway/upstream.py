@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import httpx
 
-from chains.gateway.connections import chunks_of, opened
+from chains.gateway.http_calls import chunks_of, opened
 from chains.openai_headers import kept_headers
 from chains.openai_wire import JSON, Reply, UnreadableReplyError
 from guardrail.core.errors import ModelError
