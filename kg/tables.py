@@ -11,10 +11,11 @@ import csv
 import io
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from decimal import Decimal
-from itertools import chain
+from itertools import chain, zip_longest
 from typing import BinaryIO, Final, NamedTuple
 from urllib.parse import quote
 
@@ -22,6 +23,7 @@ from pydantic import Field
 from pyoxigraph import DefaultGraph, Literal, NamedNode, Store
 
 from guardrail.core.errors import InputError, KnowledgeGraphError
+from guardrail.core.fields import in_short
 from guardrail.core.incoming import read_clean_json
 from guardrail.core.types import Value
 
@@ -178,13 +180,27 @@ def _csv_rows(stream: BinaryIO, kind: str, source: str) -> Iterator[tuple[int, d
         bare = _QUOTED.sub("", head)
         mark = "\t" if kind == "tsv" else ";" if ";" in bare and "," not in bare else ","
         lines = chain([head], text)
-        reader = csv.DictReader(lines, delimiter=mark, strict=True)
+        reader = csv.reader(lines, delimiter=mark, strict=True)
+        columns = next(reader, [])
+        twice = next((name for name, count in Counter(columns).items() if name and count > 1), None)
+        if twice is not None:
+            raise KnowledgeGraphError(
+                f"{source}: two columns are called {in_short(twice)}; give each a name of its own"
+            )
+        # Spreadsheets write columns without a name behind the last one, which hold nothing.
+        empty = [place for place, name in enumerate(columns) if not name]
         for row in reader:
-            if None in row:
+            if len(row) > len(columns):
                 raise KnowledgeGraphError(
                     f"{source}, line {reader.line_num}: more values than columns"
                 )
-            yield reader.line_num, dict(row)
+            if len(empty) > 1 and any(row[place].strip() for place in empty if place < len(row)):
+                raise KnowledgeGraphError(
+                    f"{source}, line {reader.line_num}: a value of several columns without a name; "
+                    "give each a name of its own"
+                )
+            if row:
+                yield reader.line_num, dict(zip_longest(columns, row))
     except csv.Error as error:
         raise KnowledgeGraphError(f"{source}, line {reader.line_num}: {error}") from error
     except UnicodeDecodeError as error:

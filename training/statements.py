@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.data import held_out
-from guardrail.core.text.words import content_stems
 from guardrail.core.types import Triple, Verdict
 from guardrail.evidence.index import Selection, StatementIndex
+from guardrail.evidence.statements import Statement as Indexed
 from judges.selection import split_sentences
 
 __all__ = [
@@ -30,16 +30,6 @@ __all__ = [
 OWN = Path(__file__).parent / "statements"
 
 Evidence = list[dict[str, Any]]
-
-
-class _Indexed(NamedTuple):
-    """A statement as the engine's index reads it."""
-
-    text: str
-    stems: frozenset[str]
-    triple: object | None
-    place: int
-    subject: str
 
 
 class Statement(NamedTuple):
@@ -81,13 +71,17 @@ class Statement(NamedTuple):
         """What the engine would put to the judge of the evidence."""
         index = StatementIndex(
             [
-                _Indexed(
-                    text, content_stems(text), text if self.triples else None, window, str(window)
-                )
+                _indexed(text, window, triple=self.triples)
                 for text, window in zip(self.statements, self.windows, strict=True)
             ]
         )
         return index.select(self.sentence, self.before)
+
+
+def _indexed(text: str, window: int, *, triple: bool) -> Indexed:
+    """A statement as the engine's index reads it."""
+    fact = Triple(str(window), "", text)
+    return Indexed(text, fact if triple else None, fact.citation, window, str(window), None)
 
 
 def shared_statements(data: Path, part: str) -> Iterator[Statement]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
+from zoneinfo import ZoneInfo
 
 from guardrail import Table
 from guardrail.core.errors import InputError
@@ -58,7 +60,9 @@ def rows_of_text(text: str) -> Sequence[object] | None:
     try:
         tree = ast.parse(text, mode="eval").body
         return [_literal(row) for row in tree.elts] if isinstance(tree, ast.List) else None
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (SyntaxError, TypeError, ValueError, LookupError, OverflowError):
+        return None
+    except (RecursionError, MemoryError):
         return None
 
 
@@ -91,11 +95,40 @@ def _literal(node: ast.expr) -> object:
     if not isinstance(node, ast.Call):
         return ast.literal_eval(node)
     parts = [ast.literal_eval(part) for part in node.args]
-    kind = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    kind = _called(node)
     if kind in ("Decimal", "UUID") and len(parts) == 1:
         return str(parts[0])
-    if kind in ("date", "datetime") and len(parts) >= 3:
-        year, month, day, *clock = parts
-        time = ":".join(f"{part:02d}" for part in [*clock, 0, 0][:3]) if clock else ""
-        return f"{year:04d}-{month:02d}-{day:02d} {time}".strip()
+    if kind == "date":
+        return date(*parts).isoformat()
+    if kind == "datetime":
+        named = {word.arg: word.value for word in node.keywords}
+        zone = _zone(named["tzinfo"]) if "tzinfo" in named else None
+        fold = ast.literal_eval(named["fold"]) if "fold" in named else 0
+        moment = datetime(*parts).replace(tzinfo=zone, fold=fold)
+        return moment.isoformat(" ", "seconds") if parts[3:] or zone else moment.date().isoformat()
     raise ValueError("no value that a query gives")
+
+
+def _zone(node: ast.expr) -> tzinfo:
+    """A time zone as Python prints it: of UTC, by its offset, or by its name.
+
+    Raises:
+        ValueError: It is something else.
+        LookupError: There is none of that name.
+    """
+    if isinstance(node, ast.Attribute) and node.attr in ("utc", "UTC"):
+        return UTC
+    if isinstance(node, ast.Call) and _called(node) == "ZoneInfo":
+        (key,) = (*node.args, *(word.value for word in node.keywords))
+        return ZoneInfo(ast.literal_eval(key))
+    if isinstance(node, ast.Call) and _called(node) == "timezone" and node.args:
+        offset = node.args[0]
+        if isinstance(offset, ast.Call) and not offset.args:
+            parts = {word.arg or "": ast.literal_eval(word.value) for word in offset.keywords}
+            return timezone(timedelta(**parts))
+    raise ValueError("no time zone")
+
+
+def _called(node: ast.Call) -> str:
+    """The name of what a call calls, without its module."""
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")

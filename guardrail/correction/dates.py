@@ -19,6 +19,7 @@ NOON = 12 * 60
 
 def dates_like(written: str, told: Date, held: Date) -> Iterator[str]:
     """Ways to write a held date as a told one is written, to the same part where it is known."""
+    held = held.real
     if held.year is not None and held.year < 1:
         return
     if told.span == CENTURY and held.year is not None:

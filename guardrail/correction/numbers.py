@@ -57,10 +57,16 @@ def quantities_like(
     money = told.unit is not None and told.unit.measure.startswith(MONEY)
     for low in _numbers(ends[0], written[start:end], held_written, places, money=money):
         if not many:
-            yield f"{written[:start]}{low}{behind}"
+            yield f"{_signed(written[:start], low)}{behind}"
             continue
         for high in _numbers(ends[1], written[start:end], held_written, places, money=money):
-            yield f"{written[:start]}{low} to {high}{behind}"
+            yield f"{_signed(written[:start], low)} to {high}{behind}"
+
+
+def _signed(before: str, number: str) -> str:
+    """A number behind what stands before its figures, with its own sign in place of that there."""
+    before = before.removeprefix("-")
+    return f"-{before}{number[1:]}" if number.startswith("-") else f"{before}{number}"
 
 
 def _number_part(written: str, told: Quantity) -> tuple[int, int] | None:
@@ -110,7 +116,7 @@ def _numbers(
             return
         scaled = value / size
         for place in range(FINEST + 1):
-            if abs(round(scaled, place) - scaled) < 1e-9 and scaled >= 0.1:
+            if abs(round(scaled, place) - scaled) < 1e-9 and abs(scaled) >= 0.1:
                 yield _figures(scaled, figures.group(), held, place) + scale
                 break
         yield _figures(value, held, held, _needed(value))

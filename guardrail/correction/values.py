@@ -168,7 +168,7 @@ def _loses_its_day(told: TypedValue, held: TypedValue) -> bool:
     mine, theirs = told.value, held.value
     if not isinstance(mine, Date) or not isinstance(theirs, Date):
         return False
-    return mine.day is not None and theirs.day is None
+    return mine.day is not None and theirs.real.day is None
 
 
 def _ways(written: str, told: TypedValue, held: TypedValue) -> Iterator[str]:

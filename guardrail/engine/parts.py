@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from guardrail.config import GuardrailConfig
 from guardrail.core.errors import ConfigError, InputError
-from guardrail.core.types import Evidence, Usage, Used
+from guardrail.core.types import Usage, Used
 from guardrail.evidence.retrieval import Knowledge, given
 
 if TYPE_CHECKING:
@@ -89,15 +89,10 @@ class Parts:
         def make() -> Knowledge:
             from guardrail.sources.files import evidence_of_files
 
-            found: list[Evidence] = []
-            for path in files:
-                try:
-                    held = evidence_of_files([path])
-                except InputError as error:
-                    raise ConfigError(f"evidence: {error}") from error
-                if not held:
-                    raise ConfigError(f"evidence: {path} holds no rows")
-                found += held
+            try:
+                found = evidence_of_files(files) or ()
+            except InputError as error:
+                raise ConfigError(f"evidence: {error}") from error
             return given(found, self._config.limits)._replace(source="files")
 
         return self._part("evidence", make)

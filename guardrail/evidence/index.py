@@ -10,12 +10,15 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.core.cancellation import stop_if_given_up
 from guardrail.core.text.words import content_stems
 
-__all__ = ["Indexed", "Selection", "StatementIndex"]
+if TYPE_CHECKING:
+    from guardrail.evidence.statements import Statement
+
+__all__ = ["Selection", "StatementIndex"]
 
 BUDGET = 4_000
 """Characters of windows put to the judge for one sentence, some 1,000 of its tokens."""
@@ -49,22 +52,7 @@ class Selection(NamedTuple):
     priority: tuple[int, ...]
 
 
-class Indexed(Protocol):
-    """What the index reads of a statement; see ``guardrail.evidence.statements``."""
-
-    @property
-    def text(self) -> str: ...  # noqa: D102
-    @property
-    def stems(self) -> frozenset[str]: ...  # noqa: D102
-    @property
-    def triple(self) -> object: ...  # noqa: D102
-    @property
-    def place(self) -> int: ...  # noqa: D102
-    @property
-    def subject(self) -> str: ...  # noqa: D102
-
-
-def windows_of(statements: Sequence[Indexed]) -> list[int]:
+def windows_of(statements: Sequence[Statement]) -> list[int]:
     """Number of the window of each statement: of its subject, or of its passage, cut by size."""
     numbers: dict[tuple[object, ...], int] = {}
     sizes: dict[tuple[object, ...], int] = defaultdict(int)
@@ -85,7 +73,7 @@ class StatementIndex:
         statements: All of them.
     """
 
-    def __init__(self, statements: Sequence[Indexed]) -> None:
+    def __init__(self, statements: Sequence[Statement]) -> None:
         self.statements = tuple(statements)
         self._all = sum(len(item.text) + 1 for item in statements) <= BUDGET
         self._windows = windows_of(statements)

@@ -130,7 +130,8 @@ class GraphRetriever:
         for (question, _), entities in zip(rows, found, strict=True):
             asked = linked.get(question, [])
             near = tuple(around[entity.entity.id] for entity in entities)
-            evidence, left_out = _shared(map(self._facts, near), self._limit)
+            facts = [s.triples + (s.incoming if self._settings.incoming else ()) for s in near]
+            evidence, left_out = _shared(facts, self._limit)
             knowledge.append(
                 Knowledge(
                     tuple(entities),
@@ -149,9 +150,6 @@ class GraphRetriever:
         for entity in chain(first, second):
             seen.setdefault(entity.entity.id, entity)
         return list(seen.values())
-
-    def _facts(self, subgraph: Subgraph) -> tuple[Triple, ...]:
-        return subgraph.triples + (subgraph.incoming if self._settings.incoming else ())
 
 
 def _asked(link: LinkedEntity) -> str | None:

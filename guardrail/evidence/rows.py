@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from datetime import date
 from functools import cache, cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.core.apart import Span, meets, within_another
@@ -58,12 +58,12 @@ class Cell:
 
     @property
     def amount(self) -> float:
-        """Its number in the first unit of what it measures, or its date as a number of days."""
+        """Its number in the first unit of what it measures; its date in figures: 20240630."""
         value = self.value.value
         if isinstance(value, Quantity):
             return value.base(value.low)
         assert isinstance(value, Date)
-        return float(date(max(1, value.year or 1), value.month or 1, value.day or 1).toordinal())
+        return float(10_000 * (value.year or 0) + 100 * (value.month or 1) + (value.day or 1))
 
 
 class Row(dict[str, Cell]):
@@ -73,6 +73,12 @@ class Row(dict[str, Cell]):
     def subject(self) -> str:
         """What the row tells of."""
         return next(iter(self.values())).statement.subject
+
+    @property
+    def cut(self) -> bool:
+        """Whether cells of it are missing, as far as their number is known."""
+        triple = next(iter(self.values())).statement.triple
+        return len(self) < ((triple and triple.row and triple.row.cells) or 0)
 
 
 class Narrowed(NamedTuple):
@@ -84,7 +90,7 @@ class Narrowed(NamedTuple):
         columns: The columns in which these stand.
         strange: The content words of the text that stand nowhere in the table, or in several of
             its columns: they may narrow the rows as well.
-        loose: Whether its names stand in different rows, and each may be told of alone.
+        loose: Whether its names stand in different rows, or the table is loose: more may be meant.
     """
 
     rows: tuple[Row, ...]
@@ -105,16 +111,22 @@ class RowsOfTable:
     Attributes:
         name: What the rows are.
         rows: In the order of the table.
+        cut: Whether cells are missing.
+        loose: Whether more may be meant than these: it bears out what is told, or says nothing.
+        columns: Their cells, but for that of the subjects and those of which one may be missing.
     """
 
-    def __init__(self, name: str, rows: Sequence[Row]) -> None:
+    def __init__(self, name: str, rows: Sequence[Row], *, page: bool = False) -> None:
         self.name = name
         self.rows = tuple(rows)
-
-    @cached_property
-    def columns(self) -> tuple[str, ...]:
-        """All columns but that of the subjects."""
-        return tuple(dict.fromkeys(column for row in self.rows for column in row))
+        cut = [row for row in rows if row.cut]
+        self.cut, self.loose = bool(cut), bool(cut) or page
+        columns = dict.fromkeys(column for row in rows for column in row)
+        self.columns = {
+            column: [row[column] for row in rows if column in row]
+            for column in columns
+            if all(column in row for row in cut)
+        }
 
     @cached_property
     def subjects(self) -> tuple[str, ...]:
@@ -124,8 +136,13 @@ class RowsOfTable:
     @cached_property
     def kinds(self) -> dict[str, str]:
         """The kind of each column's values; none of a column that has others than one kind."""
-        found = {column: _kind(self._cells(column)) for column in self.columns}
+        found = {column: _kind(cells) for column, cells in self.columns.items()}
         return {column: kind for column, kind in found.items() if kind is not None}
+
+    @cached_property
+    def texts(self) -> dict[str, list[Cell]]:
+        """The cells of the columns that have no kind."""
+        return {column: cells for column, cells in self.columns.items() if column not in self.kinds}
 
     @cached_property
     def stems(self) -> frozenset[str]:
@@ -144,7 +161,7 @@ class RowsOfTable:
         """By the stem of a word, then by column, the rows whose names and texts have it."""
         found: dict[str, dict[str, set[int]]] = {}
         for row in self.rows:
-            texts = {c: cell.text for c, cell in row.items() if c not in self.kinds}
+            texts = {c: cell.text for c, cell in row.items() if c in self.texts}
             for column, text in {**texts, SUBJECTS: row.subject}.items():
                 for stem in content_stems(text) if len(text) <= LONGEST else ():
                     found.setdefault(stem, {}).setdefault(column, set()).add(id(row))
@@ -156,8 +173,7 @@ class RowsOfTable:
 
     def text_column(self, stem: str) -> str | None:
         """The column of texts whose name is one word, by its stem; None where there is none."""
-        texts = (column for column in self.columns if column not in self.kinds)
-        return next((column for column in texts if self.stems_of(column) == {stem}), None)
+        return next((column for column in self.texts if self.stems_of(column) == {stem}), None)
 
     def named(self, text: str, tokens: Sequence[Token]) -> dict[str, list[Span]]:
         """The subjects that a text names in full, and where; a name within a fuller one is none."""
@@ -190,17 +206,16 @@ class RowsOfTable:
             known: Whether a word tells nothing that narrows them.
 
         Returns:
-            None where it tells a date or bound that no one column has.
+            None where it tells a date or bound that no one column has, or a word that may stand in
+            a cell that is missing.
         """
         found = Narrowed(self.rows)
-        for column in self.columns:
-            if column in self.kinds:
-                continue
+        for column, held in self.texts.items():
             if marks := self._said(column, tokens, taken):
                 kept = tuple(r for r in found.rows if column in r and r[column].statement.yes)
                 found = Narrowed(kept, found.spans + marks, (*found.columns, column))
                 continue
-            cells = dict.fromkeys(cell.text for cell in self._cells(column))
+            cells = dict.fromkeys(cell.text for cell in held)
             spans = {
                 cell: own
                 for cell in cells
@@ -225,7 +240,8 @@ class RowsOfTable:
             found = Narrowed(kept, marks, (*found.columns, column))
         read = (*taken, *found.spans, *((value.start, value.end) for value in values))
         words = [t for t in tokens if not known(t) and not meets((t.start, t.end), read)]
-        return self._with_words(found, words, named)
+        found = self._with_words(found, words, named)
+        return None if self.cut and found.strange else found
 
     def _with_words(
         self, found: Narrowed, words: Sequence[Token], named: Collection[str]
@@ -240,7 +256,7 @@ class RowsOfTable:
             for column, having in self.words[token.stem].items():
                 sets.setdefault(column, []).append(having)
         full = {id(row) for row in self.rows if row.subject in named}
-        kept, loose = {id(row) for row in found.rows}, False
+        kept, loose = {id(row) for row in found.rows}, self.loose
         for column, several in sets.items():
             own = full if column == SUBJECTS else set[int]()
             every = set[int]() if own else set.intersection(*several)
@@ -258,7 +274,7 @@ class RowsOfTable:
         self, column: str, tokens: Sequence[Token], taken: Sequence[Span]
     ) -> tuple[Span, ...]:
         """Where a text names a column of yes and no: *in stock*; nowhere for any other column."""
-        if any(cell.statement.yes is None for cell in self._cells(column)):
+        if any(cell.statement.yes is None for cell in self.columns[column]):
             return ()
         stems = self.stems_of(column)
         spans = {token.stem: (token.start, token.end) for token in tokens if token.stem in stems}
@@ -267,43 +283,37 @@ class RowsOfTable:
 
     def _keeping(self, value: TypedValue) -> dict[str, set[int]] | None:
         """By column the cells that keep to a date or bound; None of another value."""
-        if isinstance(value.value, Date):
-            same = {
-                column: {
-                    cell.number
-                    for cell in self._cells(column)
-                    if compare(value, cell.value) is Agreement.SAME
-                }
-                for column, kind in self.kinds.items()
-                if kind == "date"
-            }
-            return {column: cells for column, cells in same.items() if cells}
-        if isinstance(value.value, Quantity) and value.value.bound in LIMITS:
-            return {
-                column: {c.number for c in self._cells(column) if _keeps(c, value.value)}
-                for column, kind in self.kinds.items()
-                if kind == value.kind
-            }
-        return None
-
-    def _cells(self, column: str) -> list[Cell]:
-        return [row[column] for row in self.rows if column in row]
+        dated = isinstance(value.value, Date)
+        if not dated and not (isinstance(value.value, Quantity) and value.value.bound in LIMITS):
+            return None
+        kept = {
+            column: {cell.number for cell in self.columns[column] if _keeps(cell, value)}
+            for column, kind in self.kinds.items()
+            if kind == value.kind
+        }
+        return {column: cells for column, cells in kept.items() if cells or not dated}
 
 
 def tables_of(statements: Sequence[Statement]) -> tuple[RowsOfTable, ...]:
-    """The tables whose rows are all among some statements: of others nothing can be computed."""
-    found: dict[tuple[str, int], dict[int, Row]] = {}
+    """The tables whose rows are all among some statements: of others nothing can be computed.
+
+    Those of one name and with the same columns, as the pages of a list, are one more together.
+    """
+    found: dict[tuple[str, str | None, int], dict[int, Row]] = {}
     for number, statement in enumerate(statements):
         place = statement.triple.row if statement.triple else None
         if place is not None and statement.fact is not None:
-            rows = found.setdefault((place.table, place.of), {})
-            row = rows.setdefault(place.number, Row())
+            by_place = found.setdefault((place.table, place.table_id, place.of), {})
+            row = by_place.setdefault(place.number, Row())
             row.setdefault(statement.fact.property, Cell(number, statement))
-    return tuple(
-        RowsOfTable(name, [rows[place] for place in sorted(rows)])
-        for (name, size), rows in found.items()
-        if len(rows) == size
-    )
+    alike: dict[tuple[str, frozenset[str]], list[list[Row]]] = {}
+    for (name, _, size), by_place in found.items():
+        rows = [by_place[place] for place in sorted(by_place)]
+        if len(rows) == size:
+            alike.setdefault((name, frozenset().union(*rows)), []).append(rows)
+    pages = [(name, rows, bool(own[1:])) for (name, _), own in alike.items() for rows in own]
+    together = [(name, [*chain(*own)], False) for (name, _), own in alike.items() if own[1:]]
+    return tuple(RowsOfTable(name, rows, page=page) for name, rows, page in pages + together)
 
 
 @cache
@@ -341,7 +351,10 @@ def _quantity(text: str) -> TypedValue | None:
     return TypedValue("number", text, found[0].start, found[0].end, found[0])
 
 
-def _keeps(cell: Cell, limit: Quantity) -> bool:
+def _keeps(cell: Cell, told: TypedValue) -> bool:
+    limit = told.value
+    if not isinstance(limit, Quantity):
+        return compare(told, cell.value) is Agreement.SAME
     amount, most = cell.amount, limit.base(limit.low)
     return {
         Bound.ABOVE: amount > most,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, runtime_checkable
 
 from guardrail.core.errors import InputError
@@ -70,7 +70,7 @@ def evidence_from_sql(
 
 def _by_driver(
     connection: Connection, query: str, params: Params | None
-) -> tuple[list[str], list[Sequence[object]]]:
+) -> tuple[list[str], list[Iterable[object]]]:
     cursor = connection.cursor()
     try:
         cursor.execute(query, *([] if params is None else [params]))
@@ -84,7 +84,7 @@ def _by_driver(
 
 def _by_sqlalchemy(
     connection: SQLAlchemyConnection | Session, query: str, params: Params | None
-) -> tuple[list[str], list[Sequence[object]]]:
+) -> tuple[list[str], list[Iterable[object]]]:
     from sqlalchemy import text
 
     if params is not None and not isinstance(params, Mapping):

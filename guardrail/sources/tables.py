@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime, time
 from io import BytesIO
 from pathlib import Path
@@ -47,7 +49,7 @@ class DataFrame(Protocol):
     """A data frame of pandas, whose own stubs are needed for more than this."""
 
     @property
-    def columns(self) -> object: ...
+    def columns(self) -> Iterable[object]: ...
     def astype(self, dtype: Any) -> Any: ...
     def notna(self) -> Any: ...
 
@@ -59,13 +61,14 @@ class Cursor(Protocol):
     @property
     def description(self) -> Sequence[Sequence[object]] | None: ...
 
-    def fetchall(self) -> Sequence[Sequence[object]]: ...
+    def fetchall(self) -> Sequence[Iterable[object]]: ...
 
 
 @runtime_checkable
 class Result(Protocol):
     """The result of a query of SQLAlchemy's."""
 
+    def keys(self) -> Iterable[str]: ...
     def mappings(self) -> Iterable[Mapping[str, object]]: ...
 
 
@@ -161,7 +164,7 @@ class Table:
     def from_columns(
         cls,
         columns: Sequence[object],
-        rows: Iterable[Sequence[object]],
+        rows: Iterable[Iterable[object]],
         *,
         subject: str | None = None,
         name: str | None = None,
@@ -170,7 +173,7 @@ class Table:
 
         Args:
             columns: The names of the columns.
-            rows: Lists of as many cells.
+            rows: Lists of as many cells, or dicts by those names.
             subject: As of a table.
             name: As of a table.
 
@@ -198,40 +201,69 @@ class Table:
         return f"Table({self.name!r}, rows={self._size}, columns={list(self.columns)})"
 
     def _triples(self, cells: Sequence[Mapping[str, list[str]]]) -> Iterator[Triple]:
+        table_id = _digest(self.subject, cells)
         for number, row in enumerate(cells, start=1):
             stop_if_given_up()
-            place = TableRow(table=self.name, number=number, of=len(cells))
             own = row.get(self.subject or "")
             subject = own[0] if own else f"{self.name} {number}"
-            told = False
-            for column, values in row.items():
-                for value in values if column != self.subject else ():
-                    told = True
-                    yield Triple(subject, column, value, row=place)
-            if not told:  # so that the row is counted
-                yield Triple(subject, self.subject or self.name, subject, row=place)
+            told = [
+                (c, value) for c, values in row.items() if c != self.subject for value in values
+            ]
+            # Of a row without any other cell its subject is told, so that the row is counted.
+            facts = told or [(self.subject or self.name, subject)]
+            place = TableRow(
+                table=self.name,
+                number=number,
+                of=len(cells),
+                cells=len(dict(facts)),
+                table_id=table_id,
+            )
+            for column, value in facts:
+                yield Triple(subject, column, value, row=place)
 
 
 def rows_by_column(
-    columns: Sequence[object], rows: Iterable[Sequence[object]]
+    columns: Sequence[object], rows: Iterable[Iterable[object]]
 ) -> list[dict[str, object]]:
     """Rows that have their cells in the order of the columns, as dicts.
 
+    Args:
+        columns: The names of the columns.
+        rows: Lists, or the row objects of a driver; dicts, as some drivers give them, by column.
+
     Raises:
-        InputError: Two columns have one name, or a row is no list of as many cells.
+        InputError: Two columns have one name, or a row does not have as many cells.
     """
     if isinstance(columns, str | Mapping) or not isinstance(columns, Sequence):
         raise InputError(f"columns must be a list of names, not {type(columns).__name__}")
+    names = _different(columns)
+    found = []
+    for place, row in enumerate(rows):
+        cells = _in_order(names, row)
+        if cells is None or len(cells) != len(names):
+            raise InputError(
+                f"rows[{place}] must be a list of {len(names)} cells, or a dict by column"
+            )
+        found.append(dict(zip(names, cells, strict=True)))
+    return found
+
+
+def _different(columns: Iterable[object]) -> list[str]:
     names = [str(column) for column in columns]
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
         raise InputError(f"two columns are called {in_short(twice)}; give each a name of its own")
-    found = []
-    for place, row in enumerate(rows):
-        if not isinstance(row, Sequence) or isinstance(row, str) or len(row) != len(names):
-            raise InputError(f"rows[{place}] must be a list of {len(names)} cells")
-        found.append(dict(zip(names, row, strict=True)))
-    return found
+    return names
+
+
+def _in_order(names: Sequence[str], row: object) -> tuple[object, ...] | None:
+    """The cells of a row in the order of its columns; None of what is no row, or has no order."""
+    if isinstance(row, Mapping):
+        cells = {str(column): cell for column, cell in row.items()}
+        return tuple(map(cells.get, names)) if cells.keys() == {*names} else None
+    if not isinstance(row, Iterable) or isinstance(row, str | bytes | Set):
+        return None
+    return tuple(row)
 
 
 def within_cells(rows: Iterable[RowOfCells], most: int) -> Iterator[RowOfCells]:
@@ -250,6 +282,14 @@ def within_cells(rows: Iterable[RowOfCells], most: int) -> Iterator[RowOfCells]:
                 "question is about"
             )
         yield row
+
+
+def _digest(subject: str | None, cells: Sequence[Mapping[str, list[str]]]) -> str:
+    """What tells the rows of one table from those of others."""
+    made = hashlib.blake2b(json.dumps(subject).encode(), digest_size=8)
+    for row in cells:
+        made.update(json.dumps(row, sort_keys=True).encode())
+    return made.hexdigest()
 
 
 def _named(columns: Sequence[str]) -> str:
@@ -281,11 +321,14 @@ def _rows_of(
 def _dicts(rows: Rows) -> list[Mapping[str, object]]:
     found: Iterable[Mapping[str, object]]
     if isinstance(rows, ArrowTable):
+        _different(getattr(rows, "column_names", ()))
         found = rows.to_pylist()
     elif isinstance(rows, DataFrame):
+        _different(rows.columns)
         # What is missing is a number of its own kind in every column.
         found = rows.astype(object).where(rows.notna(), None).to_dict("records")
     elif isinstance(rows, Result):
+        _different(rows.keys())
         found = rows.mappings()
     elif isinstance(rows, Cursor):
         if rows.description is None:

@@ -173,6 +173,7 @@ def test_links_that_lead_to_rows_are_not_told(tmp_path: Path) -> None:
         ("id,name\n1,A\n", TableColumns(subject="key"), "no column 'key'; it has id, name"),
         ("id,name\n,A\n", TableColumns(subject="id"), "line 2: no value of 'id'"),
         ("id,name\n1,A,B\n", TableColumns(subject="id"), "line 2: more values"),
+        ("id,name,name\n1,A,B\n", TableColumns(subject="id"), "two columns are called 'name'"),
     ],
 )
 def test_a_table_that_does_not_fit(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from collections.abc import Mapping
 from enum import StrEnum
 from functools import cache
@@ -17,16 +18,19 @@ __all__ = ["Agreement", "Date", "agreement", "calendar_words", "find_dates", "pa
 DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
 YEAR = r"(?P<year>\d{3,4})(?!\d)(?![.,]\d)"
 RECENT = r"(?:1[0-9]|20)\d\d"
+LEAP_YEAR = 2000
 ERA = r"(?:\s*(?P<era>(?-i:BCE?|B\.C\.|CE|AD|A\.D\.)))?"
 
 
 class Date(NamedTuple):
     """A point or period in time; ``month`` and ``day`` are None where they are not told.
 
+    They are as written, and may be none of the calendar's: *31 June 2024*, *2025-13-01*.
+
     Attributes:
         year: Astronomical year; 1 BC is 0. None for a day or month of no year.
-        month: 1 to 12; of a season its first.
-        day: 1 to 31.
+        month: From 1 to 12; of a season its first.
+        day: From 1 to 31.
         span: Years covered, 1 for a year, 10 for a decade, 100 for a century.
         months: Months covered where ``month`` is told, 3 for a season.
         start: Offset in the text it was found in.
@@ -42,6 +46,14 @@ class Date(NamedTuple):
     start: int = 0
     end: int = 0
     swapped: tuple[int, int] | None = None
+
+    @property
+    def real(self) -> Date:
+        """What of it the calendar has: of 31 June the month, of a month 13 the year."""
+        if self.month is None or not 1 <= self.month <= 12:
+            return self._replace(month=None, day=None)
+        days = range(1, monthrange(self.year or LEAP_YEAR, self.month)[1] + 1)
+        return self if self.day is None or self.day in days else self._replace(day=None)
 
 
 class Agreement(StrEnum):
@@ -154,8 +166,8 @@ def _read(match: re.Match[str]) -> Date | None:
         month, last = calendar["seasons"][parts["season"].lower()]
         return Date(signed, month, months=last - month + 1, start=start, end=end)
     month, day, swapped = _month_and_day(parts, calendar["months"])
-    if (month is not None and not 1 <= month <= 12) or (day is not None and not 1 <= day <= 31):
-        return Date(signed, start=start, end=end) if signed else None
+    if signed is None and day not in range(1, 32):
+        return None
     return Date(signed, month, day, swapped=swapped, start=start, end=end)
 
 
@@ -182,8 +194,11 @@ def agreement(claimed: Date, known: Date) -> Agreement:
 
     Returns:
         ``SAME`` where the text tells no more than the evidence holds, ``OPEN`` where it tells
-        more (a day where only the year is held), ``CONFLICT`` where both cannot be true.
+        more (a day where only the year is held), ``CONFLICT`` where both cannot be true. Of a
+        date that is held and that no calendar has, only the same agrees to the day.
     """
+    if claimed[:3] != known[:3]:
+        known = known.real
     if claimed.year is not None and known.year is not None:
         if claimed.span > 1 or known.span > 1:
             inside = (

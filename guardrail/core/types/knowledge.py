@@ -86,11 +86,17 @@ class TableRow(Value):
         table: The table's name.
         number: Place of the row, from 1.
         of: Number of rows of the table; with all of them at hand counts and sums are computed.
+        cells: Number of columns that the row has facts of; None where nobody counted them. Of a
+            column of which a cell may be missing nothing is computed.
+        table_id: Tells the table from others of its name; equal for equal rows. None where the
+            name alone does.
     """
 
     table: str
     number: int = Field(ge=1)
     of: int = Field(ge=1)
+    cells: int | None = Field(default=None, ge=1)
+    table_id: str | None = Field(default=None, max_length=64)
 
 
 class Triple(Positional):

@@ -106,6 +106,7 @@ class _Reading:
         self.claim, self.evidence, self.table = claim, evidence, table
         self.text = plain(claim.text)
         self.named = table.named(self.text, claim.tokens)
+        self.places = tuple(span for spans in self.named.values() for span in spans)
 
     def counts(self) -> Iterator[_Found]:
         """Counts of rows, or of the different texts of a column: *twelve bikes*, *3 places*."""
@@ -164,12 +165,11 @@ class _Reading:
     def _named_end(self, token: Token, column: str, pick: Compute) -> _Found | None:
         """Whether the row that a sentence names has the greatest or least value."""
         names = {*self.named} or self._meant()
-        places = [span for spans in self.named.values() for span in spans]
-        if any(self._belongs(span) for span in places):
+        if any(self._belongs(span) for span in self.places):
             return None
         values = self._told_of(column)
         told = tuple((value.start, value.end) for value in values)
-        narrowed = self._rows((*places, *told, (token.start, token.end)), named=False)
+        narrowed = self._rows((*self.places, *told, (token.start, token.end)), named=False)
         if narrowed is None:
             return None
         first, agrees = first_of(narrowed.rows, column, pick, names)
@@ -184,7 +184,7 @@ class _Reading:
         winners = {cell.statement.subject for cell in first}
         if not winners or (not agrees and (names & winners or len(names) > 1)):
             return None
-        spans = [(token.start, token.end), *places]
+        spans = [(token.start, token.end), *self.places]
         others = [v for v in values if compare(v, first[0].value) is Agreement.CONFLICT]
         if agrees and others:
             agrees, spans = False, [(value.start, value.end) for value in others]
@@ -246,13 +246,12 @@ class _Reading:
             taken: What is told of them.
             named: Whether the subjects that it names narrow them.
         """
-        places = tuple(span for spans in self.named.values() for span in spans)
         others = [v for v in self.claim.values if (v.start, v.end) not in taken]
-        names, read = self.named if named else (), (*taken, *places)
+        names, read = self.named if named else (), (*taken, *self.places)
         found = self.table.narrowed(
             self.text, self.claim.tokens, others, read, named=names, known=self._known
         )
-        scoped = found and self._scoped(self.claim.tokens, (*taken, *places, *found.spans))
+        scoped = found and self._scoped(self.claim.tokens, (*read, *found.spans))
         return None if scoped else found
 
     def _told_beside(self, value: TypedValue, narrowed: Narrowed, noun: Token | None) -> bool:
@@ -322,12 +321,11 @@ class _Reading:
 
     def _told(self, wanted: Callable[[TypedValue], bool]) -> Iterator[TypedValue]:
         """The exact or rough amounts that the sentence tells, its names left out."""
-        places = [span for spans in self.named.values() for span in spans]
         for value in self.claim.values:
             quantity = value.value
             rough = isinstance(quantity, Quantity) and quantity.bound in (Bound.EXACT, Bound.ABOUT)
             dated = value.kind == "date"
-            inside = any(a <= value.start and value.end <= b for a, b in places)
+            inside = any(a <= value.start and value.end <= b for a, b in self.places)
             if (rough or dated) and not inside and wanted(value):
                 yield value
 
@@ -375,7 +373,7 @@ class _Reading:
             )
         named = [column for column in kinds if told.stems & (stems_of(column) | cues(column))]
         alike = [c for c, kind in kinds.items() if kind.partition(" ")[0] in told.measures]
-        return self._only(iter(named or alike))
+        return self._only(iter(named if named or self.table.cut else alike))
 
     def _meant(self) -> frozenset[str]:
         """The subject of the sentence before, where a pronoun points back to it."""

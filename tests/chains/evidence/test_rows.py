@@ -7,14 +7,11 @@ import pytest
 
 from chains.evidence import evidence_items
 from chains.evidence.tools import result_evidence
-from guardrail import Guardrail, GuardrailConfig, InputError, Passage, Table, TableRow, Triple
+from guardrail import Guardrail, GuardrailConfig, InputError, Passage, Table
 from tests.guardrail.core.documents import made
 
 BIKES = [{"name": "Fjell 3", "price_eur": 2490}, {"name": "Tarn City", "price_eur": 1790}]
-HANDED = (
-    Triple("Fjell 3", "price_eur", "2490", row=TableRow(table="bikes", number=1, of=2)),
-    Triple("Tarn City", "price_eur", "1790", row=TableRow(table="bikes", number=2, of=2)),
-)
+HANDED = Table(BIKES, name="bikes").triples
 
 
 @pytest.mark.parametrize(
@@ -32,6 +29,10 @@ HANDED = (
 def test_a_table_in_a_request(table):
     assert evidence_items([{"table": table}]) == HANDED
     assert evidence_items([Table(BIKES, name="bikes")]) == HANDED
+    assert [item.text for item in HANDED] == [
+        "Fjell 3, price_eur: 2490.",
+        "Tarn City, price_eur: 1790.",
+    ]
 
 
 def test_a_document_in_a_request():
@@ -113,8 +114,41 @@ def test_rows_without_names_of_columns():
 
 
 @pytest.mark.parametrize(
+    ("zone", "written"),
+    [
+        ("datetime.timezone.utc", "+00:00"),
+        ("datetime.timezone(datetime.timedelta(seconds=3600), 'CET')", "+01:00"),
+        ("datetime.timezone(datetime.timedelta(days=-1, seconds=68400))", "-05:00"),
+        ("zoneinfo.ZoneInfo(key='Etc/UTC')", "+00:00"),
+    ],
+)
+def test_a_point_in_time_keeps_its_zone(zone, written):
+    moment = f"datetime.datetime(2024, 3, 1, 0, 30, tzinfo={zone})"
+    found = result_evidence(f"[('Fjell 3', {moment}), ('Tarn City', {moment})]")
+    assert {item.value for item in found} == {f"2024-03-01 00:30:00{written}"}
+
+
+@pytest.mark.parametrize(
     "text",
-    ["[(open('/etc/passwd'), 1), (2, 3)]", "[(1, 2", "[(" * 5_000, "| a |\nand more", "[(x, y)]"],
+    [
+        "[(open('/etc/passwd'), 1), (2, 3)]",
+        "[(1, 2",
+        "[(" * 5_000,
+        "| a |\nand more",
+        "[(x, y)]",
+        *(
+            f"[(1, {value}), (2, {value})]"
+            for value in (
+                "datetime.date(2024, 2, 30)",
+                "datetime.date(10**9, 1, 1)",
+                "datetime.date('a', 1, 1)",
+                "datetime.datetime(2024, 1, 1, 0, 0, tzinfo=open('/etc/passwd'))",
+                "datetime.datetime(2024, 1, 1, 0, 0, tzinfo=ZoneInfo('Nowhere/There'))",
+                "datetime.datetime(2024, 1, 1, 0, 0, tzinfo=ZoneInfo())",
+                "datetime.datetime(2024, 1, 1, 0, 0, tzinfo=timezone(timedelta(days=9999999999)))",
+            )
+        ),
+    ],
 )
 def test_a_text_that_only_looks_like_rows_stays_a_text(text):
     assert result_evidence(text) == [Passage(text=text)]

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pydantic import ValidationError
 
-from guardrail import GuardrailConfig, InputError, Passage, TableRow, Triple
+from guardrail import GuardrailConfig, InputError, Passage, Table, Triple
 from guardrail.bulk.scorer import BulkScorer
 from guardrail.core.fields import LONGEST
 from guardrail.evaluation.rows import EvalRow
@@ -19,8 +19,8 @@ from guardrail.sources.items import evidence_items
 from guardrail.tuning.rows import read_labelled
 
 CSV = b"name,price_eur\nLathe 2,5200\n"
-CELL = Triple("Lathe 2", "price_eur", "5200", row=TableRow(table="machines", number=1, of=1))
 ROWS = [{"name": "Lathe 2", "price_eur": 5200}]
+[CELL] = Table(ROWS, name="machines")
 FILE = {"filename": "machines.csv", "file_data": b64encode(CSV).decode()}
 ITEMS = [
     ({"table": {"name": "machines", "rows": ROWS}}, CELL),

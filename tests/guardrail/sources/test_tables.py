@@ -22,6 +22,7 @@ from guardrail import (
     evidence_from_sql,
 )
 from guardrail.sources import sql
+from guardrail.sources.files import evidence_of_bytes, evidence_of_files
 
 BIKES = [
     {"id": 1, "name": "Fjell 3", "price_eur": Decimal("2490.00"), "launched": date(2024, 3, 1)},
@@ -35,9 +36,8 @@ def facts(table: Table) -> list[tuple[str, str, str]]:
 
 def test_a_cell_is_a_fact_that_knows_its_row():
     table = Table(BIKES, name="bikes")
-    assert list(table)[1] == Triple(
-        "Fjell 3", "price_eur", "2490.00", row=TableRow(table="bikes", number=1, of=2)
-    )
+    place = TableRow(table="bikes", number=1, of=2, cells=3, table_id=table.triples[0].row.table_id)
+    assert list(table)[1] == Triple("Fjell 3", "price_eur", "2490.00", row=place)
     assert facts(table) == [
         ("Fjell 3", "id", "1"),
         ("Fjell 3", "price_eur", "2490.00"),
@@ -46,6 +46,23 @@ def test_a_cell_is_a_fact_that_knows_its_row():
         ("Tarn City", "price_eur", "1790.50"),
     ]
     assert (len(table), table.columns) == (2, ("id", "name", "price_eur", "launched"))
+
+
+def test_a_table_is_told_from_others_of_its_name_by_its_rows():
+    same, reordered, other, by_id = (
+        Table(BIKES),
+        Table([dict(reversed(row.items())) for row in BIKES], subject="name"),
+        Table(BIKES[:1]),
+        Table(BIKES, subject="id"),
+    )
+    mine = {item.row.table_id for item in Table(BIKES)}
+    assert mine == {item.row.table_id for item in (*same, *reordered)}
+    assert mine.isdisjoint(item.row.table_id for item in (*other, *by_id))
+
+
+def test_a_row_of_another_process_may_lack_what_is_new():
+    old = {"table": "bikes", "number": 1, "of": 2}
+    assert TableRow.model_validate(old) == TableRow(**old, cells=None, table_id=None)
 
 
 @pytest.mark.parametrize(
@@ -98,8 +115,49 @@ def test_files(tmp_path):
     (tmp_path / "bad.csv").write_text("name,price\na,b,c\n")
     with pytest.raises(InputError, match="line 2: more values than columns"):
         Table.from_file(tmp_path / "bad.csv")
+    (tmp_path / "bad.csv").write_text("name,price,price\na,1,2\n")
+    with pytest.raises(InputError, match="two columns are called 'price'"):
+        Table.from_file(tmp_path / "bad.csv")
     with pytest.raises(InputError, match="is no table"):
         Table.from_file(tmp_path / "bikes.xlsx")
+
+
+def test_no_two_columns_have_one_name(connection):
+    engine = create_engine("sqlite://", creator=lambda: connection)
+    twice = "select name, price_eur, price_eur from bikes"
+    with engine.connect() as opened:
+        for rows in (
+            pd.DataFrame([["A", 1, 2]], columns=["name", "price_eur", "price_eur"]),
+            pa.table([["A"], [1], [2]], names=["name", "price_eur", "price_eur"]),
+            connection.execute(twice),
+            opened.execute(text(twice)),
+        ):
+            with pytest.raises(InputError, match="two columns are called 'price_eur'"):
+                Table(rows)
+
+
+def test_columns_without_a_name_hold_nothing(tmp_path):
+    """As spreadsheets write them behind the last one."""
+    file = tmp_path / "bikes.csv"
+    file.write_text("name;price;;\nFjell 3;2490;;\nTarn City\n")
+    assert facts(Table.from_file(file)) == [
+        ("Fjell 3", "price", "2490"),
+        ("Tarn City", "name", "Tarn City"),
+    ]
+    file.write_text("name;price;;\nFjell 3;2490;;\nTarn City;1790;new;old\n")
+    with pytest.raises(InputError, match="line 3: a value of several columns without a name"):
+        Table.from_file(file)
+
+
+@pytest.mark.parametrize("name", ["bikes.csv", "bikes.tsv", "bikes.jsonl"])
+def test_a_file_that_holds_no_rows_is_told(tmp_path, name):
+    head = "" if name.endswith("jsonl") else "name\n"
+    (tmp_path / name).write_text(head)
+    with pytest.raises(InputError, match=f"{name} holds no rows"):
+        evidence_of_files([tmp_path / name])
+    with pytest.raises(InputError, match=f"^{name} holds no rows"):
+        evidence_of_bytes(head.encode(), name)
+    assert len(Table.from_file(tmp_path / name)) == 0
 
 
 @pytest.fixture
@@ -117,6 +175,38 @@ def test_a_query_and_a_cursor(connection):
     dear = evidence_from_sql(connection, query, (2000,), name="bikes")
     assert (dear.name, facts(dear)) == ("bikes", [("Fjell 3", "price_eur", "2490")])
     assert len(Table(connection.execute("select * from bikes"))) == 2
+
+
+def by_column(cursor, row):
+    return {column[0]: cell for column, cell in zip(cursor.description, row, strict=True)}
+
+
+class DriverRow:
+    """A row that is no registered sequence, as those of pyodbc."""
+
+    def __init__(self, cursor, row):
+        self.row = row
+
+    def __iter__(self):
+        return iter(self.row)
+
+
+@pytest.mark.parametrize("factory", [by_column, DriverRow, sqlite3.Row])
+def test_rows_as_a_driver_gives_them(connection, factory):
+    """As ``dict_row`` of psycopg, ``DictCursor`` of PyMySQL and others do."""
+    expected = [("Fjell 3", "price_eur", "2490"), ("Tarn City", "price_eur", "1790")]
+    query = "select price_eur, name from bikes"
+    connection.row_factory = factory
+    assert facts(evidence_from_sql(connection, query)) == expected
+    assert facts(Table(connection.execute(query))) == expected
+
+
+@pytest.mark.parametrize("row", [{"a": 1}, {"a": 1, "c": 2}, {1, 2}, "ab", b"ab", 7, [1]])
+def test_a_row_that_does_not_have_the_columns(row):
+    with pytest.raises(
+        InputError, match=r"rows\[1\] must be a list of 2 cells, or a dict by column"
+    ):
+        Table.from_columns(["a", "b"], [[1, 2], row])
 
 
 def test_sqlalchemy(connection):

@@ -1,9 +1,18 @@
 """Typed values: what is found in a text, and what agrees with what."""
 
+from itertools import product
+from math import isfinite
+from random import Random
+
 import pytest
 
+from guardrail.core.text.dates import find_dates
 from guardrail.core.text.units import unit_of_label
 from guardrail.core.text.values import Agreement, compare, find_values
+from guardrail.core.types import Triple
+from guardrail.correction.values import exchanged
+from guardrail.evidence.rows import Cell
+from guardrail.evidence.statements import statements_of
 
 
 @pytest.mark.parametrize(
@@ -58,6 +67,17 @@ def test_values_of_a_text(text: str, found: list[tuple[str, str]]) -> None:
         ("March 2024", "14 March 2024", "", "same"),
         ("14 March 2024", "March 2024", "", "open"),
         ("summer 2021", "May 2021", "", "conflict"),
+        # Days and months that no calendar has are as they are written.
+        ("31 June 2024", "30 June 2024", "", "conflict"),
+        ("32 March 2024", "30 March 2024", "", "conflict"),
+        ("2024-13-01", "2024-12-01", "", "conflict"),
+        ("13/25/2024", "2024-12-25", "", "conflict"),
+        ("31 June 2024", "June 2024", "", "open"),
+        ("30 February 2025", "2025-02-30", "", "same"),
+        ("28 February 2025", "2025-02-30", "", "open"),
+        ("February 2025", "2025-02-30", "", "same"),
+        ("1 March 2025", "2025-02-30", "", "conflict"),
+        ("December 2024", "2024-13-01", "", "open"),
         ("half past six", "18:30", "", "same"),
         ("7 pm", "18:30", "", "conflict"),
         ("at least 20", "15", "", "conflict"),
@@ -78,3 +98,54 @@ def test_values_that_agree(told: str, held: str, label: str, expected: str) -> N
     (mine,) = find_values(told)
     (theirs,) = find_values(held, unit_of_label(label) if label else None)
     assert compare(mine, theirs) is Agreement(expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "real"),
+    [
+        ("31 June 2024", (2024, 6, None)),
+        ("29 February 2023", (2023, 2, None)),
+        ("29 February 2024", (2024, 2, 29)),
+        ("29 February 1900", (1900, 2, None)),
+        ("29 February", (None, 2, 29)),
+        ("30 February", (None, 2, None)),
+        ("30/02/2025", (2025, 2, None)),
+        ("2025-00-10", (2025, None, None)),
+        ("2025-13-45", (2025, None, None)),
+        ("-0004-02-29", (-4, 2, 29)),
+        ("2024", (2024, None, None)),
+    ],
+)
+def test_what_a_calendar_has_of_a_date(text: str, real: tuple[int | None, ...]) -> None:
+    (found,) = find_dates(text, yearless=True)
+    assert found.real[:3] == real
+
+
+PIECES = (
+    *("/", "-", ".", ":", " ", ",", "T", " of ", "st ", " pm", " BC", "v", "s", "%", "€", "½"),
+    *("February", "June", "half past", "quarter to", "spring", "early", "century", "noon", "kg"),
+    *("0", "00", "1", "02", "13", "24", "29", "30", "31", "32", "45", "60", "61", "1e999"),
+    *("0000", "0001", "1900", "2023", "2024", "9999", "99999", "million", "Z", "+25:00", "\u0663"),
+)
+"""What dates, times, versions and amounts are made of."""
+
+
+ALMOST = (
+    *("2025-02-30", "31 June 2024", "June 31, 2024", "30/02/2025", "29 February 2023", "24:61"),
+    *("-0003-02-29", "2024-13-01", "2025-02-30T25:61:00Z", "30.2.25", "v1.2.99999", "0 o'clock"),
+)
+
+
+def test_no_text_that_is_almost_a_value_fails() -> None:
+    """As a cell of a table neither, where the greatest and the least are looked for."""
+    chance = Random(7)
+    others = find_values("29 February 2024, 3 kg, 24:00, v1.2.3, 5 BC, 0000-02-29")
+    made = ("".join(chance.choices(PIECES, k=chance.randint(1, 9))) for _ in range(1_500))
+    for text in (*ALMOST, *made):
+        values = find_values(text)
+        for value, other in product(values, [*values, *others]):
+            compare(value, other)
+            exchanged(text, value, other, 0)
+        (statement,) = statements_of([Triple("Fjell 3", "end", text)])
+        cell = Cell(0, statement)
+        assert cell.typed is None or isfinite(cell.amount), text

@@ -2,7 +2,7 @@
 
 import pytest
 
-from guardrail import Guardrail, GuardrailConfig, Table
+from guardrail import Guardrail, GuardrailConfig, Table, TableRow
 from guardrail.core.types import Finding
 
 BIKES = Table(
@@ -211,6 +211,138 @@ def test_each_value_is_told_of_the_table_that_is_named(guard, tables, sentence, 
 def test_nothing_is_computed_of_a_part_of_the_rows(guard):
     part = [triple for triple in BIKES if triple.row.number < 3]
     assert computed(guard, part, "There are two bikes.") == []
+
+
+ITEMS = Table(
+    [
+        {"name": f"Item {n}", "colour": "red" if n % 2 else "blue", "price_eur": 3, "weight_kg": 2}
+        for n in range(8)
+    ],
+    name="items",
+)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "effects"),
+    [
+        ("The total weight is 16 kg.", []),  # half of the weights are left out
+        ("The total weight is 8 kg.", []),
+        ("The heaviest item weighs 2 kg.", []),
+        ("The red items weigh 8 kg in total.", []),
+        ("There are 8 items.", ["carries"]),
+        ("The total price is 24 euros.", ["carries"]),
+        ("The red items cost 12 euros in total.", ["carries"]),
+        ("There are two colours.", ["carries"]),
+        # What is missing may be what these tell of.
+        ("The total price is 16 euros.", []),
+        ("The green items cost 24 euros in total.", []),
+        ("Three items weigh less than 3 kg.", []),
+    ],
+)
+def test_of_a_table_that_is_cut_whole_columns_are_computed(sentence, effects):
+    """Cells are left out column by column: of each row the last one goes first."""
+    limits = {"evidence": 2 * len(ITEMS) + 4}
+    config = GuardrailConfig.model_validate({"judge": "none", "graph": "none", "limits": limits})
+    with Guardrail(config) as guard:
+        assert [item.effect.value for item in computed(guard, ITEMS, sentence)] == effects
+        assert len(guard.check("", sentence, evidence=ITEMS).evidence) == limits["evidence"]
+
+
+def test_a_table_of_any_size_is_not_summed_in_part():
+    """As the settings are: 5,000 cells are read, and these are 5,400."""
+    row = {f"part {n}": "steel" for n in range(8)} | {"weight_kg": 2}
+    rows = [{"name": f"Item {n}"} | row for n in range(600)]
+    with Guardrail(GuardrailConfig(judge="none", graph="none")) as guard:
+        assert computed(guard, Table(rows), "The total weight is 1,200 kg.") == []
+
+
+@pytest.mark.parametrize(
+    ("kept", "sentence", "effects"),
+    [
+        ({"price_eur"}, "All bikes together cost 11,160 euros.", ["carries"]),
+        ({"price_eur"}, "The city bikes together cost 11,160 euros.", []),
+        ({"price_eur"}, "All bikes together cost 4,280 euros.", []),
+        ({"category"}, "There are three categories.", ["carries"]),
+        ({"category"}, "There are four categories.", []),
+        ({"in_stock"}, "Three bikes are in stock.", ["carries"]),
+        ({"range_km"}, "The Tarn City is the cheapest bike.", []),
+    ],
+)
+def test_cells_that_were_kept_of_an_earlier_answer_are_no_table(guard, kept, sentence, effects):
+    cells = [item for item in BIKES if item.property in kept]
+    assert [item.effect.value for item in computed(guard, cells, sentence)] == effects
+
+
+def test_a_row_with_empty_cells_is_whole(guard):
+    rows = [{"name": "Fjell 3", "price_eur": 2490, "note": None}, {"name": "Tarn City"}]
+    rows += [{"name": "Fjell Cargo", "price_eur": 3890, "note": "new"}, {"name": "Tarn Trail"}]
+    (found,) = computed(guard, Table(rows, name="bikes"), "The average price is 3,000 euros.")
+    assert found.because == "mean of price_eur in 4 of 4 rows of bikes: 3,190"
+
+
+def test_cells_without_their_number_are_taken_as_all(guard):
+    """Those of a process that does not know it yet, or made by hand."""
+    bare = [
+        item.model_copy(update={"row": TableRow(table="bikes", number=item.row.number, of=4)})
+        for item in BIKES
+    ]
+    (found,) = computed(guard, bare, "All bikes together cost 12,160 euros.")
+    assert found.effect.value == "contradicts"
+
+
+def orders(*amounts: int, name: str | None = "orders") -> Table:
+    rows = [{"number": f"A-{amount}", "amount_eur": amount} for amount in amounts]
+    return Table(rows, subject="number", name=name)
+
+
+@pytest.mark.parametrize("name", ["orders", None])
+@pytest.mark.parametrize(
+    ("sentence", "effects"),
+    [
+        ("The average amount is 20 euros.", ["carries"]),  # of the first
+        ("The average amount is 200 euros.", ["carries"]),  # of the second
+        ("The average amount is 110 euros.", ["carries"]),  # of both
+        ("The average amount is 50 euros.", ["contradicts"]),
+        ("The highest amount is 300 euros.", ["carries"]),
+        ("The highest amount is 400 euros.", ["contradicts"]),
+    ],
+)
+def test_tables_of_one_name_are_apart_and_together(guard, name, sentence, effects):
+    """Two results of one tool, or tables that nobody gave a name."""
+    both = [*orders(10, 20, 30, name=name), *orders(100, 200, 300, name=name)]
+    found = computed(guard, both, sentence)
+    assert [item.effect.value for item in found] == effects
+    assert all("6 of 6 rows" in item.because for item in found if effects == ["contradicts"])
+
+
+def test_a_page_that_is_cut_leaves_nothing_to_contradict(guard):
+    page = [item for item in BIKES if item.property != "price_eur" or item.row.number < 3]
+    row = {"name": "Tarn X", "category": "city", "price_eur": 1, "range_km": 2, "in_stock": True}
+    both = [*page, *Table([row | {"launched": "2024-01-01"}], name="bikes")]
+    assert computed(guard, both, "The total price is 6,381 euros.") == []
+    assert computed(guard, both, "All bikes together cost 11,161 euros.") == []
+
+
+def test_the_same_table_twice_is_one(guard):
+    both = [*orders(10, 20, 30), *orders(10, 20, 30)]
+    (found,) = computed(guard, both, "The orders total 120 euros.")
+    assert found.because == "sum of amount_eur in 3 of 3 rows of orders: 60"
+
+
+@pytest.mark.parametrize("launched", ["2025-02-30", "2025-06-31", "2023-02-29", "2023-13-45"])
+def test_a_day_that_no_calendar_has_stops_nothing(guard, launched):
+    rows = [
+        {"name": "Fjell 3", "launched": launched},
+        {"name": "Tarn City", "launched": "2025-10-01"},
+        {"name": "Tarn Trail", "launched": "-0003-01-01"},
+        {"name": "Tarn Old", "launched": "-0009-01-01"},
+    ]
+    question = "Which bike is the most recent?"
+    answer = guard.check(question, "The most recent is the Tarn City.", evidence=Table(rows))
+    assert answer.errors == ()
+    assert answer.sentences[0].category == "supportive"
+    (oldest,) = computed(guard, Table(rows), "The oldest bike is the Tarn Old.")
+    assert oldest.effect.value == "carries"
 
 
 def test_the_rows_are_cited_and_the_computation_told(guard):
