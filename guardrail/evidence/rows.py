@@ -63,7 +63,8 @@ class Cell:
         if isinstance(value, Quantity):
             return value.base(value.low)
         assert isinstance(value, Date)
-        return float(date(max(1, value.year or 1), value.month or 1, value.day or 1).toordinal())
+        first = date(max(1, value.year or 1), value.month or 1, 1)
+        return first.toordinal() + (value.day or 1) - 1.0  # of 30 February too, which is no day
 
 
 class Row(dict[str, Cell]):
