@@ -63,8 +63,7 @@ class Cell:
         if isinstance(value, Quantity):
             return value.base(value.low)
         assert isinstance(value, Date)
-        first = date(max(1, value.year or 1), value.month or 1, 1)
-        return first.toordinal() + (value.day or 1) - 1.0  # of 30 February too, which is no day
+        return date(max(1, value.year or 1), value.month or 1, 1).toordinal() + (value.day or 1) - 1.0
 
 
 class Row(dict[str, Cell]):

@@ -63,14 +63,8 @@ def _read(match: re.Match[str]) -> ClockTime | None:
     if parts.get("named"):
         hours = lexicon("calendar")["times"][parts["named"].lower()]
         return ClockTime(int(hours * 60), True, start, end)
-    word = parts.get("word")
-    hour = (
-        int(parts["hour"] or 0)
-        if word is None
-        else int(word)
-        if word.isdigit()
-        else int(lexicon("numbers")["units"][word.lower()])
-    )
+    word = (parts.get("word") or parts["hour"]).lower()
+    hour = int(word if word.isdigit() else lexicon("numbers")["units"][word])
     minutes = hour * 60 + int(parts.get("minute") or 0)
     if parts.get("shift"):
         size = 30 if parts["shift"].lower() == "half" else 15

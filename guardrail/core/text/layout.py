@@ -12,9 +12,12 @@ from guardrail.core.text.sentences import Stretch, split_sentences
 __all__ = ["UNDER_HEADER", "Line", "Piece", "cells_of", "laid_out", "lined"]
 
 UNDER_HEADER = re.compile(
-    r"[ \t]*+(?:\|[ \t]*+)?(?::?-++:?[ \t]*+\|[ \t]*+)++(?::?-++:?[ \t]*+)?$", re.MULTILINE
+    r"[ \t]*+(?:\|[ \t]*+)?(?::?-++:?[ \t]*+\|[ \t]*+)++(?::?-++:?[ \t]*+)?$(?:\n(.*))?", re.M
 )
-"""The line between the header of a Markdown table and its rows; it takes each sign once."""
+"""The line between the header of a Markdown table and its rows, and the first of these."""
+
+NAME_CHARS = 500
+"""Longest name of a row or column: each stands in as many statements as there are of the other."""
 
 LABEL_WORDS = 6
 """Most words of a line with a colon at its end that only names what stands below it."""
@@ -22,7 +25,6 @@ LABEL_WORDS = 6
 CELL = re.compile(r"(?<!\\)\|")
 MARKS = "*_#` \t"
 LAST = re.compile(r"[*_#` \t]*+$", re.MULTILINE)
-NEXT_LINE = re.compile(r"\n(.*)")
 LIST_ITEM = re.compile(r"[ \t]*(?:[-*+•‣◦]|\(?\d{1,3}[.)])[ \t]")
 
 
@@ -54,7 +56,7 @@ def laid_out(text: str) -> Iterator[Piece]:
         if line.is_table_head(stretch):
             head, told = line.cells, line.start
             continue
-        if head is not None and "|" in line.text:
+        if head is not None and line.is_row:
             if line.start != told:
                 told = line.start
                 yield from _row(head, line.cells, heading)
@@ -94,28 +96,25 @@ class Line:
     Attributes:
         whole: The text that it is of; ``start`` and ``stop`` are its offsets there.
         text: The line itself.
-        is_item: Whether it is an item of a list.
+        is_item: Whether it is an item of a list; ``is_row``, whether it may be a table's row.
+        has_rule: Whether the rule of a table stands below it; ``has_rows``, a row below that.
     """
 
     def __init__(self, whole: str, start: int, stop: int) -> None:
         self.whole, self.start, self.stop, self.text = whole, start, stop, whole[start:stop]
-        self.is_item = LIST_ITEM.match(self.text) is not None
-        self._rule = UNDER_HEADER.match(whole, stop + 1)
+        self.is_item, self.is_row = LIST_ITEM.match(self.text) is not None, "|" in self.text
+        rule = UNDER_HEADER.match(whole, stop + 1)
+        self.has_rule = rule is not None
+        self.has_rows = rule is not None and bool((rule[1] or "").strip(MARKS + "|"))
 
     @cached_property
     def cells(self) -> list[str]:
         """Its cells, as of a row of a table."""
         return cells_of(self.text)
 
-    @cached_property
-    def has_rows(self) -> bool:
-        """Whether a row stands below it and the rule of a table."""
-        below = self._rule and NEXT_LINE.match(self.whole, self._rule.end())
-        return bool(below and below[1].strip(MARKS + "|"))
-
     def is_table_head(self, stretch: Stretch) -> bool:
         """Whether a sentence of it is the line above the rule of a Markdown table."""
-        return "|" in stretch.text and self._rule is not None
+        return "|" in stretch.text and self.has_rule
 
     def is_heading(self, stretch: Stretch) -> bool:
         """Whether a sentence stands alone on it, and it is marked as a heading or is bold.
@@ -149,4 +148,5 @@ def _row(head: list[str], cells: list[str], heading: str) -> Iterator[Piece]:
     for column, value in zip(head[1:], values, strict=False):
         if label and value:
             stop = "" if value.endswith((".", "!", "?")) else "."
+            label, column = label[:NAME_CHARS], column[:NAME_CHARS]
             yield Piece(f"{label}, {column}: {value}{stop}", heading, (label, column, value))

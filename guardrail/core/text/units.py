@@ -14,7 +14,6 @@ __all__ = ["Unit", "currency_before", "is_unit_name", "period", "unit_behind", "
 MONEY = "money "
 """Begins the measure of every currency; its code follows."""
 
-
 SIGN = re.compile(r"[(\[]\s*([^\w\s()\[\]]+)\s*[)\]]\s*$")
 """A sign in brackets at the end of a label: *price (£)*, *share [%]*."""
 
