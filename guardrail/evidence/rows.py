@@ -63,7 +63,8 @@ class Cell:
         if isinstance(value, Quantity):
             return value.base(value.low)
         assert isinstance(value, Date)
-        return date(max(1, value.year or 1), value.month or 1, 1).toordinal() + (value.day or 1) - 1.0
+        month = date(max(1, value.year or 1), value.month or 1, 1)
+        return float(month.toordinal() + (value.day or 1) - 1)  # of 30 February, too
 
 
 class Row(dict[str, Cell]):

@@ -28,7 +28,7 @@ __all__ = ["Claim", "GroundingRequest", "claims_of"]
 BEFORE_CHARS = 400
 """Characters of earlier sentences that are read beside a sentence: pronouns point no further."""
 
-PLAIN_WORDS = re.compile(r"\w[\w'’-]*+(?:,? \w[\w'’-]*+){3,}")
+PLAIN_WORDS = re.compile(r"(?<![\w'’-])['’-]*+\w[\w'’-]*+(?:,? \w[\w'’-]*+){3,}")
 """Four or more words with nothing but spaces and commas between them, as prose has and code not."""
 
 
