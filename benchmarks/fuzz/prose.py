@@ -43,7 +43,7 @@ def hostile(size: int) -> Mapping[str, str]:
     half = size // 2
     return {
         **repeated((*SIGNS, *UNITS), size, end="x"),
-        **{f"{a} {b!r}": f"{a}{b * size}x" for a in BEGINNINGS for b in SIGNS},
+        **{f"{a} {b!r}": f"{a}{b * size}x" for a in BEGINNINGS for b in SIGNS[:8]},
         **{f"{b!r} {a!r}": b * half + a * half + "x" for a, b in pairwise(SIGNS)},
         "a line of sentences": "The depot is open. " * (size // 19),
         "a row of sentences": f"a | b\n-|-\n{'The depot is open. | ' * (size // 21)}",
