@@ -23,6 +23,8 @@ __all__ = ["Turn", "standalone_question"]
 MAX_QUESTION_WORDS = 160
 """Words of history and question together; later turns are kept over earlier ones."""
 MAX_TURNS_BACK = 6
+MAX_TURN_CHARS = 4_000
+"""Characters of an earlier turn that are read: its beginning names what it is about."""
 
 _WORDS = lexicon("function_words")
 LEANS = re.compile(
@@ -63,10 +65,10 @@ def standalone_question(turns: Sequence[Turn], *, max_words: int = MAX_QUESTION_
     if not _leans(question):
         return question
     for turn in reversed(spoken[max(0, last - MAX_TURNS_BACK) : last]):
-        words = (turn.text if turn.role == "user" else _without_values(turn.text)).split()
         if budget <= 0:
             break
-        # Of a long turn the beginning names what it is about.
+        begin = turn.text.lstrip()[:MAX_TURN_CHARS]
+        words = (begin if turn.role == "user" else _without_values(begin)).split()
         parts.append(" ".join(words[:budget]))
         budget -= len(words)
         if turn.role == "user" and not _leans(turn.text):
@@ -80,7 +82,8 @@ def _without_values(text: str) -> str:
     names = {name.end() for name in NAME.finditer(text)}
     kept, end = [], 0
     for value in find_values(text):
-        if value.kind == "number" and len(text[: value.start].rstrip(" -")) in names:
+        before = end + len(text[end : value.start].rstrip(" -"))
+        if value.kind == "number" and before in names:
             names.add(value.end)
             continue
         kept.append(text[end : value.start])

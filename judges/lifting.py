@@ -36,7 +36,7 @@ def sub_facts(answer: str) -> tuple[str, ...]:
     facts = [
         clause.strip()
         for sentence in _sentences(answer)
-        for clause in _clause_end().split(sentence)
+        for clause in _clause_end().split(" ".join(sentence.split()))
         if clause and clause.strip(" .;,")
     ]
     if len(facts) == 1 and not facts[0].endswith((".", "!", "?")):

@@ -18,7 +18,9 @@ BLANK: Final = "urn:blank:"
 _WELL_KNOWN: Final = "/.well-known/genid/"
 """In the IRIs that others give blank nodes, as the standard says; Wikidata's unknown values."""
 
-_LABEL: Final = rb"_:([\w:\x80-\xff](?:[\w:.\-\x80-\xff]*[\w:\-\x80-\xff])?)"
+_SIGNS: Final = rb"[\w:\-\x80-\xff]"
+# Each sign is read once: of labels that follow each other in a literal the first alone is tried.
+_LABEL: Final = rb"_:(?<![\w:.\-\x80-\xff]_:)((?!-)%b++(?:\.++%b++)*+)" % (_SIGNS, _SIGNS)
 _SUBJECT: Final = re.compile(rb"\n[ \t]*" + _LABEL)
 # To the end of its line no quote and no ">" follows that would close a literal or an IRI round it.
 _LAST: Final = re.compile(

@@ -30,7 +30,7 @@ __all__ = ["SparqlGraph"]
 FACTS_READ = 200
 """Facts each way that are read ahead of nodes that were found by name: what the linker asks for."""
 _SPACE = re.compile(r"\s+")
-_COMMENT = re.compile(r"(?m)^\s*#[^\n]*$")
+_COMMENT = re.compile(r"(?m)^[^\S\n]*#[^\n]*$")
 _PROLOGUE = re.compile(r"\s*(?:(?:BASE\s*<[^>]*>|PREFIX\s+[^\s:]*:\s*<[^>]*>)\s*)*", re.I)
 _KNOWN_HOSTS = {
     "query.wikidata.org": "wikidata",

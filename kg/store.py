@@ -31,8 +31,10 @@ _DIGITS = 16
 _NAMESAKES = 500
 """Most bearers of one name that are read; a title such as "Untitled" has tens of thousands."""
 
-_PREFIX = re.compile(r"""<[^<>\s]*>|"[^"]*"|'[^']*'|#.*|(PREFIX\s+)?\b([A-Za-z][\w-]*):""", re.I)
-"""A prefix, declared or used; IRIs, strings and comments are passed over."""
+_PREFIX = re.compile(
+    r"""<[^<>\s]*>|"[^"]*"|'[^']*'|#.*|(PREFIX\s+)?\b([A-Za-z][\w-]*):|\b[A-Za-z][\w-]*""", re.I
+)
+"""A prefix, declared or used; IRIs, strings, comments and other words are passed over."""
 
 
 class OxigraphGraph:

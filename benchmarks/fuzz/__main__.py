@@ -17,11 +17,12 @@ from hypothesis.database import DirectoryBasedExampleDatabase
 
 from benchmarks.fuzz.exchanges import EXCHANGES
 from benchmarks.fuzz.inputs import Target
+from benchmarks.fuzz.prose import PROSE
 from benchmarks.fuzz.texts import TEXTS
 
 __all__ = ["TARGETS", "Found", "Timed", "fuzz", "main", "timed"]
 
-TARGETS: dict[str, Target] = {**TEXTS, **EXCHANGES}
+TARGETS: dict[str, Target] = {**TEXTS, **PROSE, **EXCHANGES}
 """All targets by name."""
 ROUND = 2_000
 """Inputs of one round; each draws anew."""

@@ -16,6 +16,8 @@ __all__ = ["misspelled", "no_such_call"]
 
 ALIKE = 0.75
 """Least similarity, between 0 and 1, of a path and what may have been meant by it."""
+LONGEST = 200
+"""Characters of a path that may be misspelled: comparing takes the square of their number."""
 
 
 def misspelled(request: Request) -> RejectedError | None:
@@ -33,6 +35,8 @@ def misspelled(request: Request) -> RejectedError | None:
 def _nearest_path(request: Request) -> str | None:
     """The served path nearest to a call's own; None where none is near."""
     asked = request.url.path.rstrip("/")
+    if len(asked) > LONGEST:
+        return None
     scored = [(_alike(asked, path), path) for path in _served(request)]
     best, path = max(scored, default=(0.0, ""))
     return path if best >= ALIKE else None

@@ -27,7 +27,7 @@ __all__ = ["of_name"]
 SURE = 0.5
 """Least probability at which the judge's word on a word or statement counts."""
 
-QUALIFIER = re.compile(r"\s*\([^()]*\)\s*$")
+QUALIFIER = re.compile(r"(?<!\s)\s*\([^()]*\)\s*$")
 """What tells namesakes apart in labels; prose goes without."""
 
 SPELLING = 0.85

@@ -149,7 +149,7 @@ def exchanged(text: str, told: TypedValue, held: TypedValue, number: int) -> Edi
 
 def _of_a_name(text: str, told: TypedValue) -> bool:
     """Whether a bare number or year stands right behind a capitalised word: *Gubbio 1910*."""
-    before = re.search(r"(\w+)\s$", text[: told.start])
+    before = re.search(r"(?<!\w)(\w++)\s$", text[: told.start])
     bare = told.text.isdigit() and told.kind in ("number", "date")
     stop = lexicon_set("function_words", "stop_words")
     return bare and before is not None and before[1][0].isupper() and fold(before[1]) not in stop

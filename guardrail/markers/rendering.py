@@ -29,7 +29,7 @@ UNCARRIED = frozenset({SpanKind.NA, SpanKind.CONTRADICTED})
 ENDINGS = ".!?…:;,|*_`~ \t"
 """Signs at the end of a sentence that its last marker goes before."""
 
-DOTTED = re.compile(r"\b(?:\w\.)+\w$")
+DOTTED = re.compile(r"\b(?<!\b\w\.)(?:\w\.)++\w$")
 """An abbreviation without its last stop, which is not the sentence's alone: *a.m*, *U.S*."""
 
 
@@ -93,7 +93,7 @@ def _same_fact(span: Span, following: Span) -> bool:
 def _outside(sentence: Sentence, at: int) -> int:
     """Past what belongs to a phrase without being part of it: ``**Paris** [NA]``."""
     place = at - sentence.start
-    word = re.search(r"[\w.'’-]+$", sentence.text[:place])
+    word = re.search(r"(?<![\w.'’-])[\w.'’-]++$", sentence.text[:place])
     if word is not None and word[0][:1].isupper():
         # A sentence's own end is no part of a name.
         name = _rest_of_name().match(sentence.text, place, _stop(sentence.text))

@@ -102,7 +102,7 @@ def _answer(
     )
 
 
-_OPEN_MARKER = re.compile(r"\s*\[[^\[\]\n]*$")
+_OPEN_MARKER = re.compile(r"(?<!\s)\s*+\[[^\[\]\n]*+$")
 _SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*$")
 
 

@@ -185,9 +185,16 @@ class Table:
     @staticmethod
     def rows_of_markdown(text: str) -> list[dict[str, str]] | None:
         """The rows of a Markdown table; None of a text that is more, or something else."""
-        from guardrail.core.text.layout import table_rows
+        from guardrail.core.text.layout import UNDER_HEADER, cells_of
 
-        return table_rows(text)
+        lines = [line for line in text.strip().splitlines() if line.strip()]
+        if len(lines) < 3 or any("|" not in line for line in lines):
+            return None
+        head, *rows = [cells_of(line) for line in (lines[0], *lines[2:])]
+        named = UNDER_HEADER.fullmatch(lines[1]) and len({*head}) == len(head)
+        if not named or any(len(row) != len(head) for row in rows):
+            return None
+        return [dict(zip(head, row, strict=True)) for row in rows]
 
     def __iter__(self) -> Iterator[Triple]:
         """The facts, row by row."""

@@ -11,10 +11,10 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from guardrail.core.apart import within_another
-from guardrail.core.text.layout import cells_of, has_rows, is_heading, is_label, is_table_head
+from guardrail.core.text.layout import Line, cells_of, lined
 from guardrail.core.text.letters import hides_letters
 from guardrail.core.text.names import NO_NAMES, find_names, label_in
-from guardrail.core.text.sentences import Stretch, code_blocks, split_sentences
+from guardrail.core.text.sentences import Stretch, code_blocks
 from guardrail.core.text.values import TypedValue, find_values
 from guardrail.core.text.words import Token, content_stems, plain, tokenise, without_emphasis
 from guardrail.core.types import Evidence, Strictness, Triple, VerdictThresholds
@@ -28,7 +28,7 @@ __all__ = ["Claim", "GroundingRequest", "claims_of"]
 BEFORE_CHARS = 400
 """Characters of earlier sentences that are read beside a sentence: pronouns point no further."""
 
-PLAIN_WORDS = re.compile(r"\w[\w'’-]*+(?:,? \w[\w'’-]*+){3,}")
+PLAIN_WORDS = re.compile(r"(?<![\w'’-])['’-]*+\w[\w'’-]*+(?:,? \w[\w'’-]*+){3,}")
 """Four or more words with nothing but spaces and commas between them, as prose has and code not."""
 
 
@@ -140,10 +140,10 @@ def claims_of(request: GroundingRequest, subjects: Collection[str] = ()) -> list
     }
     claims: list[Claim] = []
     earlier: list[str] = []
-    for stretch in split_sentences(text):
+    for stretch, line in lined(text):
         judged = without_ruins(stretch.text, entities)
-        head = names_columns(text, stretch)
-        bare = (head and not measures(stretch.text)) or _is_bare(text, stretch)
+        head = names_columns(line, stretch)
+        bare = (head and not measures(stretch.text)) or _is_bare(line, stretch)
         code = _is_code(stretch, blocks) and PLAIN_WORDS.search(judged) is None
         prose = not bare and not code
         written, before = plain_letters(re.sub(r"\s", " ", judged)), _last(earlier)
@@ -169,8 +169,8 @@ def _is_code(stretch: Stretch, blocks: Sequence[tuple[int, int]]) -> bool:
     return place >= 0 and stretch.start < blocks[place][1] and not hides_letters(stretch.text)
 
 
-def _is_bare(text: str, stretch: Stretch) -> bool:
+def _is_bare(line: Line, stretch: Stretch) -> bool:
     """Whether a sentence is a heading or label of hardly a word, or a head of nothing but such."""
-    if is_table_head(text, stretch):
-        return not has_rows(text, stretch) and all(map(is_bare, cells_of(stretch.text)))
-    return (is_heading(text, stretch) or is_label(text, stretch)) and is_bare(stretch.text)
+    if line.is_table_head(stretch):
+        return not line.has_rows and all(map(is_bare, cells_of(stretch.text)))
+    return (line.is_heading(stretch) or line.is_label(stretch)) and is_bare(stretch.text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from guardrail.core.text.layout import cells_of, has_rows, is_table_head
+from guardrail.core.text.layout import Line, cells_of
 from guardrail.core.text.letters import hides_letters
 from guardrail.core.text.quantities import Quantity
 from guardrail.core.text.sentences import Stretch
@@ -21,9 +21,9 @@ SUBJECTS = frozenset({"expl", "nsubj", "nsubjpass"})
 ASKING = frozenset({"WDT", "WP", "WP$", "WRB"})
 
 
-def names_columns(text: str, stretch: Stretch) -> bool:
-    """Whether a sentence of a text is the head of a table with rows, whose cells assert nothing."""
-    if not is_table_head(text, stretch) or not has_rows(text, stretch):
+def names_columns(line: Line, stretch: Stretch) -> bool:
+    """Whether a sentence of a line is the head of a table with rows, whose cells assert nothing."""
+    if not line.is_table_head(stretch) or not line.has_rows:
         return False
     cells = [cell for cell in cells_of(stretch.text) if not is_bare(cell)]
     return not (any(map(hides_letters, cells)) or _asserts(cells))

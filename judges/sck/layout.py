@@ -46,8 +46,7 @@ class _Line(NamedTuple):
 FEW_SENTENCES = 2
 """Up to so many sentences are just sentences; more make a paragraph."""
 
-_FENCE = re.compile(r"^\s*(?:```|~~~).*?^\s*(?:```|~~~)\s*$", re.MULTILINE | re.DOTALL)
-_OPEN_FENCE = re.compile(r"^\s*(?:```|~~~).*", re.MULTILINE | re.DOTALL)
+_FENCES = ("```", "~~~")
 _NUMBER = re.compile(
     r"\s*(?:\*\*)?(?:step\s+)?\(?(\d{1,3})(?:[.):](?:\*\*)?|\*\*[.):]?)\s+", re.IGNORECASE
 )
@@ -66,7 +65,7 @@ def detect(answer: str) -> Layout:
     one by one; numbers out of order, or markers of several kinds side by side without any
     nesting, are a broken layout.
     """
-    prose = _OPEN_FENCE.sub("", _FENCE.sub("", answer))
+    prose = _without_code(answer)
     if not prose.strip():
         return Layout(Format.CODE, ("only code",)) if answer.strip() else Layout(Format.EMPTY, ())
     lines = [_classify(line) for line in prose.splitlines() if line.strip()]
@@ -85,6 +84,19 @@ def detect(answer: str) -> Layout:
     sentences = max(1, len(_SENTENCE.findall(prose)))
     kind = Format.SENTENCES if sentences <= FEW_SENTENCES else Format.PARAGRAPH
     return Layout(kind, (f"{sentences} sentences in one paragraph",))
+
+
+def _without_code(answer: str) -> str:
+    """An answer with a blank line for each block of code; an open one holds the rest."""
+    kept: list[str] = []
+    inside = False
+    for line in answer.split("\n"):
+        if inside:
+            inside = line.strip() not in _FENCES
+            continue
+        inside = line.lstrip().startswith(_FENCES)
+        kept.append("" if inside else line)
+    return "\n".join(kept)
 
 
 def _classify(line: str) -> _Line:

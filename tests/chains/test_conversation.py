@@ -6,6 +6,7 @@ from chains.conversation import Turn, standalone_question
 from guardrail import Triple
 from guardrail.core.types import Effect
 from tests.chains.conftest import scripted_guard
+from tests.growth import is_linear
 
 
 def talk(*texts: str) -> list[Turn]:
@@ -72,3 +73,13 @@ def test_a_number_does_not_become_supported_by_being_said_again():
         ("typed_values", Effect.MISSING)
     ]
     assert again.support == first.support
+
+
+@pytest.mark.parametrize("unit", ["The depot costs 12 euros. ", "Fjell 3 ", "1-", "a"])
+def test_of_a_long_turn_the_beginning_is_read(unit):
+    def question(told: str) -> str:
+        return standalone_question(talk("What of it?", told, "And his father?"))
+
+    assert is_linear(question, lambda n: unit * n, 3_000)
+    assert len(question(unit * 100_000)) < 5_000
+    assert "Ada had sons. " in question("Ada had 2 sons. " + unit * 100_000)

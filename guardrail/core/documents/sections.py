@@ -9,7 +9,7 @@ from typing import NamedTuple
 __all__ = ["Page", "Section", "sections_of"]
 
 BLANK_LINES = re.compile(r"\n\s*\n")
-HEADING = re.compile(r"#{1,6}[ \t]+(.+?)[ \t#]*$")
+HEADING = re.compile(r"#{1,6}[ \t]+(.*)")
 
 
 class Page(NamedTuple):
@@ -57,7 +57,7 @@ def sections_of(pages: Iterable[Page]) -> Iterator[Section]:
                     continue
                 if above:  # a label, or a heading, above nothing but the next heading
                     yield Section(_below(line, above), heading, page.number)
-                heading, line, above = found[1].strip("*_ "), first, []
+                heading, line, above = found[1].rstrip(" \t#").strip("*_ "), first, []
             body = "\n".join(lines[headings:])
             if not body.strip():
                 continue

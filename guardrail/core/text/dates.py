@@ -98,7 +98,7 @@ def _forms(yearless: bool) -> tuple[re.Pattern[str], ...]:
     forms: tuple[str, ...] = (
         r"(?<![\d-])(?P<sign>-?)(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)(?!\d)(?:T[\d:.]+Z?)?",
         rf"(?<!\d){DAY}\s+(?:of\s+)?(?P<name>{months})\b,?\s+(?:of\s+)?{YEAR}{ERA}",
-        rf"\b(?P<name>{months})\s+{DAY}\s*,?\s+{YEAR}{ERA}",
+        rf"\b(?P<name>{months})\s+{DAY}(?:\s*,)?\s+{YEAR}{ERA}",
         r"(?<![\d/.])(?P<a>[0-3]?\d)[/.](?P<b>[0-3]?\d)[/.](?P<year>\d{4})(?![\d/])",
         rf"\b(?P<name>{months})\b,?\s+(?:of\s+)?{YEAR}{ERA}",
         r"(?<![\d-])(?P<year>[12]\d{3})-(?P<month>0[1-9]|1[0-2])(?![\d-])",

@@ -4,31 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from guardrail.core.text.sentences import Stretch, split_sentences
 
-__all__ = [
-    "Piece",
-    "cells_of",
-    "has_rows",
-    "is_heading",
-    "is_label",
-    "is_table_head",
-    "laid_out",
-    "table_rows",
-]
+__all__ = ["UNDER_HEADER", "Line", "Piece", "cells_of", "laid_out", "lined"]
 
 UNDER_HEADER = re.compile(
-    r"[ \t]*\|?(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*(?::?-+:?[ \t]*)?$", re.MULTILINE
+    r"[ \t]*+(?:\|[ \t]*+)?(?::?-++:?[ \t]*+\|[ \t]*+)++(?::?-++:?[ \t]*+)?$(?:\n(.*))?", re.M
 )
-"""The line between the header of a Markdown table and its rows."""
+"""The line between the header of a Markdown table and its rows, and the first of these."""
+
+NAME_CHARS = 500
+"""Longest name of a row or column: each stands in as many statements as there are of the other."""
 
 LABEL_WORDS = 6
 """Most words of a line with a colon at its end that only names what stands below it."""
 
 CELL = re.compile(r"(?<!\\)\|")
 MARKS = "*_#` \t"
+LAST = re.compile(r"[*_#` \t]*+$", re.MULTILINE)
 LIST_ITEM = re.compile(r"[ \t]*(?:[-*+•‣◦]|\(?\d{1,3}[.)])[ \t]")
 
 
@@ -54,81 +50,91 @@ def laid_out(text: str) -> Iterator[Piece]:
     """
     heading = label = ""
     head: list[str] | None = None
-    head_line = -1
-    for stretch in split_sentences(text):
-        line, stop = _line(text, stretch)
+    told = -1
+    for stretch, line in lined(text):
         words = " ".join(stretch.text.split())
-        if is_table_head(text, stretch):
-            head, head_line = cells_of(text[line:stop]), line
+        if line.is_table_head(stretch):
+            head, told = line.cells, line.start
             continue
-        if head is not None and text[line:stop].count("|"):
-            if line != head_line:
-                head_line = line
-                yield from _row(head, cells_of(text[line:stop]), heading)
+        if head is not None and line.is_row:
+            if line.start != told:
+                told = line.start
+                yield from _row(head, line.cells, heading)
             continue
         head = None
-        if is_heading(text, stretch):
+        if line.is_heading(stretch):
             heading, label = words.strip(MARKS + ":"), ""
             continue
-        if is_label(text, stretch):
+        if line.is_label(stretch):
             label = words.strip(MARKS + ":")
             continue
-        if not LIST_ITEM.match(text[line:stop]):
+        if not line.is_item:
             label = ""
         if any(sign.isalpha() for sign in words):
             yield Piece(f"{label}: {words}" if label else words, heading)
 
 
-def is_heading(text: str, stretch: Stretch) -> bool:
-    """Whether a sentence stands alone on a line that is marked as a heading or is bold.
+def lined(text: str) -> Iterator[tuple[Stretch, Line]]:
+    """The sentences of a text, each with the line that it stands on: one for all that share it."""
+    line = Line(text, 0, -1)
+    place = 0
+    for stretch in split_sentences(text):
+        start = text.rfind("\n", place, stretch.start) + 1 or line.start
+        stop = line.stop
+        if stop < stretch.end:
+            stop = text.find("\n", stretch.end)
+            stop = len(text) if stop < 0 else stop
+        if (start, stop) != (line.start, line.stop):
+            line = Line(text, start, stop)
+        place = stretch.start
+        yield stretch, line
 
-    A sentence that ends as such, with a full stop, is none.
+
+class Line:
+    """The line of a sentence, or those that it goes over; what its sentences share is found once.
+
+    Attributes:
+        whole: The text that it is of; ``start`` and ``stop`` are its offsets there.
+        text: The line itself.
+        is_item: Whether it is an item of a list; ``is_row``, whether it may be a table's row.
+        has_rule: Whether the rule of a table stands below it; ``has_rows``, a row below that.
     """
-    line, stop = _line(text, stretch)
-    if text[stretch.end : stop].strip(MARKS):
-        return False
-    head = text[line : stretch.start].strip()
-    signs = ("**", "__")
-    bold = stretch.text.startswith(signs) and stretch.text.rstrip(": ").endswith(signs)
-    ends = stretch.text.rstrip(MARKS)[-1:] in ".!?"
-    return (head.startswith("#") or (bold and not head)) and not ends
 
+    def __init__(self, whole: str, start: int, stop: int) -> None:
+        self.whole, self.start, self.stop, self.text = whole, start, stop, whole[start:stop]
+        self.is_item, self.is_row = LIST_ITEM.match(self.text) is not None, "|" in self.text
+        rule = UNDER_HEADER.match(whole, stop + 1)
+        self.has_rule = rule is not None
+        self.has_rows = rule is not None and bool((rule[1] or "").strip(MARKS + "|"))
 
-def is_table_head(text: str, stretch: Stretch) -> bool:
-    """Whether a sentence is the line above the rule of a Markdown table."""
-    _, stop = _line(text, stretch)
-    return "|" in stretch.text and stop < len(text) and bool(UNDER_HEADER.match(text, stop + 1))
+    @cached_property
+    def cells(self) -> list[str]:
+        """Its cells, as of a row of a table."""
+        return cells_of(self.text)
 
+    def is_table_head(self, stretch: Stretch) -> bool:
+        """Whether a sentence of it is the line above the rule of a Markdown table."""
+        return "|" in stretch.text and self.has_rule
 
-def has_rows(text: str, head: Stretch) -> bool:
-    """Whether a row stands below the head of a table and its rule."""
-    rule = UNDER_HEADER.match(text, _line(text, head)[1] + 1)
-    return rule is not None and bool(text[rule.end() + 1 :].partition("\n")[0].strip(MARKS + "|"))
+    def is_heading(self, stretch: Stretch) -> bool:
+        """Whether a sentence stands alone on it, and it is marked as a heading or is bold.
 
+        A sentence that ends as such, with a full stop, is none.
+        """
+        if not LAST.match(self.whole, stretch.end):
+            return False
+        head = self.whole[self.start : stretch.start].strip()
+        signs = ("**", "__")
+        bold = stretch.text.startswith(signs) and stretch.text.rstrip(": ").endswith(signs)
+        ends = stretch.text.rstrip(MARKS)[-1:] in ".!?"
+        return (head.startswith("#") or (bold and not head)) and not ends
 
-def is_label(text: str, stretch: Stretch) -> bool:
-    """Whether a line only names what stands below it: *Bring:*, *The rules:*."""
-    line, stop = _line(text, stretch)
-    beside = text[line : stretch.start] + text[stretch.end : stop]
-    colon = stretch.text.rstrip(MARKS).endswith(":")
-    return not beside.strip(MARKS) and colon and len(stretch.text.split()) <= LABEL_WORDS
-
-
-def table_rows(text: str) -> list[dict[str, str]] | None:
-    """The rows of a Markdown table, by column; None of a text that is more, or something else."""
-    lines = [line for line in text.strip().splitlines() if line.strip()]
-    if len(lines) < 3 or not UNDER_HEADER.fullmatch(lines[1]) or any("|" not in s for s in lines):
-        return None
-    head, *rows = [cells_of(line) for line in (lines[0], *lines[2:])]
-    if len({*head}) < len(head) or any(len(row) != len(head) for row in rows):
-        return None
-    return [dict(zip(head, row, strict=True)) for row in rows]
-
-
-def _line(text: str, stretch: Stretch) -> tuple[int, int]:
-    """Where the line of a stretch begins and ends."""
-    stop = text.find("\n", stretch.end)
-    return text.rfind("\n", 0, stretch.start) + 1, len(text) if stop < 0 else stop
+    def is_label(self, stretch: Stretch) -> bool:
+        """Whether it only names what stands below it: *Bring:*, *The rules:*."""
+        if not LAST.match(self.whole, stretch.end) or not stretch.text.rstrip(MARKS).endswith(":"):
+            return False
+        before = self.whole[self.start : stretch.start]
+        return not before.strip(MARKS) and len(stretch.text.split()) <= LABEL_WORDS
 
 
 def cells_of(line: str) -> list[str]:
@@ -142,4 +148,5 @@ def _row(head: list[str], cells: list[str], heading: str) -> Iterator[Piece]:
     for column, value in zip(head[1:], values, strict=False):
         if label and value:
             stop = "" if value.endswith((".", "!", "?")) else "."
+            label, column = label[:NAME_CHARS], column[:NAME_CHARS]
             yield Piece(f"{label}, {column}: {value}{stop}", heading, (label, column, value))

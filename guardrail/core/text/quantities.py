@@ -178,7 +178,7 @@ def _step(written: str, value: float) -> float:
     places = len(digits.partition(".")[2]) if digits.count(".") == 1 else 0
     if places:
         return float(10.0**-places)
-    digits = digits.replace(".", "")
+    digits = digits.replace(".", "").lstrip("0")
     closing = len(digits) - len(digits.rstrip("0"))
     return float(10 ** min(closing, max(0, len(digits) - 1)))
 

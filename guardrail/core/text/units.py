@@ -125,7 +125,7 @@ def unit_of_label(label: str) -> Unit | None:
     if (sign := SIGN.search(label)) and sign[1] in _symbols():
         return _symbols()[sign[1]]
     last = property_words(label).split()[-1:]
-    apart = re.search(r"[_\s(\[/-]\W*\w+\W*$", label) is not None
+    apart = re.match(r"\W*+\w+\W*[_\s(\[/-]", label[::-1]) is not None  # from its end
     if not last or not apart:
         return None
     return _labelled().get(last[0])

@@ -28,7 +28,7 @@ from guardrail.core.text.words import plain, property_words
 __all__ = ["Agreement", "TypedValue", "Version", "compare", "find_values", "is_one", "limited"]
 
 VERSION = re.compile(
-    r"(?<![\w.,])(?!\d{1,3}(?:\.\d{3}){2,}(?![\w.]))v?\d+\.\d+\.\d+(?:[.-]\w+)*(?![\w.]*\d)"
+    r"(?<![\w.,])(?!\d{1,3}(?:\.\d{3}){2,}(?![\w.]))v?\d+\.\d+\.\d+(?:[.-]\w+)*(?![\w.]{0,40}\d)"
     r"|(?<![\w.,])v\d+(?:\.\d+)*\b"
 )
 VERSION_WORD = re.compile(r"\b(?:version|release|v)\s?(\d+(?:\.\d+)+)", re.IGNORECASE)

@@ -113,7 +113,7 @@ class TypedValues:
 
 def _of_a_name(text: str, claimed: TypedValue) -> bool:
     """Whether a bare number stands right behind a capitalised word: *Fjell 3*, *Terminal 2*."""
-    before = re.search(r"(\w+)\s$", text[: claimed.start])
+    before = re.search(r"(?<!\w)(\w++)\s$", text[: claimed.start])
     return claimed.kind == "number" and before is not None and before[1][0].isupper()
 
 

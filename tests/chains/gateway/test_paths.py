@@ -1,6 +1,7 @@
 """Calls that were meant for another path are told which, and all bodies are described."""
 
 import logging
+import time
 
 import httpx
 import pytest
@@ -36,6 +37,16 @@ async def test_a_misspelled_path_is_told_with_the_nearest(client, path, near):
     reply = await client.post(path, json={})
     assert reply.status_code == 404
     assert reply.json()["error"]["message"].endswith(f"did you mean {near}?")
+
+
+async def test_a_long_path_is_compared_with_none(client):
+    """Comparing takes the square of its length, on the event loop."""
+    begin = time.process_time()
+    for _ in range(20):
+        reply = await client.post(f"/v1/check{'s' * 40_000}", json={})
+        assert reply.status_code in (403, 404)
+        assert "did you mean" not in reply.json()["error"]["message"]
+    assert time.process_time() - begin < 20.0  # below 1 s; compared with each it takes minutes
 
 
 @pytest.mark.parametrize("path", ["/v1/completions", "/v1/nothing", "/v1/messages", "/v1/threads"])

@@ -16,6 +16,16 @@ NUMBERS = {
     "an exponent": "1e400",
     "words": "nine " + "million " * 60,
     "a scale": "9" * 400 + " million",
+    "zeros": "0" * 400,
+    "zeros beyond what an integer may be read from": "0" * 5_000,
+    "thousands of zeros": "0" + ",000" * 150,
+    "zeros and a decimal": "0" * 400 + ".5",
+    "zeros behind a point": "0." + "0" * 400,
+    "zeros and a scale": "0" * 400 + " million",
+    "zeros and a figure": "0" * 400 + "7",
+    "figures and signs": "12,0.00-" * 60 + "0" * 400,
+    "groups of zeros": " ".join(["1", *["000"] * 130]),
+    "other figures": "\u0660" * 400,
     "largest float and a scale": "9" * 300 + " billion euros",
 }
 FORMS = (
@@ -28,6 +38,7 @@ FORMS = (
     "At {}:30 it closes.",
     "${}m",
     "version {}.1.2",
+    "It was {} \N{DEGREE SIGN}C.",
 )
 
 
@@ -49,3 +60,10 @@ def test_long_numbers_are_judged(number: str) -> None:
                 )
                 assert answer.sentences
                 assert {error.part for error in answer.errors} <= {"language"}
+
+
+def test_a_zero_is_as_fine_as_its_last_figure() -> None:
+    """However many zeros write it: a wide step would let any other number pass for it."""
+    for written in ("0", "000", "0,000,000", "0" * 400):
+        quantity = find_values(f"It was {written} \N{DEGREE SIGN}C.")[0].value
+        assert (quantity.low, quantity.step) == (0.0, 1.0), written

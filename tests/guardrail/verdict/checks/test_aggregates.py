@@ -353,6 +353,13 @@ def test_the_rows_are_cited_and_the_computation_told(guard):
     assert wrong.note == "contradicted by: sum of price_eur in 4 of 4 rows of bikes: 11,160"
 
 
+def test_a_day_that_no_month_has_is_behind_its_last(guard):
+    dates = {"Alba": "2024-02-30", "Corvo": "2024-02-29", "Petra": "2024-03-02"}
+    table = Table([{"name": name, "opened": day} for name, day in dates.items()], name="depots")
+    answer = guard.check("", "The oldest depot is Corvo. The newest is Alba.", evidence=table)
+    assert "checks" not in {error.part for error in answer.errors}
+
+
 def test_the_check_has_a_switch():
     config = GuardrailConfig.model_validate(
         {"judge": "none", "graph": "none", "checks": {"aggregates": False}}
