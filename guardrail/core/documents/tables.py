@@ -52,16 +52,15 @@ def markdown_table(rows: Sequence[Sequence[str]], head: Sequence[str] | None) ->
 def has_head(rows: Sequence[Sequence[str]]) -> bool:
     """Whether the first of rows without marks may be their head.
 
-    It is none where a column of it tells a figure (*990 euros*; no year) that is written as all
-    below it are (*890 euros*).
+    It is none where a column of it tells a figure (*990 euros*; no year) that is written as one
+    below it is (*890 euros*).
     """
     if len(rows) < 2:
         return False
     for place, first in enumerate(rows[0]):
-        below = [row[place] for row in rows[1:] if place < len(row) and row[place].strip()]
-        if not _FIGURE.search(first) or _YEAR.fullmatch(first.strip()) or not below:
-            continue
-        if all(_shape(text) == _shape(first) for text in below):
+        below = (_shape(row[place]) for row in rows[1:] if place < len(row))
+        figure = _FIGURE.search(first) and not _YEAR.fullmatch(first.strip())
+        if figure and _shape(first) in below:
             return False
     return True
 
@@ -70,9 +69,9 @@ def own_head(rows: Sequence[Sequence[str]]) -> bool:
     """Whether the first row tells words where all below it tell figures, as heads do."""
     for place, first in enumerate(rows[0]):
         below = [row[place] for row in rows[1:] if place < len(row)]
-        if first.strip() and below and not _FIGURE.search(first):
-            if all(map(_FIGURE.search, below)):
-                return True
+        words = first.strip() and not _FIGURE.search(first)
+        if words and below and all(map(_FIGURE.search, below)):
+            return True
     return False
 
 
