@@ -11,6 +11,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
 from guardrail.core.documents.own_process import in_own_process
+from guardrail.core.documents.word import seen_text
 from guardrail.core.documents.tables import Cell, has_head, markdown_table, spread
 from guardrail.core.errors import InputError, MissingExtraError
 
@@ -59,7 +60,15 @@ UNCLOSED: Final = {
 ENDED: Final = {"dt": ("dt", "dd"), "dd": ("dt", "dd"), "td": ("td", "th"), "th": ("td", "th"),
                 "tbody": ("tbody", "thead"), "tfoot": ("tbody", "thead")}  # fmt: skip
 """What their beginning ends, where it is not one of the same name alone."""
+WORD_STYLES: Final = "\n".join(
+    ["p[style-name='Title'] => h1:fresh"]
+    + [f"p[style-name='{name} {level}'] => h6:fresh" for name in ("heading", "Heading")
+       for level in (7, 8, 9)]
+)  # fmt: skip
+"""Headings of Word beside those that mammoth knows."""
 RAISED: Final = str.maketrans("0123456789+-\u2212", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")
+BACK_TO_TEXT: Final = "↑</a>"
+"""With what mammoth leads from a note back to the text."""
 _RAISED_FIGURE: Final = re.compile(r"\[?([+\-\u2212]?\d{1,3})\]?")
 _ITEM: Final = re.compile(r"(?:[*+-]|\d{1,4}\.)\s+")
 
@@ -115,9 +124,12 @@ def html_pages(data: bytes | str) -> list[str]:
         _close(soup)
         _take_frame_off(soup)
         body = _main_part(soup)
-        for element in body.find_all(["sup", "table", *BLOCKS]):
+        for element in body.find_all(["sup", "input", "table", *BLOCKS]):
             if element.name == "sup":
                 _raise(element)
+            elif element.name == "input":
+                if element.get("type") in ("checkbox", "radio"):
+                    element.replace_with("[x] " if element.has_attr("checked") else "[ ] ")
             elif element.name != "table":
                 element.name = "div"
             elif _is_layout(element):
@@ -134,10 +146,12 @@ def docx_pages(data: bytes) -> list[str]:
 
     try:
         images = mammoth.images.img_element(lambda image: {})
-        html = mammoth.convert_to_html(io.BytesIO(data), convert_image=images).value
+        html = mammoth.convert_to_html(
+            seen_text(data), convert_image=images, style_map=WORD_STYLES
+        ).value
     except Exception as error:  # damaged XML and archives raise what their readers please
         raise InputError(f"is no Word document that can be read: {error}") from error
-    return html_pages(html)
+    return html_pages(html.replace(BACK_TO_TEXT, "</a>"))
 
 
 def _close(soup: Tag) -> None:

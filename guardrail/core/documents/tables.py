@@ -12,6 +12,7 @@ MOST_SPANNED: Final = 1_000
 """Most columns that one cell may stand in (HTML, 4.9.11)."""
 _FIGURE: Final = re.compile(r"\d[\d.,\u2019\u202f]*")
 _YEAR: Final = re.compile(r"(?:19|20)\d\d")
+_AMOUNT: Final = re.compile(r"(?!(?:19|20)\d\d\b)(?:\W{0,2}|[A-Z]{3}\s)\d")
 _BARE: Final = re.compile(r"(?<!\\)\|")
 
 
@@ -53,9 +54,12 @@ def has_head(rows: Sequence[Sequence[str]]) -> bool:
     """Whether the first of rows without marks may be their head.
 
     It is none where a column of it tells a figure (*990 euros*; no year) that is written as one
-    below it is (*890 euros*).
+    below it is (*890 euros*), nor where the second of two columns begins with one (*Price, 990
+    euros* above *Weight, 12 kg*).
     """
     if len(rows) < 2:
+        return False
+    if max(map(len, rows)) == 2 and _AMOUNT.match(rows[0][-1].strip()):
         return False
     for place, first in enumerate(rows[0]):
         below = (_shape(row[place]) for row in rows[1:] if place < len(row))
