@@ -214,14 +214,17 @@ def _passing(rows: Sequence[EvalResult]) -> Rate:
 
 
 def _groups(rows: Sequence[EvalResult]) -> list[str]:
-    # Rows that bring no evidence share what is found for a question. One without either, as one
-    # that could not be read, is a group of its own.
-    return [
-        row.evidence_hash
-        if row.evidence_hash and row.evidence_hash not in NO_EVIDENCE
-        else f"question {row.question}" if row.question else f"row {place}"
-        for place, row in enumerate(rows)
-    ]
+    return [_group(row) or f"row {place}" for place, row in enumerate(rows)]
+
+
+def _group(row: EvalResult) -> str:
+    """What rows share that are not independent: their evidence, or what is found for a question.
+
+    Empty of a row with neither, as of one that could not be read: it stands alone.
+    """
+    if row.evidence_hash and row.evidence_hash not in NO_EVIDENCE:
+        return row.evidence_hash
+    return row.question and f"question {row.question}"
 
 
 def _word(verdict: Verdict | None) -> str:

@@ -11,8 +11,8 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
 from guardrail.core.documents.own_process import in_own_process
-from guardrail.core.documents.word import seen_text
 from guardrail.core.documents.tables import Cell, has_head, markdown_table, spread
+from guardrail.core.documents.word import seen_text
 from guardrail.core.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def _take_frame_off(soup: Tag) -> None:
         if name in CONTROLS:
             unseen = element.find_parent("form") and not element.find_parent(LABELS)
         else:
-            unseen = name in UNSEEN or name in FRAME and not element.find_parent(FRAME[name])
+            unseen = name in UNSEEN or (name in FRAME and not element.find_parent(FRAME[name]))
         if unseen:
             for title in element.find_all("h1") if name == "header" else ():
                 element.insert_before(title.extract())
@@ -266,7 +266,9 @@ def _table(rows: Sequence[Sequence[Cell]], marked: int) -> str:
     head, below = texts[:marked], texts[marked:]
     if head:
         columns = zip_longest(*head, fillvalue="")
-        return markdown_table(below, [" ".join(dict.fromkeys(column)).strip() for column in columns])
+        return markdown_table(
+            below, [" ".join(dict.fromkeys(column)).strip() for column in columns]
+        )
     if rows and all(row[0].head and not any(cell.head for cell in row[1:]) for row in rows):
         return "\n".join(f"{row[0]}: {', '.join(filter(None, row[1:]))}" for row in texts)
     return markdown_table(texts[1:], texts[0]) if has_head(texts) else markdown_table(texts, None)

@@ -12,6 +12,7 @@ FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 UNDERLINE = re.compile(r" {0,3}(?:(=+)|-{2,})[ \t]*$")
 NO_HEADING = re.compile(r"[ \t]*(?:[-*+>#|=]|\d{1,9}[.)]|$)")
 """What begins a line that is no heading, though the next one underlines it."""
+COMMENT_MARK = re.compile("(<!--|-->)")
 CODE_INDENT = 4
 BLANK_LINES = re.compile(r"\n\s*\n")
 HEADING = re.compile(r"#{1,6}[ \t]+(.+?)[ \t#]*$")
@@ -97,12 +98,15 @@ def shown(text: str) -> str:
 
 def _without_comments(line: str, inside: bool) -> tuple[str, bool]:
     """A line outside of comments, and whether one goes on behind it."""
-    kept = ""
-    while line:
-        before, mark, line = line.partition("-->" if inside else "<!--")
-        kept += "" if inside else before
-        inside ^= bool(mark)
-    return kept, inside
+    kept: list[str] = []
+    ticks = 0
+    for part in COMMENT_MARK.split(line):
+        begins = part == "<!--" and not inside and ticks % 2 == 0  # in `code` it is text
+        if not inside and not begins:
+            kept.append(part)
+            ticks += part.count("`")
+        inside = begins or (inside and part != "-->")
+    return "".join(kept), inside
 
 
 def _fence_after(line: str, fence: str) -> str:

@@ -1,4 +1,4 @@
-"""Tables of a PDF: a head is what stands above the rows, also on the next page, and is never made up."""
+"""Tables of a PDF: a head stands above the rows, also on the next page, and is never made up."""
 
 from __future__ import annotations
 
@@ -82,5 +82,7 @@ def test_a_table_without_a_head_gets_none() -> None:
 def test_answers_are_judged_by_the_rows_of_the_next_page() -> None:
     evidence = Passage.from_bytes(pdf(grid(PRICES), PageBreak(), grid(MORE)), "a.pdf")
     with Guardrail(GuardrailConfig(graph="none")) as guard:
-        told = guard.check("", "The Cima costs 790 euros. The Dora costs 790 euros.", evidence=evidence)
+        told = guard.check(
+            "", "The Cima costs 790 euros. The Dora costs 790 euros.", evidence=evidence
+        )
     assert [sentence.category for sentence in told.sentences] == ["supportive", "contradictory"]

@@ -34,17 +34,17 @@ def fraction(above: str, below: str) -> str:
     [
         (f"<w:fldSimple w:instr='REF x'>{run('990')}</w:fldSimple>", "Costs 990 euros."),
         (f"<m:oMath>{fraction('1', '2')}</m:oMath>", "Costs (1)/(2) euros."),
-        ("<m:oMath><m:sSup><m:e><m:r><m:t>10</m:t></m:r></m:e><m:sup><m:r><m:t>6</m:t></m:r>"
-         "</m:sup></m:sSup></m:oMath>", "Costs 10^6 euros."),
+        (("<m:oMath><m:sSup><m:e><m:r><m:t>10</m:t></m:r></m:e><m:sup><m:r><m:t>6</m:t></m:r>"
+         "</m:sup></m:sSup></m:oMath>"), "Costs 10^6 euros."),
         (run("890", "<w:vanish/>") + run("990"), "Costs 990 euros."),
         (run("990", "<w:vanish w:val='0'/>"), "Costs 990 euros."),
         (run("890", "<w:strike/>") + run("990"), "Costs 990 euros."),
-        (f"<w:del w:id='1'><w:r><w:delText>890</w:delText></w:r></w:del><w:ins w:id='2'>"
-         f"{run('990')}</w:ins>", "Costs 990 euros."),
+        ((f"<w:del w:id='1'><w:r><w:delText>890</w:delText></w:r></w:del><w:ins w:id='2'>"
+         f"{run('990')}</w:ins>"), "Costs 990 euros."),
         (run("10") + run("6", "<w:vertAlign w:val='superscript'/>"), "Costs 10⁶ euros."),
-        ("<w:sdt xmlns:w14='http://schemas.microsoft.com/office/word/2010/wordml'><w:sdtPr>"
+        (("<w:sdt xmlns:w14='http://schemas.microsoft.com/office/word/2010/wordml'><w:sdtPr>"
          "<w14:checkbox><w14:checked w14:val='1'/></w14:checkbox></w:sdtPr><w:sdtContent>"
-         f"{run('☒')}</w:sdtContent></w:sdt>", "Costs [x]  euros."),
+         f"{run('☒')}</w:sdtContent></w:sdt>"), "Costs [x]  euros."),
     ],
     ids=["field", "fraction", "power", "hidden", "not hidden", "struck out", "tracked", "raised",
          "box"],
