@@ -25,7 +25,8 @@ class GroundednessMetric(BaseMetric):  # type: ignore[misc]  # DeepEval has no t
     """Share of the output's claims that its context supports.
 
     A test case is judged by its ``retrieval_context``, else its ``context``, with what is given
-    here. An output that claims nothing scores 1.
+    here. An output that claims nothing scores 1. What is given here stands in attributes of the same
+    names, from which DeepEval makes a metric anew for each test case that it runs asynchronously.
 
     Args:
         threshold: Least share of claims that must be supported, in [0, 1].
@@ -46,9 +47,10 @@ class GroundednessMetric(BaseMetric):  # type: ignore[misc]  # DeepEval has no t
         guard: Guardrail | None = None,
     ) -> None:
         self.threshold = threshold
-        self._requirement = Requirement(supported=threshold, contradicted=contradicted)
-        self._evidence = tuple(evidence)
-        self._guard = guard
+        self.contradicted = contradicted
+        self.evidence = tuple(evidence)
+        self.guard = guard
+        self._requirement()  # tells a share that is none now, not at the first test case
 
     def measure(self, test_case: LLMTestCase, *args: object, **kwargs: object) -> float:
         """Judge one test case.
@@ -57,13 +59,13 @@ class GroundednessMetric(BaseMetric):  # type: ignore[misc]  # DeepEval has no t
             JudgeError: Nothing could be checked.
         """
         said, context = self._said(test_case)
-        return self._told(judge_answer(said, context, question=test_case.input, guard=self._guard))
+        return self._told(judge_answer(said, context, question=test_case.input, guard=self.guard))
 
     async def a_measure(self, test_case: LLMTestCase, *args: object, **kwargs: object) -> float:
         """``measure`` as a coroutine."""
         said, context = self._said(test_case)
         return self._told(
-            await ajudge_answer(said, context, question=test_case.input, guard=self._guard)
+            await ajudge_answer(said, context, question=test_case.input, guard=self.guard)
         )
 
     def is_successful(self) -> bool:
@@ -77,10 +79,13 @@ class GroundednessMetric(BaseMetric):  # type: ignore[misc]  # DeepEval has no t
     def _said(self, test_case: LLMTestCase) -> tuple[str, list[Evidence | str]]:
         """What the chatbot said, and what it may rest on."""
         context = test_case.retrieval_context or test_case.context or ()
-        return test_case.actual_output or "", [*self._evidence, *context]
+        return test_case.actual_output or "", [*self.evidence, *context]
+
+    def _requirement(self) -> Requirement:
+        return Requirement(supported=self.threshold, contradicted=self.contradicted)
 
     def _told(self, answer: GuardedAnswer) -> float:
-        found = assess(answer, self._requirement)
+        found = assess(answer, self._requirement())
         if found.verdict is None:
             raise JudgeError(found.failures[0])
         self.score = 1.0 if found.supported is None else found.supported

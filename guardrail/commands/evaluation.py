@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from guardrail.commands.lines import results_of
+from guardrail.commands.lines import prepare_target, results_of
 from guardrail.commands.options import AsJson, Config, Graph, JudgeName, StrictnessName
 from guardrail.commands.setup import build_config, build_guard
 from guardrail.core.errors import InputError
@@ -82,7 +82,7 @@ def evaluate(
     --output keeps {id, question, answer, evidence_hash, expected, verdict, passed, claims,
     supported, contradicted, failures, sentences, versions, error} of each row; --against holds the
     run beside such a file and tells which verdicts turned, and the difference of the shares that
-    pass with its 95 % interval. Both may name one file.
+    pass with its 95 % interval. Both may name one file. Folders that are not there yet are made.
 
     Exits with 0 where all is well, 1 where the file or a setting cannot be used, 3 where
     --fail-under or --fail-on-worse speaks, or where no row could be checked.
@@ -93,6 +93,8 @@ def evaluate(
     from guardrail.evaluation.rows import EvalResult, evaluation_job
 
     last = read_run(against) if against is not None and against.exists() else None
+    for path in filter(None, (output, junit)):
+        prepare_target(path)
     settings = build_config(config, kg=kg, judge=judge, strictness=strictness)
     with build_guard(settings) as guard:
         wanted = Requirement(supported=supported, contradicted=contradicted)

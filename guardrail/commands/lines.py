@@ -6,6 +6,8 @@ terminal.
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
@@ -19,7 +21,7 @@ from guardrail.core.types import Action
 from guardrail.lines.figures import json_line
 from guardrail.lines.rows import LineJob, RowT, bounded_lines
 
-__all__ = ["put_line", "results_of", "run_lines"]
+__all__ = ["prepare_target", "put_line", "results_of", "run_lines"]
 
 KEYS_NAMED = 8
 """Most keys that were not read to be named."""
@@ -98,6 +100,20 @@ def put_line(result: dict[str, object], target: str) -> None:
     with ExitStack() as stack:
         writer = sys.stdout if target == "-" else stack.enter_context(_open_target(target))
         writer.write(json_line(result) + "\n")
+
+
+def prepare_target(path: Path) -> None:
+    """Make the folder of a file that is written when all is judged, or tell now that it cannot be.
+
+    Raises:
+        InputError: The folder cannot be made, or nothing may be written into it.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot make the folder of {path}: {error.strerror}") from error
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise InputError(f"cannot write {path}: {os.strerror(errno.EACCES)}")
 
 
 def _tell_unread(job: LineJob[RowT]) -> None:

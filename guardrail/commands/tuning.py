@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from guardrail.commands.lines import prepare_target
 from guardrail.commands.options import AsJson, Config, JudgeName
 from guardrail.core.errors import ConfigError, InputError
 
@@ -80,6 +81,8 @@ def tune(
         raise InputError("give a score log or --labelled CSV, one of the two")
     if write and config is None:
         raise ConfigError("--write needs a file to write to: --config FILE")
+    if write and config is not None:
+        prepare_target(config)
     weights: list[WeightAdvice] = []
     found: Tuning
     if labelled is not None:

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from guardrail.bulk.summary import Rate
 from guardrail.core.errors import InputError
 from guardrail.core.types import Value, Verdict
-from guardrail.evaluation.rows import EvalResult
+from guardrail.evaluation.rows import NO_EVIDENCE, EvalResult
 from guardrail.intervals import GroupedShare, paired_difference
 from guardrail.log.fingerprints import HASHES
 
@@ -81,7 +81,8 @@ class EvalSummary(Value):
     Attributes:
         rows: Rows in all.
         errors: Rows that could not be judged; they do not pass.
-        passed: Share of all rows that pass; rows that share their evidence count as a group.
+        passed: Share of all rows that pass; rows that share their evidence count as a group, of
+            those that bring none the rows of one question.
         verdicts: Rows by verdict.
         expected: Rows by what was expected and what was found, as ``expected: found``.
         comparison: Beside the last run, where there is one.
@@ -213,8 +214,17 @@ def _passing(rows: Sequence[EvalResult]) -> Rate:
 
 
 def _groups(rows: Sequence[EvalResult]) -> list[str]:
-    # A row that could not be read has no evidence, and is a group of its own.
-    return [row.evidence_hash or f"row {place}" for place, row in enumerate(rows)]
+    return [_group(row) or f"row {place}" for place, row in enumerate(rows)]
+
+
+def _group(row: EvalResult) -> str:
+    """What rows share that are not independent: their evidence, or what is found for a question.
+
+    Empty of a row with neither, as of one that could not be read: it stands alone.
+    """
+    if row.evidence_hash and row.evidence_hash not in NO_EVIDENCE:
+        return row.evidence_hash
+    return row.question and f"question {row.question}"
 
 
 def _word(verdict: Verdict | None) -> str:

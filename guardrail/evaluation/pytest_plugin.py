@@ -61,12 +61,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the marker known."""
+    """Make the marker known, and the folder of the HTML page.
+
+    Raises:
+        UsageError: The page cannot be written there, told before the first test.
+    """
     config.addinivalue_line(
         "markers",
         f"{MARKER}(supported=1.0, contradicted=0.0): least share of an answer's claims that must "
         "be supported, and most that may be contradicted, for assert_grounded",
     )
+    if (path := _page_path(config)) is not None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise pytest.UsageError(
+                f"--guardrail-html: cannot make the folder of {path}: {error.strerror}"
+            ) from error
+        if path.is_dir():
+            raise pytest.UsageError(f"--guardrail-html: {path} is a folder, name a file")
 
 
 @pytest.fixture(scope="session")
@@ -179,7 +192,7 @@ def pytest_terminal_summary(
 ) -> None:
     """Tell how many answers were judged, and how their claims came out."""
     judged = _judged_of(terminalreporter)
-    path = config.getoption(HTML)
+    path = _page_path(config)
     if not judged and path is None:
         return
     terminalreporter.section("guardrail")
@@ -193,8 +206,14 @@ def pytest_terminal_summary(
         if not row["passed"]:
             terminalreporter.write_line(f"  {test}: {row['verdict']}")
     if path is not None:
-        _write_page(Path(path), judged)
-        terminalreporter.write_line(f"every answer: {path}")
+        _write_page(path, judged)
+        terminalreporter.write_line(f"every answer: {config.getoption(HTML)}")
+
+
+def _page_path(config: pytest.Config) -> Path | None:
+    """Where the page goes, also when a test has left the folder that pytest was called in."""
+    told = config.getoption(HTML)
+    return None if told is None else config.invocation_params.dir / told
 
 
 def _judged_of(reporter: pytest.TerminalReporter) -> list[tuple[str, _Judged]]:

@@ -21,7 +21,7 @@ from guardrail.tuning.rows import LABELS
 if TYPE_CHECKING:
     from guardrail.guard import Guardrail
 
-__all__ = ["EvalResult", "EvalRow", "JudgedSentence", "evaluation_job"]
+__all__ = ["NO_EVIDENCE", "EvalResult", "EvalRow", "JudgedSentence", "evaluation_job"]
 
 ROWS_PER_CALL = 32
 EXPECTED: Mapping[str, Verdict] = {**LABELS, "no_claim": Verdict.NO_CLAIM}
@@ -160,7 +160,17 @@ def _result(row: EvalRow, answer: GuardedAnswer, requirement: Requirement) -> Ev
 
 
 def _hash(row: EvalRow) -> str:
+    if not row.items:
+        return _digest(None if row.items is None else [])
     short = row.model_dump(mode="json", include={"triples", "passages"}, exclude_none=True)
-    told: JsonValue = {"evidence": row.evidence, **short} if short else row.evidence
+    return _digest({"evidence": row.evidence, **short} if short else row.evidence)
+
+
+def _digest(told: JsonValue) -> str:
     text = json.dumps(told, sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
+
+
+NO_EVIDENCE = frozenset({_digest(None), _digest([])})
+"""What ``evidence_hash`` is of rows that bring none: the graph, or files of the settings, are asked
+where the field is left out."""

@@ -13,8 +13,6 @@ DEEPEST = {"guardrail.guard": 8, "chains.gateway.app": 12}
 """Modules in the longest chain of imports, of those that run as a module is imported."""
 CORE = ("core", "engine", "markers", "policy.py", "verdict")
 ELSEWHERE = {
-    "core/documents/markup.py": "core/documents/test_documents.py",
-    "core/documents/pdf.py": "core/documents/test_documents.py",
     "core/documents/reading.py": "core/documents/test_documents.py",
     "core/documents/sections.py": "core/documents/test_documents.py",
     "core/packaged_model.py": "models/test_local.py",

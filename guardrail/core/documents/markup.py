@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
-from typing import Final
+from collections.abc import Sequence
+from functools import cache
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Final
 
 from guardrail.core.documents.own_process import in_own_process
+from guardrail.core.documents.tables import Cell, has_head, markdown_table, spread
+from guardrail.core.documents.word import seen_text
 from guardrail.core.errors import InputError, MissingExtraError
+
+if TYPE_CHECKING:
+    from bs4 import Tag
+    from markdownify import MarkdownConverter
 
 __all__ = ["docx_pages", "html_pages", "markdown_of_docx", "markdown_of_html"]
 
@@ -15,8 +25,52 @@ MAX_UNPACKED: Final = 256 * 1024 * 1024
 """Most bytes that a DOCX file may unpack to."""
 MAX_SECONDS: Final = 30
 """Most time for one document; 200 KB can be written that take Python's reader of HTML as long."""
-UNSEEN: Final = "script, style, template, noscript, nav, header, footer, aside, form, svg, iframe"
-"""Elements that are no text of the document (CSS selector)."""
+ROLES: Final = {"main": "main", "navigation": "nav", "banner": "header", "contentinfo": "footer",
+                "complementary": "aside"}  # fmt: skip
+"""Elements that parts of a page are, which say by a role what they are (ARIA in HTML)."""
+UNSEEN: Final = frozenset(
+    "script style template noscript nav iframe svg title del s strike".split()
+)
+"""Elements that are no text of the document; what is struck out is its text no more."""
+FRAME: Final = {
+    "header": ("main", "article", "section"),
+    "footer": ("main", "article", "section"),
+    "aside": ("main", "article"),
+}
+"""Parts of a page's frame, and in what they are text of the document instead."""
+CONTROLS: Final = frozenset(("select", "textarea", "datalist", "button"))
+LABELS: Final = ("h1", "h2", "h3", "h4", "h5", "h6", "summary", "dt")
+"""In what a button is a heading that opens what stands below it."""
+BLOCKS: Final = frozenset(
+    "address aside center dialog details fieldset figure footer form header hgroup legend main "
+    "search summary".split()
+)
+"""Elements that begin a line, beside those of which Markdown knows."""
+UNCLOSED: Final = {
+    "li": ("ul", "ol", "menu"),
+    "dt": ("dl",),
+    "dd": ("dl",),
+    "tbody": ("table",),
+    "tfoot": ("table",),
+    "tr": ("tbody", "thead", "tfoot", "table"),
+    "td": ("tr", "table"),
+    "th": ("tr", "table"),
+}
+"""Elements whose end may be left out (HTML, 13.1.2.4), and in what they stand."""
+ENDED: Final = {"dt": ("dt", "dd"), "dd": ("dt", "dd"), "td": ("td", "th"), "th": ("td", "th"),
+                "tbody": ("tbody", "thead"), "tfoot": ("tbody", "thead")}  # fmt: skip
+"""What their beginning ends, where it is not one of the same name alone."""
+WORD_STYLES: Final = "\n".join(
+    ["p[style-name='Title'] => h1:fresh"]
+    + [f"p[style-name='{name} {level}'] => h6:fresh" for name in ("heading", "Heading")
+       for level in (7, 8, 9)]
+)  # fmt: skip
+"""Headings of Word beside those that mammoth knows."""
+RAISED: Final = str.maketrans("0123456789+-\u2212", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")
+BACK_TO_TEXT: Final = "↑</a>"
+"""With what mammoth leads from a note back to the text."""
+_RAISED_FIGURE: Final = re.compile(r"\[?([+\-\u2212]?\d{1,3})\]?")
+_ITEM: Final = re.compile(r"(?:[*+-]|\d{1,4}\.)\s+")
 
 
 def markdown_of_html(data: bytes, name: str) -> str:
@@ -64,22 +118,24 @@ def markdown_of_docx(data: bytes, name: str) -> str:
 def html_pages(data: bytes | str) -> list[str]:
     """A page of HTML as Markdown, read here and now; ``markdown_of_html`` tells the file's name."""
     from bs4 import BeautifulSoup
-    from markdownify import ATX, MarkdownConverter
 
-    converter = MarkdownConverter(
-        heading_style=ATX,
-        strip=["a", "img"],
-        escape_asterisks=False,
-        escape_underscores=False,
-        escape_misc=False,
-        table_infer_header=True,
-    )
     try:
         soup = BeautifulSoup(data, "html.parser")
-        for element in soup.select(UNSEEN):
-            element.decompose()
-        body = soup.find("main") or soup.find("article") or soup.body or soup
-        return [str(converter.convert_soup(body))]
+        _close(soup)
+        _take_frame_off(soup)
+        body = _main_part(soup)
+        for element in body.find_all(["sup", "input", "table", *BLOCKS]):
+            if element.name == "sup":
+                _raise(element)
+            elif element.name == "input":
+                if element.get("type") in ("checkbox", "radio"):
+                    element.replace_with("[x] " if element.has_attr("checked") else "[ ] ")
+            elif element.name != "table":
+                element.name = "div"
+            elif _is_layout(element):
+                for part in (element, *_own(element, "thead", "tbody", "tfoot", "tr", "td", "th")):
+                    part.name = "div"
+        return [str(_converter().convert_soup(body))]
     except RecursionError as error:
         raise InputError("has elements that are nested too deep") from error
 
@@ -90,10 +146,132 @@ def docx_pages(data: bytes) -> list[str]:
 
     try:
         images = mammoth.images.img_element(lambda image: {})
-        html = mammoth.convert_to_html(io.BytesIO(data), convert_image=images).value
+        html = mammoth.convert_to_html(
+            seen_text(data), convert_image=images, style_map=WORD_STYLES
+        ).value
     except Exception as error:  # damaged XML and archives raise what their readers please
         raise InputError(f"is no Word document that can be read: {error}") from error
-    return html_pages(html)
+    return html_pages(html.replace(BACK_TO_TEXT, "</a>"))
+
+
+def _close(soup: Tag) -> None:
+    """End elements whose end is left out where the next begins, which Python's reader does not."""
+    for element in soup.find_all(list(UNCLOSED)):
+        ended = ENDED.get(element.name, (element.name,))
+        before = element.find_parent([*ended, *UNCLOSED[element.name]])
+        while before is not None and before.name in ended:
+            before.insert_after(element.extract())
+            before = element.find_parent([*ended, *UNCLOSED[element.name]])
+
+
+def _take_frame_off(soup: Tag) -> None:
+    """Drop what is no text of the document; the title in a page's header is."""
+    for element in soup.find_all(True):
+        if element.name in ("div", "section") and element.get("role") in ROLES:
+            element.name = ROLES[str(element["role"])]
+        if element.name == "main" and element.has_attr("hidden"):
+            element.name = "div"
+        name = element.name
+        if name in CONTROLS:
+            unseen = element.find_parent("form") and not element.find_parent(LABELS)
+        else:
+            unseen = name in UNSEEN or (name in FRAME and not element.find_parent(FRAME[name]))
+        if unseen:
+            for title in element.find_all("h1") if name == "header" else ():
+                element.insert_before(title.extract())
+            element.extract()
+
+
+def _main_part(soup: Tag) -> Tag:
+    """The main part of a page, else the smallest that holds all its articles, else all of it."""
+    for name in ("main", "article"):
+        found = [part for part in soup.find_all(name) if part.get_text(strip=True)]
+        if found:
+            around = [found[0], *found[0].parents]
+            held = [{id(part), *map(id, part.parents)} for part in found[1:]]
+            return next(part for part in around if all(id(part) in one for one in held))
+    return soup.body or soup
+
+
+def _raise(element: Tag) -> None:
+    """Write a raised figure in raised signs: it is a power or the mark of a note, no digit more."""
+    found = _RAISED_FIGURE.fullmatch(element.get_text(strip=True))
+    after = element.next_sibling
+    if found and not (isinstance(after, str) and after.lstrip()[:1] in ("/", "\u2044")):
+        element.string = found[1].translate(RAISED)
+    elif found:
+        element.string = f" {found[1]}"
+
+
+def _is_layout(table: Tag) -> bool:
+    """Whether a table only places parts of the page."""
+    if table.get("role") in ("presentation", "none") or table.find("table") is not None:
+        return True
+    rows = [row.find_all(["td", "th"]) for row in table.find_all("tr")]
+    return table.find("th") is None and (len(rows) < 2 or all(len(row) < 2 for row in rows))
+
+
+def _own(table: Tag, *names: str) -> list[Tag]:
+    """Elements of a table and not of one in it."""
+    return [part for part in table.find_all(list(names)) if part.find_parent("table") is table]
+
+
+@cache
+def _converter() -> MarkdownConverter:
+    from markdownify import ATX, MarkdownConverter
+
+    class Converter(MarkdownConverter):  # type: ignore[misc]  # it has no types
+        """Markdown whose tables have the cells that a reader sees below each head."""
+
+        def convert_td(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+            parts = [_ITEM.sub("", line.strip(), count=1) if el.find("li") else line.strip()
+                     for line in text.splitlines() if line.strip()]  # fmt: skip
+            pictures = [str(image.get("alt", "")) for image in el.find_all("img")]
+            return (", " if el.find("li") else " ").join(parts or filter(None, pictures))
+
+        convert_th = convert_td
+
+        def convert_table(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+            caption = el.find("caption")
+            title = f"{self.convert_soup(caption).strip()}\n\n" if caption else ""
+            rows = [[_cell(cell, self.convert_soup(cell)) for cell in row.find_all(["td", "th"])]
+                    for row in el.find_all("tr")]  # fmt: skip
+            marked = len(el.select("thead tr"))
+            return f"\n\n{title}{_table(list(filter(None, spread(rows))), marked)}\n\n"
+
+    return Converter(
+        heading_style=ATX,
+        strip=["a", "img"],
+        escape_asterisks=False,
+        escape_underscores=False,
+        escape_misc=False,
+    )
+
+
+def _cell(cell: Tag, text: str) -> Cell:
+    def number(name: str) -> int:
+        told = str(cell.get(name, "1"))
+        return int(told) if re.fullmatch("[0-9]{1,5}", told) else 1
+
+    return Cell(text, number("colspan"), number("rowspan"), cell.name == "th")
+
+
+def _table(rows: Sequence[Sequence[Cell]], marked: int) -> str:
+    """A table as Markdown; ``marked`` rows are its head, and those of heads alone."""
+    for row in rows[marked:]:
+        if not any(cell.text for cell in row) or not all(cell.head for cell in row if cell.text):
+            break
+        marked += 1
+    texts = [[cell.text for cell in row] for row in rows]
+    head, below = texts[:marked], texts[marked:]
+    if head:
+        columns = zip_longest(*head, fillvalue="")
+        return markdown_table(
+            below, [" ".join(dict.fromkeys(column)).strip() for column in columns]
+        )
+    if rows and all(row[0].head and not any(cell.head for cell in row[1:]) for row in rows):
+        return "\n".join(f"{row[0]}: {', '.join(filter(None, row[1:]))}" for row in texts)
+    return markdown_table(texts[1:], texts[0]) if has_head(texts) else markdown_table(texts, None)
 
 
 def _unpacked(data: bytes) -> int:

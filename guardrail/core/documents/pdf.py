@@ -5,15 +5,17 @@ from __future__ import annotations
 import io
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from guardrail.core.documents.own_process import in_own_process
 from guardrail.core.documents.sections import Page
+from guardrail.core.documents.tables import has_head, markdown_table, own_head
 from guardrail.core.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     from pdfplumber.page import Page as Plumbed
+    from pdfplumber.table import Table
 
 __all__ = ["pages_of", "pdf_pages"]
 
@@ -28,6 +30,19 @@ APART: Final = 0.8
 LIST_MARK: Final = re.compile(r"[-*+•‣◦–]\s|\(?\d{1,3}[.)]\s")
 
 
+ALIGNED: Final = 2.0
+"""Columns that are no further apart than this are the same, in points."""
+DIGITS: Final = re.compile(r"\d+")
+
+
+class _Grid(NamedTuple):
+    """A table: its rows, the edges of its columns, and whether its first row alone is bold."""
+
+    rows: list[list[str]]
+    edges: tuple[float, ...]
+    bold: bool
+
+
 class _Block(NamedTuple):
     """A line or table of a page: its Markdown, and where it stands."""
 
@@ -35,6 +50,7 @@ class _Block(NamedTuple):
     top: float
     bottom: float
     kind: str
+    grid: _Grid | None = None
 
 
 def pdf_pages(data: bytes, name: str) -> list[Page]:
@@ -69,9 +85,20 @@ def pages_of(data: bytes) -> list[str]:
             if len(document.pages) > MAX_PAGES:
                 raise InputError(f"has more than {MAX_PAGES:,} pages; split it")
             usual = _usual_size(document.pages)
+            before: list[_Block] = []
+            head: list[str] | None = None
             for page in document.pages:
-                found.append("\n".join(_lines(page, usual)))
+                blocks = _blocks(page, usual)
                 page.close()
+                goes_on = _goes_on(before, blocks)
+                told = []
+                for place, block in enumerate(blocks):
+                    if block.grid is not None:
+                        text, head = _table(block.grid, head, goes_on == place)
+                        block = block._replace(text=text)
+                    told.append(block)
+                found.append("\n".join(_lines(told)))
+                before = blocks
     except (InputError, MemoryError):
         raise
     except Exception as error:  # damaged files raise whatever their reader stumbles over
@@ -89,16 +116,40 @@ def _usual_size(pages: Sequence[Plumbed]) -> float:
     return float(sizes.most_common(1)[0][0]) if sizes else 0.0
 
 
-def _lines(page: Plumbed, usual: float) -> Iterator[str]:
-    """The lines of a page as Markdown, an empty one between paragraphs."""
+def _blocks(page: Plumbed, usual: float) -> list[_Block]:
+    """The lines and tables of a page, from its top."""
     tables = page.find_tables()
-    blocks = [_Block(_table(t.extract()), t.bbox[1], t.bbox[3], "table") for t in tables]
+    blocks = [_Block("", t.bbox[1], t.bbox[3], "table", _grid(page, t)) for t in tables]
     boxes = [table.bbox for table in tables]
     rest = page.filter(lambda item: not any(_within(item, box) for box in boxes))
     blocks += [_line(line, usual) for line in rest.extract_text_lines(strip=True)]
+    return sorted(blocks, key=lambda item: item.top)
+
+
+def _goes_on(before: Sequence[_Block], blocks: Sequence[_Block]) -> int | None:
+    """The place of a table that goes on from the page before: nothing but the frame is between.
+
+    The frame are lines that stand on both pages, whatever number they have.
+    """
+    tables = [place for place, block in enumerate(blocks) if block.grid is not None]
+    above = [place for place, block in enumerate(before) if block.grid is not None]
+    if not tables or not above:
+        return None
+    last, first = before[above[-1]].grid, blocks[tables[0]].grid
+    assert last is not None and first is not None
+    pairs = zip(last.edges, first.edges, strict=False)
+    aligned = len(last.edges) == len(first.edges) and all(abs(a - b) <= ALIGNED for a, b in pairs)
+    frames = [{DIGITS.sub("", block.text) for block in page} for page in (before, blocks)]
+    between = (*before[above[-1] + 1 :], *blocks[: tables[0]])
+    framed = all(DIGITS.sub("", block.text) in frames[0] & frames[1] for block in between)
+    return tables[0] if aligned and framed else None
+
+
+def _lines(blocks: Iterable[_Block]) -> Iterator[str]:
+    """The lines of a page as Markdown, an empty one between paragraphs."""
     before: _Block | None = None
     paragraph = ""
-    for block in sorted(blocks, key=lambda item: item.top):
+    for block in blocks:
         gap = before is not None and block.top - before.bottom > APART * (block.bottom - block.top)
         plain = block.kind == before.kind == "text" if before is not None else False
         if plain and not gap and not LIST_MARK.match(block.text) and paragraph[-1:] != ":":
@@ -130,14 +181,28 @@ def _line(line: dict[str, Any], usual: float) -> _Block:
     )
 
 
-def _table(rows: Sequence[Sequence[str | None]]) -> str:
-    """The rows of a table as Markdown, the first as its head."""
-    cells = [[" ".join((cell or "").split()).replace("|", r"\|") for cell in row] for row in rows]
-    if not cells:
-        return ""
-    lines = [f"| {' | '.join(row)} |" for row in cells]
-    rule = "|" + " --- |" * len(cells[0])
-    return "\n".join([lines[0], rule, *lines[1:]])
+def _grid(page: Plumbed, table: Table) -> _Grid:
+    rows = [[" ".join((cell or "").split()) for cell in row] for row in table.extract()]
+    edges = {round(x) for cell in table.cells for x in (cell[0], cell[2])}
+    bold = [
+        all("bold" in char["fontname"].lower() for char in page.chars if _within(char, row.bbox))
+        for row in table.rows[:2]
+    ]
+    return _Grid(rows, tuple(sorted(edges)), bold == [True, False])
+
+
+def _table(grid: _Grid, head: list[str] | None, goes_on: bool) -> tuple[str, list[str] | None]:
+    """A table as Markdown, with its head, which one that goes on has from the page before.
+
+    Where two readings are open, it has none.
+    """
+    rows = grid.rows
+    if goes_on and not grid.bold and rows[:1] != [head]:
+        head = None if own_head(rows) else head
+        return markdown_table(rows, head), head
+    if grid.bold or has_head(rows):
+        return markdown_table(rows[1:], rows[0]), rows[0]
+    return markdown_table(rows, None), None
 
 
 def _within(item: dict[str, Any], box: tuple[float, float, float, float]) -> bool:

@@ -6,13 +6,16 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
-from guardrail.core.documents.sections import Page, Section, sections_of
+from guardrail.core.documents.sections import Page, Section, sections_of, shown
 from guardrail.core.errors import InputError
 
 __all__ = ["ENDINGS", "MAX_BYTES", "read_document", "read_file"]
 
 MAX_BYTES: Final = 64 * 1024 * 1024
 """Most bytes of one document."""
+
+
+MARKDOWN: Final = (".md", ".markdown", ".mdx")
 
 
 def read_file(path: str | Path) -> list[Section]:
@@ -57,12 +60,13 @@ def read_document(data: bytes, name: str) -> list[Section]:
 
 def _text_pages(data: bytes, name: str) -> Iterable[Page]:
     try:
-        return [Page(data.decode("utf-8-sig").replace("\r\n", "\n"))]
+        text = data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
         raise InputError(
             f"{name} is not UTF-8 text (byte 0x{error.object[error.start]:02X} at "
             f"{error.start}); save it as UTF-8"
         ) from error
+    return [Page(shown(text) if Path(name).suffix.lower() in MARKDOWN else text)]
 
 
 def _pdf_pages(data: bytes, name: str) -> Iterable[Page]:

@@ -1,6 +1,7 @@
 """The metric inside the real DeepEval: `make hosts` installs it beside a copy of this package."""
 
 import os
+from inspect import signature
 
 import pytest
 
@@ -9,6 +10,7 @@ deepeval = pytest.importorskip("deepeval", reason="DeepEval is not installed: ma
 
 from deepeval import assert_test, evaluate  # noqa: E402
 from deepeval.evaluate import AsyncConfig, CacheConfig, DisplayConfig  # noqa: E402
+from deepeval.metrics.utils import copy_metrics  # noqa: E402
 from deepeval.test_case import LLMTestCase  # noqa: E402
 
 from chains.deepeval_metric import GroundednessMetric  # noqa: E402
@@ -67,6 +69,41 @@ def test_as_an_assertion(guard: Guardrail, monkeypatch, tmp_path) -> None:
     assert_test(case(RANGE), [GroundednessMetric(guard=guard)])
     with pytest.raises(AssertionError, match="Groundedness"):
         assert_test(case("It won an award in Lisbon."), [GroundednessMetric(guard=guard)])
+
+
+@pytest.mark.parametrize("run_async", [True, False])
+def test_what_a_metric_was_given_holds_in_all_runs(
+    guard: Guardrail, run_async: bool, monkeypatch, tmp_path
+) -> None:
+    """DeepEval makes metrics anew for asynchronous runs, from attributes."""
+    monkeypatch.chdir(tmp_path)
+    price, wrong = "The Fjell 3 costs 2,490 euros.", "The Fjell 3 costs 2,190 euros."
+    metric = GroundednessMetric(evidence=[PRICE], guard=guard)
+    assert_test(case(price), [metric], run_async=run_async)
+    with pytest.raises(AssertionError, match="Groundedness"):
+        assert_test(case(wrong), [metric], run_async=run_async)
+    lenient = GroundednessMetric(0.5, contradicted=0.5, evidence=[PRICE], guard=guard)
+    assert_test(case(f"{RANGE} {wrong}"), [lenient], run_async=run_async)
+    done = evaluate(
+        [case(price), case(f"{RANGE} {wrong}")],
+        [lenient],
+        async_config=AsyncConfig(run_async=run_async),
+        display_config=DisplayConfig(show_indicator=False, print_results=False),
+        cache_config=CacheConfig(write_cache=False),
+    )
+    assert [result.success for result in done.test_results] == [True, True]
+
+
+def test_every_argument_of_the_constructor_is_an_attribute(guard: Guardrail) -> None:
+    given = {"threshold": 0.5, "contradicted": 0.25, "evidence": (PRICE,), "guard": guard}
+    (copied,) = copy_metrics([GroundednessMetric(**given)])
+    assert {name: vars(copied)[name] for name in given} == given
+    assert set(given) == set(signature(GroundednessMetric).parameters)
+
+
+def test_a_share_that_is_none_is_told_at_once() -> None:
+    with pytest.raises(ValueError, match="contradicted"):
+        GroundednessMetric(contradicted=2)
 
 
 def test_what_could_not_be_checked_is_an_error() -> None:

@@ -1,13 +1,15 @@
 """What a run found, and what turned since the last one."""
 
+import json
 from pathlib import Path
 
 import pytest
 
-from guardrail import InputError
+from guardrail import Guardrail, GuardrailConfig, InputError
+from guardrail.evaluation import Requirement
 from guardrail.evaluation.comparison import compare, read_run, summarise
-from guardrail.evaluation.rows import EvalResult
-from guardrail.intervals import paired_difference
+from guardrail.evaluation.rows import EvalResult, evaluation_job
+from guardrail.intervals import paired_difference, wilson
 
 
 def result(row_id: str | None, verdict: str, *, passed: bool, **fields: object) -> EvalResult:
@@ -91,6 +93,30 @@ def test_rows_that_share_their_evidence_tell_less() -> None:
     grouped, alone = summarise(one, None).passed, summarise(apart, None).passed
     assert grouped.value == alone.value == 0.5
     assert grouped.high - grouped.low > alone.high - alone.low
+
+
+@pytest.mark.parametrize("evidence", [{}, {"evidence": []}, {"passages": []}, {"evidence": " "}])
+def test_rows_that_bring_no_evidence_are_groups_by_question(evidence: dict[str, object]) -> None:
+    """The graph, or files of the settings, are asked: each question finds something else."""
+    settings = GuardrailConfig.model_validate({"judge": "none", "graph": "none"})
+    lines = [json.dumps({"question": f"Q{n}", "answer": "A.", **evidence}) for n in range(300)]
+    with Guardrail(settings) as guard:
+        found = list(evaluation_job(guard, Requirement()).results(lines))
+    rows = [
+        EvalResult.model_validate(row).model_copy(update={"passed": place >= 30})
+        for place, row in enumerate(found)
+    ]
+    passed = summarise(rows, rows)
+    assert (passed.passed.low, passed.passed.high) == pytest.approx(wilson(0.9, 300))
+    assert passed.comparison is not None
+    assert passed.comparison.difference.high < 0.02
+    # Ten answers to each of thirty questions tell what thirty do, where all ten go one way.
+    asked = [row.model_copy(update={"question": f"Q{n // 10}"}) for n, row in enumerate(rows)]
+    few = summarise(asked, None).passed
+    assert (few.low, few.high) == pytest.approx(wilson(0.9, 29), abs=0.01)
+    # Without a question each stands alone.
+    alone = [row.model_copy(update={"question": ""}) for row in rows]
+    assert summarise(alone, None).passed == passed.passed
 
 
 def test_a_summary_counts_what_was_expected_and_what_was_not_checked() -> None:

@@ -117,3 +117,17 @@ def test_control_characters_leave_the_xml_readable() -> None:
     evaluate([WRONG | {"id": "bell \u0007"}], "--junit", "eval.xml")
     (case,) = ElementTree.parse("eval.xml").iter("testcase")
     assert case.get("name") == "bell \ufffd"
+
+
+def test_folders_that_are_not_there_yet_are_made() -> None:
+    done = evaluate([GOOD], "--output", "runs/now/run.jsonl", "--junit", "reports/eval.xml")
+    assert done.exit_code == 0, done.output
+    assert Path("runs/now/run.jsonl").exists()
+    assert Path("reports/eval.xml").exists()
+
+
+@pytest.mark.parametrize("option", ["--output", "--junit"])
+def test_what_cannot_be_written_is_told_before_anything_is_judged(option: str) -> None:
+    Path("taken").write_text("a file", "utf-8")
+    done = evaluate([GOOD], option, "taken/eval", "--config", "no-such-settings.toml")
+    assert "cannot make the folder of taken/eval: " in str(done.exception)

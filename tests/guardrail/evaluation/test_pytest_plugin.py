@@ -121,6 +121,33 @@ def test_over_several_processes_the_reports_are_whole(project: pytest.Pytester) 
     assert "test_bot.py::test_wrong" in Path("answers.html").read_text("utf-8")
 
 
+def test_the_folder_of_the_page_is_made(project: pytest.Pytester) -> None:
+    """Though a test goes into another folder and stays there."""
+    project.makepyfile(
+        test_away="""
+        import os
+
+        def test_away(assert_grounded, tmp_path):
+            assert_grounded("It is green.", ["It is green."])
+            os.chdir(tmp_path)
+        """
+    )
+    done = run(project, "test_away.py", "--guardrail-html=reports/new/answers.html")
+    done.assert_outcomes(passed=1)
+    done.stdout.fnmatch_lines(["every answer: reports/new/answers.html"])
+    assert "It is green" in Path("reports/new/answers.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize("path", ["taken.txt/answers.html", "."])
+def test_a_page_that_cannot_be_written_is_told_before_the_first_test(
+    project: pytest.Pytester, path: str
+) -> None:
+    project.makefile(".txt", taken="a file")
+    done = run(project, f"--guardrail-html={path}")
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    done.stderr.fnmatch_lines(["ERROR: --guardrail-html: *"])
+
+
 def test_settings_come_from_the_file_that_the_project_names(project: pytest.Pytester) -> None:
     project.makeini("[pytest]\nguardrail_config = guardrail.toml\n")
     project.makefile(".toml", guardrail='judge = "none"\n')

@@ -248,7 +248,7 @@ def test_the_command_says_what_it_would_write_and_writes_it(tmp_path: Path, befo
 
 def test_a_settings_file_is_made_where_there_is_none(tmp_path: Path) -> None:
     rows = written(tmp_path / "my.csv", GOOD + BAD)
-    config = tmp_path / "new.toml"
+    config = tmp_path / "not" / "yet" / "new.toml"
     asked = ("--labelled", rows, "--judge", "percent", "--false-pass", 0.1, "--config", config)
     shown = run(*asked, "--write", "--json")
     assert config.read_text().startswith("[strictness]\nsupport = ")

@@ -65,6 +65,34 @@ def test_a_heading_stands_above_each_paragraph_below_it():
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Prices\n===\n\nA: 990.\n\nUsed\n---\nB: 890.",
+         ["# Prices\n\nA: 990.", "## Used\n\nB: 890."]),
+        ("# A\n\n```sh\n\n# install\n<!-- x -->\n```\n\nOf A.",
+         ["# A\n\n```sh\n\n# install\n<!-- x -->\n```", "# A\n\nOf A."]),
+        ("# A\n\n    # a comment of code\n\nOf A.",
+         ["# A\n\n    # a comment of code", "# A\n\nOf A."]),
+        ("990 <!-- 890 --> euros.\n\n<!--\nB: 890.\n\nC\n-->\nWrite `<!--` first.",
+         ["990  euros.", "Write `<!--` first."]),
+        ("One. <!-- never ended\n\nTwo.", ["One. <!-- never ended", "Two."]),
+        ("# A\r\rOf A.\r\rMore.", ["# A\n\nOf A.", "# A\n\nMore."]),
+        ("---\ntitle: A\n---\n\n| A | B |\n| --- | --- |\n| 1 | 2 |\n\n---\n\nEnd.",
+         ["---\ntitle: A\n---", "| A | B |\n| --- | --- |\n| 1 | 2 |", "---", "End."]),
+    ],
+    ids=["underlined", "fence", "indented", "comments", "no end", "returns", "rules"],
+)  # fmt: skip
+def test_markdown_is_read_as_it_is_shown(text, expected):
+    assert [item.text for item in Passage.from_bytes(text.encode(), "a.md")] == expected
+
+
+def test_a_comment_is_text_of_a_file_that_is_no_markdown():
+    assert (
+        Passage.from_bytes(b"Write <!-- so --> here.", "a.txt")[0].text == "Write <!-- so --> here."
+    )
+
+
+@pytest.mark.parametrize(
     ("name", "data", "message"),
     [
         ("a.pdf", made.pdf(password="secret"), "a.pdf is no PDF that can be read: it is locked"),
