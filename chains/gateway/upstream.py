@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import httpx
 
 from chains.openai_headers import kept_headers
-from chains.openai_wire import JSON, Reply, UnreadableReplyError
+from chains.openai_wire import JSON, Reply, UnreadableReplyError, few_enough_bytes
 from guardrail.core.errors import ModelError
 
 if TYPE_CHECKING:
@@ -161,8 +161,7 @@ class Upstream:
         with _told("broke off"):
             async for chunk in response.aiter_bytes():
                 body += chunk
-                if len(body) > self._settings.max_reply_bytes:
-                    raise UnreadableReplyError("the reply of the model's server is too large")
+                few_enough_bytes(len(body), self._settings.max_reply_bytes)
         return Reply(
             response.status_code, kept_headers(response.headers.multi_items()), bytes(body)
         )
