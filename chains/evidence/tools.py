@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from typing import NamedTuple, TypeGuard
 
 from chains.evidence.base import EvidenceSettings, Found, Source
-from chains.evidence.rows import rows_of_text, table_of_result
+from chains.evidence.rows import MOST_CELLS, rows_of_text, table_of_result
 from guardrail import Table
+from guardrail.core.cancellation import stop_if_given_up
 from guardrail.core.incoming import cut_text
 from guardrail.core.types import Evidence, Passage, Problem, Triple
 from guardrail.evidence.bounds import MOST_CHARS, too_long
@@ -32,6 +34,8 @@ METADATA_KEYS = ("metadata", "attributes")
 """Keys of a document under which more is told of it."""
 MAX_DEPTH = 4
 """Objects within objects that are read as facts; deeper ones are read as text."""
+LEAST_CHARS = len(Triple(subject="s", property="", value="v").text)
+"""Of a fact: so many of them, and no more, may find room."""
 
 
 class ToolResult(NamedTuple):
@@ -40,12 +44,12 @@ class ToolResult(NamedTuple):
     Attributes:
         content: Text, or data.
         tool: The tool's name, where the conversation tells it.
-        documents: Documents beside the content, such as LangChain's artifact.
+        documents: Documents beside the content, such as LangChain's artifact; read once.
     """
 
     content: object
     tool: str | None = None
-    documents: tuple[Evidence, ...] = ()
+    documents: Iterable[Evidence] = ()
 
 
 def evidence_of_tools(results: Sequence[ToolResult], settings: EvidenceSettings) -> Found:
@@ -65,25 +69,33 @@ def evidence_of_tools(results: Sequence[ToolResult], settings: EvidenceSettings)
     found: list[Evidence] = []
     room, cut, left_out = settings.tool_chars, 0, 0
     newest = list(reversed(results))
-    for result in newest[: settings.tool_results]:
-        for item in (*result.documents, *result_evidence(result.content, result.tool)):
-            kept = _within(item, room)
-            if kept is None:
-                left_out += 1
-                continue
-            cut += kept is not item
-            room -= len(kept.text)
-            found.append(kept)
+    most = min(MOST_CELLS, room // LEAST_CHARS + 1)
+    items = chain.from_iterable(
+        chain(result.documents, result_evidence(result.content, result.tool, most))
+        for result in newest[: settings.tool_results]
+    )
+    for item in islice(items, MOST_CELLS):
+        stop_if_given_up()
+        kept = _within(item, room)
+        if kept is None:
+            left_out += 1
+            continue
+        cut += kept is not item
+        room -= len(kept.text)
+        found.append(kept)
     evidence = Found.of(Source.TOOLS, found or None)
     return evidence._replace(problems=_unread(settings, cut, left_out, len(newest)))
 
 
-def result_evidence(content: object, tool: str | None = None) -> list[Evidence]:
+def result_evidence(
+    content: object, tool: str | None = None, most: int = MOST_CELLS
+) -> Iterator[Evidence]:
     """Read one result: texts and documents as passages, rows and all else as facts.
 
     Args:
         content: Text, JSON in a text, content parts, or data.
         tool: Names the subject of facts where the object itself does not.
+        most: Most cells of a table that are read.
     """
     if isinstance(content, str):
         data = _json(content)
