@@ -125,7 +125,7 @@ class ResponseStream(ReplyStream):
         item = clean_item(data.get("item"))
         if item is None or (of_a_tool(item) and not self._asked.takes_calls):
             return []
-        self._asked.add(searched(data.get("item"), self._asked.body))
+        self._asked.add(searched(data.get("item"), self._asked))
         index = _index(data, "output_index")
         out: list[JSON] = []
         if item.get("type") == "message":

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-
 from typing import TypeVar
 
 from guardrail import Table
 from guardrail.core.errors import InputError
 from guardrail.sources.tables import MOST_CELLS, row_size
 
-__all__ = ["MOST_CELLS", "rows_of_text", "table_of_result"]
+__all__ = ["Reading", "rows_of_text", "table_of_result"]
 
 Row = TypeVar("Row")
 
@@ -22,14 +21,38 @@ MAX_LITERAL_CHARS = 200_000
 as much memory, and a table of Markdown that long is cut in any case."""
 
 
-def table_of_result(data: object, name: str | None, most: int = MOST_CELLS) -> Table | None:
+class Reading:
+    """How much of tables is made into facts, and what was left out.
+
+    Args:
+        most: Most cells of one table.
+
+    Attributes:
+        left_out: Facts that were not made.
+    """
+
+    def __init__(self, most: int = MOST_CELLS) -> None:
+        self._most = most
+        self.left_out = 0
+
+    def first(self, rows: Sequence[Row]) -> Sequence[Row]:
+        """The first rows of a table, with so many cells together at most."""
+        room = self._most
+        for place, row in enumerate(rows):
+            room -= row_size(row)
+            if room < 0:
+                self.left_out += sum(max(1, row_size(row) - 1) for row in rows[place:])
+                return rows[:place]
+        return rows
+
+
+def table_of_result(data: object, name: str | None, reading: Reading) -> Table | None:
     """Read what a tool returned as a table, where it is one.
 
     Args:
         data: A list of flat objects with the same keys, or an object with columns and rows.
         name: What the rows are, where it is known.
-        most: Most cells; of a table with more only the first rows are made, which know that they
-            are not all.
+        reading: How much is read; the first rows of a longer table know that they are not all.
     """
     if isinstance(data, Mapping):
         rows = next((data[key] for key in ROWS if isinstance(data.get(key), list)), None)
@@ -39,16 +62,16 @@ def table_of_result(data: object, name: str | None, most: int = MOST_CELLS) -> T
             return None
         # Some drivers tell the type of a column beside its name.
         names = [item.get("name") if isinstance(item, Mapping) else item for item in columns]
-        return _table(names, rows, name, most)
+        return _table(names, rows, name, reading)
     if not isinstance(data, list) or len(data) < 2:
         return None
     if all(_is_flat(row) for row in data) and len({frozenset(row) for row in data}) == 1:
-        return Table(_first(data, most), name=name, of=len(data))
+        return Table(reading.first(data), name=name, of=len(data))
     if all(isinstance(row, tuple) for row in data) and len({len(row) for row in data}) == 1:
         # Rows without the names of their columns, as the SQL tool of LangChain returns them.
         width = len(data[0])
         names = ["name", "value"] if width == 2 else [f"value {n}" for n in range(1, width + 1)]
-        return _table(names, data, name, most)
+        return _table(names, data, name, reading)
     return None
 
 
@@ -71,21 +94,12 @@ def rows_of_text(text: str) -> Sequence[object] | None:
 
 
 def _table(
-    names: Sequence[object], rows: Sequence[Sequence[object]], name: str | None, most: int
+    names: Sequence[object], rows: Sequence[Sequence[object]], name: str | None, reading: Reading
 ) -> Table | None:
     try:
-        return Table.from_columns(names, _first(rows, most), name=name, of=len(rows))
+        return Table.from_columns(names, reading.first(rows), name=name, of=len(rows))
     except InputError:
         return None
-
-
-def _first(rows: Sequence[Row], most: int) -> Sequence[Row]:
-    """The first rows, with so many cells together at most."""
-    for place, row in enumerate(rows):
-        most -= row_size(row)
-        if most < 0:
-            return rows[:place]
-    return rows
 
 
 def _is_flat(row: object) -> bool:

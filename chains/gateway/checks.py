@@ -12,7 +12,8 @@ from chains.evidence.items import HandedOver, RequestField
 from chains.gateway.threads import in_reader_thread
 from guardrail import GuardedAnswer, Policy, ScoreCard, inline_evidence
 from guardrail.core.types import OwnStrictness, Value
-from guardrail.sources.items import ShortPassages, ShortTriples, few_enough
+from guardrail.sources.items import ShortPassages, ShortTriples
+from guardrail.sources.tables import few_enough
 
 if TYPE_CHECKING:
     from chains.openai_text import Guarding
@@ -26,8 +27,8 @@ MAX_ANSWERS = 64
 class _Body(Value):
     id: str | int | None = None
     question: str = ""
-    triples: ShortTriples | None = None
-    passages: ShortPassages | None = None
+    triples: ShortTriples = None
+    passages: ShortPassages = None
     evidence: HandedOver = None
     policy: str | None = None
     strictness: OwnStrictness = None

@@ -21,7 +21,6 @@ from guardrail.core.types import (
 from guardrail.core.workers import called
 from guardrail.evidence.bounds import bounded, within
 from guardrail.models.facts import flatten, relevant_triples
-from guardrail.sources.items import as_evidence
 from kg.base import KnowledgeGraph
 
 if TYPE_CHECKING:
@@ -233,6 +232,8 @@ async def retrieve_passages(
     Raises:
         KnowledgeGraphError: The retriever failed, or returned something that is no evidence.
     """
+    from guardrail.sources.items import as_evidence
+
     call = cast(
         "Callable[[str], Iterable[object]]",
         getattr(retriever, "ainvoke", None) or getattr(retriever, "invoke", None) or retriever,

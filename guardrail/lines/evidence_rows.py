@@ -13,9 +13,9 @@ from guardrail.sources.items import (
     ShortPassages,
     ShortTriples,
     evidence_items,
-    few_enough,
     inline_evidence,
 )
+from guardrail.sources.tables import few_enough
 
 __all__ = ["EvidenceRow"]
 
@@ -35,8 +35,8 @@ class EvidenceRow(Row):
         **dict.fromkeys(("facts", "knowledge"), "triples"),
     }
     evidence: str | list[JsonValue] | None = None
-    triples: ShortTriples | None = None
-    passages: ShortPassages | None = None
+    triples: ShortTriples = None
+    passages: ShortPassages = None
     _items: tuple[Evidence, ...] | None = PrivateAttr(None)
 
     @model_validator(mode="after")

@@ -18,7 +18,7 @@ from guardrail.core.errors import InputError
 from guardrail.core.fields import LONGEST, did_you_mean, in_short
 from guardrail.core.types import Evidence, Passage, Triple, Value, passage_of_document
 from guardrail.sources.files import evidence_of_bytes
-from guardrail.sources.tables import MOST_CELLS, Table, within_cells
+from guardrail.sources.tables import MOST_CELLS, Table, few_enough, within_cells
 
 __all__ = [
     "ShortPassages",
@@ -26,15 +26,16 @@ __all__ = [
     "as_evidence",
     "evidence_items",
     "evidence_of_item",
-    "few_enough",
     "inline_evidence",
 ]
 
 ShortTriples = Annotated[
-    tuple[tuple[str, str, str], ...], FailFast(), Field(max_length=MOST_CELLS)
+    tuple[tuple[str, str, str], ...] | None, FailFast(), Field(max_length=MOST_CELLS)
 ]
 """The type of a field of lists of subject, property and value."""
-ShortPassages = Annotated[tuple[str | Passage, ...], FailFast(), Field(max_length=MOST_CELLS)]
+ShortPassages = Annotated[
+    tuple[str | Passage, ...] | None, FailFast(), Field(max_length=MOST_CELLS)
+]
 """The type of a field of texts, or objects of a passage."""
 
 PASSAGE_KEYS = ("text", "id", "title", "url")
@@ -67,23 +68,6 @@ def evidence_items(items: object, where: str = "evidence") -> tuple[Evidence, ..
         made += 0 if isinstance(item, Triple | Passage | Table) else len(evidence)
         few_enough(made, where)
     return tuple(found)
-
-
-def few_enough(count: int, where: str) -> None:
-    """Refuse more evidence than one request or row hands over.
-
-    Args:
-        count: Texts, triples and cells of tables so far.
-        where: What holds them, for errors.
-
-    Raises:
-        InputError: They are more than ``MOST_CELLS``.
-    """
-    if count > MOST_CELLS:
-        raise InputError(
-            f"{where} has more than {MOST_CELLS:,} texts, triples and cells of tables; hand over "
-            "those that the question is about"
-        )
 
 
 def inline_evidence(

@@ -21,6 +21,7 @@ __all__ = [
     "TABLE_FILES",
     "Rows",
     "Table",
+    "few_enough",
     "row_size",
     "rows_by_column",
     "within_cells",
@@ -247,9 +248,27 @@ def rows_by_column(
     return found
 
 
+def few_enough(count: int, where: str) -> None:
+    """Refuse more evidence than one request or row hands over.
+
+    Args:
+        count: Texts, triples and cells of tables so far.
+        where: What holds them, for errors.
+
+    Raises:
+        InputError: They are more than ``MOST_CELLS``.
+    """
+    if count > MOST_CELLS:
+        raise InputError(
+            f"{where} has more than {MOST_CELLS:,} texts, triples and cells of tables; hand over "
+            "those that the question is about"
+        )
+
+
 def row_size(row: object) -> int:
     """The number of cells of a row, by column or in the order of the columns; one at least."""
-    held = row.values() if isinstance(row, Mapping) else row if isinstance(row, list | tuple) else ()
+    cells = [*row.values()] if isinstance(row, Mapping) else row
+    held = cells if isinstance(cells, list | tuple) else ()
     return sum(len(cell) or 1 if isinstance(cell, list) else 1 for cell in held) or 1
 
 

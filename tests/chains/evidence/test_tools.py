@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from chains.evidence import EvidenceMode, EvidenceSettings, Found, Source, case_of
-from chains.evidence.tools import ToolResult, evidence_of_tools, result_evidence
+from chains.evidence import EvidenceMode, EvidenceSettings, Found, Source, case_of, tools
+from chains.evidence.tools import ToolResult, evidence_of_tools
 from guardrail import Passage, Triple
 from tests.chains.conftest import scripted_guard
 
@@ -13,6 +13,10 @@ LAPTOP = {
     "name": "Kestrel K3", "body": "A light laptop.", "price": 899, "status": "in stock",
     "released": "2026-03-01", "ports": ["USB-C", "HDMI"], "url": "https://l.example/k3",
 }  # fmt: skip
+
+
+def result_evidence(content, tool=None):
+    return list(tools.result_evidence(content, tool))
 
 
 def facts(evidence):
