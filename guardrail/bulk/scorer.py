@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from guardrail.bulk.arrow import LINES, arrow
 from guardrail.config import GuardrailConfig
 from guardrail.core.types import Value
-from guardrail.core.unpacking import too_long
+from guardrail.core.unpacking import is_cut
 from guardrail.log.fingerprints import shipped_judge
 from kg.opening import SEPARATOR
 
@@ -167,7 +167,7 @@ def _lines(table: pa.Table | pa.RecordBatch) -> Iterable[str]:
         for line in table.column(LINES).to_pylist():
             if isinstance(line, bytes):
                 # One that is too long stays so, character by character.
-                code = "latin-1" if too_long(line) else "utf-8"
+                code = "latin-1" if is_cut(line) else "utf-8"
                 line = line.decode(code, "surrogateescape").removeprefix("\ufeff")
             # Nothing is no object, and told as such: each row has a result.
             yield line if line and line.strip() else "null"

@@ -11,14 +11,7 @@ from typing import IO, AnyStr, BinaryIO, Final, cast
 
 from guardrail.core.errors import GuardrailError
 
-__all__ = [
-    "LEAST_REFUSED",
-    "LONGEST_LINE",
-    "MOST_UNPACKED",
-    "bounded_lines",
-    "too_long",
-    "unpacked",
-]
+__all__ = ["LONGEST_LINE", "bounded_lines", "is_cut", "unpacked"]
 
 MOST_UNPACKED: Final = 200
 """Times its packed size that a file may have; real graphs have some fifty."""
@@ -43,7 +36,7 @@ def unpacked(
     return cast("BinaryIO", io.BufferedReader(_Unpacked(stream, source, packed, refused), 1 << 18))
 
 
-def too_long(line: str | bytes) -> bool:
+def is_cut(line: str | bytes) -> bool:
     """Whether a line is too long, so that no more than its beginning was read."""
     return len(line) > LONGEST_LINE
 
@@ -52,7 +45,7 @@ def bounded_lines(reader: IO[AnyStr]) -> Iterator[AnyStr]:
     """Yield lines; of one that is too long the beginning, by which it is known as such."""
     while line := reader.readline(LONGEST_LINE + 1):
         piece = line
-        while too_long(piece) and piece[-1:] not in ("\n", b"\n"):
+        while is_cut(piece) and piece[-1:] not in ("\n", b"\n"):
             piece = reader.readline(LONGEST_LINE + 1)
         yield line
 

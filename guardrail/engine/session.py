@@ -18,7 +18,7 @@ from guardrail.core.text.sentences import split_sentences
 from guardrail.core.types import Action, Evidence, GuardedAnswer, Triple
 from guardrail.core.workers import off_loop
 from guardrail.engine.loop import run_sync
-from guardrail.engine.problems import too_long
+from guardrail.engine.problems import overlong
 from guardrail.evidence.retrieval import Knowledge, given
 from guardrail.log.tracing import stage
 from guardrail.markers.brackets import open_bracket
@@ -196,7 +196,7 @@ class CheckSession:
         row = self._engine.row(self._id, self._question, raw, None)
         row = row._replace(knowledge=self._knowledge, since=since, most=most)
         if self._too_long:
-            problem = too_long("answer", self._engine.config.limits.answer_chars)
+            problem = overlong("answer", self._engine.config.limits.answer_chars)
             return self._engine.unavailable(row, [problem], policy, 0.0)
         [answer] = await self._engine.guard(
             [row],

@@ -15,10 +15,10 @@ from typing import ClassVar, Generic, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
+from guardrail.core import unpacking
 from guardrail.core.errors import GuardrailError
 from guardrail.core.fields import in_short
 from guardrail.core.incoming import finite_json
-from guardrail.core.unpacking import LONGEST_LINE, too_long
 
 __all__ = ["LineJob", "Row", "RowT"]
 
@@ -103,8 +103,9 @@ class LineJob(Generic[RowT]):
 
     def _parse(self, number: int, line: str) -> RowT | dict[str, object]:
         """Read one line: a row, or the error object that stands in its place."""
-        if too_long(line):
-            return {"id": None, "error": f"line {number}: longer than {LONGEST_LINE} characters"}
+        if unpacking.is_cut(line):
+            most = unpacking.LONGEST_LINE
+            return {"id": None, "error": f"line {number}: longer than {most} characters"}
         if wrong := _NOT_UTF8.search(line):
             byte = ord(wrong.group()) - 0xDC00
             return {"id": None, "error": f"line {number}: not UTF-8: the byte 0x{byte:02X}"}
