@@ -1,12 +1,16 @@
 """Streams of a hostile server: linear in time, bounded in memory, never a fault of ours."""
 
+import json
 import time
 
 import pytest
 
 from chains import openai_sse
+from chains.openai_exchange import Endpoint, Exchange
 from chains.openai_sse import Event, EventDecoder
-from chains.openai_text import UnreadableReplyError
+from chains.openai_text import Guarding, UnreadableReplyError
+from guardrail import STRICT
+from tests.chains.test_stream_events import ASKED
 
 
 def decoded(text, size):
@@ -56,3 +60,80 @@ def test_many_short_events_are_not_one_long_one(monkeypatch):
 
 def test_json_without_end_is_none():
     assert Event("[" * 200_000).json() is None
+
+
+PLACE = {"output_index": 0, "content_index": 0}
+JSON_FORMAT = {"response_format": {"type": "json_object"}}
+
+
+def chat(**delta):
+    return {"choices": [{"index": 0, "delta": delta}]}
+
+
+def response(kind, text):
+    return {"type": f"response.{kind}.delta", **PLACE, "delta": text}
+
+
+def stream_of(guard, endpoint, policy=STRICT, asked=None, **bounds):
+    guarding = Guarding(guard=guard, policy=policy, **bounds)
+    return Exchange(guarding, endpoint, ASKED[endpoint] | (asked or {})).stream()
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "event"),
+    [
+        (Endpoint.CHAT, chat(content="word ")),
+        (Endpoint.CHAT, chat(refusal="word ")),
+        (Endpoint.CHAT, chat(reasoning="word ")),
+        (Endpoint.RESPONSES, response("output_text", "word ")),
+        (Endpoint.RESPONSES, response("refusal", "word ")),
+        (Endpoint.RESPONSES, {"type": "response.reasoning.delta", "delta": "word "}),
+    ],
+)
+async def test_a_stream_has_the_bound_of_a_whole_reply(guard, endpoint, event):
+    stream = stream_of(guard, endpoint, max_reply_bytes=10_000)
+    data = f"data: {json.dumps(event)}\n\n".encode()
+    for _ in range(10_000 // len(data)):
+        await stream.feed(data)
+    with pytest.raises(UnreadableReplyError, match="more than 10,000 bytes"):
+        await stream.feed(data)
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "make", "asked", "dry_run"),
+    [
+        (Endpoint.CHAT, lambda text: chat(refusal=text), {}, False),
+        (Endpoint.CHAT, lambda text: chat(content=text), JSON_FORMAT, False),
+        (Endpoint.CHAT, lambda text: chat(content=text), {}, False),
+        (Endpoint.RESPONSES, lambda text: response("refusal", text), {}, False),
+        (Endpoint.RESPONSES, lambda text: response("output_text", text), {}, True),
+    ],
+    ids=["refusal", "json", "behind the bound of an answer", "part refused", "part shown"],
+)
+async def test_pieces_take_linear_time(guard, endpoint, make, asked, dry_run):
+    """Appended to one text, the later ones took 90 times as long for ten times as many."""
+    data = f"data: {json.dumps(make('x' * 1_000))}\n\n".encode()
+
+    async def seconds(count):
+        stream = stream_of(guard, endpoint, STRICT.changed(dry_run=dry_run), asked)
+        for _ in range(200):  # with what is judged
+            await stream.feed(data)
+        begun = time.process_time()
+        for _ in range(count):
+            await stream.feed(data)
+        return time.process_time() - begun
+
+    assert await seconds(20_000) < 40 * max(await seconds(2_000), 0.02)
+
+
+async def test_many_events_in_one_chunk_are_written_once(guard):
+    """In one chunk, as a packed stream comes."""
+    event = f"data: {json.dumps(chat(content='x' * 1_000))}\n\n".encode()
+
+    async def seconds(count):
+        stream = stream_of(guard, Endpoint.CHAT, STRICT.changed(dry_run=True))
+        begun = time.process_time()
+        await stream.feed(event * count)
+        return time.process_time() - begun
+
+    assert await seconds(10_000) < 40 * max(await seconds(1_000), 0.02)

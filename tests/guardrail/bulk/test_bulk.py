@@ -24,6 +24,7 @@ from guardrail.bulk.scorer import BulkScorer
 from guardrail.bulk.shards import Plan, plan_shards
 from guardrail.bulk.summary import Counts, count_row, share, summarise
 from guardrail.config import GraphConfig
+from guardrail.core import unpacking
 from guardrail.core.errors import GuardrailError, InputError, JudgeError
 from guardrail.lines.figures import json_line
 from judges.base import NLIScores, Pair
@@ -203,9 +204,8 @@ def test_a_line_without_end_is_a_row_that_failed(
     assert max(held) == 501
     summary = run(name, tmp_path / "out", shard_rows=5)
     assert (summary.rows, summary.errors) == (9, 1)
-    [error] = [
-        row["error"] for line in output(tmp_path / "out") if "error" in (row := json.loads(line))
-    ]
+    found = [json.loads(line) for line in output(tmp_path / "out")]
+    [error] = [row["error"] for row in found if "error" in row]
     assert "line 2: longer than 500" in error
 
 
