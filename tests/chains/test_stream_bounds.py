@@ -3,9 +3,14 @@
 import json
 import time
 
+import httpx
+import openai
 import pytest
+from fastapi.testclient import TestClient
 
-from chains import openai_sse
+from chains import guard_openai, openai_sse
+from chains.gateway import GatewaySettings, create_app
+from chains.openai_client import EVENT_STREAM
 from chains.openai_exchange import Endpoint, Exchange
 from chains.openai_sse import Event, EventDecoder
 from chains.openai_text import Guarding, UnreadableReplyError
@@ -137,3 +142,50 @@ async def test_many_events_in_one_chunk_are_written_once(guard):
         return time.process_time() - begun
 
     assert await seconds(10_000) < 40 * max(await seconds(1_000), 0.02)
+
+
+LONG_REPLY = json.dumps({"choices": [{"index": 0, "message": {"content": "x" * 20_000}}]}).encode()
+LONG_STREAM = f"data: {json.dumps(chat(content='x' * 100))}\n\n".encode() * 200
+
+
+def server(request):
+    """A server whose replies are longer than they may be."""
+    if json.loads(request.content).get("stream"):
+        return httpx.Response(200, headers={"content-type": EVENT_STREAM}, content=LONG_STREAM)
+    return httpx.Response(200, json=json.loads(LONG_REPLY))
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_a_guarded_client_reads_so_much_of_a_reply(guard, n):
+    asked = {"model": "m", "messages": ASKED[Endpoint.CHAT]["messages"]}
+    inner = httpx.Client(transport=httpx.MockTransport(server))
+    client = openai.OpenAI(api_key="k", base_url="http://m/v1", http_client=inner, max_retries=0)
+    bounded = guard_openai(client, guard, max_reply_bytes=10_000)
+    with pytest.raises(openai.InternalServerError, match="more than 10,000 bytes"):
+        bounded.chat.completions.create(**asked, n=n)
+    with pytest.raises(UnreadableReplyError, match="more than 10,000 bytes"):
+        list(bounded.chat.completions.create(**asked, stream=True))
+    assert guard_openai(client, guard).chat.completions.create(**asked).choices
+
+
+async def test_a_guarded_client_that_waits_reads_so_much_too(guard):
+    asked = {"model": "m", "messages": ASKED[Endpoint.CHAT]["messages"]}
+    inner = httpx.AsyncClient(transport=httpx.MockTransport(server))
+    client = openai.AsyncOpenAI(
+        api_key="k", base_url="http://m/v1", http_client=inner, max_retries=0
+    )
+    bounded = guard_openai(client, guard, max_reply_bytes=10_000)
+    with pytest.raises(openai.InternalServerError, match="more than 10,000 bytes"):
+        await bounded.chat.completions.create(**asked)
+    stream = await bounded.chat.completions.create(**asked, stream=True)
+    with pytest.raises(UnreadableReplyError, match="more than 10,000 bytes"):
+        [chunk async for chunk in stream]
+
+
+def test_the_gateway_reads_so_much_of_a_stream(guard):
+    settings = GatewaySettings(upstream="http://m/v1", max_reply_bytes=10_000)
+    inner = httpx.AsyncClient(transport=httpx.MockTransport(server))
+    with TestClient(create_app(guard, settings, client=inner)) as client:
+        told = client.post("/v1/chat/completions", json=ASKED[Endpoint.CHAT])
+    assert "more than 10,000 bytes" in told.text
+    assert "xxxx" not in told.text
