@@ -66,6 +66,7 @@ class Asked:
             gateways as plain text unless the settings keep them.
         question: What is asked.
         data: Whether JSON was asked for in place of an answer.
+        reads_searches: Whether what a file search found, as the reply tells it, is evidence.
         takes_calls: Whether the reply may call tools: the caller may have them, and named some.
 
     Raises:
@@ -98,6 +99,7 @@ class Asked:
         for place, item in enumerate(found.evidence):
             bounded(item, f"evidence[{place}]")
         self._found = found._replace(problems=(*problems, *found.problems))
+        self.reads_searches = rights.evidence and rights.tools and settings.reply_searches
         self.data = wants_json(given)
         self.takes_calls = rights.tools and any(given.get(name) for name in BRING_TOOLS)
         asked = (response_question if responses else chat_question)(given, settings)
@@ -107,9 +109,7 @@ class Asked:
 
     def add(self, found: Found) -> None:
         """Take evidence that comes with the reply, such as results of a file search."""
-        rights = self.guarding.rights
-        allowed = rights.evidence and rights.tools and self.guarding.evidence.reply_searches
-        if found.sources and allowed:
+        if found.sources:
             self._found |= found
             self._case = None
 

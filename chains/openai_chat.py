@@ -261,7 +261,7 @@ class ChatStream(ReplyStream):
         if passed:
             out.append(self._chunk(state, passed))
         if isinstance(delta.get("refusal"), str):
-            state.refusal += delta["refusal"]
+            state.refuse(delta["refusal"])
         if text := text_of(delta.get("content")):
             out += self._content(state, await state.feed(text))
         if choice.get("finish_reason"):

@@ -21,10 +21,12 @@ from chains.openai_headers import kept_headers
 from chains.openai_text import Guarding
 from chains.openai_wire import (
     JSON,
+    MOST_REPLY_BYTES,
     Endpoint,
     Reply,
     UnreadableReplyError,
     endpoint_of,
+    few_enough_bytes,
     is_unguarded,
     request_body,
 )
@@ -56,6 +58,7 @@ def guard_openai(
     stream_mode: StreamMode | str = StreamMode.SENTENCE,
     evidence: EvidenceSettings | None = None,
     reasons: bool = True,
+    max_reply_bytes: int = MOST_REPLY_BYTES,
 ) -> Client:
     """Guard the answers of an OpenAI client.
 
@@ -80,6 +83,8 @@ def guard_openai(
         evidence: Where evidence is looked for in requests, and whether it stands in place of the
             graph; see ``EvidenceSettings``.
         reasons: Whether refused and filtered answers carry their reasons.
+        max_reply_bytes: Most bytes of a judged reply that are read, whole or streamed; more is an
+            error.
 
     A call hands its own evidence over with
     ``extra_body={"guardrail": {"evidence": [...], "policy": "strict"}}``: texts,
@@ -107,6 +112,7 @@ def guard_openai(
         mode=StreamMode(stream_mode),
         evidence=evidence or EvidenceSettings(),
         reasons=reasons,
+        max_reply_bytes=max_reply_bytes,
     )
     inner: Any = client._client
     library = _library(inner)
@@ -184,6 +190,11 @@ class _Wire(Generic[Inner]):
         )
         return changed
 
+    def _taken(self, body: bytearray, chunk: bytes) -> None:
+        """Take a piece of a reply that is read whole."""
+        body += chunk
+        few_enough_bytes(len(body), self._guarding.max_reply_bytes)
+
     def _forwarded(self, request: httpx.Request, exchange: Exchange) -> httpx.Request:
         """The request as the server gets it; a GET has no body."""
         return request if request.method == "GET" else self._with_body(request, exchange.body)
@@ -243,14 +254,22 @@ class _Transport(_Wire["httpx.Client"]):
         return self._inner.send(request, stream=True, follow_redirects=False)
 
     def _fetch(self, request: httpx.Request, body: JSON) -> Reply:
-        return _reply(self._inner.send(self._with_body(request, body), follow_redirects=False))
+        return self._read(self._open(self._with_body(request, body)))
+
+    def _read(self, response: httpx.Response) -> Reply:
+        body = bytearray()
+        try:
+            for chunk in response.iter_bytes():
+                self._taken(body, chunk)
+        finally:
+            response.close()
+        return _reply(response, body)
 
     def _once(self, request: httpx.Request, exchange: Exchange) -> httpx.Response:
         """Send as it is; judge the reply as it streams, or whole where it does not."""
         response = self._open(request)
         if response.status_code >= 300 or not _is_stream(response):
-            response.read()
-            return self._response(run_sync(exchange.judge(_reply(response))))
+            return self._response(run_sync(exchange.judge(self._read(response))))
         guard = exchange.stream()
 
         def judged() -> Iterator[bytes]:
@@ -277,8 +296,7 @@ class _AsyncTransport(_Wire["httpx.AsyncClient"]):
                 return await self._once(self._forwarded(request, exchange), exchange)
 
             async def send(body: JSON) -> Reply:
-                sent = self._with_body(request, body)
-                return _reply(await self._inner.send(sent, follow_redirects=False))
+                return await self._read(await self._open(self._with_body(request, body)))
 
             return self._response(await exchange.whole(send))
         except GuardrailError as error:
@@ -296,11 +314,19 @@ class _AsyncTransport(_Wire["httpx.AsyncClient"]):
     async def _open(self, request: httpx.Request) -> httpx.Response:
         return await self._inner.send(request, stream=True, follow_redirects=False)
 
+    async def _read(self, response: httpx.Response) -> Reply:
+        body = bytearray()
+        try:
+            async for chunk in response.aiter_bytes():
+                self._taken(body, chunk)
+        finally:
+            await response.aclose()
+        return _reply(response, body)
+
     async def _once(self, request: httpx.Request, exchange: Exchange) -> httpx.Response:
         response = await self._open(request)
         if response.status_code >= 300 or not _is_stream(response):
-            await response.aread()
-            return self._response(await exchange.judge(_reply(response)))
+            return self._response(await exchange.judge(await self._read(response)))
         guard = exchange.stream()
 
         async def judged() -> AsyncIterator[bytes]:
@@ -317,10 +343,8 @@ def _is_stream(response: httpx.Response) -> bool:
     return bool(response.headers.get("content-type", "").startswith(EVENT_STREAM))
 
 
-def _reply(response: httpx.Response) -> Reply:
-    return Reply(
-        response.status_code, tuple(response.headers.multi_items()), bytes(response.content)
-    )
+def _reply(response: httpx.Response, body: bytearray) -> Reply:
+    return Reply(response.status_code, tuple(response.headers.multi_items()), bytes(body))
 
 
 def _stream(

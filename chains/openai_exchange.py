@@ -18,7 +18,15 @@ from chains.openai_response_stream import ResponseStream, response_events
 from chains.openai_responses import guard_responses
 from chains.openai_shown import Outcome
 from chains.openai_sse import DONE, Event, EventDecoder
-from chains.openai_wire import JSON, LONG_BYTES, Endpoint, Reply, UnreadableReplyError, reply_body
+from chains.openai_wire import (
+    JSON,
+    LONG_BYTES,
+    Endpoint,
+    Reply,
+    UnreadableReplyError,
+    few_enough_bytes,
+    reply_body,
+)
 from chains.regeneration import retry_message
 from guardrail import Action, GuardedAnswer, Policy
 
@@ -89,7 +97,7 @@ class Exchange:
     def stream(self) -> StreamGuard:
         """A guard for the server's stream."""
         kind = ChatStream if self._endpoint is Endpoint.CHAT else ResponseStream
-        return StreamGuard(kind(self._asked))
+        return StreamGuard(kind(self._asked), self._guarding.max_reply_bytes)
 
     async def whole(self, send: Send) -> GuardedReply:
         """Ask, judge, rank; ask again where the policy says so and attempts are left.
@@ -170,10 +178,16 @@ class Exchange:
 
 
 class StreamGuard:
-    """Turns the bytes of a server's stream into the bytes that may leave."""
+    """Turns the bytes of a server's stream into the bytes that may leave.
 
-    def __init__(self, stream: ReplyStream) -> None:
+    Args:
+        stream: Guards its events.
+        most_bytes: Most bytes of all events together.
+    """
+
+    def __init__(self, stream: ReplyStream, most_bytes: int) -> None:
         self._stream = stream
+        self._most_bytes, self._bytes = most_bytes, 0
         self._decoder = EventDecoder()
         self._began = False
 
@@ -193,7 +207,13 @@ class StreamGuard:
         return self._stream.failed
 
     async def feed(self, chunk: bytes) -> bytes:
-        """Take bytes of any number; return those that may leave now."""
+        """Take bytes of any number; return those that may leave now.
+
+        Raises:
+            UnreadableReplyError: The stream has brought more than are read of one reply.
+        """
+        self._bytes += len(chunk)
+        few_enough_bytes(self._bytes, self._most_bytes)
         return await self._through(self._decoder.feed(chunk))
 
     async def finish(self) -> bytes:
@@ -215,13 +235,13 @@ class StreamGuard:
         await self._stream.broken_off()
 
     async def _through(self, events: Sequence[Event]) -> bytes:
-        out = b""
+        out: list[bytes] = []
         for event in events:
             if self._stream.ended:
                 break
             self._began = self._began or event.data == DONE or bool(event.json())
-            out += b"".join([item.encode() for item in await self._stream.feed(event)])
-        return out
+            out += [item.encode() for item in await self._stream.feed(event)]
+        return b"".join(out)
 
 
 def _items(value: object) -> list[object]:

@@ -40,7 +40,7 @@ class _StreamedPart(StreamedText):
     def __init__(self, asked: Asked, item_id: object) -> None:
         super().__init__(asked)
         self.item_id = item_id
-        self.shown = ""
+        self.shown: list[str] = []
         self.done: JSON | None = None
 
 
@@ -115,7 +115,7 @@ class ResponseStream(ReplyStream):
             piece = text(data.get("delta")) or ""
             return self._delta(place, await self._part(place, data).feed(piece))
         if kind == "response.refusal.delta":
-            self._part(place, data).refusal += text(data.get("delta")) or ""
+            self._part(place, data).refuse(text(data.get("delta")) or "")
             return []
         if kind in ("response.output_text.done", "response.refusal.done"):
             return await self._close(place)
@@ -128,7 +128,7 @@ class ResponseStream(ReplyStream):
         item = clean_item(data.get("item"))
         if item is None or (of_a_tool(item) and not self._asked.takes_calls):
             return []
-        self._asked.add(searched(data.get("item"), self._asked.body))
+        self._asked.add(searched(data.get("item"), self._asked))
         index = _index(data, "output_index")
         out: list[JSON] = []
         if is_call(item):
@@ -204,9 +204,10 @@ class ResponseStream(ReplyStream):
         text, answer = await part.finish()
         out = self._delta(place, text)
         annotations = [flat_annotation(citation) for citation in part.citations]
+        shown = "".join(part.shown)
         part.done = {
             "type": "output_text",
-            "text": part.shown,
+            "text": shown,
             "annotations": annotations,
             "logprobs": [],
         }
@@ -221,7 +222,7 @@ class ResponseStream(ReplyStream):
             )
             for number, annotation in enumerate(annotations)
         ]
-        done = self._event("response.output_text.done", place, text=part.shown, logprobs=[])
+        done = self._event("response.output_text.done", place, text=shown, logprobs=[])
         return [*out, done]
 
     def _part(self, place: Place, data: JSON) -> _StreamedPart:
@@ -234,7 +235,7 @@ class ResponseStream(ReplyStream):
         if not text:
             return []
         self.released = True
-        self._parts[place].shown += text
+        self._parts[place].shown.append(text)
         return [self._event("response.output_text.delta", place, delta=text, logprobs=[])]
 
     def _event(self, kind: str, place: Place, **fields: object) -> JSON:

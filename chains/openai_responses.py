@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from chains.evidence.base import Case, Found, Source
@@ -18,6 +19,7 @@ from chains.openai_wire import JSON, UnreadableReplyError, is_json_document
 from chains.rendition import details, render
 from chains.structured import Document, Verdicts, call_name, judge_documents
 from guardrail import CheckRequest, GuardedAnswer, Policy
+from guardrail.sources.tables import MOST_CELLS
 
 if TYPE_CHECKING:
     from chains.openai_asked import Asked
@@ -64,7 +66,7 @@ async def guard_response(
     """Guard one response; returns it with the verdicts on its texts, in order."""
     guarding, data = asked.guarding, asked.data
     for item in body.get("output") or ():
-        asked.add(searched(item, asked.body))
+        asked.add(searched(item, asked))
     case = await asked.case()
     kept = clean_response(body, asked.body)
     if not asked.takes_calls:
@@ -140,15 +142,19 @@ def called(item: JSON) -> str:
     return call_name(item.get("name") or item.get("type"))
 
 
-def searched(item: object, request: JSON) -> Found:
-    """What a file search found that the request asked for; nothing for any other item."""
-    tools = request.get("tools")
+def searched(item: object, asked: Asked) -> Found:
+    """What a file search found that the request asked for; nothing for any other item.
+
+    Nothing is read where the settings say that it does not count; see ``reply_searches``.
+    """
+    tools = asked.body.get("tools") if asked.reads_searches else None
     wanted = any(
         isinstance(tool, dict) and tool.get("type") == "file_search"
         for tool in (tools if isinstance(tools, list) else [])
     )
     if wanted and isinstance(item, dict) and item.get("type") == "file_search_call":
-        return Found.of(Source.TOOLS, search_results(item) or None)
+        found = tuple(islice(search_results(item), MOST_CELLS))
+        return Found.of(Source.TOOLS, found or None)
     return Found()
 
 

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from chains.openai_sse import Event
-from chains.openai_wire import UnreadableReplyError, is_json_document
+from chains.openai_wire import LONG_BYTES, UnreadableReplyError, is_json_document
 from chains.rendition import PlacedCitation, details
 from chains.streaming import SentenceGate
 from chains.styles import StreamMode
@@ -27,7 +27,6 @@ class StreamedText:
 
     Attributes:
         citations: Those of what was released, with offsets into all of it.
-        refusal: What has come of a refusal in place of the text.
         is_data: Whether it came to its end as a document, which is not judged here.
     """
 
@@ -36,7 +35,7 @@ class StreamedText:
         self._asked = asked
         self._ended = False
         self._dry_run = guarding.policy.dry_run
-        self._raw = ""
+        self._raw: list[str] = []
         self._gate = SentenceGate(
             guarding.guard,
             asked.case,
@@ -45,7 +44,7 @@ class StreamedText:
             style=guarding.style,
         )
         self.citations: list[PlacedCitation] = []
-        self.refusal = ""
+        self._refusal: list[str] = []
         self.is_data = False
 
     async def feed(self, piece: str) -> str:
@@ -57,7 +56,7 @@ class StreamedText:
         if self._ended and piece.strip():
             raise UnreadableReplyError("the model's server sent text behind the end of its answer")
         if self._asked.data:
-            self._raw += piece
+            self._raw.append(piece)
             return piece if self._dry_run else ""
         release = await self._gate.feed(piece)
         self.citations += release.citations
@@ -66,20 +65,27 @@ class StreamedText:
     async def finish(self) -> tuple[str, GuardedAnswer | None]:
         """Release what is left, with the verdict where there is one."""
         if self._asked.data:
-            if is_json_document(self._raw):
+            raw = "".join(self._raw)
+            long = len(raw) > LONG_BYTES
+            if await asyncio.to_thread(is_json_document, raw) if long else is_json_document(raw):
                 self._ended = self.is_data = True
-                return "" if self._dry_run else self._raw, None
-            await self._gate.feed(self._raw)
+                return "" if self._dry_run else raw, None
+            await self._gate.feed(raw)
         release = await self._gate.finish()
         self._ended = True  # not before: what ran out of time is still to be judged
         self.citations += release.citations
         return release.text, release.answer
 
+    def refuse(self, piece: str) -> None:
+        """Take a piece of a refusal in place of the text."""
+        self._refusal.append(piece)
+
     async def judged_refusal(self) -> str | None:
         """The refusal, without what the policy removes from it; None where there is none."""
-        if not self.refusal.strip():
+        refusal = "".join(self._refusal)
+        if not refusal.strip():
             return None
-        return await self._asked.guarding.refusal(await self._asked.case(), self.refusal)
+        return await self._asked.guarding.refusal(await self._asked.case(), refusal)
 
 
 class ReplyStream(ABC):

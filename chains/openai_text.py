@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from chains.caller import CallerRights
 from chains.evidence.base import Case, EvidenceSettings
 from chains.evidence.earlier import EarlierAnswers
-from chains.openai_wire import JSON, UnreadableReplyError
+from chains.openai_wire import JSON, MOST_REPLY_BYTES, UnreadableReplyError
 from chains.styles import MarkerStyle, StreamMode
 from guardrail import ANNOTATE, STRICT, Guardrail, Policy
 
@@ -30,6 +30,7 @@ class Guarding:
         owner: Whose ids a request names, such as those of LiteLLM's calls; no other owner's
             request reads what they stand for.
         earlier: What earlier answers rest on, for the turns that refer to them.
+        max_reply_bytes: Most bytes of one reply that are read, whole or streamed.
     """
 
     guard: Guardrail
@@ -42,6 +43,7 @@ class Guarding:
     rights: CallerRights = field(default_factory=CallerRights)
     owner: str = ""
     earlier: EarlierAnswers = field(default_factory=EarlierAnswers)
+    max_reply_bytes: int = MOST_REPLY_BYTES
 
     @property
     def whole_only(self) -> bool:

@@ -13,10 +13,12 @@ from guardrail.core.incoming import finite_json
 __all__ = [
     "JSON",
     "LONG_BYTES",
+    "MOST_REPLY_BYTES",
     "Endpoint",
     "Reply",
     "UnreadableReplyError",
     "endpoint_of",
+    "few_enough_bytes",
     "is_json_document",
     "is_unguarded",
     "reply_body",
@@ -28,6 +30,9 @@ JSON = dict[str, Any]
 
 LONG_BYTES = 64 * 1024
 """JSON from here on is read in a thread, half a millisecond or more; less is read at once."""
+
+MOST_REPLY_BYTES = 32 * 1024 * 1024
+"""Bytes of one reply, whole or streamed, all that stands beside the answer counted."""
 
 UNGUARDED = re.compile(
     r"/(?:chat/completions/.+|responses/compact|responses/[^/]+/input_items.*|completions|"
@@ -94,6 +99,23 @@ def request_body(content: bytes) -> JSON:
     if not isinstance(body, dict):
         raise InputError("the request's body is not a JSON object")
     return body
+
+
+def few_enough_bytes(count: int, most: int) -> None:
+    """Refuse a reply of which more bytes have come than are read.
+
+    Args:
+        count: Bytes so far, of the whole reply or of all events of a stream.
+        most: Most bytes.
+
+    Raises:
+        UnreadableReplyError: They are more.
+    """
+    if count > most:
+        raise UnreadableReplyError(
+            f"the reply of the model's server is too large: more than {most:,} bytes "
+            "(max_reply_bytes)"
+        )
 
 
 def reply_body(reply: Reply) -> JSON:

@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from guardrail.engine.loop import run_sync
     from guardrail.engine.scoring import Scorer, ScoringRequest
     from guardrail.engine.session import CheckSession
-    from guardrail.evidence.retrieval import Knowledge, inline_evidence
+    from guardrail.evidence.retrieval import Knowledge
     from guardrail.guard import Guardrail
     from guardrail.log.records import ScoreLog, open_log
     from guardrail.markers.rendering import marked_text
@@ -84,6 +84,7 @@ if TYPE_CHECKING:
         policy_named,
     )
     from guardrail.requests import AskRequest, CheckRequest, RankRequest
+    from guardrail.sources.items import inline_evidence
     from guardrail.sources.sql import evidence_from_sql
     from guardrail.sources.tables import Table
     from guardrail.verdict.checks.base import Check, finding
@@ -177,10 +178,11 @@ _HOMES = {
     "guardrail.policy": "ANNOTATE BEST_OF_N STRICT STRICT_CORRECT Policy Unavailable policy_named",
     "guardrail.log.records": "ScoreLog open_log",
     "guardrail.markers.rendering": "marked_text",
+    "guardrail.sources.items": "inline_evidence",
     "guardrail.sources.sql": "evidence_from_sql",
     "guardrail.sources.tables": "Table",
     "guardrail.requests": "AskRequest CheckRequest RankRequest",
-    "guardrail.evidence.retrieval": "Knowledge inline_evidence",
+    "guardrail.evidence.retrieval": "Knowledge",
     "guardrail.engine.scoring": "Scorer ScoringRequest",
     "guardrail.engine.session": "CheckSession",
     "guardrail.core.types": "Action AttributedAnswer Candidate Category Citation Complexity "

@@ -23,11 +23,12 @@ from guardrail.engine.decision import decide, feedback
 from guardrail.engine.loop import run_sync
 from guardrail.engine.problems import UNUSABLE, late, problem_of
 from guardrail.engine.ranking import ranked
-from guardrail.evidence.retrieval import Knowledge, as_evidence
+from guardrail.evidence.retrieval import Knowledge
 from guardrail.log.entries import LOST, tagged
 from guardrail.log.tracing import stage
 from guardrail.policy import Policy, chosen_policy
 from guardrail.requests import AskRequest, all_of
+from guardrail.sources.items import as_evidence
 
 if TYPE_CHECKING:
     from guardrail.engine.flow import Engine

@@ -16,6 +16,7 @@ from xml.parsers import expat
 from pyoxigraph import RdfFormat
 
 from guardrail.core.errors import KnowledgeGraphError
+from guardrail.core.unpacking import unpacked
 
 __all__ = [
     "LINES",
@@ -49,10 +50,6 @@ TABLES: Final = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "js
 LINES: Final = (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS)
 """Formats that can be cut at the end of any line."""
 
-MOST_UNPACKED: Final = 200
-"""Times its packed size that a file may have; real graphs have some fifty."""
-LEAST_REFUSED: Final = 64 << 20
-"""Bytes that any file may unpack to."""
 LONGEST_ENTITY: Final = 512
 """Characters of an XML entity."""
 DEEPEST: Final = 256
@@ -104,11 +101,11 @@ def reading(source: Path, progress: Progress | None) -> Iterator[BinaryIO]:
             file.seek(0)
             # By content, not by name: servers and browsers unpack files without renaming them.
             if magic.startswith(_GZIP):
-                with gzip.open(raw) as unpacked:
-                    yield _checked(source, _Unpacked(unpacked, source, total))
+                with gzip.open(raw) as packed:
+                    yield _checked(source, _bounded(packed, source, total))
             elif magic == _BZIP2:
-                with bz2.open(raw) as unpacked:
-                    yield _checked(source, _Unpacked(unpacked, source, total))
+                with bz2.open(raw) as packed:
+                    yield _checked(source, _bounded(packed, source, total))
             else:
                 yield _checked(source, raw)
             if progress is not None:
@@ -154,6 +151,10 @@ def _name(source: Path) -> str:
     return "a table or JSON lines" if format_ is None else format_.name
 
 
+def _bounded(packed: gzip.GzipFile | bz2.BZ2File, source: Path, size: int) -> BinaryIO:
+    return unpacked(cast("BinaryIO", packed), source, size, KnowledgeGraphError)
+
+
 def _checked(source: Path, stream: io.RawIOBase | BinaryIO) -> BinaryIO:
     """The stream, looked at on its way where it is XML."""
     if format_of(source) is RdfFormat.RDF_XML:
@@ -168,25 +169,6 @@ class _Readable(io.RawIOBase):
 
     def readable(self) -> bool:
         return True
-
-
-class _Unpacked(_Readable):
-    """What unpacks to many times its size is refused before it fills memory or disk."""
-
-    def __init__(self, unpacked: gzip.GzipFile | bz2.BZ2File, source: Path, packed: int) -> None:
-        super().__init__()
-        self._unpacked, self._source = unpacked, source
-        self._left = max(MOST_UNPACKED * packed, LEAST_REFUSED)
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        count = self._unpacked.readinto(buffer)
-        self._left -= count
-        if self._left < 0:
-            raise KnowledgeGraphError(
-                f"{self._source} unpacks to over {MOST_UNPACKED} times its size; "
-                "if that is meant, unpack it first"
-            )
-        return count
 
 
 class _CheckedXML(_Readable):

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from chains.evidence.base import EvidenceSettings, Found, Source
 from guardrail.core.types import Passage
+from guardrail.sources.tables import few_enough
 
 __all__ = ["marked_evidence", "without_marked"]
 
@@ -17,6 +18,7 @@ def marked_evidence(texts: Iterable[str], settings: EvidenceSettings) -> Found:
     stretches = [stretch for text in texts for stretch in _split(text, settings.marks)[1]]
     if not stretches:
         return Found()
+    few_enough(len(stretches), "the marked text")
     passages = [Passage(text=item.strip()) for item in stretches if item.strip()]
     return Found.of(Source.MARKED, passages)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from chains.conversation import Turn, standalone_question
@@ -90,10 +90,10 @@ def response_evidence(request: JSON, field: RequestField, settings: EvidenceSett
     return _found(request, field, settings, messages, results, texts)
 
 
-def search_results(item: Mapping[str, object]) -> tuple[Evidence, ...]:
+def search_results(item: Mapping[str, object]) -> Iterator[Evidence]:
     """The passages of a file search: of an item of the input, or of the reply's own output."""
     results = item.get("results")
-    return tuple(
+    return (
         Passage(
             text=result["text"],
             id=_text(result.get("file_id")),

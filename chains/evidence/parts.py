@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 
 from chains.evidence.base import Found, Source
 from guardrail.core.types import Passage
+from guardrail.sources.tables import few_enough
 
 __all__ = ["parts_of_messages", "plain_body", "sources_of_body", "text_of", "visible_parts"]
 
@@ -38,6 +39,7 @@ def parts_of_messages(messages: object) -> Found:
                 if role == GROUNDING:
                     seen = True
                     passages.append(passage)
+                    few_enough(len(passages), "the content parts")
                 else:
                     questions.append(passage.text)
     found = Found.of(Source.PARTS, passages if seen else None)
@@ -49,6 +51,7 @@ def sources_of_body(body: Mapping[str, object]) -> Found:
     sources = body.get("groundingSources")
     if not isinstance(sources, list):
         return Found()
+    few_enough(len(sources), "groundingSources")
     asked = body.get("qna")
     question = asked.get("query") if isinstance(asked, Mapping) else None
     found = Found.of(
@@ -128,7 +131,9 @@ def _marked(part: Mapping[str, object]) -> Iterator[tuple[str, Passage]]:
             if role in (GROUNDING, QUERY):
                 yield role, _passage(str(block["text"]), block)
     sources = part.get("groundingSources")
-    for text in sources if isinstance(sources, list) else []:
+    sources = sources if isinstance(sources, list) else []
+    few_enough(len(sources), "groundingSources")
+    for text in sources:
         if isinstance(text, str):
             yield GROUNDING, Passage(text=text)
     if kind in ("document", "search_result"):
@@ -155,6 +160,7 @@ def _document(part: Mapping[str, object]) -> Iterator[tuple[str, Passage]]:
         content = source["text"] if content is None and "text" in source else content
     fields = {"url": url, "title": part.get("name"), **part}
     blocks = [content] if isinstance(content, str) else content if isinstance(content, list) else []
+    few_enough(len(blocks), "the content of a document")
     for block in blocks:
         text = block.get("text") if isinstance(block, Mapping) else block
         if isinstance(text, str) and text.strip():

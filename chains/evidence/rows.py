@@ -5,25 +5,56 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
+from typing import TypeVar
 from zoneinfo import ZoneInfo
 
 from guardrail import Table
 from guardrail.core.errors import InputError
+from guardrail.sources.tables import MOST_CELLS, row_size
 
-__all__ = ["rows_of_text", "table_of_result"]
+__all__ = ["Reading", "rows_of_text", "table_of_result"]
+
+Row = TypeVar("Row")
 
 COLUMNS, ROWS = "columns", ("rows", "data")
 """Keys under which a result holds its columns and, in their order, the cells of its rows."""
 MAX_LITERAL_CHARS = 200_000
-"""Longer text is not read as Python: its parser takes a hundred times as much memory."""
+"""Longer text is not read as rows of Python's or Markdown's: Python's parser takes a hundred times
+as much memory, and a table of Markdown that long is cut in any case."""
 
 
-def table_of_result(data: object, name: str | None) -> Table | None:
+class Reading:
+    """How much of tables is made into facts, and what was left out.
+
+    Args:
+        most: Most cells of one table.
+
+    Attributes:
+        left_out: Facts that were not made.
+    """
+
+    def __init__(self, most: int = MOST_CELLS) -> None:
+        self._most = most
+        self.left_out = 0
+
+    def first(self, rows: Sequence[Row]) -> Sequence[Row]:
+        """The first rows of a table, with so many cells together at most."""
+        room = self._most
+        for place, row in enumerate(rows):
+            room -= row_size(row)
+            if room < 0:
+                self.left_out += sum(max(1, row_size(row) - 1) for row in rows[place:])
+                return rows[:place]
+        return rows
+
+
+def table_of_result(data: object, name: str | None, reading: Reading) -> Table | None:
     """Read what a tool returned as a table, where it is one.
 
     Args:
         data: A list of flat objects with the same keys, or an object with columns and rows.
         name: What the rows are, where it is known.
+        reading: How much is read; the first rows of a longer table know that they are not all.
     """
     if isinstance(data, Mapping):
         rows = next((data[key] for key in ROWS if isinstance(data.get(key), list)), None)
@@ -33,16 +64,16 @@ def table_of_result(data: object, name: str | None) -> Table | None:
             return None
         # Some drivers tell the type of a column beside its name.
         names = [item.get("name") if isinstance(item, Mapping) else item for item in columns]
-        return _table(names, rows, name)
+        return _table(names, rows, name, reading)
     if not isinstance(data, list) or len(data) < 2:
         return None
     if all(_is_flat(row) for row in data) and len({frozenset(row) for row in data}) == 1:
-        return Table(data, name=name)
+        return Table(reading.first(data), name=name, of=len(data))
     if all(isinstance(row, tuple) for row in data) and len({len(row) for row in data}) == 1:
         # Rows without the names of their columns, as the SQL tool of LangChain returns them.
         width = len(data[0])
         names = ["name", "value"] if width == 2 else [f"value {n}" for n in range(1, width + 1)]
-        return _table(names, data, name)
+        return _table(names, data, name, reading)
     return None
 
 
@@ -53,10 +84,10 @@ def rows_of_text(text: str) -> Sequence[object] | None:
         text: What a tool returned, such as ``[('Fjell 3', Decimal('2490.00'))]``.
     """
     text = text.strip()
+    if not text.startswith(("|", "[(", "[{")) or len(text) > MAX_LITERAL_CHARS:
+        return None
     if text.startswith("|"):
         return Table.rows_of_markdown(text)
-    if not text.startswith(("[(", "[{")) or len(text) > MAX_LITERAL_CHARS:
-        return None
     try:
         tree = ast.parse(text, mode="eval").body
         return [_literal(row) for row in tree.elts] if isinstance(tree, ast.List) else None
@@ -67,10 +98,10 @@ def rows_of_text(text: str) -> Sequence[object] | None:
 
 
 def _table(
-    names: Sequence[object], rows: Sequence[Sequence[object]], name: str | None
+    names: Sequence[object], rows: Sequence[Sequence[object]], name: str | None, reading: Reading
 ) -> Table | None:
     try:
-        return Table.from_columns(names, rows, name=name)
+        return Table.from_columns(names, reading.first(rows), name=name, of=len(rows))
     except InputError:
         return None
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from typing import NamedTuple, TypeGuard
 
 from chains.evidence.base import EvidenceSettings, Found, Source
-from chains.evidence.rows import rows_of_text, table_of_result
+from chains.evidence.rows import Reading, rows_of_text, table_of_result
 from guardrail import Table
+from guardrail.core.cancellation import stop_if_given_up
 from guardrail.core.incoming import cut_text
 from guardrail.core.types import Evidence, Passage, Problem, Triple
 from guardrail.evidence.bounds import MOST_CHARS, too_long
+from guardrail.sources.tables import MOST_CELLS
 
 __all__ = ["ToolResult", "evidence_of_tools", "result_evidence"]
 
@@ -32,6 +35,8 @@ METADATA_KEYS = ("metadata", "attributes")
 """Keys of a document under which more is told of it."""
 MAX_DEPTH = 4
 """Objects within objects that are read as facts; deeper ones are read as text."""
+LEAST_CHARS = len(Triple(subject="s", property="", value="v").text)
+"""Of a fact: so many of them, and no more, may find room."""
 
 
 class ToolResult(NamedTuple):
@@ -40,12 +45,12 @@ class ToolResult(NamedTuple):
     Attributes:
         content: Text, or data.
         tool: The tool's name, where the conversation tells it.
-        documents: Documents beside the content, such as LangChain's artifact.
+        documents: Documents beside the content, such as LangChain's artifact; read once.
     """
 
     content: object
     tool: str | None = None
-    documents: tuple[Evidence, ...] = ()
+    documents: Iterable[Evidence] = ()
 
 
 def evidence_of_tools(results: Sequence[ToolResult], settings: EvidenceSettings) -> Found:
@@ -65,36 +70,50 @@ def evidence_of_tools(results: Sequence[ToolResult], settings: EvidenceSettings)
     found: list[Evidence] = []
     room, cut, left_out = settings.tool_chars, 0, 0
     newest = list(reversed(results))
-    for result in newest[: settings.tool_results]:
-        for item in (*result.documents, *result_evidence(result.content, result.tool)):
-            kept = _within(item, room)
-            if kept is None:
-                left_out += 1
-                continue
-            cut += kept is not item
-            room -= len(kept.text)
-            found.append(kept)
+    reading = Reading(min(MOST_CELLS, room // LEAST_CHARS + 1))
+    items = chain.from_iterable(
+        chain(result.documents, result_evidence(result.content, result.tool, reading))
+        for result in newest[: settings.tool_results]
+    )
+    for item in islice(items, MOST_CELLS):
+        stop_if_given_up()
+        kept = _within(item, room)
+        if kept is None:
+            left_out += 1
+            continue
+        cut += kept is not item
+        room -= len(kept.text)
+        found.append(kept)
+    more = next(items, None) is not None
     evidence = Found.of(Source.TOOLS, found or None)
-    return evidence._replace(problems=_unread(settings, cut, left_out, len(newest)))
+    problems = _unread(settings, cut, left_out + reading.left_out, len(newest), more=more)
+    return evidence._replace(problems=problems)
 
 
-def result_evidence(content: object, tool: str | None = None) -> list[Evidence]:
+def result_evidence(
+    content: object, tool: str | None = None, reading: Reading | None = None
+) -> Iterator[Evidence]:
     """Read one result: texts and documents as passages, rows and all else as facts.
 
     Args:
         content: Text, JSON in a text, content parts, or data.
         tool: Names the subject of facts where the object itself does not.
+        reading: How much of its tables is read.
     """
+    reading = reading or Reading()
     if isinstance(content, str):
         data = _json(content)
         data = rows_of_text(content) if data is None else data
         if data is not None:
-            return list(_facts(data, tool, 0))
-        return [Passage(text=content, title=tool)] if content.strip() else []
-    if isinstance(content, list) and content and all(map(_is_text_part, content)):
-        texts = [part if isinstance(part, str) else part["text"] for part in content]
-        return [item for text in texts for item in result_evidence(text, tool)]
-    return list(_facts(content, tool, 0))
+            yield from _facts(data, tool, 0, reading)
+        elif content.strip():
+            yield Passage(text=content, title=tool)
+    elif isinstance(content, list) and content and all(map(_is_text_part, content)):
+        for part in content:
+            text = part if isinstance(part, str) else part["text"]
+            yield from result_evidence(text, tool, reading)
+    else:
+        yield from _facts(content, tool, 0, reading)
 
 
 def _within(item: Evidence, room: int) -> Evidence | None:
@@ -113,16 +132,17 @@ def _within(item: Evidence, room: int) -> Evidence | None:
 
 
 def _unread(
-    settings: EvidenceSettings, cut: int, left_out: int, results: int
+    settings: EvidenceSettings, cut: int, left_out: int, results: int, *, more: bool
 ) -> tuple[Problem, ...]:
     """What is told of results that were not read, or not to their end."""
     problems = []
-    if cut or left_out:
+    if cut or left_out or more:
+        behind = " and all behind them" if more else ""
         problems.append(
             f"tools returned more than the {settings.tool_chars:,} characters that are read, or "
             f"names of more than {MOST_CHARS:,}; texts that were cut: {cut}, texts and facts left "
-            f"out: {left_out}; let the tools return less, or raise tool_chars where you give "
-            "EvidenceSettings"
+            f"out: {left_out}{behind}; let the tools return less, or raise tool_chars where you "
+            "give EvidenceSettings"
         )
     if results > settings.tool_results:
         problems.append(
@@ -132,36 +152,38 @@ def _unread(
     return tuple(Problem(part="evidence", message=message) for message in problems)
 
 
-def _facts(data: object, subject: str | None, depth: int) -> Iterable[Evidence]:
+def _facts(data: object, subject: str | None, depth: int, reading: Reading) -> Iterator[Evidence]:
     if isinstance(data, str):
         if data.strip():
             yield Passage(text=data, title=subject)
     elif isinstance(data, int | float):
         yield Triple(subject=subject or RESULT, property=VALUE, value=_written(data))
-    elif (table := _rows(data, subject)) is not None:
+    elif (table := _rows(data, subject, reading)) is not None:
         yield from table
     elif depth > MAX_DEPTH:
         if data and (text := _as_json(data)):
             yield Passage(text=text, title=subject)
     elif isinstance(data, list | tuple):
         for item in data:
-            yield from _facts(item, subject, depth + 1)
+            yield from _facts(item, subject, depth + 1, reading)
     elif _is_plain_part(data):
-        yield from result_evidence(data["text"], subject)
+        yield from result_evidence(data["text"], subject, reading)
     elif isinstance(data, Mapping):
-        yield from _object(data, subject, depth)
+        yield from _object(data, subject, depth, reading)
 
 
-def _rows(data: object, name: str | None) -> Table | None:
+def _rows(data: object, name: str | None, reading: Reading) -> Table | None:
     """The rows that a query returned; documents with a text of their own are no rows."""
     if isinstance(data, list) and any(
         isinstance(row, Mapping) and {*row} & {*TEXT_KEYS} for row in data
     ):
         return None
-    return table_of_result(data, name)
+    return table_of_result(data, name, reading)
 
 
-def _object(data: Mapping[str, object], subject: str | None, depth: int) -> Iterable[Evidence]:
+def _object(
+    data: Mapping[str, object], subject: str | None, depth: int, reading: Reading
+) -> Iterator[Evidence]:
     documents, data = _documents(data)
     yield from documents
     named = next((key for key in SUBJECT_KEYS if _scalar(data.get(key))), None)
@@ -176,11 +198,11 @@ def _object(data: Mapping[str, object], subject: str | None, depth: int) -> Iter
         elif isinstance(value, list) and value and all(map(_scalar, value)):
             for item in value:
                 yield Triple(subject=about, property=str(key), value=_written(item))
-        elif key not in LISTS and (table := _rows(value, str(key))) is not None:
+        elif key not in LISTS and (table := _rows(value, str(key), reading)) is not None:
             yield from table
         else:
             inner = about if named or key in LISTS else f"{about} {key}" if subject else str(key)
-            yield from _facts(value, inner, depth + 1)
+            yield from _facts(value, inner, depth + 1, reading)
 
 
 def _documents(data: Mapping[str, object]) -> tuple[list[Passage], Mapping[str, object]]:

@@ -10,8 +10,10 @@ from pydantic import FailFast, Field
 from chains.evidence.base import Case, Found, Source, case_of
 from chains.evidence.items import HandedOver, RequestField
 from chains.gateway.threads import in_reader_thread
-from guardrail import GuardedAnswer, Passage, Policy, ScoreCard, inline_evidence
+from guardrail import GuardedAnswer, Policy, ScoreCard, inline_evidence
 from guardrail.core.types import OwnStrictness, Value
+from guardrail.sources.items import ShortPassages, ShortTriples
+from guardrail.sources.tables import few_enough
 
 if TYPE_CHECKING:
     from chains.openai_text import Guarding
@@ -25,8 +27,8 @@ MAX_ANSWERS = 64
 class _Body(Value):
     id: str | int | None = None
     question: str = ""
-    triples: Annotated[tuple[tuple[str, str, str], ...] | None, FailFast()] = None
-    passages: Annotated[tuple[str | Passage, ...] | None, FailFast()] = None
+    triples: ShortTriples = None
+    passages: ShortPassages = None
     evidence: HandedOver = None
     policy: str | None = None
     strictness: OwnStrictness = None
@@ -48,6 +50,7 @@ class _Body(Value):
         inline = inline_evidence(self.triples, self.passages)
         if inline is None and self.evidence is None:
             return Found()
+        few_enough(len(self.evidence or ()) + len(inline or ()), "the request")
         together = dict.fromkeys((*(self.evidence or ()), *(inline or ())))
         return guarding.rights.evidence_of(Found.of(Source.CALLER, together))
 

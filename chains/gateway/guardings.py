@@ -42,6 +42,7 @@ class Guardings:
                 evidence=settings.evidence,
                 reasons=settings.reasons,
                 rights=settings.rights,
+                max_reply_bytes=settings.max_reply_bytes,
             ),
             settings.dry_run or policy.dry_run,
         )

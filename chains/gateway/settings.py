@@ -18,6 +18,7 @@ from chains.evidence.base import EvidenceMode, EvidenceSettings, Marks
 from chains.gateway.protocols import PROTOCOLS
 from chains.gateway.routes import Routes, without_effect
 from chains.gateway.tenants import NAME, Caller, Tenant, Tenants, rights_of
+from chains.openai_wire import MOST_REPLY_BYTES
 from chains.styles import MarkerStyle, StreamMode
 from guardrail.core.errors import ConfigError
 from guardrail.core.fields import plainly
@@ -111,7 +112,8 @@ class GatewaySettings(Value):
         address_concurrency: Exchanges of one address in work at once in one worker. Unless told,
             half of ``concurrency`` where callers need no key, and any number where they do.
         address_per_minute: Requests of one address a minute in one worker; any number unless told.
-        max_reply_bytes: Largest reply that is read from the upstream as a whole.
+        max_reply_bytes: Most bytes of a reply that are read from the upstream, whole or streamed;
+            what stands beside the answer (reasoning, token probabilities) counts.
         connect_timeout_s: Seconds to reach the upstream.
         first_byte_s: Seconds from the end of a request to the head of its reply; one of the
             upstream that only says *wait* (status 100 to 199) has no longer.
@@ -152,7 +154,7 @@ class GatewaySettings(Value):
     address_bodies: int = Field(default=64, ge=1)
     address_concurrency: int | None = Field(default=None, ge=1)
     address_per_minute: float | None = Field(default=None, gt=0)
-    max_reply_bytes: int = Field(default=32 * 1024 * 1024, ge=1)
+    max_reply_bytes: int = Field(default=MOST_REPLY_BYTES, ge=1)
     connect_timeout_s: float = Field(default=10.0, gt=0)
     first_byte_s: float = Field(default=300.0, gt=0)
     timeout_s: float = Field(default=600.0, gt=0)

@@ -14,7 +14,7 @@ import httpx
 
 from chains.gateway.http_calls import chunks_of, opened
 from chains.openai_headers import kept_headers
-from chains.openai_wire import JSON, Reply, UnreadableReplyError
+from chains.openai_wire import JSON, Reply, UnreadableReplyError, few_enough_bytes
 from guardrail.core.errors import ModelError
 
 if TYPE_CHECKING:
@@ -168,8 +168,7 @@ class Upstream:
         with _told("broke off"):
             async for chunk in chunks_of(response):
                 body += chunk
-                if len(body) > self._settings.max_reply_bytes:
-                    raise UnreadableReplyError("the reply of the model's server is too large")
+                few_enough_bytes(len(body), self._settings.max_reply_bytes)
         return Reply(
             response.status_code, kept_headers(response.headers.multi_items()), bytes(body)
         )

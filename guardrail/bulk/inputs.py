@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, Literal, Protocol
 
 from guardrail.bulk.arrow import LINES, arrow
 from guardrail.core.errors import InputError, MissingExtraError
+from guardrail.core.unpacking import bounded_lines, unpacked
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,6 +26,8 @@ _ENDINGS: Final = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".pa
 _PACKED: Final = (".gz", ".bz2", ".xz")
 _BATCH: Final = 1024
 """Rows of Parquet decoded at once."""
+_STRETCH_BYTES: Final = 256 << 20
+"""Bytes of JSON lines at which a stretch ends, however few rows it has."""
 
 
 class _Reader(Protocol):
@@ -105,15 +108,16 @@ def stretches(path: str, kind: Format, rows: int) -> Iterator[tuple[int, int, in
         return
     with _open(path) as file:
         first = offset = start = count = 0
-        for line in file:
+        for line in bounded_lines(file):
+            end = file.tell()
             if _filled(line):
                 if count == 0:
                     start = offset
                 count += 1
-                if count == rows:
+                if count == rows or end - start >= _STRETCH_BYTES:
                     yield first, start, count
                     first, count = first + count, 0
-            offset += len(line)
+            offset = end
         if count:
             yield first, start, count
 
@@ -154,7 +158,7 @@ class _JSONLines:
         pa = arrow()
         # A packed file is read on from where it is; only what lies before is unpacked anew.
         self._file.seek(offset)
-        lines = list(islice(filter(_filled, self._file), rows))
+        lines = list(islice(filter(_filled, bounded_lines(self._file)), rows))
         return pa.table({LINES: pa.array(lines, pa.binary())})
 
     def close(self) -> None:
@@ -229,4 +233,8 @@ def _open(path: str) -> BinaryIO:
     import fsspec
 
     file: BinaryIO = fsspec.open(path, "rb", compression="infer").open()
-    return file
+    files, name = file_system(path)
+    packed = files.info(name).get("size")
+    if not name.endswith(_PACKED) or packed is None:  # some servers do not tell it
+        return file
+    return unpacked(file, path, packed, InputError)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from guardrail.bulk.arrow import LINES, arrow
 from guardrail.config import GuardrailConfig
 from guardrail.core.types import Value
+from guardrail.core.unpacking import is_cut
 from guardrail.log.fingerprints import shipped_judge
 from kg.opening import SEPARATOR
 
@@ -165,7 +166,9 @@ def _lines(table: pa.Table | pa.RecordBatch) -> Iterable[str]:
     if table.schema.names == [LINES]:
         for line in table.column(LINES).to_pylist():
             if isinstance(line, bytes):
-                line = line.decode("utf-8", "surrogateescape").removeprefix("\ufeff")
+                # One that is too long stays so, character by character.
+                code = "latin-1" if is_cut(line) else "utf-8"
+                line = line.decode(code, "surrogateescape").removeprefix("\ufeff")
             # Nothing is no object, and told as such: each row has a result.
             yield line if line and line.strip() else "null"
         return

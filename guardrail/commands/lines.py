@@ -18,8 +18,9 @@ from guardrail.commands.progress import bars, visible
 from guardrail.core.errors import InputError
 from guardrail.core.fields import in_short
 from guardrail.core.types import Action
+from guardrail.core.unpacking import bounded_lines
 from guardrail.lines.figures import json_line
-from guardrail.lines.rows import LineJob, RowT, bounded_lines
+from guardrail.lines.rows import LineJob, RowT
 
 __all__ = ["prepare_target", "put_line", "results_of", "run_lines"]
 

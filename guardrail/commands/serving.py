@@ -200,7 +200,7 @@ class GatewayOptions:
         float | None, typer.Option(help="Requests of one address a minute (any number).")
     ] = None
     max_reply_bytes: Annotated[
-        int | None, typer.Option(help="Largest reply that is read as a whole (32 MiB).")
+        int | None, typer.Option(help="Most bytes of a reply, whole or streamed (32 MiB).")
     ] = None
 
 

@@ -31,6 +31,7 @@ __all__ = [
     "behind_the_bound",
     "late",
     "notices",
+    "overlong",
     "problem_of",
     "unfit",
 ]
@@ -69,13 +70,17 @@ def unfit(row: Row, limits: LimitsConfig) -> Problem | None:
         ("question", row.question, limits.question_chars),
     ):
         if len(text) > most:
-            message = f"the {what} has {len(text)} characters, more than limits.{what}_chars = "
-            message += f"{most}; shorten it or raise the limit"
-            return Problem(part="input", message=message)
+            return overlong(what, most)
     if not row.answer.partition("[")[0].strip() and not parse(row.answer).clean.strip():
         message = "the answer is empty, or nothing but markers; there is nothing to check"
         return Problem(part="input", message=message)
     return None
+
+
+def overlong(what: str, most: int) -> Problem:
+    """What is told of an answer or a question with more characters than are read."""
+    message = f"the {what} has more than limits.{what}_chars = {most} characters; shorten it or "
+    return Problem(part="input", message=message + "raise the limit")
 
 
 def behind_the_bound(sentences: Sequence[Sentence], limits: LimitsConfig) -> list[Problem]:

@@ -18,12 +18,13 @@ from guardrail.core.text.sentences import split_sentences
 from guardrail.core.types import Action, Evidence, GuardedAnswer, Triple
 from guardrail.core.workers import off_loop
 from guardrail.engine.loop import run_sync
+from guardrail.engine.problems import overlong
 from guardrail.evidence.retrieval import Knowledge, given
 from guardrail.log.tracing import stage
 from guardrail.markers.brackets import open_bracket
 from guardrail.markers.grammar import parse
 from guardrail.markers.rendering import marked_text, shifted
-from guardrail.policy import ANNOTATE, Policy
+from guardrail.policy import ANNOTATE, Policy, Unavailable
 
 if TYPE_CHECKING:
     from guardrail.engine.flow import Engine
@@ -81,6 +82,10 @@ class CheckSession:
         self._look = ANNOTATE.model_copy(update=look)
         self._id = id or uuid4().hex
         self._raw = self._return = ""
+        self._too_long = False
+        self._behind: list[str] | None = None  # what is never judged; kept where it is given back
+        if policy.dry_run or policy.unavailable is Unavailable.RETURN_UNVERIFIED:
+            self._behind = []
         self._cuts = [0]
         self._seen = self._look_at = 0
         self._left = engine.config.limits.sentences
@@ -107,8 +112,8 @@ class CheckSession:
         text = self._return + text
         # The line feed that belongs to it may be in the next piece.
         self._return = "\r" if text.endswith("\r") else ""
-        self._raw += clean_text(text.removesuffix("\r"))
-        if len(self._raw) < self._look_at or not self._left:
+        self._take(clean_text(text.removesuffix("\r")))
+        if self._too_long or len(self._raw) < self._look_at or not self._left:
             return None
         end = _complete(self._raw, self._cuts[-1])
         self._look_at = len(self._raw) + (len(self._raw) - self._cuts[-1]) // LOOK_SHARE
@@ -127,10 +132,10 @@ class CheckSession:
         Raises:
             GuardrailError: A part cannot be used and the policy says ``raise``.
         """
-        self._raw, self._return = self._raw + clean_text(self._return), ""
-        if not self._raw[self._cuts[-1] :].strip():
-            return None
-        return await self._judged(len(self._raw))
+        self._take(clean_text(self._return))
+        self._return = ""
+        raw = self._all()
+        return await self._judged(len(raw)) if raw[self._cuts[-1] :].strip() else None
 
     def finish(self) -> GuardedAnswer:
         """The verdict on the whole answer; see ``afinish``."""
@@ -143,8 +148,22 @@ class CheckSession:
             GuardrailError: A part cannot be used and the policy says ``raise``.
         """
         with stage("check", rows=1):
-            answer = await self._checked(self._raw, self._policy, scored=True)
+            answer = await self._checked(self._all(), self._policy, scored=True)
             return (await self._engine.recorder.record([answer]))[0]
+
+    def _take(self, text: str) -> None:
+        """Keep what may be judged, and what lies behind where it is given back unjudged."""
+        if not self._too_long:
+            self._raw += text
+            self._too_long = len(self._raw) > self._engine.config.limits.answer_chars
+        elif self._behind is not None:
+            self._behind.append(text)
+
+    def _all(self) -> str:
+        """All that was kept."""
+        if self._behind:
+            self._raw, self._behind = "".join((self._raw, *self._behind)), []
+        return self._raw
 
     async def _judged(self, end: int) -> GuardedAnswer:
         """Judge the raw text up to ``end`` and cut the verdict to what is new in it."""
@@ -175,8 +194,12 @@ class CheckSession:
         self, raw: str, policy: Policy, *, scored: bool, since: int = 0, most: int | None = None
     ) -> GuardedAnswer:
         row = self._engine.row(self._id, self._question, raw, None)
+        row = row._replace(knowledge=self._knowledge, since=since, most=most)
+        if self._too_long:
+            problem = overlong("answer", self._engine.config.limits.answer_chars)
+            return self._engine.unavailable(row, [problem], policy, 0.0)
         [answer] = await self._engine.guard(
-            [row._replace(knowledge=self._knowledge, since=since, most=most)],
+            [row],
             policy,
             grounder=self._grounder,
             recall=self._recall,

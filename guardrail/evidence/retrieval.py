@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
-from guardrail.core.errors import InputError, KnowledgeGraphError
+from guardrail.core.errors import KnowledgeGraphError
 from guardrail.core.plugins import foreign
 from guardrail.core.text.names import NO_NAMES
 from guardrail.core.types import (
@@ -17,12 +17,10 @@ from guardrail.core.types import (
     Passage,
     Subgraph,
     Triple,
-    passage_of_document,
 )
 from guardrail.core.workers import called
 from guardrail.evidence.bounds import bounded, within
 from guardrail.models.facts import flatten, relevant_triples
-from guardrail.sources.tables import Table
 from kg.base import KnowledgeGraph
 
 if TYPE_CHECKING:
@@ -35,9 +33,7 @@ if TYPE_CHECKING:
 __all__ = [
     "GraphRetriever",
     "Knowledge",
-    "as_evidence",
     "given",
-    "inline_evidence",
     "retrieve_passages",
 ]
 
@@ -216,48 +212,6 @@ def _shared(groups: Iterable[Sequence[Item]], limit: int) -> tuple[tuple[Item, .
     return tuple(item for item in items if item in chosen), len(items) - limit
 
 
-def inline_evidence(
-    triples: Iterable[tuple[str, str, str]] | None, passages: Iterable[str | Passage] | None
-) -> tuple[Evidence, ...] | None:
-    """The evidence a caller writes into a request; None, to ask the graph, where both are None."""
-    if triples is None and passages is None:
-        return None
-    facts = (
-        Triple(subject=subject, property=name, value=value)
-        for subject, name, value in triples or ()
-    )
-    return (*facts, *as_evidence(passages or ()))
-
-
-def as_evidence(items: Iterable[object]) -> tuple[Evidence, ...]:
-    """Read evidence as users hand it in.
-
-    Args:
-        items: Triples, passages, tables, texts, or LangChain documents; or one table.
-
-    Raises:
-        InputError: An item is none of these, or there is one item that is in no list.
-    """
-    if isinstance(items, (str, Triple, Passage)):
-        raise InputError(f"evidence must be a list, not one {type(items).__name__} alone")
-    return tuple(
-        fact for item in items for fact in (item if isinstance(item, Table) else [_one(item)])
-    )
-
-
-def _one(item: object) -> Evidence:
-    if isinstance(item, (Triple, Passage)):
-        return item
-    if isinstance(item, str):
-        return Passage(text=item)
-    if (passage := passage_of_document(item)) is not None:
-        return passage
-    raise InputError(
-        "evidence must be Triple, Passage, Table, str or a LangChain document, not "
-        f"{type(item).__name__}"
-    )
-
-
 async def retrieve_passages(
     retriever: object,
     questions: Sequence[str],
@@ -276,6 +230,8 @@ async def retrieve_passages(
     Raises:
         KnowledgeGraphError: The retriever failed, or returned something that is no evidence.
     """
+    from guardrail.sources.items import as_evidence
+
     call = cast(
         "Callable[[str], Iterable[object]]",
         getattr(retriever, "ainvoke", None) or getattr(retriever, "invoke", None) or retriever,

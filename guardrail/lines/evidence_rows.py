@@ -8,9 +8,14 @@ from typing import ClassVar, Self
 from pydantic import JsonValue, PrivateAttr, model_validator
 
 from guardrail.core.types import Evidence, Passage
-from guardrail.evidence.retrieval import inline_evidence
 from guardrail.lines.rows import Row
-from guardrail.sources.items import evidence_items
+from guardrail.sources.items import (
+    ShortPassages,
+    ShortTriples,
+    evidence_items,
+    inline_evidence,
+)
+from guardrail.sources.tables import few_enough
 
 __all__ = ["EvidenceRow"]
 
@@ -30,14 +35,15 @@ class EvidenceRow(Row):
         **dict.fromkeys(("facts", "knowledge"), "triples"),
     }
     evidence: str | list[JsonValue] | None = None
-    triples: tuple[tuple[str, str, str], ...] | None = None
-    passages: tuple[str | Passage, ...] | None = None
+    triples: ShortTriples = None
+    passages: ShortPassages = None
     _items: tuple[Evidence, ...] | None = PrivateAttr(None)
 
     @model_validator(mode="after")
     def _read(self) -> Self:
         short = inline_evidence(self.triples, self.passages)
         own = self._own()
+        few_enough(len(own or ()) + len(short or ()), "the row")
         together = None if own is None and short is None else (*(own or ()), *(short or ()))
         self._items = together and tuple(dict.fromkeys(together))
         return self

@@ -11,20 +11,19 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import islice
-from typing import IO, ClassVar, Generic, Self, TypeVar
+from typing import ClassVar, Generic, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
+from guardrail.core import unpacking
 from guardrail.core.errors import GuardrailError
 from guardrail.core.fields import in_short
 from guardrail.core.incoming import finite_json
 
-__all__ = ["LineJob", "Row", "RowT", "bounded_lines"]
+__all__ = ["LineJob", "Row", "RowT"]
 
 logger = logging.getLogger(__name__)
 
-MAX_LINE_CHARS = 64 * 1024 * 1024
-"""A longer input line is refused; no more of it than this is ever held in memory."""
 ALIKE = 0.75
 """How alike a key and a field must be for the key to be taken for a slip (``difflib`` ratio)."""
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
@@ -104,8 +103,9 @@ class LineJob(Generic[RowT]):
 
     def _parse(self, number: int, line: str) -> RowT | dict[str, object]:
         """Read one line: a row, or the error object that stands in its place."""
-        if len(line) > MAX_LINE_CHARS:
-            return {"id": None, "error": f"line {number}: longer than {MAX_LINE_CHARS} characters"}
+        if unpacking.is_cut(line):
+            most = unpacking.LONGEST_LINE
+            return {"id": None, "error": f"line {number}: longer than {most} characters"}
         if wrong := _NOT_UTF8.search(line):
             byte = ord(wrong.group()) - 0xDC00
             return {"id": None, "error": f"line {number}: not UTF-8: the byte 0x{byte:02X}"}
@@ -144,15 +144,6 @@ class LineJob(Generic[RowT]):
         return [
             {"id": row.id} | _without_id(result) for row, result in zip(rows, results, strict=True)
         ]
-
-
-def bounded_lines(reader: IO[str]) -> Iterator[str]:
-    """Yield lines; of one that is too long the beginning, by which it is known as such."""
-    while line := reader.readline(MAX_LINE_CHARS + 1):
-        piece = line
-        while len(piece) > MAX_LINE_CHARS and not piece.endswith("\n"):
-            piece = reader.readline(MAX_LINE_CHARS + 1)
-        yield line
 
 
 def _without_id(result: BaseModel) -> dict[str, object]:

@@ -8,18 +8,35 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Iterable, Mapping, Sequence
-from typing import cast
+from itertools import chain
+from typing import Annotated, cast
 
-from pydantic import ValidationError
+from pydantic import FailFast, Field, ValidationError
 
 from guardrail.core.cancellation import stop_if_given_up
 from guardrail.core.errors import InputError
 from guardrail.core.fields import LONGEST, did_you_mean, in_short
 from guardrail.core.types import Evidence, Passage, Triple, Value, passage_of_document
 from guardrail.sources.files import evidence_of_bytes
-from guardrail.sources.tables import MOST_CELLS, Table, within_cells
+from guardrail.sources.tables import MOST_CELLS, Table, few_enough, within_cells
 
-__all__ = ["evidence_items", "evidence_of_item"]
+__all__ = [
+    "ShortPassages",
+    "ShortTriples",
+    "as_evidence",
+    "evidence_items",
+    "evidence_of_item",
+    "inline_evidence",
+]
+
+ShortTriples = Annotated[
+    tuple[tuple[str, str, str], ...] | None, FailFast(), Field(max_length=MOST_CELLS)
+]
+"""The type of a field of lists of subject, property and value."""
+ShortPassages = Annotated[
+    tuple[str | Passage, ...] | None, FailFast(), Field(max_length=MOST_CELLS)
+]
+"""The type of a field of texts, or objects of a passage."""
 
 PASSAGE_KEYS = ("text", "id", "title", "url")
 ITEM_KEYS = (*PASSAGE_KEYS, "triple", "table", "file")
@@ -37,24 +54,68 @@ def evidence_items(items: object, where: str = "evidence") -> tuple[Evidence, ..
         where: Its name, for errors.
 
     Raises:
-        InputError: It is no list, an item is none of these, or its objects hold more evidence than
-            ``MOST_CELLS``.
+        InputError: It is no list, an item is none of these, or what is made of them is more than
+            ``MOST_CELLS``. Tables, triples and passages of Python's are not counted.
     """
     if isinstance(items, str | bytes | Mapping | Value) or not isinstance(items, Iterable):
         raise InputError(f"{where} must be a list of items, not {_kind(items)}")
     found: list[Evidence] = []
-    of_objects = 0
+    made = 0
     for place, item in enumerate(items):
         stop_if_given_up()
         evidence = evidence_of_item(item, f"{where}[{place}]")
         found += evidence
-        of_objects += len(evidence) if isinstance(item, Mapping) else 0
-        if of_objects > MOST_CELLS:
-            raise InputError(
-                f"{where} has more than {MOST_CELLS:,} texts, triples and cells of tables; hand "
-                "over those that the question is about"
-            )
+        made += 0 if isinstance(item, Triple | Passage | Table) else len(evidence)
+        few_enough(made, where)
     return tuple(found)
+
+
+def inline_evidence(
+    triples: Iterable[tuple[str, str, str]] | None, passages: Iterable[str | Passage] | None
+) -> tuple[Evidence, ...] | None:
+    """The evidence a caller writes into a request; None, to ask the graph, where both are None."""
+    if triples is None and passages is None:
+        return None
+    facts = (
+        Triple(subject=subject, property=name, value=value)
+        for subject, name, value in triples or ()
+    )
+    return (*facts, *as_evidence(passages or ()))
+
+
+def as_evidence(items: Iterable[object]) -> tuple[Evidence, ...]:
+    """Read evidence as users of Python hand it in.
+
+    Args:
+        items: Triples, passages, tables, texts, or LangChain documents; or one table.
+
+    Raises:
+        InputError: An item is none of these, or there is one item that is in no list.
+    """
+    if isinstance(items, str | Triple | Passage):
+        raise InputError(f"evidence must be a list, not one {type(items).__name__} alone")
+    return tuple(chain.from_iterable(map(_one, items)))
+
+
+def _one(item: object) -> tuple[Evidence, ...]:
+    if (read := _plain(item)) is None:
+        raise InputError(
+            "evidence must be Triple, Passage, Table, str or a LangChain document, not "
+            f"{type(item).__name__}"
+        )
+    return read
+
+
+def _plain(item: object) -> tuple[Evidence, ...] | None:
+    """An item that is evidence as it is, or a text; None for what has to be read first."""
+    if isinstance(item, Triple | Passage):
+        return (item,)
+    if isinstance(item, Table):
+        return item.triples
+    if isinstance(item, str):
+        return (Passage(text=item),)
+    document = passage_of_document(item)
+    return None if document is None else (document,)
 
 
 def evidence_of_item(item: object, where: str = "item") -> tuple[Evidence, ...]:
@@ -68,14 +129,8 @@ def evidence_of_item(item: object, where: str = "item") -> tuple[Evidence, ...]:
     Raises:
         InputError: It is no evidence.
     """
-    if isinstance(item, Triple | Passage):
-        return (item,)
-    if isinstance(item, Table):
-        return item.triples
-    if isinstance(item, str):
-        return (Passage(text=item),)
-    if (document := passage_of_document(item)) is not None:
-        return (document,)
+    if (read := _plain(item)) is not None:
+        return read
     if isinstance(item, Mapping):
         return _object(item, where)
     if isinstance(item, list | tuple):

@@ -23,6 +23,8 @@ __all__ = [
     "TABLE_FILES",
     "Rows",
     "Table",
+    "few_enough",
+    "row_size",
     "rows_by_column",
     "within_cells",
 ]
@@ -33,8 +35,9 @@ TABLE_FILES: Final = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl"}
 """How files of tables are read, by the endings of their names."""
 NAME: Final = "table"
 MOST_CELLS: Final = 200_000
-"""Most cells, empty ones too, of a table that is handed over as data: each takes a kilobyte and
-some 20 microseconds, and few are read (``limits.evidence``). Tables of Python have no bound."""
+"""Most texts, triples and cells, empty ones too, that one request or row hands over as data: each
+takes up to 1.6 kilobytes and 20 microseconds, and few are read (``limits.evidence``). Tables of
+Python have no bound."""
 
 
 @runtime_checkable
@@ -91,6 +94,8 @@ class Table:
             ``SUBJECT_COLUMNS`` that the table has, else the first whose texts all differ, else the
             number of the row.
         name: What the rows are, in the plural: *bikes*; counts of *bikes* are then counts of rows.
+        of: Number of rows of the table that these are the first of, so that nothing is computed of
+            a part; None where these are all.
 
     Raises:
         InputError: The rows are none of these, or have no column of that name.
@@ -99,7 +104,14 @@ class Table:
     subject_columns = SUBJECT_COLUMNS
     """Columns that say what a row tells of, where nobody says which does."""
 
-    def __init__(self, rows: Rows, *, subject: str | None = None, name: str | None = None) -> None:
+    def __init__(
+        self,
+        rows: Rows,
+        *,
+        subject: str | None = None,
+        name: str | None = None,
+        of: int | None = None,
+    ) -> None:
         cells = [_written(row) for row in _whole_days(_dicts(rows))]
         columns = list(dict.fromkeys(column for row in cells for column in row))
         if subject is not None and cells and subject not in columns:
@@ -109,7 +121,7 @@ class Table:
         self.name = name or NAME
         self.columns: tuple[str, ...] = tuple(columns)
         self.subject = subject or _subject_column(cells, columns)
-        self.triples: tuple[Triple, ...] = tuple(self._triples(cells))
+        self.triples: tuple[Triple, ...] = tuple(self._triples(cells, of or len(cells)))
         self._size = len(cells)
 
     @classmethod
@@ -168,6 +180,7 @@ class Table:
         *,
         subject: str | None = None,
         name: str | None = None,
+        of: int | None = None,
     ) -> Table:
         """Read rows that hold their cells in the order of the columns.
 
@@ -176,11 +189,12 @@ class Table:
             rows: Lists of as many cells, or dicts by those names.
             subject: As of a table.
             name: As of a table.
+            of: As of a table.
 
         Raises:
             InputError: Two columns have one name, or a row has more or fewer cells.
         """
-        return cls(rows_by_column(columns, rows), subject=subject, name=name)
+        return cls(rows_by_column(columns, rows), subject=subject, name=name, of=of)
 
     @staticmethod
     def rows_of_markdown(text: str) -> list[dict[str, str]] | None:
@@ -207,7 +221,7 @@ class Table:
     def __repr__(self) -> str:
         return f"Table({self.name!r}, rows={self._size}, columns={list(self.columns)})"
 
-    def _triples(self, cells: Sequence[Mapping[str, list[str]]]) -> Iterator[Triple]:
+    def _triples(self, cells: Sequence[Mapping[str, list[str]]], of: int) -> Iterator[Triple]:
         table_id = _digest(self.subject, cells)
         for number, row in enumerate(cells, start=1):
             stop_if_given_up()
@@ -221,7 +235,7 @@ class Table:
             place = TableRow(
                 table=self.name,
                 number=number,
-                of=len(cells),
+                of=of,
                 cells=len(dict(facts)),
                 table_id=table_id,
             )
@@ -273,6 +287,30 @@ def _in_order(names: Sequence[str], row: object) -> tuple[object, ...] | None:
     return tuple(row)
 
 
+def few_enough(count: int, where: str) -> None:
+    """Refuse more evidence than one request or row hands over.
+
+    Args:
+        count: Texts, triples and cells of tables so far.
+        where: What holds them, for errors.
+
+    Raises:
+        InputError: They are more than ``MOST_CELLS``.
+    """
+    if count > MOST_CELLS:
+        raise InputError(
+            f"{where} has more than {MOST_CELLS:,} texts, triples and cells of tables; hand over "
+            "those that the question is about"
+        )
+
+
+def row_size(row: object) -> int:
+    """The number of cells of a row, by column or in the order of the columns; one at least."""
+    cells = [*row.values()] if isinstance(row, Mapping) else row
+    held = cells if isinstance(cells, list | tuple) else ()
+    return sum(len(cell) or 1 if isinstance(cell, list) else 1 for cell in held) or 1
+
+
 def within_cells(rows: Iterable[RowOfCells], most: int) -> Iterator[RowOfCells]:
     """Rows as they come, up to a number of cells; a row without one counts as one.
 
@@ -281,8 +319,7 @@ def within_cells(rows: Iterable[RowOfCells], most: int) -> Iterator[RowOfCells]:
     """
     cells = 0
     for row in rows:
-        held = row.values() if isinstance(row, Mapping) else row if isinstance(row, list) else ()
-        cells += sum(len(cell) or 1 if isinstance(cell, list) else 1 for cell in held) or 1
+        cells += row_size(row)
         if cells > most:
             raise InputError(
                 f"the table has more than {most:,} cells; hand over the rows and columns that the "

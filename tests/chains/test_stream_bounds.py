@@ -1,12 +1,21 @@
 """Streams of a hostile server: linear in time, bounded in memory, never a fault of ours."""
 
+import json
 import time
 
+import httpx
+import openai
 import pytest
+from fastapi.testclient import TestClient
 
-from chains import openai_sse
+from chains import guard_openai, openai_sse
+from chains.gateway import GatewaySettings, create_app
+from chains.openai_client import EVENT_STREAM
+from chains.openai_exchange import Endpoint, Exchange
 from chains.openai_sse import Event, EventDecoder
-from chains.openai_text import UnreadableReplyError
+from chains.openai_text import Guarding, UnreadableReplyError
+from guardrail import STRICT
+from tests.chains.test_stream_events import ASKED
 
 
 def decoded(text, size):
@@ -56,3 +65,127 @@ def test_many_short_events_are_not_one_long_one(monkeypatch):
 
 def test_json_without_end_is_none():
     assert Event("[" * 200_000).json() is None
+
+
+PLACE = {"output_index": 0, "content_index": 0}
+JSON_FORMAT = {"response_format": {"type": "json_object"}}
+
+
+def chat(**delta):
+    return {"choices": [{"index": 0, "delta": delta}]}
+
+
+def response(kind, text):
+    return {"type": f"response.{kind}.delta", **PLACE, "delta": text}
+
+
+def stream_of(guard, endpoint, policy=STRICT, asked=None, **bounds):
+    guarding = Guarding(guard=guard, policy=policy, **bounds)
+    return Exchange(guarding, endpoint, ASKED[endpoint] | (asked or {})).stream()
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "event"),
+    [
+        (Endpoint.CHAT, chat(content="word ")),
+        (Endpoint.CHAT, chat(refusal="word ")),
+        (Endpoint.CHAT, chat(reasoning="word ")),
+        (Endpoint.RESPONSES, response("output_text", "word ")),
+        (Endpoint.RESPONSES, response("refusal", "word ")),
+        (Endpoint.RESPONSES, {"type": "response.reasoning.delta", "delta": "word "}),
+    ],
+)
+async def test_a_stream_has_the_bound_of_a_whole_reply(guard, endpoint, event):
+    stream = stream_of(guard, endpoint, max_reply_bytes=10_000)
+    data = f"data: {json.dumps(event)}\n\n".encode()
+    for _ in range(10_000 // len(data)):
+        await stream.feed(data)
+    with pytest.raises(UnreadableReplyError, match="more than 10,000 bytes"):
+        await stream.feed(data)
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "make", "asked", "dry_run"),
+    [
+        (Endpoint.CHAT, lambda text: chat(refusal=text), {}, False),
+        (Endpoint.CHAT, lambda text: chat(content=text), JSON_FORMAT, False),
+        (Endpoint.CHAT, lambda text: chat(content=text), {}, False),
+        (Endpoint.RESPONSES, lambda text: response("refusal", text), {}, False),
+        (Endpoint.RESPONSES, lambda text: response("output_text", text), {}, True),
+    ],
+    ids=["refusal", "json", "behind the bound of an answer", "part refused", "part shown"],
+)
+async def test_pieces_take_linear_time(guard, endpoint, make, asked, dry_run):
+    """Appended to one text, the later ones took 90 times as long for ten times as many."""
+    data = f"data: {json.dumps(make('x' * 1_000))}\n\n".encode()
+
+    async def seconds(count):
+        stream = stream_of(guard, endpoint, STRICT.changed(dry_run=dry_run), asked)
+        for _ in range(200):  # with what is judged
+            await stream.feed(data)
+        begun = time.process_time()
+        for _ in range(count):
+            await stream.feed(data)
+        return time.process_time() - begun
+
+    assert await seconds(20_000) < 40 * max(await seconds(2_000), 0.02)
+
+
+async def test_many_events_in_one_chunk_are_written_once(guard):
+    """In one chunk, as a packed stream comes."""
+    event = f"data: {json.dumps(chat(content='x' * 1_000))}\n\n".encode()
+
+    async def seconds(count):
+        stream = stream_of(guard, Endpoint.CHAT, STRICT.changed(dry_run=True))
+        begun = time.process_time()
+        await stream.feed(event * count)
+        return time.process_time() - begun
+
+    assert await seconds(10_000) < 40 * max(await seconds(1_000), 0.02)
+
+
+LONG_REPLY = json.dumps({"choices": [{"index": 0, "message": {"content": "x" * 20_000}}]}).encode()
+LONG_STREAM = f"data: {json.dumps(chat(content='x' * 100))}\n\n".encode() * 200
+
+
+def server(request):
+    """A server whose replies are longer than they may be."""
+    if json.loads(request.content).get("stream"):
+        return httpx.Response(200, headers={"content-type": EVENT_STREAM}, content=LONG_STREAM)
+    return httpx.Response(200, json=json.loads(LONG_REPLY))
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_a_guarded_client_reads_so_much_of_a_reply(guard, n):
+    asked = {"model": "m", "messages": ASKED[Endpoint.CHAT]["messages"]}
+    inner = httpx.Client(transport=httpx.MockTransport(server))
+    client = openai.OpenAI(api_key="k", base_url="http://m/v1", http_client=inner, max_retries=0)
+    bounded = guard_openai(client, guard, max_reply_bytes=10_000)
+    with pytest.raises(openai.InternalServerError, match="more than 10,000 bytes"):
+        bounded.chat.completions.create(**asked, n=n)
+    with pytest.raises(UnreadableReplyError, match="more than 10,000 bytes"):
+        list(bounded.chat.completions.create(**asked, stream=True))
+    assert guard_openai(client, guard).chat.completions.create(**asked).choices
+
+
+async def test_a_guarded_client_that_waits_reads_so_much_too(guard):
+    asked = {"model": "m", "messages": ASKED[Endpoint.CHAT]["messages"]}
+    inner = httpx.AsyncClient(transport=httpx.MockTransport(server))
+    client = openai.AsyncOpenAI(
+        api_key="k", base_url="http://m/v1", http_client=inner, max_retries=0
+    )
+    bounded = guard_openai(client, guard, max_reply_bytes=10_000)
+    with pytest.raises(openai.InternalServerError, match="more than 10,000 bytes"):
+        await bounded.chat.completions.create(**asked)
+    stream = await bounded.chat.completions.create(**asked, stream=True)
+    with pytest.raises(UnreadableReplyError, match="more than 10,000 bytes"):
+        [chunk async for chunk in stream]
+
+
+def test_the_gateway_reads_so_much_of_a_stream(guard):
+    settings = GatewaySettings(upstream="http://m/v1", max_reply_bytes=10_000)
+    inner = httpx.AsyncClient(transport=httpx.MockTransport(server))
+    with TestClient(create_app(guard, settings, client=inner)) as client:
+        told = client.post("/v1/chat/completions", json=ASKED[Endpoint.CHAT])
+    assert "more than 10,000 bytes" in told.text
+    assert "xxxx" not in told.text

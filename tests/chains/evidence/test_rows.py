@@ -151,16 +151,16 @@ def test_a_point_in_time_keeps_its_zone(zone, written):
     ],
 )
 def test_a_text_that_only_looks_like_rows_stays_a_text(text):
-    assert result_evidence(text) == [Passage(text=text)]
+    assert [*result_evidence(text)] == [Passage(text=text)]
 
 
 def test_documents_are_no_rows():
-    found = result_evidence([{"title": "A", "text": "One."}, {"title": "B", "text": "Two."}])
+    found = [*result_evidence([{"title": "A", "text": "One."}, {"title": "B", "text": "Two."}])]
     assert found == [Passage("One.", title="A"), Passage("Two.", title="B")]
 
 
 def test_an_answer_is_checked_by_what_the_query_returned():
-    evidence = result_evidence([*BIKES, {"name": "Fjell Cargo", "price_eur": 3890}], "bikes")
+    evidence = [*result_evidence([*BIKES, {"name": "Fjell Cargo", "price_eur": 3890}], "bikes")]
     with Guardrail(GuardrailConfig(graph="none")) as guard:
         answer = guard.check(
             "How many bikes are there, and which is the cheapest?",

@@ -4,15 +4,22 @@ import json
 
 import pytest
 
-from chains.evidence import EvidenceMode, EvidenceSettings, Found, Source, case_of
-from chains.evidence.tools import ToolResult, evidence_of_tools, result_evidence
-from guardrail import Passage, Triple
+from chains.evidence import EvidenceMode, EvidenceSettings, Found, Source, case_of, tools
+from chains.evidence.items import RequestField
+from chains.evidence.openai import chat_evidence
+from chains.evidence.tools import ToolResult, evidence_of_tools
+from guardrail import InputError, Passage, Triple
+from guardrail.sources import tables
 from tests.chains.conftest import scripted_guard
 
 LAPTOP = {
     "name": "Kestrel K3", "body": "A light laptop.", "price": 899, "status": "in stock",
     "released": "2026-03-01", "ports": ["USB-C", "HDMI"], "url": "https://l.example/k3",
 }  # fmt: skip
+
+
+def result_evidence(content, tool=None):
+    return list(tools.result_evidence(content, tool))
 
 
 def facts(evidence):
@@ -171,3 +178,63 @@ async def test_the_answer_tells_what_was_not_read():
         assert (await case_of(guard, question, nothing, EvidenceMode.GIVEN)).problems
     both = found | Found.of(Source.MARKED, [])
     assert both.problems == found.problems
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        json.dumps([{"name": f"Room {n}", "beds": 2} for n in range(5_000)]),
+        json.dumps({"columns": ["name", "beds"], "rows": [[f"Room {n}", 2] for n in range(5_000)]}),
+        [("Room", 2)] * 5_000,
+    ],
+    ids=["objects", "columns", "tuples"],
+)
+def test_of_a_long_table_no_more_is_made_than_may_find_room(content, monkeypatch):
+    made = []
+    triple = tables.Triple
+    monkeypatch.setattr(tables, "Triple", lambda *a, **k: made.append(1) or triple(*a, **k))
+    found = read(content, tool_chars=1_000)
+    assert 50 <= len(made) < 150
+    assert f"left out: {5_000 - len(found.evidence):,}".replace(",", "") in told(found)[0]
+    assert {item.row.of for item in found.evidence} == {5_000}  # nothing is counted of a part
+
+
+def test_a_long_table_of_markdown_is_a_text_that_is_cut():
+    rows = "| name | beds |\n|-|-|\n" + "| Room | 2 |\n" * 20_000
+    (held,) = read(rows).evidence
+    assert isinstance(held, Passage)
+    assert len(held.text) <= 100_000
+
+
+def test_reading_stops_at_the_bound_and_tells_it(monkeypatch):
+    monkeypatch.setattr(tools, "MOST_CELLS", 10)
+    items = iter([f"Text {n}." for n in range(100)])
+    documents = (Passage(text=text) for text in items)
+    result = ToolResult(None, documents=documents)
+    found = evidence_of_tools([result], EvidenceSettings())
+    assert len(found.evidence) == 10
+    assert "and all behind them" in told(found)[0]
+    assert len(list(items)) == 89
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        [{"type": "grounding_source", "text": "a"}] * 11,
+        [{"groundingSources": ["a"] * 11}],
+        [{"type": "document", "source": {"type": "content", "content": ["a"] * 11}}],
+        "<c>a</c>" * 11,
+    ],
+    ids=["parts", "sources in a part", "blocks", "marked"],
+)
+def test_sources_in_messages_have_the_bound_of_all_evidence(content, monkeypatch):
+    monkeypatch.setattr(tables, "MOST_CELLS", 10)
+    request = {"messages": [{"role": "user", "content": content}]}
+    with pytest.raises(InputError, match="more than 10 texts"):
+        chat_evidence(request, RequestField(), EvidenceSettings(marks=("<c>", "</c>")))
+
+
+def test_sources_beside_the_messages_have_it(monkeypatch):
+    monkeypatch.setattr(tables, "MOST_CELLS", 10)
+    with pytest.raises(InputError, match="more than 10 texts"):
+        chat_evidence({"groundingSources": ["a"] * 11}, RequestField(), EvidenceSettings())

@@ -24,6 +24,7 @@ from guardrail.bulk.scorer import BulkScorer
 from guardrail.bulk.shards import Plan, plan_shards
 from guardrail.bulk.summary import Counts, count_row, share, summarise
 from guardrail.config import GraphConfig
+from guardrail.core import unpacking
 from guardrail.core.errors import GuardrailError, InputError, JudgeError
 from guardrail.lines.figures import json_line
 from judges.base import NLIScores, Pair
@@ -177,6 +178,50 @@ def test_a_file_is_unpacked_once(
         ]
     assert [id for number in sorted(read) for id in read[number]] == [row["id"] for row in many]
     assert len(opened) == 1
+
+
+@pytest.mark.parametrize("packing", [None, "gz", "bz2", "xz"])
+def test_a_line_without_end_is_a_row_that_failed(
+    packing: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import bz2
+    import gzip
+    import lzma
+
+    monkeypatch.setattr(unpacking, "LONGEST_LINE", 500)
+    monkeypatch.setattr(inputs, "_STRETCH_BYTES", 2_000)
+    first, *others = (json.dumps(row) for row in rows(8))
+    data = "\n".join([first, "é" * 100_000, *others]).encode()
+    packings = {"gz": gzip, "bz2": bz2, "xz": lzma}
+    name = tmp_path / ("a.jsonl" + (f".{packing}" if packing else ""))
+    name.write_bytes(packings[packing].compress(data) if packing else data)
+    shards = plan_shards(str(name), 5)
+    assert [shard.rows for shard in shards] == [2, 5, 2]  # a stretch ends with its bytes, too
+    held = []
+    for shard in shards:
+        table = inputs.read_rows(shard.path, shard.kind, shard.first, shard.offset, shard.rows)
+        held += [len(row["json"]) for row in table.to_pylist()]
+    assert max(held) == 501
+    summary = run(name, tmp_path / "out", shard_rows=5)
+    assert (summary.rows, summary.errors) == (9, 1)
+    found = [json.loads(line) for line in output(tmp_path / "out")]
+    [error] = [row["error"] for row in found if "error" in row]
+    assert "line 2: longer than 500" in error
+
+
+@pytest.mark.parametrize("packing", ["gz", "bz2", "xz"])
+def test_a_file_that_unpacks_without_end_is_refused(
+    packing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import bz2
+    import gzip
+    import lzma
+
+    monkeypatch.setattr(unpacking, "LEAST_REFUSED", 1 << 20)
+    packed = {"gz": gzip, "bz2": bz2, "xz": lzma}[packing].compress(b" \n" * (8 << 20))
+    (tmp_path / f"a.jsonl.{packing}").write_bytes(packed)
+    with pytest.raises(InputError, match="times its size"):
+        plan_shards(str(tmp_path / f"a.jsonl.{packing}"), 7)
 
 
 class Away:

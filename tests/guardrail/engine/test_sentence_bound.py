@@ -74,3 +74,71 @@ def test_a_stream_within_the_bound_is_whole(guard):
     releases = list(guard_stream_sync(gate, ENOUGH))
     assert releases[-1].answer.action is Action.PASS
     assert "".join(item.text for item in releases).count("Mary Shelley was a writer") == 2
+
+
+MOST_CHARS = 200
+LONG = " ".join([TRUE_START] * 8) + f" {LATE} " + "\n".join([TRUE_END] * 400)
+
+
+@pytest.fixture(scope="module")
+def brief():
+    config = GuardrailConfig(limits=LimitsConfig(answer_chars=MOST_CHARS))
+    with scripted_guard(config=config) as guard:
+        yield guard
+
+
+def pieces_of(text, size):
+    return [text[start : start + size] for start in range(0, len(text), size)]
+
+
+@pytest.mark.parametrize("size", [1, 7, 150])
+def test_a_session_keeps_nothing_that_it_will_neither_judge_nor_give_back(brief, size):
+    session = brief.session(question=QUESTION, policy=STRICT)
+    judged = [session.add(piece) for piece in pieces_of(LONG, size)]
+    assert any(judged)
+    rest, answer = session.rest(), session.finish()
+    assert rest.action is answer.action is Action.REFUSE
+    assert all("limits.answer_chars = 200" in item.errors[0].message for item in (rest, answer))
+    assert len(answer.original) <= MOST_CHARS + size
+    assert CANARY not in rest.text + answer.text + answer.marked
+
+
+@pytest.mark.parametrize("policy", [ANNOTATE, STRICT.changed(dry_run=True)])
+def test_a_session_gives_back_all_where_that_is_asked_for(brief, policy):
+    session = brief.session(question=QUESTION, policy=policy)
+    judged = [*map(session.add, pieces_of(LONG, 7)), session.rest()]
+    assert "".join(item.text for item in judged if item) == LONG
+    answer = session.finish()
+    whole = brief.check(question=QUESTION, answer=LONG, policy=policy)
+    assert answer.action is Action.UNVERIFIED
+    assert answer.original == answer.text == LONG
+    assert answer.errors == whole.errors
+    unasked = brief.session(question=QUESTION, policy=policy)  # nobody has to ask for the rest
+    for piece in pieces_of(LONG, 7):
+        unasked.add(piece)
+    assert unasked.finish().original == LONG
+
+
+def test_signs_that_are_taken_out_at_the_end_make_no_long_answer_a_short_one(brief):
+    session = brief.session(question=QUESTION, policy=STRICT)
+    for sign in f"{TRUE_START} " + "a\u200d" * MOST_CHARS + LATE:
+        session.add(sign)
+    assert session.finish().action is Action.REFUSE
+
+
+@pytest.mark.parametrize("size", [1, 7, 1_000])
+def test_nothing_behind_the_bound_of_characters_leaves(brief, size):
+    *released, last = guard_stream_sync(
+        SentenceGate(brief, QUESTION, policy=STRICT), pieces_of(LONG, size)
+    )
+    assert CANARY not in "".join(release.text for release in (*released, last))
+    assert last.answer.action is Action.REFUSE
+
+
+def test_what_a_policy_gives_back_unjudged_leaves_at_the_end(brief):
+    *released, last = guard_stream_sync(
+        SentenceGate(brief, QUESTION, policy=ANNOTATE), pieces_of(LONG, 7)
+    )
+    assert CANARY not in "".join(release.text for release in released)
+    assert CANARY in last.text
+    assert last.answer.action is Action.UNVERIFIED

@@ -9,12 +9,13 @@ import pyarrow as pa
 import pytest
 from pydantic import ValidationError
 
-from guardrail import GuardrailConfig, InputError, Passage, Table, Triple
+from guardrail import GuardrailConfig, InputError, Passage, Table, TableRow, Triple
 from guardrail.bulk.scorer import BulkScorer
 from guardrail.core.fields import LONGEST
 from guardrail.evaluation.rows import EvalRow
 from guardrail.lines.evidence_rows import EvidenceRow
 from guardrail.lines.jobs import CheckRow, RankRow, ScoreRow
+from guardrail.sources import tables
 from guardrail.sources.items import evidence_items
 from guardrail.tuning.rows import read_labelled
 
@@ -131,6 +132,48 @@ TEN = [{f"c{number}": number for number in range(10)}]
 def test_tables_that_are_handed_over_have_a_bound(items: list[object]) -> None:
     with pytest.raises(InputError, match="more than 200,000"):
         evidence_items(items)
+
+
+@pytest.mark.parametrize(
+    "item", ["a", ["a", "b", "c"], {"text": "a"}, {"page_content": "a"}], ids=str
+)
+def test_items_of_every_kind_have_a_bound(item: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "MOST_CELLS", 10)
+    assert len(evidence_items([item] * 10)) == 10
+    items = iter([item] * 100)
+    with pytest.raises(InputError, match="more than 10 texts, triples and cells"):
+        evidence_items(items)
+    assert len(list(items)) == 89  # reading stops there
+
+
+def test_what_python_has_made_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "MOST_CELLS", 10)
+    made = [Triple("a", "b", "c"), Passage("a"), Table(TEN)]
+    assert len(evidence_items(made * 20)) == 20 * 12
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "fields",
+    [{"triples": [["a", "b", "c"]] * 200_001}, {"passages": ["a"] * 200_001}],
+    ids=["triples", "passages"],
+)
+def test_the_shorter_forms_have_a_bound(kind: type[EvidenceRow], fields: object) -> None:
+    with pytest.raises(ValidationError, match="at most 200000"):
+        row_of(kind, **fields)
+
+
+def test_all_forms_of_a_row_have_one_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "MOST_CELLS", 10)
+    some = {"evidence": ["a"] * 4, "triples": [["a", "b", "c"]] * 3, "passages": ["b"] * 3}
+    assert row_of(CheckRow, **some).items is not None
+    with pytest.raises(ValidationError, match="more than 10 texts, triples and cells"):
+        row_of(CheckRow, **some | {"passages": ["b"] * 4})
+
+
+def test_of_a_part_of_a_table_nothing_is_computed() -> None:
+    [cell, *_] = Table(ROWS, name="machines", of=7)
+    assert cell.row == TableRow(table="machines", number=1, of=7)
 
 
 def test_a_table_within_the_bound_is_read_whole() -> None:
