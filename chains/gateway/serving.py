@@ -18,6 +18,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from chains.gateway.app import create_app
+from chains.gateway.connections import HeadsInTime
 from chains.gateway.metrics import MULTIPROCESS
 from chains.gateway.protocols.kept import KEPT_VARIABLE, KeptRequests
 from chains.gateway.settings import GatewaySettings, sharing
@@ -62,6 +63,7 @@ def run(config: GuardrailConfig, settings: GatewaySettings) -> None:
     served = {
         "host": settings.host,
         "port": settings.port,
+        "http": HeadsInTime,
         "timeout_graceful_shutdown": int(settings.drain_s),
         "log_level": "info",
         "server_header": False,
