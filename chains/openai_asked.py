@@ -20,6 +20,7 @@ from chains.evidence.openai import (
 )
 from chains.evidence.parts import plain_body
 from chains.openai_wire import JSON
+from chains.tools_asked import AskedTools
 from guardrail.core.errors import KnowledgeGraphError
 from guardrail.core.types import GuardedAnswer, Problem
 from guardrail.evidence.bounds import bounded
@@ -28,10 +29,6 @@ if TYPE_CHECKING:
     from chains.openai_text import Guarding
 
 __all__ = ["Asked"]
-
-BRING_TOOLS = ("tools", "functions", "prompt", "previous_response_id", "conversation")
-"""Fields of a request that name tools, or what the server keeps that may name them."""
-
 
 class Asked:
     """One request: its question, its evidence, and its body as the model's server gets it.
@@ -47,7 +44,7 @@ class Asked:
             gateways as plain text unless the settings keep them.
         question: What is asked.
         data: Whether JSON was asked for in place of an answer.
-        takes_calls: Whether the reply may call tools: the caller may have them, and named some.
+        tools: The tools that the reply may call.
 
     Raises:
         InputError: The ``guardrail`` field holds what is not known, or is no evidence.
@@ -80,11 +77,16 @@ class Asked:
             bounded(item, f"evidence[{place}]")
         self._found = found._replace(problems=(*problems, *found.problems))
         self.data = wants_json(given)
-        self.takes_calls = rights.tools and any(given.get(name) for name in BRING_TOOLS)
+        self.tools = AskedTools(given, allowed=rights.tools)
         asked = (response_question if responses else chat_question)(given, settings)
         self.question = self._found.question or asked
         self.body = given if settings.keep_parts else plain_body(given)
         self._case: Case | None = None
+
+    @property
+    def takes_calls(self) -> bool:
+        """Whether the reply may call tools at all."""
+        return self.tools.any
 
     def add(self, found: Found) -> None:
         """Take evidence that comes with the reply, such as results of a file search."""

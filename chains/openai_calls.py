@@ -23,8 +23,9 @@ from chains.structured import Document, Judged, judge_documents
 
 if TYPE_CHECKING:
     from chains.openai_asked import Asked
+    from chains.tools_asked import AskedTools
 
-__all__ = ["CALLS", "calls_in", "judge_data", "stopped", "without_calls"]
+__all__ = ["CALLS", "called_as_asked", "calls_in", "judge_data", "stopped"]
 
 CALLS = frozenset({"tool_calls", "function_call"})
 """Fields of a message that call tools, and what its ``finish_reason`` says then."""
@@ -46,10 +47,11 @@ def calls_in(message: JSON) -> JSON:
     return {name: held for name, held in fitting(message, MESSAGE_CALLS).items() if held}
 
 
-def without_calls(choice: JSON) -> JSON:
-    """A choice without calls of tools, which its caller may not have."""
-    message = {key: value for key, value in choice["message"].items() if key not in CALLS}
-    return stopped(choice | {"message": message})
+def called_as_asked(tools: AskedTools, choice: JSON) -> JSON:
+    """A choice without calls of tools that its request did not bring."""
+    message = tools.calls_of(choice["message"])
+    choice = choice | {"message": message}
+    return choice if CALLS & message.keys() else stopped(choice)
 
 
 def stopped(choice: JSON) -> JSON:
