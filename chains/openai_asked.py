@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Asked"]
 
+
 class Asked:
     """One request: its question, its evidence, and its body as the model's server gets it.
 

@@ -42,9 +42,7 @@ class AskedTools:
 
     def has(self, name: object) -> bool:
         """Whether a tool of a name may be called."""
-        return self.any and (
-            self._names is None or (isinstance(name, str) and name in self._names)
-        )
+        return self.any and (self._names is None or (isinstance(name, str) and name in self._names))
 
     def begins(self, name: str) -> bool:
         """Whether a name is that of a tool, or the beginning of one."""
