@@ -20,6 +20,7 @@ from chains.evidence.openai import (
 )
 from chains.evidence.parts import plain_body
 from chains.openai_wire import JSON
+from chains.tools_asked import AskedTools
 from guardrail.core.errors import InputError, KnowledgeGraphError
 from guardrail.core.types import GuardedAnswer, Problem
 from guardrail.evidence.bounds import bounded
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
     from chains.openai_text import Guarding
 
 __all__ = ["MOST_CANDIDATES", "Asked", "choices_asked"]
-
-BRING_TOOLS = ("tools", "functions", "prompt", "previous_response_id", "conversation")
-"""Fields of a request that name tools, or what the server keeps that may name them."""
 
 
 MOST_CANDIDATES = 64
@@ -67,7 +65,7 @@ class Asked:
         question: What is asked.
         data: Whether JSON was asked for in place of an answer.
         reads_searches: Whether what a file search found, as the reply tells it, is evidence.
-        takes_calls: Whether the reply may call tools: the caller may have them, and named some.
+        tools: The tools that the reply may call.
 
     Raises:
         InputError: The ``guardrail`` field holds what is not known, or is no evidence.
@@ -101,11 +99,16 @@ class Asked:
         self._found = found._replace(problems=(*problems, *found.problems))
         self.reads_searches = rights.evidence and rights.tools and settings.reply_searches
         self.data = wants_json(given)
-        self.takes_calls = rights.tools and any(given.get(name) for name in BRING_TOOLS)
+        self.tools = AskedTools(given, allowed=rights.tools)
         asked = (response_question if responses else chat_question)(given, settings)
         self.question = self._found.question or asked
         self.body = given if settings.keep_parts else plain_body(given)
         self._case: Case | None = None
+
+    @property
+    def takes_calls(self) -> bool:
+        """Whether the reply may call tools at all."""
+        return self.tools.any
 
     def add(self, found: Found) -> None:
         """Take evidence that comes with the reply, such as results of a file search."""

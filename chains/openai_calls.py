@@ -23,15 +23,16 @@ from chains.structured import Document, Verdicts, call_name, judge_documents
 
 if TYPE_CHECKING:
     from chains.openai_asked import Asked
+    from chains.tools_asked import AskedTools
 
 __all__ = [
     "CALLS",
+    "called_as_asked",
     "calls_in",
     "documents_of_calls",
     "judge_data",
     "name_calls",
     "stopped",
-    "without_calls",
 ]
 
 CALLS = frozenset({"tool_calls", "function_call"})
@@ -54,10 +55,11 @@ def calls_in(message: JSON) -> JSON:
     return {name: held for name, held in fitting(message, MESSAGE_CALLS).items() if held}
 
 
-def without_calls(choice: JSON) -> JSON:
-    """A choice without calls of tools, which its caller may not have."""
-    message = {key: value for key, value in choice["message"].items() if key not in CALLS}
-    return stopped(choice | {"message": message})
+def called_as_asked(tools: AskedTools, choice: JSON) -> JSON:
+    """A choice without calls of tools that its request did not bring."""
+    message = tools.calls_of(choice["message"])
+    choice = choice | {"message": message}
+    return choice if CALLS & message.keys() else stopped(choice)
 
 
 def stopped(choice: JSON) -> JSON:

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING
 
 from chains.evidence.base import Case
 from chains.evidence.parts import text_of
-from chains.openai_calls import calls_in, judge_data, name_calls, stopped, without_calls
+from chains.openai_calls import (
+    called_as_asked,
+    calls_in,
+    judge_data,
+    name_calls,
+    stopped,
+)
 from chains.openai_codes import CHOICE, COMPLETION, MESSAGE, fitting
 from chains.openai_errors import clean_error, told_error
 from chains.openai_shown import Outcome, nested_annotation, shown
@@ -21,6 +27,7 @@ from chains.openai_stream import ReplyStream, StreamedText
 from chains.openai_wire import JSON, UnreadableReplyError, is_json_document
 from chains.rendition import details, render
 from chains.structured import named_unjudged
+from chains.tools_asked import CallsInPieces
 from guardrail import GuardedAnswer, Policy
 
 if TYPE_CHECKING:
@@ -55,8 +62,7 @@ async def guard_completions(
     """
     guarding, data = asked.guarding, asked.data
     choices = [choice for body in bodies for choice in _choices(body)]
-    if not asked.takes_calls:
-        choices = [without_calls(choice) for choice in choices]
+    choices = [called_as_asked(asked.tools, choice) for choice in choices]
     texts = [choice["message"]["content"] or "" for choice in choices]
     places = [
         place
@@ -194,6 +200,7 @@ class _StreamedChoice(StreamedText):
     def __init__(self, asked: Asked, index: int) -> None:
         super().__init__(asked)
         self.index = index
+        self.calls = CallsInPieces(asked.tools)
         self.calls_tools = False
         self.called: dict[object, str] = {}
         self.closed = False
@@ -251,7 +258,7 @@ class ChatStream(ReplyStream):
             self._choices[index] = state
         delta = choice.get("delta")
         delta = delta if isinstance(delta, dict) else {}
-        passed = calls_in(delta) if self._asked.takes_calls else {}
+        passed = state.calls.of(calls_in(delta))
         if delta.get("role"):
             passed = {"role": fitting(delta, MESSAGE).get("role", "assistant")} | passed
         state.calls_tools |= "tool_calls" in passed or "function_call" in passed
@@ -266,7 +273,7 @@ class ChatStream(ReplyStream):
             out += self._content(state, await state.feed(text))
         if choice.get("finish_reason"):
             said = fitting(choice, CHOICE)
-            if not self._asked.takes_calls:
+            if not state.calls_tools:
                 said = stopped(said)
             out += await self._close(state, said.get("finish_reason") or "stop")
         return out

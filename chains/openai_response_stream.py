@@ -21,6 +21,7 @@ from chains.openai_stream import ReplyStream, StreamedText
 from chains.openai_tool_items import EVENT, clean_tool_event, is_call, is_tool_event, of_a_tool
 from chains.openai_wire import JSON
 from chains.structured import named_unjudged
+from chains.tools_asked import CallsInPieces
 
 if TYPE_CHECKING:
     from chains.openai_asked import Asked
@@ -55,6 +56,7 @@ class ResponseStream(ReplyStream):
         super().__init__(asked)
         self._parts: dict[Place, _StreamedPart] = {}
         self._calls: dict[int, str] = {}
+        self._calls_in_pieces = CallsInPieces(asked.tools)
         self._number = 0
 
     async def feed(self, event: Event) -> list[Event]:
@@ -92,6 +94,8 @@ class ResponseStream(ReplyStream):
             return [{"type": kind, "response": response | {"output": [], "error": None}}]
         if kind in ENDS:
             return await self._end(kind, data)
+        if self._calls_in_pieces.holds(data):
+            return []
         if kind in ITEMS:
             return await self._item(kind, data)
         if is_tool_event(kind):
@@ -144,6 +148,7 @@ class ResponseStream(ReplyStream):
         out = await self._close_all(None)
         streamed = {index for index, _ in self._parts}
         kept = clean_response(_object(data, "response"), self._asked.body)
+        kept["output"] = self._asked.tools.items_of(kept["output"])
         if not self._asked.takes_calls:
             kept["output"] = [item for item in kept["output"] if not of_a_tool(item)]
         documents = [

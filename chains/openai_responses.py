@@ -65,7 +65,8 @@ async def guard_response(
 ) -> tuple[JSON, tuple[GuardedAnswer, ...]]:
     """Guard one response; returns it with the verdicts on its texts, in order."""
     guarding, data = asked.guarding, asked.data
-    for item in body.get("output") or ():
+    body = body | {"output": asked.tools.items_of(body.get("output") or ())}
+    for item in body["output"]:
         asked.add(searched(item, asked))
     case = await asked.case()
     kept = clean_response(body, asked.body)

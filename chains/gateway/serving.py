@@ -19,6 +19,7 @@ from fastapi import FastAPI
 from starlette.types import Lifespan
 
 from chains.gateway.app import create_app
+from chains.gateway.connections import HeadsInTime
 from chains.gateway.metrics import MULTIPROCESS, forget_gone
 from chains.gateway.protocols.kept import KEPT_VARIABLE, KeptRequests
 from chains.gateway.settings import GatewaySettings, sharing
@@ -63,6 +64,7 @@ def run(config: GuardrailConfig, settings: GatewaySettings) -> None:
     served = {
         "host": settings.host,
         "port": settings.port,
+        "http": HeadsInTime,
         "timeout_graceful_shutdown": int(settings.drain_s),
         "log_level": "info",
         "server_header": False,

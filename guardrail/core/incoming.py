@@ -28,14 +28,15 @@ LEAST_SHARE = 0.5
 """Of the room that a cut text must fill for a better boundary to count: finer ones fill more."""
 
 NO_TEXT = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff"
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff"
     "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\U000e0000-\U000e0fff]"
 )
-"""Control characters, lone surrogates and noncharacters, no text and no JSON either; and signs that
-are never seen, or turn a line's direction: they part a figure that a reader sees as one, show it
-the other way round, or spell a text out. What Unicode calls default ignorable, but for joiners."""
+"""Controls, of which U+0085 ends a line and stays (U+009B begins a terminal's command as ESC and [
+do); lone surrogates and noncharacters, no text and no JSON either; and signs that are never seen,
+or turn a line's direction: they part a figure that a reader sees as one, show it the other way
+round, or spell a text out. What Unicode calls default ignorable, but for joiners."""
 JOINERS = re.compile("(?<=[ -~\u00c0-\u024f\\d])[\u200c\u200d\ufe00-\ufe0f]+(?!\u20e3)")
 """What shapes emoji and other scripts, behind a figure or a Latin sign; a keycap needs it."""
 BREAKS = re.compile("[\\s\x85\u2028\u2029]+")

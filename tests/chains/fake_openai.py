@@ -297,9 +297,10 @@ def pieces(text: str, rng: random.Random) -> Iterator[str]:
 
 
 @contextmanager
-def served(app: Any) -> Iterator[str]:
-    """Serve an app on a free port; yields its address."""
-    config = uvicorn.Config(app, port=0, log_level="critical", timeout_graceful_shutdown=1)
+def served(app: Any, **options: Any) -> Iterator[str]:
+    """Serve an app on a free port, with options of the server; yields its address."""
+    options = {"log_level": "critical", "timeout_graceful_shutdown": 1} | options
+    config = uvicorn.Config(app, port=0, **options)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

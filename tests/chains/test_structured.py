@@ -17,7 +17,12 @@ CHAT = {"model": "m", "messages": [{"role": "user", "content": QUESTION}]}
 JSON_CHAT = CHAT | {"response_format": {"type": "json_object"}}
 RESPONSE = {"model": "m", "input": QUESTION}
 JSON_RESPONSE = RESPONSE | {"text": {"format": {"type": "json_object"}}}
-TOOLS = {"tools": [{"type": "function", "name": "save", "function": {"name": "save"}}]}
+TOOLS = {
+    "tools": [
+        {"type": "function", "name": name, "function": {"name": name}}
+        for name in ("save", "save_person")
+    ]
+}
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Names that stand in no evidence, no question and nothing told before."""
+"""Names that stand in no evidence and no question."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from guardrail.core.text.lexicon import lexicon_set
 from guardrail.core.text.names import nation_words
 from guardrail.core.text.units import is_unit_name
-from guardrail.core.text.words import Token, fold, tokenise
+from guardrail.core.text.words import Token, content_stems, fold, plain, tokenise
 from guardrail.core.types import Effect, Finding
 from guardrail.verdict.checks.base import Context, finding
 
@@ -26,7 +26,7 @@ class UnknownNames:
 
     def apply(self, claim: Claim, evidence: Premises, context: Context) -> Sequence[Finding]:
         """Find the first name that nothing knows."""
-        known = evidence.indexed.stems | context.stems
+        known = evidence.indexed.stems | content_stems(plain(claim.question))
         for start, end in claim.names:
             name = claim.text[start:end]
             tokens = tokenise(name)

@@ -3,8 +3,8 @@
 A value speaks for a statement that it agrees with, where both tell of the same thing: the same
 subject, the same property, row or words around them, and a unit that compares. It speaks against
 the best such statement where it agrees with none of them; in prose the judge has to say so as well.
-A value that agrees with other evidence alone, the question or what was told before is left to the
-judge; one that agrees with nothing is missing, unless it may be reckoned from others.
+A value that agrees with other evidence alone or the question is left to the judge, and not one that
+the answer told before; what agrees with nothing is missing, unless it is reckoned from others.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class TypedValues:
 
     def apply(self, claim: Claim, evidence: Premises, context: Context) -> Sequence[Finding]:
         """Find the values that statements carry, contradict, or that none tells."""
-        before = find_values(context.text) if claim.values else []
+        asked = find_values(claim.question) if claim.values else []
         days = find_days(claim.text) if claim.values else []
         computed = computed_of(claim, evidence).spans if claim.values else ()
         found: list[Finding] = []
@@ -93,8 +93,8 @@ class TypedValues:
                 because = f"{claimed.text} agrees with {texts}"
                 found.append(finding(self.name, Effect.CARRIES, claim, span, because, agreeing))
                 continue
-            told = _agrees(claimed, before) or _agrees(claimed, _all_values(evidence))
-            other = told or _reckonable(claimed, claim, before, evidence)
+            told = _agrees(claimed, asked) or _agrees(claimed, _all_values(evidence))
+            other = told or _reckonable(claimed, claim, asked, evidence)
             rival = _rival(claimed, claim, evidence, told_here, sure=other)
             if rival is not None:
                 statement = evidence.indexed.statements[rival.number]
@@ -244,7 +244,7 @@ def _near(text: str, value: TypedValue) -> frozenset[str]:
 
 
 def _reckonable(
-    claimed: TypedValue, claim: Claim, before: Sequence[TypedValue], evidence: Premises
+    claimed: TypedValue, claim: Claim, asked: Sequence[TypedValue], evidence: Premises
 ) -> bool:
     """Whether a value may be reckoned from others: a sum, a difference, a share, a product.
 
@@ -259,7 +259,7 @@ def _reckonable(
     if claimed.kind == "time" and len(evidence.indexed.values.get("date", ())) > 1:
         return True
     others = [value for value in claim.values if value is not claimed]
-    known = [*_all_values(evidence), *before, *others]
+    known = [*_all_values(evidence), *asked, *others]
     known = [value for value in known if isinstance(value.value, Quantity)][:RECKONED]
     slack = 0.5 * quantity.step * (quantity.unit.factor if quantity.unit else 1.0)
     if quantity.bound is Bound.ABOUT:

@@ -1,6 +1,7 @@
 """One guard for text that comes in: what is no text is taken out, wherever it came from."""
 
 import json
+from unicodedata import category
 
 import pytest
 from hypothesis import given, settings
@@ -30,7 +31,7 @@ def guard():
 def test_what_is_left_is_text(text):
     for clean in (clean_text(text), without_controls(text), one_line(text), safe_url(text) or ""):
         json.dumps(clean, ensure_ascii=False).encode()
-        assert not any(ord(sign) < 32 and sign not in "\t\n\r" for sign in clean)
+        assert not any(category(sign) == "Cc" and sign not in "\t\n\r\x85" for sign in clean)
     assert "\n" not in one_line(text)
 
 
@@ -57,7 +58,16 @@ def test_half_a_character_in_evidence_is_no_fault(guard, evidence):
     assert again.sentences[0].category == "supportive"
 
 
-@pytest.mark.parametrize("noise", ["\x00", "\x07", "\x1f", "\x7f", HALF, "\r", "\r\n"])
+def test_no_control_reaches_a_terminal(guard):
+    controls = "".join(map(chr, [*range(0x20), *range(0x7F, 0x85), *range(0x86, 0xA0)]))
+    evidence = [Passage(f"Mary Shelley {controls} was a writer.", id=controls, title=controls)]
+    answer = guard.check(f"Who{controls}?", f"She was{controls} a writer.", evidence=evidence)
+    told = GuardedAnswer.model_validate_json(answer.model_dump_json()).model_dump_json()
+    assert not [sign for sign in told if category(sign) == "Cc"]
+    assert "\\u00" not in told
+
+
+@pytest.mark.parametrize("noise", ["\x00", "\x07", "\x1f", "\x7f", "\x9b", HALF, "\r", "\r\n"])
 @pytest.mark.parametrize("step", [1, 3])
 def test_a_session_takes_controls_letter_by_letter(guard, noise, step):
     whole = f"Mary Shelley {noise}was a writer [Q47152,{noise} occupation: writer].{noise} Yes."

@@ -1,0 +1,67 @@
+"""What an answer told before is no evidence for what it tells again."""
+
+import pytest
+
+from guardrail import Guardrail, GuardrailConfig, Passage, Triple
+from guardrail.core.types import Effect
+
+FALSE = "The Fjell 3 costs 2,190 euros."
+TRUE = "The frame has a warranty of five years."
+PASSAGE = Passage(f"The Fjell 3 costs 2,490 euros. {TRUE}")
+BEFORE = {
+    "nothing": "",
+    "the same": FALSE,
+    "a heading": "# 2,190 euros\n\n",
+    "a question": "What about 2,190 euros?",
+    "another thing": "A trailer is offered at 2,190 euros.",
+}
+
+
+@pytest.fixture(scope="module")
+def guard():
+    with Guardrail(GuardrailConfig(graph={"location": "none"})) as guard:
+        yield guard
+
+
+@pytest.mark.parametrize("before", BEFORE.values(), ids=list(BEFORE))
+@pytest.mark.parametrize("price", ["2,190", "2,490"])
+def test_a_value_is_as_wrong_told_twice_as_once(guard, before, price):
+    told = FALSE.replace("2,190", price)
+    text = f"{before.replace('2,190', price)} {TRUE} {told}"
+    answer = guard.check("", text, evidence=[PASSAGE], policy="strict")
+    assert (told in answer.text) == (price == "2,490")
+
+
+def test_so_it_is_in_a_stream(guard):
+    session = guard.session("", evidence=[PASSAGE])
+    sentences = [
+        sentence
+        for piece in (f"{TRUE} ", f"{FALSE} ", f"{FALSE} ")
+        if (said := session.add(piece)) is not None
+        for sentence in said.sentences
+    ]
+    rest = session.rest()
+    sentences += rest.sentences if rest else ()
+    assert [str(one.category) for one in sentences] == ["supportive"] + 2 * ["contradictory"]
+
+
+def test_a_value_of_the_answers_own_stays_missing():
+    config = GuardrailConfig(graph={"location": "none"}, judge="none")
+    with Guardrail(config) as guard:
+        evidence = [Triple("Fjell 3", "range", "110 km")]
+        answer = guard.check("", f"{FALSE} {FALSE}", evidence=evidence, policy="annotate")
+    for sentence in answer.sentences:
+        missing = [item for item in sentence.findings if item.effect is Effect.MISSING]
+        assert [answer.text[item.start : item.end] for item in missing] == ["2,190 euros"]
+
+
+@pytest.mark.parametrize(("question", "known"), [("", False), ("Who is Otto Lindqvist?", True)])
+def test_a_name_of_the_answers_own_stays_missing(question, known):
+    config = GuardrailConfig(graph={"location": "none"}, judge="none")
+    told = "The Fjell 3 was designed by Otto Lindqvist."
+    with Guardrail(config) as guard:
+        evidence = [Triple("Fjell 3", "designer", "Ingrid Solberg")]
+        answer = guard.check(question, f"{told} {told}", evidence=evidence, policy="annotate")
+    for sentence in answer.sentences:
+        names = [item for item in sentence.findings if item.check == "unknown_names"]
+        assert bool(names) != known
