@@ -29,7 +29,19 @@ ROLES: Final = {"main": "main", "navigation": "nav", "banner": "header", "conten
                 "complementary": "aside"}  # fmt: skip
 """Elements that parts of a page are, which say by a role what they are (ARIA in HTML)."""
 UNSEEN: Final = frozenset(
-    "script style template noscript nav iframe svg title del s strike".split()
+    (
+        "script",
+        "style",
+        "template",
+        "noscript",
+        "nav",
+        "iframe",
+        "svg",
+        "title",
+        "del",
+        "s",
+        "strike",
+    )
 )
 """Elements that are no text of the document; what is struck out is its text no more."""
 FRAME: Final = {
@@ -42,8 +54,23 @@ CONTROLS: Final = frozenset(("select", "textarea", "datalist", "button"))
 LABELS: Final = ("h1", "h2", "h3", "h4", "h5", "h6", "summary", "dt")
 """In what a button is a heading that opens what stands below it."""
 BLOCKS: Final = frozenset(
-    "address aside center dialog details fieldset figure footer form header hgroup legend main "
-    "search summary".split()
+    (
+        "address",
+        "aside",
+        "center",
+        "dialog",
+        "details",
+        "fieldset",
+        "figure",
+        "footer",
+        "form",
+        "header",
+        "hgroup",
+        "legend",
+        "main",
+        "search",
+        "summary",
+    )
 )
 """Elements that begin a line, beside those of which Markdown knows."""
 UNCLOSED: Final = {
@@ -220,7 +247,7 @@ def _own(table: Tag, *names: str) -> list[Tag]:
 def _converter() -> MarkdownConverter:
     from markdownify import ATX, MarkdownConverter
 
-    class Converter(MarkdownConverter):  # type: ignore[misc]  # it has no types
+    class Converter(MarkdownConverter):
         """Markdown whose tables have the cells that a reader sees below each head."""
 
         def convert_td(self, el: Tag, text: str, parent_tags: set[str]) -> str:
