@@ -25,8 +25,8 @@ class GroundednessMetric(BaseMetric):  # type: ignore[misc]  # DeepEval has no t
     """Share of the output's claims that its context supports.
 
     A test case is judged by its ``retrieval_context``, else its ``context``, with what is given
-    here. An output that claims nothing scores 1. What is given here stands in attributes of the same
-    names, from which DeepEval makes a metric anew for each test case that it runs asynchronously.
+    here. An output that claims nothing scores 1. What is given here stands in attributes of the
+    same names, from which DeepEval makes a metric anew for each test case of an asynchronous run.
 
     Args:
         threshold: Least share of claims that must be supported, in [0, 1].

@@ -13,6 +13,7 @@ from chains.openai_exchange import Endpoint, Exchange, Reply
 from chains.openai_response_stream import ResponseStream
 from chains.openai_sse import Event
 from chains.openai_text import Guarding
+from chains.tools_asked import NAMED_ITEMS
 from guardrail import STRICT, GuardrailConfig
 from tests.chains.conftest import CANARY, QUESTION, scripted_guard
 
@@ -391,6 +392,7 @@ async def test_no_field_of_a_tools_item_but_what_it_hands_over_holds_text(guardi
     fields = [name for name in FIELDS if not tools or name not in HANDED[kind]]
     for value in prose:
         item = {"type": kind} | dict.fromkeys(fields, value)
+        item |= {"name": "save"} if kind in NAMED_ITEMS else {}
         reply = {"id": "r", "status": "completed", "output": [item, MESSAGE]}
         told = await judged(guarding, Endpoint.RESPONSES, asked, reply)
         told += await streamed(
@@ -419,6 +421,7 @@ async def test_what_a_tools_item_hands_over_stays(guarding):
     for kind, fields in HANDED.items():
         for name in fields:
             item = {"type": kind, "id": "i", name: [TEXT] if name == "queries" else TEXT}
+            item |= {"name": "save"} if kind in NAMED_ITEMS else {}
             reply = {"id": "r", "output": [item]}
             told = await judged(guarding, Endpoint.RESPONSES, RESPONSE_ASKED, reply)
             assert json.loads(told)["output"] == [item]

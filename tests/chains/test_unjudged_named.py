@@ -119,7 +119,7 @@ async def test_a_call_that_a_stream_tells_by_its_pieces_alone_is_named(guard):
 
 
 async def test_a_call_without_a_name_is_named_by_its_id(guard):
-    asked = CHAT | TOOLS
+    asked = CHAT | {"prompt": {"id": "p"}}  # what its tools are called, its server alone knows
     nameless = {"index": 0, "id": "c1", "type": "function", "function": {"arguments": DATA}}
     message = {"role": "assistant", "tool_calls": [nameless]}
     reply = {"id": "1", "choices": [{"index": 0, "message": message}]}

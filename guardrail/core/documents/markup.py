@@ -29,7 +29,11 @@ ROLES: Final = {"main": "main", "navigation": "nav", "banner": "header", "conten
                 "complementary": "aside"}  # fmt: skip
 """Elements that parts of a page are, which say by a role what they are (ARIA in HTML)."""
 UNSEEN: Final = frozenset(
+<<<<<<< HEAD
     [
+=======
+    (
+>>>>>>> w-docs2
         "script",
         "style",
         "template",
@@ -41,7 +45,11 @@ UNSEEN: Final = frozenset(
         "del",
         "s",
         "strike",
+<<<<<<< HEAD
     ]
+=======
+    )
+>>>>>>> w-docs2
 )
 """Elements that are no text of the document; what is struck out is its text no more."""
 FRAME: Final = {
@@ -54,7 +62,11 @@ CONTROLS: Final = frozenset(("select", "textarea", "datalist", "button"))
 LABELS: Final = ("h1", "h2", "h3", "h4", "h5", "h6", "summary", "dt")
 """In what a button is a heading that opens what stands below it."""
 BLOCKS: Final = frozenset(
+<<<<<<< HEAD
     [
+=======
+    (
+>>>>>>> w-docs2
         "address",
         "aside",
         "center",
@@ -70,7 +82,11 @@ BLOCKS: Final = frozenset(
         "main",
         "search",
         "summary",
+<<<<<<< HEAD
     ]
+=======
+    )
+>>>>>>> w-docs2
 )
 """Elements that begin a line, beside those of which Markdown knows."""
 UNCLOSED: Final = {
@@ -247,7 +263,7 @@ def _own(table: Tag, *names: str) -> list[Tag]:
 def _converter() -> MarkdownConverter:
     from markdownify import ATX, MarkdownConverter
 
-    class Converter(MarkdownConverter):  # type: ignore[misc]  # it has no types
+    class Converter(MarkdownConverter):
         """Markdown whose tables have the cells that a reader sees below each head."""
 
         def convert_td(self, el: Tag, text: str, parent_tags: set[str]) -> str:

@@ -136,7 +136,8 @@ def _goes_on(before: Sequence[_Block], blocks: Sequence[_Block]) -> int | None:
     if not tables or not above:
         return None
     last, first = before[above[-1]].grid, blocks[tables[0]].grid
-    assert last is not None and first is not None
+    if last is None or first is None:
+        return None
     pairs = zip(last.edges, first.edges, strict=False)
     aligned = len(last.edges) == len(first.edges) and all(abs(a - b) <= ALIGNED for a, b in pairs)
     frames = [{DIGITS.sub("", block.text) for block in page} for page in (before, blocks)]

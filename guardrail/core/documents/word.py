@@ -1,4 +1,4 @@
-"""What a reader sees of a Word document and its reader passes over: fields, formulas; or not sees."""
+"""Word documents as a reader sees them: with fields and formulas, without hidden text."""
 
 from __future__ import annotations
 

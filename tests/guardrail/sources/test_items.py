@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pydantic import ValidationError
 
-from guardrail import GuardrailConfig, InputError, Passage, Table, TableRow, Triple
+from guardrail import GuardrailConfig, InputError, Passage, Table, Triple
 from guardrail.bulk.scorer import BulkScorer
 from guardrail.core.fields import LONGEST
 from guardrail.evaluation.rows import EvalRow
