@@ -29,11 +29,7 @@ ROLES: Final = {"main": "main", "navigation": "nav", "banner": "header", "conten
                 "complementary": "aside"}  # fmt: skip
 """Elements that parts of a page are, which say by a role what they are (ARIA in HTML)."""
 UNSEEN: Final = frozenset(
-<<<<<<< HEAD
-    [
-=======
     (
->>>>>>> w-docs2
         "script",
         "style",
         "template",
@@ -45,11 +41,7 @@ UNSEEN: Final = frozenset(
         "del",
         "s",
         "strike",
-<<<<<<< HEAD
-    ]
-=======
     )
->>>>>>> w-docs2
 )
 """Elements that are no text of the document; what is struck out is its text no more."""
 FRAME: Final = {
@@ -62,11 +54,7 @@ CONTROLS: Final = frozenset(("select", "textarea", "datalist", "button"))
 LABELS: Final = ("h1", "h2", "h3", "h4", "h5", "h6", "summary", "dt")
 """In what a button is a heading that opens what stands below it."""
 BLOCKS: Final = frozenset(
-<<<<<<< HEAD
-    [
-=======
     (
->>>>>>> w-docs2
         "address",
         "aside",
         "center",
@@ -82,11 +70,7 @@ BLOCKS: Final = frozenset(
         "main",
         "search",
         "summary",
-<<<<<<< HEAD
-    ]
-=======
     )
->>>>>>> w-docs2
 )
 """Elements that begin a line, beside those of which Markdown knows."""
 UNCLOSED: Final = {
