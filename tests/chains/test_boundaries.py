@@ -12,6 +12,7 @@ import guardrail
 PUBLIC_MODULES = {
     f"guardrail.{name}"
     for name in (
+        "core.cancellation",
         "core.errors",
         "core.fields",
         "core.incoming",
@@ -28,6 +29,7 @@ PUBLIC_MODULES = {
         "markers.rendering",
         "report",
         "sources.items",
+        "sources.tables",
     )
 }
 FILES = sorted(Path(chains.__file__).parent.rglob("*.py"))

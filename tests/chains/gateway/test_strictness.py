@@ -67,7 +67,7 @@ async def test_a_chat_takes_it_and_the_settings_may_forbid_it(
 ) -> None:
     body = {
         "model": "plain",
-        "messages": [{"role": "user", "content": "When was it opened?"}],
+        "messages": [{"role": "user", "content": "Who was Mary Shelley, who wrote Frankenstein?"}],
         "guardrail": {"evidence": NOTES, "strictness": "strict"},
     }
     reply = (await gateway().post("/v1/chat/completions", json=body)).json()
