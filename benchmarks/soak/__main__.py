@@ -46,8 +46,9 @@ memories of words and texts are full, 16,384 of each, in a soak of 50,000 differ
 IDLE_S = 6.0
 """Seconds without a request before a look. Connections that are kept for the next call are no leak:
 they end after five, when a call comes by."""
-AFTER_IDLE = 25
-"""Requests without a fault between that and the look."""
+AFTER_IDLE = 5
+"""Requests without a fault between that and the look, and how many of them a second: one by one, so
+that they keep one connection."""
 SHOWN = 20
 """Requests that went wrong of which one is told what it said."""
 MOST_TIMES = 2.0
@@ -178,7 +179,7 @@ async def soak(
             guard.warm_up()
             app = create_app(guard, settings)
 
-            async def some(number: int, share: float, tally: Tally) -> None:
+            async def some(number: int, share: float, tally: Tally, rate: float = rate) -> None:
                 drawn = (draw(next(numbers), share, rng) for _ in range(number))
                 wall, cpu = time.perf_counter(), time.process_time()
                 await _at_a_rate(app, drawn, rate, rng, tally)
@@ -188,7 +189,7 @@ async def soak(
 
             async def looked() -> Held:
                 await asyncio.sleep(idle_s)
-                await some(AFTER_IDLE, 0.0, warmed)
+                await some(AFTER_IDLE, 0.0, warmed, AFTER_IDLE)
                 return held()
 
             async with app.router.lifespan_context(app):
