@@ -11,7 +11,7 @@ from chains.openai_responses import (
     called,
     clean_item,
     clean_response,
-    few_enough,
+    few_enough_parts,
     guard_response,
     searched,
 )
@@ -232,7 +232,7 @@ class ResponseStream(ReplyStream):
 
     def _part(self, place: Place, data: JSON) -> _StreamedPart:
         if place not in self._parts:
-            few_enough(len(self._parts) + 1)
+            few_enough_parts(len(self._parts) + 1)
             self._parts[place] = _StreamedPart(self._asked, unspaced(data.get("item_id")))
         return self._parts[place]
 

@@ -29,7 +29,7 @@ __all__ = [
     "called",
     "clean_item",
     "clean_response",
-    "few_enough",
+    "few_enough_parts",
     "guard_response",
     "guard_responses",
     "searched",
@@ -173,11 +173,11 @@ def clean_output(body: JSON) -> list[JSON]:
     output = body.get("output")
     items = [clean_item(item) for item in output] if isinstance(output, list) else []
     kept = [item for item in items if item is not None]
-    few_enough(sum(len(item["content"]) for item in kept if item["type"] == "message"))
+    few_enough_parts(sum(len(item["content"]) for item in kept if item["type"] == "message"))
     return kept
 
 
-def few_enough(parts: int) -> None:
+def few_enough_parts(parts: int) -> None:
     """Refuse a response whose messages have more parts than are judged.
 
     Raises:
