@@ -84,7 +84,18 @@ class Module:
     @cached_property
     def code(self) -> list[tuple[int, str]]:
         """Lines with their numbers; without blank ones, comments, docstrings and imports."""
-        left_out = set[int]()
+        return self._lines(set())
+
+    @cached_property
+    def bodies(self) -> list[tuple[int, str]]:
+        """``code`` without signatures, which a function and its coroutine have to share."""
+        signatures = set[int]()
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                signatures.update(range(node.lineno, node.body[0].lineno))
+        return self._lines(signatures)
+
+    def _lines(self, left_out: set[int]) -> list[tuple[int, str]]:
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Import | ast.ImportFrom) or (
                 isinstance(node, ast.Expr)
@@ -161,11 +172,19 @@ class Shape:
             if isinstance(node, ast.Name) and node.id == "Any"
         ]
 
-    def duplicates(self) -> list[str]:
-        """Pairs of places that share ``ALIKE`` lines of code or more."""
+    def duplicates(self, *, signatures: bool = True) -> list[str]:
+        """Pairs of places that share ``ALIKE`` lines of code or more.
+
+        Args:
+            signatures: Whether those of functions count; duplicate finders leave them out.
+        """
+        codes = {
+            name: module.code if signatures else module.bodies
+            for name, module in self.modules.items()
+        }
         places = defaultdict[tuple[str, ...], list[tuple[str, int]]](list)
-        for name, module in self.modules.items():
-            texts = [line for _, line in module.code]
+        for name, code in codes.items():
+            texts = [line for _, line in code]
             for start in range(len(texts) - ALIKE + 1):
                 places[tuple(texts[start : start + ALIKE])].append((name, start))
         pairs = {
@@ -175,11 +194,10 @@ class Shape:
             if a[0] != b[0] or b[1] - a[1] >= ALIKE
         }
         firsts = [(a, b) for a, b in pairs if ((a[0], a[1] - 1), (b[0], b[1] - 1)) not in pairs]
-        return [" = ".join(map(self._place, pair)) for pair in sorted(firsts)]
-
-    def _place(self, line: tuple[str, int]) -> str:
-        name, number = line
-        return f"{name}:{self.modules[name].code[number][0]}"
+        return [
+            " = ".join(f"{name}:{codes[name][number][0]}" for name, number in pair)
+            for pair in sorted(firsts)
+        ]
 
     def _resolved(self, imports: Iterable[tuple[str, str]]) -> set[str]:
         """The modules of these packages that imports load."""
@@ -274,6 +292,7 @@ def _figures(shape: Shape) -> dict[str, str]:
         "circles": len(shape.circles),
         "`Any`": len(shape.open_types()),
         f"pairs of places that share {ALIKE} lines or more": len(shape.duplicates()),
+        "the same without signatures": len(shape.duplicates(signatures=False)),
     }
     return {what: f"{count:,}" for what, count in counts.items()}
 

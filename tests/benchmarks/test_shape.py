@@ -99,6 +99,20 @@ def test_six_lines_alike_are_a_pair_whatever_stands_between(root: Path) -> None:
     assert not read(root).duplicates()
 
 
+def test_signatures_can_be_left_out(root: Path) -> None:
+    signature = ["self,", "*,", "a: int,", "b: int,", "c: int,", "d: int,", ") -> int:"]
+    one = ["def f(", *signature, "    return a"]
+    other = ["async def af(", *signature, "    return b"]
+    lay_out(root, {"kg/one.py": "\n".join(one), "kg/two.py": "\n".join(other)})
+    assert read(root).duplicates() == ["kg.one:2 = kg.two:2"]
+    assert not read(root).duplicates(signatures=False)
+    body = "".join(f"\n    {name} = 1" for name in "efghij")
+    lay_out(
+        root, {"kg/one.py": "\n".join(one[:-1]) + body, "kg/two.py": "\n".join(other[:-1]) + body}
+    )
+    assert read(root).duplicates(signatures=False) == ["kg.one:9 = kg.two:9"]
+
+
 def test_the_table_has_a_column_for_each_commit(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -118,6 +132,7 @@ def test_the_table_has_a_column_for_each_commit(
         "| imports of a floor above | 1 | 1 |",
         "| `Any` | 1 | 0 |",
         "| pairs of places that share 6 lines or more | 0 | 1 |",
+        "| the same without signatures | 0 | 1 |",
     ):
         assert row in printed.splitlines()
     assert "guardrail.guard -> chains" in printed.splitlines()

@@ -1,7 +1,7 @@
 """Streams of a hostile server: linear in time, bounded in memory, never a fault of ours."""
 
+import asyncio
 import json
-import time
 
 import httpx
 import openai
@@ -16,6 +16,7 @@ from chains.openai_sse import Event, EventDecoder
 from chains.openai_text import Guarding, UnreadableReplyError
 from guardrail import STRICT
 from tests.chains.test_stream_events import ASKED
+from tests.growth import grows_linearly, timed
 
 
 def decoded(text, size):
@@ -39,13 +40,12 @@ def test_chunks_of_any_size_give_the_same_events(size, end):
 def test_a_line_in_small_chunks_takes_linear_time():
     def seconds(length):
         decoder = EventDecoder()
-        begun = time.process_time()
-        for _ in range(length):
-            decoder.feed(b"xxxxxxxx")
-        return time.process_time() - begun
+        with timed() as took:
+            for _ in range(length):
+                decoder.feed(b"xxxxxxxx")
+        return took()
 
-    seconds(1_000)
-    assert seconds(400_000) < 40 * max(seconds(40_000), 0.005)
+    assert grows_linearly(seconds, 40_000)
 
 
 @pytest.mark.parametrize("piece", [b"x" * 1_000, b"data: x\n" * 100], ids=["a line", "lines"])
@@ -115,33 +115,33 @@ async def test_a_stream_has_the_bound_of_a_whole_reply(guard, endpoint, event):
     ],
     ids=["refusal", "json", "behind the bound of an answer", "part refused", "part shown"],
 )
-async def test_pieces_take_linear_time(guard, endpoint, make, asked, dry_run):
+def test_pieces_take_linear_time(guard, endpoint, make, asked, dry_run):
     """Appended to one text, the later ones took 90 times as long for ten times as many."""
     data = f"data: {json.dumps(make('x' * 1_000))}\n\n".encode()
 
-    async def seconds(count):
+    async def feed(count):
         stream = stream_of(guard, endpoint, STRICT.changed(dry_run=dry_run), asked)
         for _ in range(200):  # with what is judged
             await stream.feed(data)
-        begun = time.process_time()
-        for _ in range(count):
-            await stream.feed(data)
-        return time.process_time() - begun
+        with timed() as took:
+            for _ in range(count):
+                await stream.feed(data)
+        return took()
 
-    assert await seconds(20_000) < 40 * max(await seconds(2_000), 0.02)
+    assert grows_linearly(lambda count: asyncio.run(feed(count)), 2_000)
 
 
-async def test_many_events_in_one_chunk_are_written_once(guard):
+def test_many_events_in_one_chunk_are_written_once(guard):
     """In one chunk, as a packed stream comes."""
     event = f"data: {json.dumps(chat(content='x' * 1_000))}\n\n".encode()
 
-    async def seconds(count):
+    async def feed(count):
         stream = stream_of(guard, Endpoint.CHAT, STRICT.changed(dry_run=True))
-        begun = time.process_time()
-        await stream.feed(event * count)
-        return time.process_time() - begun
+        with timed() as took:
+            await stream.feed(event * count)
+        return took()
 
-    assert await seconds(10_000) < 40 * max(await seconds(1_000), 0.02)
+    assert grows_linearly(lambda count: asyncio.run(feed(count)), 1_000)
 
 
 LONG_REPLY = json.dumps({"choices": [{"index": 0, "message": {"content": "x" * 20_000}}]}).encode()

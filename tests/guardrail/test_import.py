@@ -23,9 +23,9 @@ def test_importing_is_cheap() -> None:
         "print(time.process_time() - begin);"
         f"print([name for name in {HEAVY} if name in sys.modules])"
     )
-    seconds, loaded = run(code).stdout.split("\n")[:2]
-    assert float(seconds) < 0.3
-    assert loaded == "[]"
+    runs = [run(code).stdout.split("\n")[:2] for _ in range(3)]
+    assert min(float(seconds) for seconds, _ in runs) < 0.3
+    assert {loaded for _, loaded in runs} == {"[]"}
 
 
 def test_every_public_name_exists() -> None:

