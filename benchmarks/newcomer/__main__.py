@@ -40,6 +40,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         action="store_true",
         help="learn thresholds from every third answer, and measure the others before and after",
     )
+    parser.add_argument(
+        "--confirm",
+        action="store_true",
+        help="ask each answer to be confirmed in place of its own question",
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object in place of a table")
     options = parser.parse_args(arguments)
     tables: dict[str, Table] = {}
@@ -49,6 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _print(tables, as_json=options.json)
         for name in options.domains.split(","):
             answers = Domain(name).answers
+            if options.confirm:
+                answers = [item.confirming() for item in answers]
             found = checked(guard, [item.request for item in answers])
             tables[name] = table_of(list(zip(answers, found, strict=True)))
     tables["all"] = together(list(tables.values()))

@@ -34,6 +34,11 @@ class Labelled(NamedTuple):
     request: CheckRequest
     sentences: tuple[Told, ...]
 
+    def confirming(self) -> Labelled:
+        """The same as an answer to somebody who told all of it and asks whether it holds."""
+        question = f"I was told this: {self.request.answer} Is that right?"
+        return self._replace(request=self.request.model_copy(update={"question": question}))
+
 
 class Domain:
     """A company of the benchmark.

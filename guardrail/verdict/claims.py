@@ -19,6 +19,7 @@ from guardrail.core.text.values import TypedValue, find_values
 from guardrail.core.text.words import Token, content_stems, plain, tokenise, without_emphasis
 from guardrail.core.types import Evidence, Strictness, Triple, VerdictThresholds
 from guardrail.markers.grammar import ParsedText
+from guardrail.markers.references import without_references
 from guardrail.markers.ruins import without_ruins
 from guardrail.verdict.heads import is_bare, measures, names_columns
 from judges.letters import plain_letters
@@ -64,7 +65,8 @@ class Claim:
 
     Attributes:
         stretch: The sentence as it stands in the clean answer; offsets index that.
-        written: What the judge reads: the same on one line, in plain letters, broken markers blank.
+        written: What the judge reads: the same on one line, in plain letters, references and broken
+            markers blank.
         question: The question.
         before: The sentences shortly before it.
         prose: Whether it may assert something, which the judge then says: all but the head of a
@@ -141,11 +143,12 @@ def claims_of(request: GroundingRequest, subjects: Collection[str] = ()) -> list
     claims: list[Claim] = []
     earlier: list[str] = []
     for stretch, line in lined(text):
-        judged = without_ruins(stretch.text, entities)
+        unruined = without_ruins(stretch.text, entities)
+        judged = without_references(unruined, len(request.evidence))
         head = names_columns(line, stretch)
         bare = (head and not measures(stretch.text)) or _is_bare(line, stretch)
         code = _is_code(stretch, blocks) and PLAIN_WORDS.search(judged) is None
-        prose = not bare and not code
+        prose = not bare and not code and not judged.isspace()
         written, before = plain_letters(re.sub(r"\s", " ", judged)), _last(earlier)
         claims.append(Claim(stretch, written, request.question, before, prose, head, subjects))
         earlier.append(" ".join(judged.split()))

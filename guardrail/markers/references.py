@@ -1,0 +1,58 @@
+"""References of a model to its sources, as ``[1]``, ``[2, 3]`` and ``【4:0†source】``: no claim."""
+
+from __future__ import annotations
+
+import re
+
+from guardrail.core.text.lexicon import lexicon_set
+
+__all__ = ["without_references"]
+
+ONE = r"(?:\[\^?\d{1,3}(?:(?:, ?|[-–])\d{1,3}){0,9}\]|【\d{1,3}(?::\d{1,3})?†[^\s【】]{1,60}】)"
+"""Numbers of sources in brackets, and the form of OpenAI's file search."""
+
+REFERENCES = re.compile(rf"{ONE}(?: ?{ONE})*+(?=\s*+(?:[.,;:!?)\]\"'’”*_]|$))")
+"""References in a row at the end of a phrase."""
+
+OPENING = re.compile(rf"\s*+{ONE}(?: ?{ONE})*+(?=\s|$)")
+"""The same before a sentence, or alone."""
+
+LAST_WORD = re.compile(r"([\w'’-]{1,40})[\"'’”)\]%°*_.,;!?]{0,9}\s?$")
+"""The word that references stand behind, with the signs that close it."""
+
+NEAR = 60
+"""Characters before references that are looked at."""
+
+
+def without_references(text: str, sources: int) -> str:
+    """Blank references, offsets kept: the number of a source is nothing that a sentence tells.
+
+    They stand alone, before a sentence, or behind a word at the end of a phrase. A number that no
+    source has, or that the phrase lacks without it, as in *it lasts for [9]*, stays.
+
+    Args:
+        text: A sentence.
+        sources: Pieces of evidence that the answer could refer to.
+    """
+
+    def blank(match: re.Match[str]) -> str:
+        named = _names_sources(match[0], sources) and _ends_phrase(text, match.start())
+        return " " * len(match[0]) if named else match[0]
+
+    opening = OPENING.match(text)
+    start = opening.end() if opening and _names_sources(opening[0], sources) else 0
+    return " " * start + REFERENCES.sub(blank, text)[start:]
+
+
+def _names_sources(references: str, sources: int) -> bool:
+    """Whether all numbers are those of sources; file search numbers by a count of its own."""
+    numbers = re.findall(r"\d+", re.sub("【[^】]*】", "", references))
+    return all(1 <= int(number) <= sources for number in numbers)
+
+
+def _ends_phrase(text: str, place: int) -> bool:
+    """Whether the words before a place are whole without what follows it."""
+    last = LAST_WORD.search(text[max(0, place - NEAR) : place])
+    return last is not None and last[1].casefold() not in lexicon_set(
+        "function_words", "stop_words"
+    )

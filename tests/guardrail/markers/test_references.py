@@ -1,0 +1,81 @@
+"""References to sources are no part of what a sentence tells; what it lacks without them is."""
+
+import pytest
+
+from guardrail import Guardrail, GuardrailConfig, Passage
+from guardrail.markers.references import without_references
+from tests.growth import is_linear
+
+SOURCES = 3
+
+
+@pytest.mark.parametrize(
+    ("text", "judged"),
+    [
+        ("It costs 90 euros [1].", "It costs 90 euros    ."),
+        ("It costs 90 euros[1].", "It costs 90 euros   ."),
+        ("It costs 90 euros. [1]", "It costs 90 euros.    "),
+        (
+            "It costs 90 euros [1][2], and it is red [1, 3].",
+            "It costs 90 euros       , and it is red       .",
+        ),
+        ("It costs 90 euros [1-3].", "It costs 90 euros      ."),
+        ("It costs **90 euros** [^2].", "It costs **90 euros**     ."),
+        ("It costs 90 euros【4:0†source】.", "It costs 90 euros            ."),
+        ("[1] It costs 90 euros.", "    It costs 90 euros."),
+        ("[2]", "   "),
+        ('It is called "the red fox" [2].', 'It is called "the red fox"    .'),
+    ],
+)
+def test_references_are_blank(text: str, judged: str) -> None:
+    assert without_references(text, SOURCES) == judged
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It lasts for [2].",
+        "Years of warranty: [2].",
+        "Years of warranty = [2]",
+        "It has [2] gears.",
+        "It costs 90 euros [4].",
+        "It costs 90 euros [0].",
+        "It costs 90 euros [1, 9].",
+        "It costs 90 euros [1](https://a.example).",
+        "It costs 90 euros [NA].",
+        "It costs 90 euros 【1†nine years of warranty】.",
+        "a[1] = 2",
+    ],
+)
+def test_what_a_sentence_lacks_without_it_stays(text: str) -> None:
+    assert without_references(text, SOURCES) == text
+
+
+@pytest.mark.parametrize("unit", ["[1]", "[1] ", "a [1]", "[1, ", "【1†", " "])
+def test_references_are_found_in_linear_time(unit: str) -> None:
+    assert is_linear(lambda text: without_references(text, SOURCES), lambda n: unit * n, 3_000)
+
+
+@pytest.fixture(scope="module")
+def guard():
+    with Guardrail(GuardrailConfig(graph={"location": "none"}, policy="strict")) as guard:
+        yield guard
+
+
+EVIDENCE = [
+    Passage("The Velora 7 is an electric bicycle made in Gdansk. It costs 2,490 euros."),
+    Passage("The warranty of the Velora 7 is five years."),
+]
+
+
+@pytest.mark.parametrize("place", [" [1].", "[1].", ". [1]", " [1][2].", " 【1:0†source】."])
+def test_a_true_sentence_stays_true_with_its_reference(guard, place) -> None:
+    text = f"The Velora 7 costs 2,490 euros{place} The warranty is five years [2]."
+    answer = guard.check("", text, evidence=EVIDENCE)
+    assert answer.text == text
+    assert not any(sentence.na for sentence in answer.sentences)
+
+
+def test_a_false_one_stays_false(guard) -> None:
+    answer = guard.check("", "The Velora 7 costs 2,190 euros [1].", evidence=EVIDENCE)
+    assert "2,190" not in answer.text
