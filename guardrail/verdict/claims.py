@@ -13,6 +13,7 @@ from typing import NamedTuple
 from guardrail.core.apart import within_another
 from guardrail.core.text.layout import Line, cells_of, lined
 from guardrail.core.text.letters import hides_letters
+from guardrail.core.text.lexicon import lexicon_set
 from guardrail.core.text.names import NO_NAMES, find_names, label_in
 from guardrail.core.text.sentences import Stretch, code_blocks
 from guardrail.core.text.values import TypedValue, find_values
@@ -89,10 +90,16 @@ class Claim:
         """What is compared: ``written`` without marks of emphasis."""
         return without_emphasis(self.written)
 
+    @cached_property
+    def asked(self) -> str:
+        """The question, without one that tells the whole sentence: who asks tells nothing."""
+        told = self.stems - lexicon_set("function_words", "yes")
+        return "" if told <= content_stems(plain(self.question)) else self.question.strip()
+
     @property
     def context(self) -> str:
         """The question and the sentences before, as the judge reads them."""
-        return " ".join(part for part in (self.question.strip(), self.before) if part)
+        return " ".join(part for part in (self.asked, self.before) if part)
 
     @cached_property
     def tokens(self) -> list[Token]:
@@ -143,8 +150,7 @@ def claims_of(request: GroundingRequest, subjects: Collection[str] = ()) -> list
     claims: list[Claim] = []
     earlier: list[str] = []
     for stretch, line in lined(text):
-        unruined = without_ruins(stretch.text, entities)
-        judged = without_references(unruined, len(request.evidence))
+        judged = without_references(without_ruins(stretch.text, entities), len(request.evidence))
         head = names_columns(line, stretch)
         bare = (head and not measures(stretch.text)) or _is_bare(line, stretch)
         code = _is_code(stretch, blocks) and PLAIN_WORDS.search(judged) is None

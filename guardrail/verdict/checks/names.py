@@ -26,7 +26,7 @@ class UnknownNames:
 
     def apply(self, claim: Claim, evidence: Premises, context: Context) -> Sequence[Finding]:
         """Find the first name that nothing knows."""
-        known = evidence.indexed.stems | content_stems(plain(claim.question))
+        known = evidence.indexed.stems | content_stems(plain(claim.asked))
         for start, end in claim.names:
             name = claim.text[start:end]
             tokens = tokenise(name)

@@ -73,7 +73,7 @@ class TypedValues:
 
     def apply(self, claim: Claim, evidence: Premises, context: Context) -> Sequence[Finding]:
         """Find the values that statements carry, contradict, or that none tells."""
-        asked = find_values(claim.question) if claim.values else []
+        asked = find_values(claim.asked) if claim.values else []
         days = find_days(claim.text) if claim.values else []
         computed = computed_of(claim, evidence).spans if claim.values else ()
         found: list[Finding] = []

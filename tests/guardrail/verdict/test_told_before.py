@@ -32,6 +32,25 @@ def test_a_value_is_as_wrong_told_twice_as_once(guard, before, price):
     assert (told in answer.text) == (price == "2,490")
 
 
+@pytest.mark.parametrize("yes", ["", "Yes, "])
+@pytest.mark.parametrize("evidence", [PASSAGE, Triple("Fjell 3", "price", "2,490 euros")])
+@pytest.mark.parametrize("price", ["2,190", "2,490"])
+def test_so_it_is_where_the_question_told_it(guard, yes, evidence, price):
+    told = f"the Fjell 3 costs {price} euros"
+    question = f"I was told that {told}. Is that right?"
+    answer = guard.check(question, f"{yes}{told}.", evidence=[evidence], policy="strict")
+    assert (price in answer.text) == (price == "2,490")
+
+
+def test_a_condition_of_the_question_is_not_missing(guard):
+    evidence = [Passage("Shipping is free within Denmark.")]
+    question = "What is shipping for 100 euros to Denmark?"
+    answer = guard.check(question, "For 100 euros shipping is free.", evidence=evidence)
+    (sentence,) = answer.sentences
+    missing = [item.check for item in sentence.findings if item.effect is Effect.MISSING]
+    assert "typed_values" not in missing
+
+
 def test_so_it_is_in_a_stream(guard):
     session = guard.session("", evidence=[PASSAGE])
     sentences = [
