@@ -99,9 +99,9 @@ def fuzz(target: Target, seconds: float, kept: Path) -> Found:
         nonlocal count, slowest
         if time.monotonic() - begin > seconds:
             return
-        started = time.process_time()
-        target.run(given)
-        took = time.process_time() - started
+        took = _processor_s(target.run, given)
+        if took >= LONGEST_S:  # a machine that stood still meanwhile is no fault of the reader
+            took = min(took, _processor_s(target.run, given))
         count, slowest = count + 1, max(slowest, took)
         assert took < LONGEST_S, f"a short input takes {took:.1f} s of the processor"
 
