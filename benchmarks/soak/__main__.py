@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import itertools
 import json
 import logging
@@ -16,6 +17,7 @@ import time
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,6 +30,7 @@ from benchmarks.faults.server import serving
 from benchmarks.faults.ways import GATEWAY_S, REPLY_BYTES, config_of
 from benchmarks.soak.traffic import FAILING, Draw, Sent, draw, send
 from chains.gateway import GatewaySettings, create_app
+from chains.gateway.serving import freeze_loaded
 from guardrail import Guardrail
 from guardrail.log.records import open_log
 
@@ -168,7 +171,10 @@ async def soak(
     numbers = itertools.count()
     points: list[tuple[int, Held]] = []
     warmed, usual, mixed = Tally(), Tally(), Tally()
-    with serving() as url, tempfile.TemporaryDirectory(prefix="soak-") as folder:
+    with ExitStack() as stack:
+        stack.callback(gc.unfreeze)  # what runs behind this may be no server
+        url = stack.enter_context(serving())
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="soak-"))
         await fill_shared_pools()
         path = Path(folder, "scores.sqlite")
         limits = {"concurrency": CALLS, "stuck": 1000}
@@ -177,7 +183,7 @@ async def soak(
         )
         async with Guardrail(config_of(url, log=path, limits=limits)) as guard:
             guard.warm_up()
-            app = create_app(guard, settings)
+            app = create_app(guard, settings, on_loaded=freeze_loaded)  # as it is served
 
             async def some(number: int, share: float, tally: Tally, rate: float = rate) -> None:
                 drawn = (draw(next(numbers), share, rng) for _ in range(number))
