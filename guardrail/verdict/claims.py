@@ -94,7 +94,8 @@ class Claim:
     def asked(self) -> str:
         """The question, without one that tells the whole sentence: who asks tells nothing."""
         told = self.stems - lexicon_set("function_words", "yes")
-        return "" if told <= content_stems(plain(self.question)) else self.question.strip()
+        whole = told and told <= content_stems(plain(self.question))
+        return "" if whole else self.question.strip()
 
     @property
     def context(self) -> str:

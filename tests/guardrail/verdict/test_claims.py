@@ -1,6 +1,6 @@
 """Which sentences of an answer claim anything."""
 
-from guardrail.markers.grammar import ParsedText
+from guardrail.markers.grammar import ParsedText, parse
 from guardrail.verdict.claims import GroundingRequest, claims_of
 
 
@@ -18,3 +18,12 @@ def test_headings_and_headers_of_tables_claim_nothing() -> None:
         "a | b": False,
         "c | d": True,
     }
+
+
+def test_a_bare_yes_is_read_beside_its_question() -> None:
+    question = "Does the Fjell 3 have a warranty of five years?"
+    answers = ("Yes.", "It does.", "The Fjell 3 has a warranty of five years.")
+    asked = [
+        claims_of(GroundingRequest(question, parse(answer), ()))[0].asked for answer in answers
+    ]
+    assert asked == [question, question, ""]
