@@ -18,7 +18,7 @@ from guardrail.core.errors import ConfigError
 from guardrail.core.types.answers import Action, Sentence
 from guardrail.core.types.judging import Category
 from guardrail.core.types.strictness import OwnStrictness
-from guardrail.core.types.value import Value
+from guardrail.core.types.value import Seconds, Value
 
 __all__ = [
     "ANNOTATE",
@@ -135,7 +135,7 @@ class Policy(Value):
     exhausted: Annotated[Action, AfterValidator(_at_the_end)] = Action.ANNOTATE
     candidates: int = Field(default=1, ge=1, le=64)
     attempts: int = Field(default=1, ge=1, le=16)
-    deadline_s: float | None = Field(default=60.0, gt=0)
+    deadline_s: Seconds | None = 60.0
     rank_by: str = "overall"
     unavailable: Unavailable = Unavailable.RETURN_UNVERIFIED
     refusal: str = "I could not find an answer that the available evidence supports."

@@ -13,7 +13,7 @@ from guardrail.core.text.names import part_of_name_in
 from guardrail.core.text.tagging import parse
 from guardrail.core.text.words import content_stems, fold, plain, property_words, tokenise
 from guardrail.correction.edits import Edit, replaced
-from guardrail.correction.wording import with_article
+from guardrail.correction.wording import PART_OF_NOUN, with_article
 from guardrail.verdict.checks.alignment import NAMED, named_share
 
 if TYPE_CHECKING:
@@ -41,9 +41,6 @@ JOINTS = (", ", " of ", " of the ")
 
 GOES_ON = re.compile(r" of (?:the )?[A-Z]")
 GOES_BEFORE = re.compile(r"\b[A-Z][\w'’-]* of (?:the )?$")
-
-PART_OF_NOUN = frozenset({"amod", "compound", "nmod"})
-"""How a name hangs on a noun behind it with which it is one name."""
 
 Span = tuple[int, int]
 
