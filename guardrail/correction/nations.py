@@ -95,9 +95,7 @@ def _states() -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
     """
     found = []
     for names, peoples in _rows():
-        elsewhere = {
-            word for _, others in _rows() if others[0] != peoples[0] for word in others
-        }
+        elsewhere = {word for _, others in _rows() if others[0] != peoples[0] for word in others}
         whole = {*names, peoples[0], *(word for word in peoples if word not in elsewhere)}
         found.append((frozenset(whole), frozenset({*whole, *peoples})))
     return tuple(found)

@@ -88,8 +88,9 @@ HOTEL = (
             "Scott Adsit stars in Bananaman.",
             "Bill Oddie stars in Bananaman.",
         ),
+        # Of two countries that one value tells it writes both.
         (
-            TEOW[2:],
+            TEOW,
             "Beef kway teow is a dish found in Ethiopia.",
             "Beef kway teow is a dish found in Singapore and Indonesia.",
         ),
@@ -210,8 +211,6 @@ def test_the_name_of_the_subject_alone_does_not_tell_which_value_is_meant(guard)
         ),
         # Whom a sentence is about is not exchanged, though the number in its name differs.
         ((Triple("Fjell 3", "gears", "6"),), "The Fjell 3 has 6 gears."),
-        # Of two countries that one value tells it would write one.
-        (TEOW, "Beef kway teow is a dish found in Ethiopia."),
         # Another spelling of a name is no contradiction to mend.
         (
             (Triple("Belgium", "leader", "Philippe of Belgium"),),
