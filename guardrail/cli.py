@@ -102,7 +102,8 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:  # closed by whoever started the program
-            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))
+            nothing = Path(os.devnull).open(mode, encoding="utf-8")  # noqa: SIM115
+            setattr(sys, name, nothing)
     if isinstance(sys.stdout, TextIOWrapper):  # an argument may hold bytes that are no text
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
