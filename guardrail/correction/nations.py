@@ -67,11 +67,13 @@ def _forms(name: str) -> frozenset[str]:
 def _rows() -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
     """The names and peoples of each country; a people's adjective alone, *French*, names none."""
     rows = [row for row in lexicon("nations")["nations"] if row["peoples"]]
-    countries = {name for row in rows for name in row["names"] if name not in row["peoples"]}
     return tuple(
         (tuple(row["names"]), tuple(row["peoples"]))
         for row in rows
-        if row["peoples"][0] not in countries
+        if not all(
+            any(name in other["peoples"] for other in rows if other is not row)
+            for name in row["names"]
+        )
     )
 
 

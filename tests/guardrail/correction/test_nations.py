@@ -47,6 +47,7 @@ def test_a_nation_may_be_a_part_of_another(told, value, one):
     [
         ("Chinese", "Italy", "Italian"),
         ("Chinese", "French", "French"),
+        ("French", "Chinese", "Chinese"),
         ("China", "Italy", "Italy"),
         ("China", "Italian", None),
         ("Ethiopia", "Singapore and Indonesia", "Singapore and Indonesia"),
