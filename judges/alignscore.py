@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from guardrail.core.types import NLIScores
-from judges.base import NLITraits, Pair
+from judges.base import NLITraits
 from judges.checkers import ALL_CHARS
 from judges.chunks import even_chunks
 from judges.pretrained import load_alignscore
 from judges.session import readable, softmax
-from judges.torch_judge import Placed, TorchJudge, support_alone
-from judges.torch_runner import Prepared, TorchRunner
-from judges.windows import pair_windows
+from judges.torch_judge import Placed, WindowedJudge, support_alone
+from judges.torch_runner import Prepared
 
 if TYPE_CHECKING:
+    from torch import Tensor
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 __all__ = ["AlignScore"]
@@ -33,7 +32,7 @@ TOKEN_BUDGET = 32_768
 """Tokens of a batch, padding included; takes under 2 GB for RoBERTa-large."""
 
 
-class AlignScore(TorchJudge):
+class AlignScore(WindowedJudge):
     """Tells how far evidence and a claim are aligned; the chunk with the highest score counts.
 
     It tells no contradiction: its metric uses the first of the three labels alone.
@@ -46,6 +45,7 @@ class AlignScore(TorchJudge):
     """
 
     _kind = "hf"
+    _longest = LONGEST
     traits = NLITraits(premise_chars=ALL_CHARS, tells_contradiction=False)
 
     def __init__(
@@ -56,7 +56,7 @@ class AlignScore(TorchJudge):
         temperature: float = 1.0,
         **placed: Unpack[Placed],
     ) -> None:
-        super().__init__(model, **placed)
+        super().__init__(model, token_budget=TOKEN_BUDGET, **placed)
         self._size = size
         self._temperature = temperature
 
@@ -68,25 +68,16 @@ class AlignScore(TorchJudge):
     def _load(self, device: str, dtype: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
         return load_alignscore(self._id, self._size, device=device, dtype=dtype)
 
-    def _runner_of(self, model: PreTrainedModel) -> TorchRunner:
-        return TorchRunner(
-            model,
-            pad_id=self._tokenizer.pad_token_id,
-            token_budget=TOKEN_BUDGET,
-            outputs=lambda loaded, inputs: loaded(**inputs),
-        )
+    def _outputs(self, model: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
+        logits: Tensor = model(**inputs)
+        return logits
 
-    def _prepare(self, pairs: Sequence[Pair]) -> Prepared:
-        chunk = Prepared(count=len(pairs))
+    def _frame(self) -> tuple[list[int], list[int], list[int]]:
         start, end = self._tokenizer.cls_token_id, self._tokenizer.sep_token_id
-        for number, pair in enumerate(pairs):
-            parts = even_chunks(readable(pair.premise), CHUNK_WORDS)
-            *documents, claim = self._ids([*parts, pair.hypothesis])
-            for document in documents:
-                for window in pair_windows(document, claim, LONGEST - 4):
-                    first = [start, *window.premise, end, end]
-                    chunk.add([*first, *window.hypothesis, end], (number, window.part))
-        return chunk
+        return [start], [end, end], [end]
+
+    def _documents(self, premise: str) -> list[str]:
+        return even_chunks(readable(premise), CHUNK_WORDS)
 
     def _chunk_scores(self, chunk: Prepared, rows: NDArray[np.float32]) -> list[NLIScores]:
         """The highest alignment over the chunks, of the least aligned part of each claim."""

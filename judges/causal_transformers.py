@@ -14,10 +14,11 @@ from contextlib import contextmanager
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from guardrail.core.errors import JudgeError, MissingExtraError
+from guardrail.core.errors import JudgeError
 from judges.base import TokenLikelihoods
 from judges.batching import distinct
 from judges.causal_gguf import converted
+from judges.pretrained import libraries
 
 if TYPE_CHECKING:
     import torch
@@ -124,19 +125,16 @@ class TransformersCausalLM:
         return [found[place] for place in inverse]
 
     def _load(self) -> None:
-        try:
-            import torch
-            from transformers import AutoModelForCausalLM, AutoTokenizer
-        except ImportError as error:
-            raise MissingExtraError("transformers", "gpu") from error
+        torch, transformers = libraries()
         device = self._device or ("cuda" if torch.cuda.is_available() else "cpu")
         dtype = self._dtype or _fastest(device)
         where = self._model_id
         try:
             if where.endswith(".gguf"):
                 where = str(converted(where, dtype))
-            self._tokenizer = AutoTokenizer.from_pretrained(where)
-            model: Any = AutoModelForCausalLM.from_pretrained(where, dtype=getattr(torch, dtype))
+            self._tokenizer = transformers.AutoTokenizer.from_pretrained(where)
+            kind = transformers.AutoModelForCausalLM
+            model = kind.from_pretrained(where, dtype=getattr(torch, dtype))
         except (OSError, ValueError, ImportError) as error:
             raise JudgeError(
                 f"cannot load causal language model {self._model_id}: {error}"

@@ -8,7 +8,6 @@ supports most counts.
 from __future__ import annotations
 
 import re
-from abc import abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, Unpack
 
@@ -22,7 +21,7 @@ from judges.pretrained import load_hhem
 from judges.session import readable, softmax
 from judges.t5 import answer_tokens, first_logits
 from judges.torch_judge import Placed, TorchJudge, support_alone
-from judges.torch_runner import Prepared, TorchRunner
+from judges.torch_runner import Prepared
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -102,7 +101,7 @@ HHEM = CheckerForm(
 
 
 class _Checker(TorchJudge):
-    """What all checkers share.
+    """What all checkers share; their models give logits of not supported and supported, [n, 2].
 
     Args:
         model: Model id or folder.
@@ -124,23 +123,9 @@ class _Checker(TorchJudge):
         token_budget: int = TOKEN_BUDGET,
         **placed: Unpack[Placed],
     ) -> None:
-        super().__init__(model, **placed)
+        super().__init__(model, token_budget=token_budget, **placed)
         self._form = form
         self._temperature = form.temperature if temperature is None else temperature
-        self._budget = token_budget
-
-    def _runner_of(self, model: PreTrainedModel) -> TorchRunner:
-        pad = self._tokenizer.pad_token_id
-        return TorchRunner(
-            model,
-            pad_id=self._tokenizer.eos_token_id if pad is None else pad,
-            token_budget=self._budget,
-            outputs=self._logits,
-        )
-
-    @abstractmethod
-    def _logits(self, model: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
-        """Logits that a claim is not supported, and that it is, [n, 2]."""
 
     def _prepare(self, pairs: Sequence[Pair]) -> Prepared:
         chunk = Prepared(count=len(pairs))
@@ -195,7 +180,7 @@ class ClassifierChecker(_Checker):
 
     _auto_class = "AutoModelForSequenceClassification"
 
-    def _logits(self, model: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
+    def _outputs(self, model: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
         logits: Tensor = model(**inputs).logits
         return logits[:, :2]
 
@@ -206,7 +191,7 @@ class HHEMChecker(_Checker):
     def _load(self, device: str, dtype: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
         return load_hhem(self._id, device=device, dtype=dtype)
 
-    def _logits(self, model: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
+    def _outputs(self, model: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
         logits: Tensor = model(**inputs).logits
         return logits[:, 0, :2]
 
@@ -219,10 +204,9 @@ class T5Checker(_Checker):
     _said: Sequence[int] = ()
     _answers: Sequence[int] = ()
 
-    def _runner_of(self, model: PreTrainedModel) -> TorchRunner:
+    def _settle(self, model: PreTrainedModel) -> None:
         self._said, (one, zero) = answer_tokens(self._tokenizer, self._id)
         self._answers = [zero, one]
-        return super()._runner_of(model)
 
-    def _logits(self, model: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
+    def _outputs(self, model: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
         return first_logits(model, inputs, self._said)[:, self._answers]

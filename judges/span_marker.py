@@ -13,7 +13,7 @@ from guardrail.core.types import Grounding, NLIScores, WordScore
 from judges.base import GroundingItem, NLITraits, Pair
 from judges.session import readable, softmax
 from judges.torch_judge import Placed, TorchModel
-from judges.torch_runner import Prepared, TorchRunner
+from judges.torch_runner import Prepared
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -81,7 +81,7 @@ class SpanMarker(TorchModel):
     traits = NLITraits(tells_contradiction=False)
 
     def __init__(self, model: str, *, temperature: float = 1.0, **placed: Unpack[Placed]) -> None:
-        super().__init__(model, **placed)
+        super().__init__(model, token_budget=TOKEN_BUDGET, **placed)
         self._temperature = temperature
         self._longest = LONGEST
 
@@ -135,15 +135,7 @@ class SpanMarker(TorchModel):
             left -= length
         return groups
 
-    def _runner_of(self, model: PreTrainedModel) -> TorchRunner:
-        return TorchRunner(
-            model,
-            pad_id=self._tokenizer.pad_token_id,
-            token_budget=TOKEN_BUDGET,
-            outputs=self._marks,
-        )
-
-    def _marks(self, model: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
+    def _outputs(self, model: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
         """Logits of each token, filled up so that all batches have one shape, [n, 2 l]."""
         import torch
 
