@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from guardrail.core.types import Mention
 from judges.base import AttributionJudge, IntentClassifier, NLIJudge, SentenceEncoder
@@ -12,7 +12,7 @@ from judges.sck.attribution import attribute
 from judges.sck.content import names_in, score_content
 from judges.sck.intents import Intent
 from judges.sck.knowledge import DescribedEntity, described, score_knowledge, verified
-from judges.sck.language import Reading, Tagger, reading_of
+from judges.sck.language import Reading, read, reading_of
 from judges.sck.layout import Format, Layout, detect
 from judges.sck.report import ContentReport, SCKInput, SCKReport, StructureReport
 from judges.sck.structure import score_structure
@@ -21,7 +21,7 @@ from judges.sck.weights import TABLE_3, FeatureWeights, KnowledgeWeights, PartWe
 if TYPE_CHECKING:
     from spacy.tokens import Doc
 
-__all__ = ["AheadReader", "AnswerIntentClassifier", "SCKScorer", "SCKSettings"]
+__all__ = ["SCKScorer", "SCKSettings"]
 
 ANSWER_CHARS = 250
 """The opening of an answer shows its intent; reading no more bounds the time."""
@@ -33,26 +33,16 @@ what it reads ahead is still remembered when it is asked for."""
 NO_INTENT: Mapping[str, float] = {Intent.NONE.value: 1.0}
 
 
-@runtime_checkable
-class AnswerIntentClassifier(Protocol):
-    """Tells what intent an answer reads like, after its embedding is aligned with questions'."""
+class Encoder(SentenceEncoder, IntentClassifier, Protocol):
+    """The sentence encoder; it remembers what it read, so that a text costs it one pass."""
 
     def answer_intents(self, answers: Sequence[str]) -> list[dict[str, float]]:
-        """Probability of each intent, by name, for n answers."""
+        """Probability of each intent, by name, that n answers read like, aligned with questions."""
         ...
-
-
-@runtime_checkable
-class AheadReader(Protocol):
-    """Remembers what it read, so that a text's intent and its embedding cost one pass."""
 
     def read_ahead(self, texts: Sequence[str]) -> None:
         """Encode n texts in one batch, so that what is asked of them later is known already."""
         ...
-
-
-class Encoder(SentenceEncoder, IntentClassifier, Protocol):
-    """The sentence encoder: embeddings and intents."""
 
 
 class SCKSettings(NamedTuple):
@@ -78,7 +68,6 @@ class SCKScorer:
         judge: NLI or attribution judge (any chat model that implements one of the two) of
             sentences that come without a verdict.
         settings: Weights.
-        tagger: Reader of words and names; one can serve several scorers.
     """
 
     def __init__(
@@ -86,23 +75,13 @@ class SCKScorer:
         encoder: Encoder | None = None,
         judge: NLIJudge | AttributionJudge | None = None,
         settings: SCKSettings | None = None,
-        tagger: Tagger | None = None,
     ) -> None:
         self._encoder = encoder
         self._judge = judge
         self._settings = settings or SCKSettings()
-        self._tagger = tagger or Tagger()
 
-    @property
-    def name(self) -> str:
-        """Name of the scorer, prefix of its scores."""
-        return "sck"
-
-    def warm_up(self, *, tagger: bool = True) -> None:
-        """Load all models.
-
-        Args:
-            tagger: Whether the tagger, too; it is not needed for texts that come parsed.
+    def warm_up(self) -> None:
+        """Load encoder and judge.
 
         Raises:
             JudgeError: A model cannot be loaded.
@@ -111,11 +90,9 @@ class SCKScorer:
             self._judge.warm_up()
         if self._encoder is not None:
             self._encoder.intents(["Who is it?"])
-        if tagger:
-            self._tagger.warm_up()
 
     def read_ahead(self, batch: Sequence[SCKInput]) -> None:
-        """Encode in one batch what n answers will need, where the encoder remembers it.
+        """Encode in one batch what n answers will need.
 
         Args:
             batch: The answers, of which sentences and references may still be missing; without
@@ -124,7 +101,7 @@ class SCKScorer:
         Raises:
             JudgeError: The encoder failed.
         """
-        if isinstance(self._encoder, AheadReader):
+        if self._encoder is not None:
             texts = [item.question for item in batch if item.question.strip()]
             texts += [item.answer[:ANSWER_CHARS] for item in batch]
             for item in batch:
@@ -233,7 +210,7 @@ class SCKScorer:
         found = {text: reading_of(text, docs[text]) for text in own if text in docs}
         left = [text for text in own if text not in docs]
         if left:
-            found |= zip(left, self._tagger.read(left, names=names), strict=True)
+            found |= zip(left, read(left, names=names), strict=True)
         return found
 
     def _question_intents(self, batch: Sequence[SCKInput]) -> list[Mapping[str, float]]:
@@ -245,7 +222,7 @@ class SCKScorer:
         return [known.get(item.question, NO_INTENT) for item in batch]
 
     def _answer_intents(self, batch: Sequence[SCKInput]) -> list[dict[str, float]] | None:
-        if not isinstance(self._encoder, AnswerIntentClassifier):
+        if self._encoder is None:
             return None
         return self._encoder.answer_intents([item.answer[:ANSWER_CHARS] for item in batch])
 
