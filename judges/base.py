@@ -23,6 +23,7 @@ __all__ = [
     "GroundingItem",
     "GroundingJudge",
     "IntentClassifier",
+    "Judge",
     "NLIJudge",
     "NLITraits",
     "Pair",
@@ -88,9 +89,8 @@ class TokenLikelihoods(NamedTuple):
     logprobs: tuple[float, ...]
 
 
-@runtime_checkable
-class NLIJudge(Protocol):
-    """Tells whether premises entail hypotheses."""
+class Judge(Protocol):
+    """What every judge has."""
 
     @property
     def name(self) -> str:
@@ -100,6 +100,11 @@ class NLIJudge(Protocol):
     def warm_up(self) -> None:
         """Load the model; later calls do nothing."""
         ...
+
+
+@runtime_checkable
+class NLIJudge(Judge, Protocol):
+    """Tells whether premises entail hypotheses."""
 
     def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
         """Judge n pairs; the result has length n and the order of the input.
@@ -110,24 +115,15 @@ class NLIJudge(Protocol):
         ...
 
 
-def traits_of(judge: NLIJudge | GroundingJudge | AttributionJudge) -> NLITraits:
+def traits_of(judge: Judge) -> NLITraits:
     """What a judge can do, as far as it tells."""
     told = getattr(judge, "traits", None)
     return told if isinstance(told, NLITraits) else NLITraits()
 
 
 @runtime_checkable
-class AttributionJudge(Protocol):
+class AttributionJudge(Judge, Protocol):
     """Tells how evidence bears on an answer, in the four categories of CAQA 3.2."""
-
-    @property
-    def name(self) -> str:
-        """Name and version, for the score log."""
-        ...
-
-    def warm_up(self) -> None:
-        """Load the model; later calls do nothing."""
-        ...
 
     def attribute(self, items: Sequence[AttributionItem]) -> list[Judgement]:
         """Judge n items; the result has length n and the order of the input.
@@ -139,17 +135,8 @@ class AttributionJudge(Protocol):
 
 
 @runtime_checkable
-class GroundingJudge(Protocol):
+class GroundingJudge(Judge, Protocol):
     """Tells in one pass what evidence says of a sentence, which of it, and of which words."""
-
-    @property
-    def name(self) -> str:
-        """Name and version, for the score log."""
-        ...
-
-    def warm_up(self) -> None:
-        """Load the model; later calls do nothing."""
-        ...
 
     def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
         """Judge n items; the result has length n and the order of the input.

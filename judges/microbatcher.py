@@ -37,7 +37,6 @@ class _Request(Generic[Item, Result]):
         self.items = list(dict.fromkeys(items))
         self.found: dict[Item, Result] = {}
         self.future: Future[dict[Item, Result]] = Future()
-        self.admitted = False
 
     def settle(self, item: Item, result: Result) -> None:
         """Take one result; the caller wakes up on the last."""
@@ -201,7 +200,6 @@ class MicroBatcher(Closing, Generic[Item, Result]):
             if self._queued and len(self._queued) + len(fresh) > self._max_queue:
                 return
             self._outside.popleft()
-            request.admitted = True
             for item in missing:
                 if item in self._computed:
                     self._computed[item].append(request)
@@ -215,11 +213,9 @@ class MicroBatcher(Closing, Generic[Item, Result]):
         if not future.cancelled():
             return
         with self._changed:
-            if not request.admitted:
-                if request in self._outside:
-                    self._outside.remove(request)
-            else:
-                _take_out(request, self._queued)
+            if request in self._outside:
+                self._outside.remove(request)
+            _take_out(request, self._queued)
             self._admit()
             self._changed.notify_all()
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Hashable, Sequence
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from guardrail.core.types import Grounding, Judgement, NLIScores
 from judges.base import (
@@ -12,6 +11,7 @@ from judges.base import (
     AttributionJudge,
     GroundingItem,
     GroundingJudge,
+    Judge,
     NLIJudge,
     NLITraits,
     Pair,
@@ -21,27 +21,24 @@ from judges.microbatcher import CACHE_SIZE, MicroBatcher
 
 __all__ = ["AttributionService", "GroundingService", "JudgeService"]
 
-Judge = TypeVar("Judge", NLIJudge, AttributionJudge, GroundingJudge)
 Item = TypeVar("Item", bound=Hashable)
 Result = TypeVar("Result")
 
 
-class _Service(MicroBatcher[Item, Result], Generic[Judge, Item, Result]):
+class _Service(MicroBatcher[Item, Result]):
     """What all services share.
 
     Args:
         judge: Does the work.
+        work: Its method that computes a batch.
         cache_size: Results to remember; 0 for none.
     """
 
-    def __init__(self, judge: Judge, *, cache_size: int = CACHE_SIZE) -> None:
-        super().__init__(self._work_of(judge), key=lambda: judge.name, cache_size=cache_size)
-        self._judge: Judge = judge
-
-    @staticmethod
-    @abstractmethod
-    def _work_of(judge: Judge) -> Callable[[Sequence[Item]], Sequence[Result]]:
-        """The method that computes a batch."""
+    def __init__(
+        self, judge: Judge, work: Callable[[Sequence[Item]], Sequence[Result]], cache_size: int
+    ) -> None:
+        super().__init__(work, key=lambda: judge.name, cache_size=cache_size)
+        self._judge = judge
 
     @property
     def name(self) -> str:
@@ -58,12 +55,11 @@ class _Service(MicroBatcher[Item, Result], Generic[Judge, Item, Result]):
         self._judge.warm_up()
 
 
-class JudgeService(_Service[NLIJudge, Pair, NLIScores]):
+class JudgeService(_Service[Pair, NLIScores]):
     """An NLI judge shared by threads and coroutines; itself an ``NLIJudge``."""
 
-    @staticmethod
-    def _work_of(judge: NLIJudge) -> Callable[[Sequence[Pair]], Sequence[NLIScores]]:
-        return judge.judge
+    def __init__(self, judge: NLIJudge, *, cache_size: int = CACHE_SIZE) -> None:
+        super().__init__(judge, judge.judge, cache_size)
 
     def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
         """Judge n pairs from any thread; see ``MicroBatcher.call``."""
@@ -74,24 +70,22 @@ class JudgeService(_Service[NLIJudge, Pair, NLIScores]):
         return await self.acall(pairs)
 
 
-class AttributionService(_Service[AttributionJudge, AttributionItem, Judgement]):
+class AttributionService(_Service[AttributionItem, Judgement]):
     """An attribution judge shared by threads and coroutines; itself an ``AttributionJudge``."""
 
-    @staticmethod
-    def _work_of(judge: AttributionJudge) -> Callable[[Sequence[AttributionItem]], list[Judgement]]:
-        return judge.attribute
+    def __init__(self, judge: AttributionJudge, *, cache_size: int = CACHE_SIZE) -> None:
+        super().__init__(judge, judge.attribute, cache_size)
 
     def attribute(self, items: Sequence[AttributionItem]) -> list[Judgement]:
         """Judge n items from any thread; see ``MicroBatcher.call``."""
         return self.call(items)
 
 
-class GroundingService(_Service[GroundingJudge, GroundingItem, Grounding]):
+class GroundingService(_Service[GroundingItem, Grounding]):
     """A grounding judge shared by threads and coroutines; itself a ``GroundingJudge``."""
 
-    @staticmethod
-    def _work_of(judge: GroundingJudge) -> Callable[[Sequence[GroundingItem]], list[Grounding]]:
-        return judge.ground
+    def __init__(self, judge: GroundingJudge, *, cache_size: int = CACHE_SIZE) -> None:
+        super().__init__(judge, judge.ground, cache_size)
 
     def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
         """Judge n items from any thread; see ``MicroBatcher.call``."""
