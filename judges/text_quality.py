@@ -29,7 +29,6 @@ __all__ = [
     "QualityRating",
     "Rater",
     "RatingReply",
-    "quality_means",
     "quality_prompt",
     "rate_quality",
 ]
@@ -180,16 +179,6 @@ def rate_quality(items: Sequence[QualityItem], rater: Rater) -> list[dict[Qualit
     ]
 
 
-def quality_means(ratings: Sequence[Mapping[Quality, QualityRating]]) -> dict[str, Score]:
-    """Means over answers, as KaLMA's Table 4: each quality, and ``…_weighted`` beside it."""
-    means: dict[str, Score] = {}
-    for quality in Quality:
-        rows = [row[quality] for row in ratings]
-        means[quality.value] = _mean([row.rating.value for row in rows])
-        means[f"{quality.value}_weighted"] = _mean([row.weighted.value for row in rows])
-    return means
-
-
 class OpenAIRater:
     """A chat model behind an OpenAI-compatible endpoint; temperature 0 (appendix A.2).
 
@@ -259,10 +248,3 @@ def _rating(reply: RatingReply) -> QualityRating:
     else:
         weighted = Score(value=sum(n * weight for n, weight in enumerate(weights)) / total)
     return QualityRating(rating=rating, weighted=weighted)
-
-
-def _mean(values: Sequence[float | None]) -> Score:
-    known = [value for value in values if value is not None]
-    if not known:
-        return Score(reason="no ratings")
-    return Score(value=sum(known) / len(known), evidence=(f"{len(known)} of {len(values)} rated",))
