@@ -24,7 +24,7 @@ from pyoxigraph import DefaultGraph, NamedNode, Quad, RdfFormat, Store
 
 from guardrail.core.errors import InputError, KnowledgeGraphError
 from guardrail.core.types import Value
-from kg.build_people import build, read_people
+from kg.persons import build, read_people
 from kg.journal import Journal
 from kg.label_file import FileLabelIndex, LabelFileWriter
 from kg.memory import peak_mb
