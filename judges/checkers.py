@@ -59,8 +59,6 @@ class CheckerForm(NamedTuple):
         counted: What ``chunk`` counts.
         joint: What stands between the sentences of a chunk; None for what stands in the document.
         longest: Most tokens of a reading.
-        temperature: Divides the logits before they become probabilities; 1 is what the published
-            threshold of 0.5 was measured with.
     """
 
     template: str
@@ -68,7 +66,6 @@ class CheckerForm(NamedTuple):
     counted: Literal["tokens", "words", "words and signs"]
     longest: int
     joint: str | None = None
-    temperature: float = 1.0
 
 
 MINICHECK = CheckerForm("{document}{end}{claim}", 400, "tokens", 512)
@@ -106,7 +103,8 @@ class _Checker(TorchJudge):
     Args:
         model: Model id or folder.
         form: How it is asked.
-        temperature: Replaces the form's, for probabilities calibrated on data of one's own.
+        temperature: Divides the logits before they become probabilities; 1 is what the published
+            threshold of 0.5 was measured with.
         token_budget: Most tokens of a batch, padding included.
         placed: ``device`` and ``dtype``, as of ``TorchModel``.
     """
@@ -119,13 +117,13 @@ class _Checker(TorchJudge):
         model: str,
         form: CheckerForm,
         *,
-        temperature: float | None = None,
+        temperature: float = 1.0,
         token_budget: int = TOKEN_BUDGET,
         **placed: Unpack[Placed],
     ) -> None:
         super().__init__(model, token_budget=token_budget, **placed)
         self._form = form
-        self._temperature = form.temperature if temperature is None else temperature
+        self._temperature = temperature
 
     def _prepare(self, pairs: Sequence[Pair]) -> Prepared:
         chunk = Prepared(count=len(pairs))

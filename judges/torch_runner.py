@@ -63,10 +63,10 @@ class Prepared:
 
 
 def prepared_ahead(
-    prepare: Callable[[Sequence[Pair]], Prepared], pairs: Sequence[Pair], *, size: int = CHUNK
+    prepare: Callable[[Sequence[Pair]], Prepared], pairs: Sequence[Pair]
 ) -> Iterator[Prepared]:
     """Prepare pairs in chunks, always one chunk ahead of the one in use, in another thread."""
-    chunks = [pairs[start : start + size] for start in range(0, len(pairs), size)]
+    chunks = [pairs[start : start + CHUNK] for start in range(0, len(pairs), CHUNK)]
     with ThreadPoolExecutor(1, thread_name_prefix="tokenize") as pool:
         waiting: deque[Future[Prepared]] = deque()
         for chunk in chunks:
