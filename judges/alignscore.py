@@ -13,7 +13,7 @@ from judges.checkers import ALL_CHARS
 from judges.chunks import even_chunks
 from judges.pretrained import load_alignscore
 from judges.session import readable, softmax
-from judges.torch_judge import Placed, WindowedJudge, support_alone
+from judges.torch_judge import Options, WindowedJudge, support_alone
 from judges.torch_runner import Prepared
 
 if TYPE_CHECKING:
@@ -28,9 +28,6 @@ CHUNK_WORDS = 350
 LONGEST = 512
 """Tokens that RoBERTa reads."""
 
-TOKEN_BUDGET = 32_768
-"""Tokens of a batch, padding included; takes under 2 GB for RoBERTa-large."""
-
 
 class AlignScore(WindowedJudge):
     """Tells how far evidence and a claim are aligned; the chunk with the highest score counts.
@@ -41,10 +38,12 @@ class AlignScore(WindowedJudge):
         model: Model id, or a folder that holds the checkpoint.
         size: ``base`` or ``large``.
         temperature: Divides the logits before they become probabilities.
-        placed: ``device`` and ``dtype``, as of ``TorchModel``.
+        options: As of ``TorchModel``.
     """
 
     _kind = "hf"
+    _token_budget = 32_768
+    """Takes under 2 GB for RoBERTa-large."""
     _longest = LONGEST
     traits = NLITraits(premise_chars=ALL_CHARS, tells_contradiction=False)
 
@@ -54,9 +53,9 @@ class AlignScore(WindowedJudge):
         *,
         size: str = "large",
         temperature: float = 1.0,
-        **placed: Unpack[Placed],
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(model, token_budget=TOKEN_BUDGET, **placed)
+        super().__init__(model, **options)
         self._size = size
         self._temperature = temperature
 

@@ -20,7 +20,7 @@ from judges.chunks import sentence_chunks
 from judges.pretrained import load_hhem
 from judges.session import readable, softmax
 from judges.t5 import answer_tokens, first_logits
-from judges.torch_judge import Placed, TorchJudge, support_alone
+from judges.torch_judge import Options, TorchJudge, support_alone
 from judges.torch_runner import Prepared
 
 if TYPE_CHECKING:
@@ -39,9 +39,6 @@ __all__ = [
     "HHEMChecker",
     "T5Checker",
 ]
-
-TOKEN_BUDGET = 16_384
-"""Tokens of a batch, padding included; takes some 4 GB for DeBERTa-large."""
 
 ALL_CHARS = 1_000_000
 """Characters of evidence, read in chunks: more than is ever chosen for a sentence."""
@@ -105,11 +102,12 @@ class _Checker(TorchJudge):
         form: How it is asked.
         temperature: Divides the logits before they become probabilities; 1 is what the published
             threshold of 0.5 was measured with.
-        token_budget: Most tokens of a batch, padding included.
-        placed: ``device`` and ``dtype``, as of ``TorchModel``.
+        options: As of ``TorchModel``.
     """
 
     _kind = "hf"
+    _token_budget = 16_384
+    """Takes some 4 GB for DeBERTa-large."""
     traits = NLITraits(premise_chars=ALL_CHARS, tells_contradiction=False)
 
     def __init__(
@@ -118,10 +116,9 @@ class _Checker(TorchJudge):
         form: CheckerForm,
         *,
         temperature: float = 1.0,
-        token_budget: int = TOKEN_BUDGET,
-        **placed: Unpack[Placed],
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(model, token_budget=token_budget, **placed)
+        super().__init__(model, **options)
         self._form = form
         self._temperature = temperature
 

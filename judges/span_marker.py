@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from guardrail.core.types import Grounding, NLIScores, WordScore
 from judges.base import GroundingItem, NLITraits, Pair
 from judges.session import readable, softmax
-from judges.torch_judge import Placed, TorchModel
+from judges.torch_judge import Options, TorchModel
 from judges.torch_runner import Prepared
 
 if TYPE_CHECKING:
@@ -23,9 +23,6 @@ __all__ = ["SpanMarker", "marker_prompt"]
 
 LONGEST = 4_096
 """Tokens of a reading, as in training."""
-
-TOKEN_BUDGET = 16_384
-"""Tokens of a batch, padding included; takes some 4 GB for ModernBERT-large."""
 
 ASKED = (
     "Briefly answer the following question:\n{question}\nBear in mind that your response should be "
@@ -73,15 +70,17 @@ class SpanMarker(TorchModel):
     Args:
         model: Model id or folder.
         temperature: Divides the logits before they become probabilities.
-        placed: ``device`` and ``dtype``, as of ``TorchModel``.
+        options: As of ``TorchModel``.
     """
 
     _kind = "hf"
+    _token_budget = 16_384
+    """Takes some 4 GB for ModernBERT-large."""
     _auto_class = "AutoModelForTokenClassification"
     traits = NLITraits(tells_contradiction=False)
 
-    def __init__(self, model: str, *, temperature: float = 1.0, **placed: Unpack[Placed]) -> None:
-        super().__init__(model, token_budget=TOKEN_BUDGET, **placed)
+    def __init__(self, model: str, *, temperature: float = 1.0, **options: Unpack[Options]) -> None:
+        super().__init__(model, **options)
         self._temperature = temperature
         self._longest = LONGEST
 

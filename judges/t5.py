@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from guardrail.core.errors import JudgeError
 from guardrail.core.types import NLIScores
 from judges.base import NLITraits
-from judges.torch_judge import Placed, WindowedJudge, support_alone
+from judges.torch_judge import Options, WindowedJudge, support_alone
 from judges.torch_runner import Prepared
 
 if TYPE_CHECKING:
@@ -26,9 +26,6 @@ __all__ = ["T5True", "answer_tokens", "first_logits"]
 
 MAX_LENGTH = 2048
 """Tokens; T5 has relative positions and no limit of its own."""
-
-TOKEN_BUDGET = 16_384
-"""Tokens of a batch, padding included; keeps T5-XXL busy and fits beside its weights."""
 
 PREMISE, HYPOTHESIS = "premise:", "hypothesis:"
 
@@ -42,12 +39,12 @@ class T5True(WindowedJudge):
     Args:
         model: Model id or folder.
         max_length: Most tokens of a pair.
-        token_budget: Most tokens of a batch, padding included.
-        compiled: Run the model through ``torch.compile``.
-        placed: ``device`` and ``dtype``, as of ``TorchModel``.
+        options: As of ``TorchModel``.
     """
 
     _kind = "t5-true"
+    _token_budget = 16_384
+    """Keeps T5-XXL busy and fits beside its weights."""
     _auto_class = "AutoModelForSeq2SeqLM"
     traits = NLITraits(tells_contradiction=False)
 
@@ -56,11 +53,9 @@ class T5True(WindowedJudge):
         model: str,
         *,
         max_length: int = MAX_LENGTH,
-        token_budget: int = TOKEN_BUDGET,
-        compiled: bool = False,
-        **placed: Unpack[Placed],
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(model, token_budget=token_budget, compiled=compiled, **placed)
+        super().__init__(model, **options)
         self._longest = max_length
         self._said: list[int] = []
         self._answers = (0, 0)

@@ -22,14 +22,16 @@ if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = ["Placed", "TorchJudge", "TorchModel", "WindowedJudge", "support_alone"]
+__all__ = ["Options", "TorchJudge", "TorchModel", "WindowedJudge", "support_alone"]
 
 
-class Placed(TypedDict, total=False):
-    """Where a model runs, and in which number format; see ``TorchModel``."""
+class Options(TypedDict, total=False):
+    """Where and how a model runs; see ``TorchModel``."""
 
     device: str | None
     dtype: str | None
+    token_budget: int | None
+    compiled: bool
 
 
 class TorchModel(ABC):
@@ -37,16 +39,18 @@ class TorchModel(ABC):
 
     Args:
         model: Model id or folder.
-        token_budget: Most tokens of a batch, padding included.
-        compiled: Run it through ``torch.compile``, over few padded lengths.
         device: ``cuda``, ``cpu``, …; the GPU where there is one by default.
         dtype: ``bfloat16``, ``float32``, …; bfloat16 on a GPU by default.
+        token_budget: Most tokens of a batch, padding included; what fits most devices by default.
+        compiled: Run it through ``torch.compile``, over few padded lengths.
     """
 
     _kind: ClassVar[str]
     """What stands before the colon of the judge's name."""
     _auto_class: ClassVar[str]
     """Class of ``transformers`` that loads it."""
+    _token_budget: ClassVar[int]
+    """Tokens of a batch, padding included, unless told."""
     _positions: int | None = None
     """Tokens that it can read at once, where its positions are a table."""
 
@@ -54,16 +58,16 @@ class TorchModel(ABC):
         self,
         model: str,
         *,
-        token_budget: int,
-        compiled: bool = False,
         device: str | None = None,
         dtype: str | None = None,
+        token_budget: int | None = None,
+        compiled: bool = False,
     ) -> None:
         self._id = model
-        self._budget = token_budget
-        self._compiled = compiled
         self._device = device
         self._dtype = dtype
+        self._budget = self._token_budget if token_budget is None else token_budget
+        self._compiled = compiled
         self._lock = threading.Lock()
         self._tokenizer: PreTrainedTokenizerBase
         self._runner: TorchRunner | None = None

@@ -13,7 +13,7 @@ from guardrail.core.errors import JudgeError
 from guardrail.core.types import NLIScores
 from judges.base import NLITraits
 from judges.session import softmax
-from judges.torch_judge import Placed, WindowedJudge
+from judges.torch_judge import Options, WindowedJudge
 from judges.torch_runner import Prepared
 
 if TYPE_CHECKING:
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 __all__ = ["TransformersNLI", "label_columns"]
-
-TOKEN_BUDGET = 32_768
-"""Tokens of a batch, padding included; fills a large GPU and takes under 2 GB for roberta-large."""
 
 DEFAULT_LENGTH = 512
 """Tokens, for models whose configuration names no limit."""
@@ -73,12 +70,12 @@ class TransformersNLI(WindowedJudge):
         model: Model id or folder.
         labels: Labels in the order of the model's logits, where its configuration does not
             name them; ``not_entailment`` for the second of two.
-        token_budget: Most tokens of a batch, padding included.
-        compiled: Run through ``torch.compile``, over few padded lengths.
-        placed: ``device`` and ``dtype``, as of ``TorchModel``.
+        options: As of ``TorchModel``.
     """
 
     _kind = "transformers"
+    _token_budget = 32_768
+    """Fills a large GPU and takes under 2 GB for roberta-large."""
     _auto_class = "AutoModelForSequenceClassification"
 
     def __init__(
@@ -86,11 +83,9 @@ class TransformersNLI(WindowedJudge):
         model: str,
         *,
         labels: Sequence[str] | None = None,
-        token_budget: int = TOKEN_BUDGET,
-        compiled: bool = False,
-        **placed: Unpack[Placed],
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(model, token_budget=token_budget, compiled=compiled, **placed)
+        super().__init__(model, **options)
         self._labels = labels
         self._columns: dict[str, int] = {}
 
