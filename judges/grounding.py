@@ -17,7 +17,7 @@ from guardrail.core.types import Grounding, NLIScores, StatementScore, WordScore
 from judges.base import GroundingItem, GroundingJudge, NLIJudge, NLITraits, Pair, traits_of
 from judges.lifting import sub_facts
 
-__all__ = ["NLIGrounding", "as_grounding", "grounded_by", "premise_of"]
+__all__ = ["NOTHING", "NLIGrounding", "as_grounding", "grounded_by"]
 
 ASKED = 8
 """At most this many statements of an item are judged one by one, the most important first."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from guardrail.core.types import Grounding, NLIScores, WordScore
 from judges.base import GroundingItem, NLITraits, Pair
+from judges.grounding import NOTHING
 from judges.session import readable, softmax
 from judges.torch_judge import Options, TorchModel
 from judges.torch_runner import Prepared
@@ -34,9 +35,6 @@ SUMMARISED = "Summarize the following text:\n{passages}\noutput:"
 """The prompts of RAGTruth, which the models were trained behind."""
 
 WORD = re.compile(r"\S+")
-
-NOTHING = Grounding(supported=0.0, unsupported=1.0, contradicted=0.0, no_claim=0.0)
-"""Where there is no evidence, or no sentence."""
 
 
 class _Answer(NamedTuple):
@@ -90,8 +88,6 @@ class SpanMarker(TorchModel):
         assert self._runner is not None
         asked = Prepared(count=len(items))
         answers = [self._add(asked, number, item) for number, item in enumerate(items)]
-        if not asked.sequences:
-            return [NOTHING] * len(items)
         rows = self._runner.run(asked.sequences, name=self.name)
         lacking = [np.ones(len(answer.offsets)) for answer in answers]
         for (number, start), row in zip(asked.owners, rows, strict=True):
