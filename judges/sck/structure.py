@@ -60,29 +60,15 @@ LAYOUT_SCORES: Mapping[Intent, tuple[float, ...]] = {
 """Score of each layout by intent, in the order of ``Format``, where broken and empty ones end it
 with 0: steps, list, sides, points, paragraphs, one paragraph, sentences, code."""
 
+_BRIEF, _FULL = (SHORT, MODERATE_END), (MODERATE, LONG)
 _NOW_OR_PAST = ("present", "past")
 _FORMS: Mapping[Intent, tuple[tuple[int, int], tuple[str, ...], tuple[str, ...], str]] = {
-    Intent.INSTRUCTION: (
-        (SHORT, MODERATE_END),
-        ("present", "future"),
-        ("2nd",),
-        "step-by-step list",
-    ),
-    Intent.REASON: (
-        (SHORT, MODERATE_END),
-        _NOW_OR_PAST,
-        ("3rd", "2nd"),
-        "sentences, short paragraph",
-    ),
-    Intent.EVIDENCE: ((MODERATE, LONG), ("past",), ("3rd",), "paragraph"),
+    Intent.INSTRUCTION: (_BRIEF, ("present", "future"), ("2nd",), "step-by-step list"),
+    Intent.REASON: (_BRIEF, _NOW_OR_PAST, ("3rd", "2nd"), "sentences, short paragraph"),
+    Intent.EVIDENCE: (_FULL, ("past",), ("3rd",), "paragraph"),
     Intent.COMPARISON: ((MODERATE, MODERATE_END), _NOW_OR_PAST, ("3rd",), "side-by-side list"),
-    Intent.EXPERIENCE: ((MODERATE, LONG), ("past",), ("1st",), "paragraphs"),
-    Intent.DEBATE: (
-        (MODERATE, LONG),
-        _NOW_OR_PAST,
-        ("1st", "3rd"),
-        "point-counterpoint paragraphs",
-    ),
+    Intent.EXPERIENCE: (_FULL, ("past",), ("1st",), "paragraphs"),
+    Intent.DEBATE: (_FULL, _NOW_OR_PAST, ("1st", "3rd"), "point-counterpoint paragraphs"),
     Intent.FACTOID: ((1, MODERATE), _NOW_OR_PAST, ("3rd",), "sentences"),
     Intent.NONE: ((1, LONG), (*_NOW_OR_PAST, "future"), ("1st", "2nd", "3rd"), "any, unbroken"),
 }
