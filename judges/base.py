@@ -7,7 +7,7 @@ texts (premises, hypotheses, questions, answers), so they never know where evide
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from guardrail.core.types import Grounding, Judgement, NLIScores
 
@@ -24,6 +24,7 @@ __all__ = [
     "GroundingJudge",
     "IntentClassifier",
     "Judge",
+    "JudgeAround",
     "NLIJudge",
     "NLITraits",
     "Pair",
@@ -32,6 +33,8 @@ __all__ = [
     "TokenLikelihoods",
     "traits_of",
 ]
+
+Inner = TypeVar("Inner", bound="Judge")
 
 
 class Pair(NamedTuple):
@@ -119,6 +122,31 @@ def traits_of(judge: Judge) -> NLITraits:
     """What a judge can do, as far as it tells."""
     told = getattr(judge, "traits", None)
     return told if isinstance(told, NLITraits) else NLITraits()
+
+
+class JudgeAround(Generic[Inner]):
+    """A judge around another one, by whose name it goes and whose model it loads.
+
+    Args:
+        inner: The other one.
+    """
+
+    def __init__(self, inner: Inner) -> None:
+        self._inner = inner
+
+    @property
+    def name(self) -> str:
+        """Name and version of the judge inside, for the score log."""
+        return self._inner.name
+
+    @property
+    def traits(self) -> NLITraits:
+        """What the judge inside can do."""
+        return traits_of(self._inner)
+
+    def warm_up(self) -> None:
+        """Load the model; later calls do nothing."""
+        self._inner.warm_up()
 
 
 @runtime_checkable

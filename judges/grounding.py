@@ -14,7 +14,7 @@ from typing import NamedTuple, cast
 from guardrail.core.errors import JudgeError
 from guardrail.core.plugins import foreign
 from guardrail.core.types import Grounding, NLIScores, StatementScore, WordScore
-from judges.base import GroundingItem, GroundingJudge, NLIJudge, NLITraits, Pair, traits_of
+from judges.base import GroundingItem, GroundingJudge, JudgeAround, NLIJudge, Pair, traits_of
 from judges.lifting import sub_facts
 
 __all__ = ["NOTHING", "NLIGrounding", "as_grounding", "grounded_by"]
@@ -78,7 +78,7 @@ def grounded_by(judge: GroundingJudge, items: Sequence[GroundingItem]) -> list[G
     return found
 
 
-class NLIGrounding:
+class NLIGrounding(JudgeAround[NLIJudge]):
     """Grounds sentences with an NLI judge.
 
     Args:
@@ -88,30 +88,16 @@ class NLIGrounding:
     """
 
     def __init__(self, nli: NLIJudge, *, words: bool = True, statements: bool = True) -> None:
-        self._nli = nli
+        super().__init__(nli)
         self._words = words
         self._asked = ASKED if statements else 0
         self._room = traits_of(nli).premise_chars
-
-    @property
-    def name(self) -> str:
-        """Name and version of the judge, for the score log."""
-        return self._nli.name
-
-    @property
-    def traits(self) -> NLITraits:
-        """What the judge can do."""
-        return traits_of(self._nli)
-
-    def warm_up(self) -> None:
-        """Load the model; later calls do nothing."""
-        self._nli.warm_up()
 
     def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
         """Ground n sentences; see ``GroundingJudge``."""
         pairs: list[Pair] = []
         plans = [_plan(item, pairs, self._room, self._asked) for item in items]
-        scores = self._nli.judge(pairs) if pairs else []
+        scores = self._inner.judge(pairs) if pairs else []
         found = [
             NOTHING if plan is None else _grounding(item, plan, scores)
             for item, plan in zip(items, plans, strict=True)
@@ -131,7 +117,7 @@ class NLIGrounding:
                 rest = " ".join(f"{item.sentence[:start]} {item.sentence[end:]}".split())
                 pairs.append(Pair(premise_of(item, self._room), rest))
                 places.append((number, (start, end)))
-        results = self._nli.judge(pairs) if pairs else []
+        results = self._inner.judge(pairs) if pairs else []
         gained: list[dict[tuple[int, int], float]] = [{} for _ in items]
         for (number, span), result in zip(places, results, strict=True):
             gained[number][span] = max(0.0, result.entailment - found[number].supported)

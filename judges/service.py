@@ -12,10 +12,9 @@ from judges.base import (
     GroundingItem,
     GroundingJudge,
     Judge,
+    JudgeAround,
     NLIJudge,
-    NLITraits,
     Pair,
-    traits_of,
 )
 from judges.microbatcher import CACHE_SIZE, MicroBatcher
 
@@ -25,7 +24,7 @@ Item = TypeVar("Item", bound=Hashable)
 Result = TypeVar("Result")
 
 
-class _Service(MicroBatcher[Item, Result]):
+class _Service(JudgeAround[Judge], MicroBatcher[Item, Result]):
     """What all services share.
 
     Args:
@@ -37,22 +36,8 @@ class _Service(MicroBatcher[Item, Result]):
     def __init__(
         self, judge: Judge, work: Callable[[Sequence[Item]], Sequence[Result]], cache_size: int
     ) -> None:
-        super().__init__(work, key=lambda: judge.name, cache_size=cache_size)
-        self._judge = judge
-
-    @property
-    def name(self) -> str:
-        """Name and version of the judge, for the score log."""
-        return self._judge.name
-
-    @property
-    def traits(self) -> NLITraits:
-        """What the judge can do."""
-        return traits_of(self._judge)
-
-    def warm_up(self) -> None:
-        """Load the model; later calls do nothing."""
-        self._judge.warm_up()
+        JudgeAround.__init__(self, judge)
+        MicroBatcher.__init__(self, work, key=lambda: judge.name, cache_size=cache_size)
 
 
 class JudgeService(_Service[Pair, NLIScores]):
