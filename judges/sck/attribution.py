@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from heapq import nsmallest
 from typing import Generic, NamedTuple, TypeVar
 
@@ -90,10 +90,7 @@ def attribute(
             continue
         results.append([None] * len(texts))
         if item.evidence and judge is not None:
-            index = _Index(item.evidence)
-            for place, text in enumerate(texts):
-                triples, passages = index.nearest(text)
-                asked.append(_Asked(row, place, item.question, text, triples, passages))
+            asked += _asked(row, item, texts)
     for entry, verdict in zip(asked, _ask(judge, asked), strict=True):
         results[entry.row][entry.place] = verdict
     return [None if None in verdicts else tuple(filter(None, verdicts)) for verdicts in results]
@@ -174,24 +171,22 @@ def _taken_over(sentence: Sentence, evidence: Sequence[Evidence]) -> SentenceVer
     )
 
 
-class _Index:
-    """Evidence by its words, to find what is nearest to a sentence."""
-
-    def __init__(self, evidence: Sequence[Evidence]) -> None:
-        triples = [item for item in evidence if isinstance(item, Triple)]
-        self._triples = _Nearest(triples, [triple.text for triple in triples])
-        pieces = [
-            piece for item in evidence if isinstance(item, Passage) for piece in split(item.text)
-        ]
-        pieces = list(dict.fromkeys(pieces))
-        self._pieces = _Nearest(pieces, pieces)
-
-    def nearest(self, sentence: str) -> tuple[tuple[Triple, ...], tuple[str, ...]]:
-        """Triples and passage sentences that share most words, in the order they came."""
-        words = _words(sentence)
-        return (
-            tuple(self._triples.best(words, MAX_TRIPLES)),
-            tuple(self._pieces.best(words, MAX_PASSAGE_SENTENCES)),
+def _asked(row: int, item: SCKInput, texts: Sequence[str]) -> Iterator[_Asked]:
+    """The sentences of an answer, each with the evidence that shares most words with it."""
+    triples = [entry for entry in item.evidence if isinstance(entry, Triple)]
+    passages = [entry.text for entry in item.evidence if isinstance(entry, Passage)]
+    pieces = list(dict.fromkeys(piece for text in passages for piece in split(text)))
+    near_triples = _Nearest(triples, [triple.text for triple in triples])
+    near_pieces = _Nearest(pieces, pieces)
+    for place, text in enumerate(texts):
+        words = _words(text)
+        yield _Asked(
+            row,
+            place,
+            item.question,
+            text,
+            tuple(near_triples.best(words, MAX_TRIPLES)),
+            tuple(near_pieces.best(words, MAX_PASSAGE_SENTENCES)),
         )
 
 
