@@ -137,7 +137,7 @@ def sensitivity(
 def spoil(pairs: Sequence[Pair]) -> list[Spoilt]:
     """Spoil n texts in three ways; the same for the same pairs in the same order."""
     rng = random.Random(SEED)
-    names = [reading.names for reading in read([pair.text for pair in pairs], names=True)]
+    names = [reading.names for reading in read([pair.text for pair in pairs])]
     pool = names_by_type(names)
     swapped = [swap(pair.text, own, pool, rng) for pair, own in zip(pairs, names, strict=True)]
     other = [

@@ -40,7 +40,7 @@ class Reading(NamedTuple):
             are present.
         persons: Personal pronouns of the opening by ``1st``, ``2nd`` and ``3rd``; imperatives
             are 2nd.
-        names: Names the tagger found; empty where it was not asked.
+        names: Names the tagger found.
         english: False when the text is long enough to tell and does not read like English.
     """
 
@@ -51,14 +51,13 @@ class Reading(NamedTuple):
     english: bool
 
 
-def read(texts: Sequence[str], *, names: bool) -> list[Reading]:
+def read(texts: Sequence[str]) -> list[Reading]:
     """Read n texts by spaCy's small English pipeline, which is loaded at the first call.
 
     The parts left out (parser, lemmatiser, attribute rules) would add nothing that is read here.
 
     Args:
         texts: Plain text or Markdown.
-        names: Whether to look for names as well, which takes about as long again.
 
     Raises:
         JudgeError: The English pipeline is not installed.
@@ -67,9 +66,7 @@ def read(texts: Sequence[str], *, names: bool) -> list[Reading]:
         pipeline = load_english("parser", "lemmatizer", "attribute_ruler")
     except ConfigError as error:
         raise JudgeError(str(error)) from None
-    chars = MAX_CHARS if names else OPENING_CHARS
-    clipped = [text[:chars] for text in texts]
-    docs = run_pipeline(pipeline, clipped, disable=[] if names else ["ner"])
+    docs = run_pipeline(pipeline, [text[:MAX_CHARS] for text in texts])
     return [reading_of(text, doc) for text, doc in zip(texts, docs, strict=True)]
 
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from guardrail.core.types import Mention
 from judges.base import AttributionJudge, IntentClassifier, NLIJudge, SentenceEncoder
 from judges.sck.attribution import attribute
 from judges.sck.content import names_in, score_content
@@ -134,22 +133,21 @@ class SCKScorer:
             if any(text not in docs for item in batch for text in (item.question, item.answer)):
                 # The encoder works on other cores while the tagger reads.
                 pool.submit(self.read_ahead, batch)
-            readings = self._read(batch, docs)
+            readings = _readings(batch, docs)
             verdicts = attribute(batch, self._judge)
         self.read_ahead(batch)
         names = [
-            names_in(item.answer, reading.answer, item.entities)
-            for item, reading in zip(batch, readings, strict=True)
+            names_in(item.answer, readings[item.answer].names, item.entities) for item in batch
         ]
         entities = [described(item, found) for item, found in zip(batch, names, strict=True)]
         asked, answered = self._question_intents(batch), self._answer_intents(batch)
         cosines = self._cosines(batch, entities)
         reports = []
         for row, item in enumerate(batch):
-            reading, layout = readings[row], detect(item.answer)
+            reading, layout = readings[item.answer], detect(item.answer)
             structure = score_structure(
                 item.answer,
-                reading.reading,
+                reading,
                 layout,
                 asked[row],
                 answered[row] if answered else None,
@@ -163,7 +161,7 @@ class SCKScorer:
                 verdicts[row],
                 self._settings.knowledge,
             )
-            content = _content(item, reading)
+            content = _content(item, readings)
             weights = self._settings.parts.get(structure.intent, TABLE_3[Intent.NONE])
             score, parts = combine(
                 [
@@ -184,34 +182,6 @@ class SCKScorer:
                 )
             )
         return reports
-
-    def _read(self, batch: Sequence[SCKInput], docs: Mapping[str, Doc]) -> list[_Read]:
-        """Read answers, and find names in questions and references where nobody did."""
-        unnamed = [item.answer for item in batch if item.answer_mentions is None]
-        unnamed += [item.question for item in batch if item.question_mentions is None]
-        unnamed += [item.reference for item in batch if item.reference]
-        named = [item.answer for item in batch if item.answer_mentions is not None]
-        with_names = self._readings(unnamed, docs, names=True)
-        without = self._readings(named, docs, names=False)
-        result = []
-        for item in batch:
-            given, said = item.question_mentions, item.answer_mentions
-            own = with_names[item.answer] if said is None else without[item.answer]
-            asked = with_names[item.question].names if given is None else given
-            reference = with_names[item.reference].names if item.reference else ()
-            result.append(_Read(own, asked, own.names if said is None else said, reference))
-        return result
-
-    def _readings(
-        self, texts: Sequence[str], docs: Mapping[str, Doc], *, names: bool
-    ) -> dict[str, Reading]:
-        """Readings of the different texts among n."""
-        own = list(dict.fromkeys(texts))
-        found = {text: reading_of(text, docs[text]) for text in own if text in docs}
-        left = [text for text in own if text not in docs]
-        if left:
-            found |= zip(left, read(left, names=names), strict=True)
-        return found
 
     def _question_intents(self, batch: Sequence[SCKInput]) -> list[Mapping[str, float]]:
         if self._encoder is None:
@@ -243,25 +213,28 @@ class SCKScorer:
         return {(left, right): float(vectors[left] @ vectors[right]) for left, right in pairs}
 
 
-class _Read(NamedTuple):
-    """Words of an answer, and the names in question, answer and reference."""
+def _readings(batch: Sequence[SCKInput], docs: Mapping[str, Doc]) -> dict[str, Reading]:
+    """Readings of the different answers, questions and references."""
+    texts = [item.answer for item in batch] + [item.question for item in batch]
+    texts += [item.reference for item in batch if item.reference]
+    different = list(dict.fromkeys(texts))
+    found = {text: reading_of(text, docs[text]) for text in different if text in docs}
+    left = [text for text in different if text not in docs]
+    if left:
+        found |= zip(left, read(left), strict=True)
+    return found
 
-    reading: Reading
-    question: tuple[Mention, ...]
-    answer: tuple[Mention, ...]
-    reference: tuple[Mention, ...]
 
-
-def _content(item: SCKInput, read: _Read) -> ContentReport:
+def _content(item: SCKInput, readings: Mapping[str, Reading]) -> ContentReport:
+    text, source = item.question, "question"
     if item.reference and item.reference.strip():
-        key = names_in(item.reference, read.reference, item.entities)
-        return score_content(item.answer, key, source="reference")
-    key = names_in(item.question, read.question, item.entities)
-    return score_content(item.answer, key, source="question")
+        text, source = item.reference, "reference"
+    key = names_in(text, readings[text].names, item.entities)
+    return score_content(item.answer, key, source=source)
 
 
 def _warnings(
-    item: SCKInput, read: _Read, layout: Layout, structure: StructureReport
+    item: SCKInput, reading: Reading, layout: Layout, structure: StructureReport
 ) -> tuple[str, ...]:
     warnings = []
     if not item.question.strip():
@@ -272,7 +245,7 @@ def _warnings(
         warnings.append("the answer is empty")
     elif layout.format is Format.CODE:
         warnings.append("the answer is only code")
-    if not read.reading.english:
+    if not reading.english:
         warnings.append("the answer does not read like English, which tagger and encoder expect")
     if item.reference is not None and not item.reference.strip():
         warnings.append("the reference is empty; the question's entities are used")

@@ -44,8 +44,7 @@ def test_tense_person_and_imperatives_are_read_off_the_words() -> None:
             "I noticed that she left.",
             "You will see that it works.",
             "1. Open the box.\n2. Press the button.",
-        ],
-        names=False,
+        ]
     )
     assert past.tenses == {"past": 2}
     assert past.persons == {"1st": 1, "3rd": 1}

@@ -42,7 +42,6 @@ def test_an_answer_on_two_of_three_phones_has_content_two_thirds(
                     link("Pixel 6", "Q108939091"),
                     link("Galaxy S23", "Q115127699"),
                 ),
-                question_mentions=(),
             )
         ]
     )
@@ -101,7 +100,7 @@ def test_steps_suit_an_instruction_better_than_a_paragraph_and_a_debate_worse() 
     prose = " ".join(line[3:] for line in STEPS.splitlines())
 
     def structure(answer: str, intent: Intent) -> float:
-        [reading] = read([answer], names=False)
+        [reading] = read([answer])
         report = score_structure(
             answer, reading, detect(answer), {intent.value: 1.0}, None, FeatureWeights()
         )
