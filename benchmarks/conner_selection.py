@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from benchmarks.conner_choice import rank
 from benchmarks.conner_trials import Text, pieces
 from guardrail.core.errors import ConfigError
 from guardrail.core.text.sentences import split_sentences
@@ -32,7 +33,6 @@ from judges.conner import (
     ConnerScorer,
     ConnerSettings,
     Perspective,
-    rank,
 )
 
 __all__ = ["Selection", "SelectionTable", "run_selection"]
