@@ -1,8 +1,7 @@
 """Look-ups by a part of a name, and by values that are written out rather than linked.
 
 Surnames ("Gacy") and people whom a graph knows only as the value of a fact need more than the
-protocol offers. A graph may bring its own ``NameParts``; for the embedded store it is here; other
-graphs do without, and the linker then finds less.
+protocol offers. The embedded store has it; other graphs do without, and the linker then finds less.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from itertools import islice
 from threading import Lock
-from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Final
 
 from guardrail.core.types import Entity, Triple
 from kg.characters import holds_surrogates
@@ -20,7 +19,7 @@ from kg.mentions import fold
 if TYPE_CHECKING:
     from kg.store import OxigraphGraph
 
-__all__ = ["NameParts", "StoreNameParts", "name_parts", "without_middle"]
+__all__ = ["NameParts", "name_parts", "without_middle"]
 
 MAX_NAMES: Final = 300_000
 """Largest graph, in names, whose first and last words are indexed; about 100 bytes each."""
@@ -30,34 +29,15 @@ _MAX_BEARERS: Final = 2_000
 """A name that more nodes begin or end with says nothing of which is meant."""
 
 
-@runtime_checkable
-class NameParts(Protocol):
-    """A graph that can be asked by a part of a name and by a written value."""
-
-    def named(self, parts: Sequence[str]) -> list[list[Entity]]:
-        """For each of n word sequences, the entities with a name that begins or ends with it.
-
-        Case and diacritics do not count; most prominent first. Names of which the words leave out
-        the middle count as well, where the graph can find them.
-        """
-        ...
-
-    def facts_with(self, values: Sequence[str]) -> list[list[Triple]]:
-        """For each of n texts, the facts whose value is that text and not a node."""
-        ...
-
-
 def name_parts(graph: object) -> NameParts | None:
-    """Give the look-ups of a graph: its own, those of the embedded store, or None."""
-    if isinstance(graph, NameParts):
-        return graph
+    """The look-ups of a graph; None for one that is not the embedded store."""
     from kg.store import OxigraphGraph
 
-    return StoreNameParts(graph) if isinstance(graph, OxigraphGraph) else None
+    return NameParts(graph) if isinstance(graph, OxigraphGraph) else None
 
 
-class StoreNameParts:
-    """``NameParts`` over the embedded store; its word index is built at the first look-up.
+class NameParts:
+    """Look-ups in the embedded store; the index of words is built at the first of them.
 
     Args:
         graph: An open graph. Changes made to it later are not seen.
@@ -69,7 +49,11 @@ class StoreNameParts:
         self._lock = Lock()
 
     def named(self, parts: Sequence[str]) -> list[list[Entity]]:
-        """For each of n word sequences, the entities with a name that begins or ends with it."""
+        """For each of n word sequences, the entities with a name that begins or ends with it.
+
+        Case and diacritics do not count; most prominent first. Names of which the words leave out
+        the middle count as well.
+        """
         edges = self._index()
         found: list[list[Entity]] = []
         for part in parts:
