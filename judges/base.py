@@ -22,7 +22,6 @@ __all__ = [
     "DiscourseModel",
     "GroundingItem",
     "GroundingJudge",
-    "IntentClassifier",
     "Judge",
     "JudgeAround",
     "NLIJudge",
@@ -180,14 +179,6 @@ class SentenceEncoder(Protocol):
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed n texts; shape [n, d], rows of unit length."""
-        ...
-
-
-class IntentClassifier(Protocol):
-    """Tells the intent of questions (SCK, Structure)."""
-
-    def intents(self, questions: Sequence[str]) -> list[dict[str, float]]:
-        """Probability of each intent, by name, for n questions."""
         ...
 
 

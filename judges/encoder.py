@@ -69,8 +69,8 @@ def create_encoder(folder: Path | str | None = None) -> OnnxEncoder:
 class OnnxEncoder(OnnxFolder[EncoderCard]):
     """A sentence encoder with heads, as ONNX on the CPU.
 
-    One loaded model serves as ``SentenceEncoder``, ``IntentClassifier``, ``DiscourseModel`` and
-    ``RelevanceModel``. A text longer than the model reads is encoded in overlapping windows,
+    One loaded model serves as ``SentenceEncoder``, ``DiscourseModel`` and ``RelevanceModel``, and
+    tells intents. A text longer than the model reads is encoded in overlapping windows,
     whose outputs are averaged by length. One pass gives all outputs of a text, and those of the
     last texts are remembered, so that its intent and its embedding cost one pass.
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from judges.base import AttributionJudge, IntentClassifier, NLIJudge, SentenceEncoder
+from judges.base import NLIJudge, SentenceEncoder
 from judges.sck.attribution import attribute
 from judges.sck.content import names_in, score_content
 from judges.sck.intents import Intent
@@ -32,8 +32,12 @@ what it reads ahead is still remembered when it is asked for."""
 NO_INTENT: Mapping[str, float] = {Intent.NONE.value: 1.0}
 
 
-class Encoder(SentenceEncoder, IntentClassifier, Protocol):
+class Encoder(SentenceEncoder, Protocol):
     """The sentence encoder; it remembers what it read, so that a text costs it one pass."""
+
+    def intents(self, questions: Sequence[str]) -> list[dict[str, float]]:
+        """Probability of each intent, by name, for n questions."""
+        ...
 
     def answer_intents(self, answers: Sequence[str]) -> list[dict[str, float]]:
         """Probability of each intent, by name, that n answers read like, aligned with questions."""
@@ -64,15 +68,14 @@ class SCKScorer:
     Args:
         encoder: Tells intents, and embeds for ER. None: every question counts as without intent,
             and ER has no value.
-        judge: NLI or attribution judge (any chat model that implements one of the two) of
-            sentences that come without a verdict.
+        judge: Judges sentences that come without a verdict.
         settings: Weights.
     """
 
     def __init__(
         self,
         encoder: Encoder | None = None,
-        judge: NLIJudge | AttributionJudge | None = None,
+        judge: NLIJudge | None = None,
         settings: SCKSettings | None = None,
     ) -> None:
         self._encoder = encoder
