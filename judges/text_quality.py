@@ -33,6 +33,9 @@ __all__ = [
     "rate_quality",
 ]
 
+CONCURRENCY = 4
+"""Requests under way at once."""
+
 
 class Quality(StrEnum):
     """What is rated."""
@@ -186,20 +189,13 @@ class OpenAIRater:
         model: Name the endpoint knows the model by.
         base_url: The endpoint; None takes ``OPENAI_BASE_URL`` or OpenAI's own.
         api_key: The key; None takes ``OPENAI_API_KEY``.
-        concurrency: Requests under way at once.
     """
 
     def __init__(
-        self,
-        model: str,
-        *,
-        base_url: str | None = None,
-        api_key: str | None = None,
-        concurrency: int = 4,
+        self, model: str, *, base_url: str | None = None, api_key: str | None = None
     ) -> None:
         self._model = model
         self._options = {"base_url": base_url, "api_key": api_key}
-        self._concurrency = concurrency
 
     def rate(self, prompts: Sequence[str]) -> list[RatingReply]:
         """Answer n prompts; see ``Rater``."""
@@ -207,7 +203,7 @@ class OpenAIRater:
 
         try:
             client = openai.OpenAI(**self._options)  # type: ignore[arg-type]
-            with client, ThreadPoolExecutor(self._concurrency) as pool:
+            with client, ThreadPoolExecutor(CONCURRENCY) as pool:
                 return list(pool.map(lambda prompt: self._rate(client, prompt), prompts))
         except openai.OpenAIError as error:
             raise JudgeError(f"rating model {self._model!r}: {error}") from error
