@@ -45,21 +45,20 @@ class _Plan(NamedTuple):
 
 
 def as_grounding(
-    judge: NLIJudge | GroundingJudge, *, words: bool = True, statements: bool = True
+    judge: NLIJudge | GroundingJudge, *, verdict_alone: bool = False
 ) -> GroundingJudge:
     """The judge itself where it grounds in one pass, else one that grounds by its pairs.
 
     Args:
         judge: The judge.
-        words: Whether pairs are judged to tell which words lack support.
-        statements: Whether pairs are judged to tell what single statements carry.
+        verdict_alone: Whether no further pairs are judged, to tell of words and statements.
 
     Raises:
         JudgeError: The model that tells whether it can ground cannot be loaded.
     """
     if isinstance(judge, GroundingJudge) and getattr(judge, "grounds", True):
         return judge
-    return NLIGrounding(cast("NLIJudge", judge), words=words, statements=statements)
+    return NLIGrounding(cast("NLIJudge", judge), verdict_alone=verdict_alone)
 
 
 def grounded_by(judge: GroundingJudge, items: Sequence[GroundingItem]) -> list[Grounding]:
@@ -83,14 +82,14 @@ class NLIGrounding(JudgeAround[NLIJudge]):
 
     Args:
         nli: The judge.
-        words: Whether to tell which words lack support, for which further pairs are judged.
-        statements: Whether to tell what single statements carry, likewise.
+        verdict_alone: Whether to leave out which words lack support and what single statements
+            carry, for which further pairs are judged.
     """
 
-    def __init__(self, nli: NLIJudge, *, words: bool = True, statements: bool = True) -> None:
+    def __init__(self, nli: NLIJudge, *, verdict_alone: bool = False) -> None:
         super().__init__(nli)
-        self._words = words
-        self._asked = ASKED if statements else 0
+        self._verdict_alone = verdict_alone
+        self._asked = 0 if verdict_alone else ASKED
         self._room = traits_of(nli).premise_chars
 
     def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
@@ -102,7 +101,7 @@ class NLIGrounding(JudgeAround[NLIJudge]):
             NOTHING if plan is None else _grounding(item, plan, scores)
             for item, plan in zip(items, plans, strict=True)
         ]
-        return self._with_words(items, found) if self._words else found
+        return found if self._verdict_alone else self._with_words(items, found)
 
     def _with_words(
         self, items: Sequence[GroundingItem], found: Sequence[Grounding]
