@@ -159,7 +159,7 @@ class StructureReport(Value):
         score: S in [0, 1].
         intent: The question's intent.
         question_intents: Probability of each intent, of the question.
-        answer_intents: The same for the answer after alignment; empty where it was not asked.
+        answer_intents: The same for the answer after alignment.
         features: The features of Table 2 and the agreement of the two distributions.
     """
 

@@ -66,15 +66,14 @@ class SCKScorer:
     """Scores answers by structure, content and knowledge (SCK eq. 5).
 
     Args:
-        encoder: Tells intents, and embeds for ER. None: every question counts as without intent,
-            and ER has no value.
+        encoder: Tells intents, and embeds for ER.
         judge: Judges sentences that come without a verdict.
         settings: Weights.
     """
 
     def __init__(
         self,
-        encoder: Encoder | None = None,
+        encoder: Encoder,
         judge: NLIJudge | None = None,
         settings: SCKSettings | None = None,
     ) -> None:
@@ -90,8 +89,7 @@ class SCKScorer:
         """
         if self._judge is not None:
             self._judge.warm_up()
-        if self._encoder is not None:
-            self._encoder.intents(["Who is it?"])
+        self._encoder.intents(["Who is it?"])
 
     def read_ahead(self, batch: Sequence[SCKInput]) -> None:
         """Encode in one batch what n answers will need.
@@ -103,13 +101,12 @@ class SCKScorer:
         Raises:
             JudgeError: The encoder failed.
         """
-        if self._encoder is not None:
-            texts = [item.question for item in batch if item.question.strip()]
-            texts += [item.answer[:ANSWER_CHARS] for item in batch]
-            for item in batch:
-                linked = names_in(item.answer, (), item.entities)
-                texts += [entity.description for entity in described(item, linked)]
-            self._encoder.read_ahead(texts)
+        texts = [item.question for item in batch if item.question.strip()]
+        texts += [item.answer[:ANSWER_CHARS] for item in batch]
+        for item in batch:
+            linked = names_in(item.answer, (), item.entities)
+            texts += [entity.description for entity in described(item, linked)]
+        self._encoder.read_ahead(texts)
 
     def score(
         self, batch: Sequence[SCKInput], docs: Mapping[str, Doc] | None = None
@@ -143,7 +140,8 @@ class SCKScorer:
             names_in(item.answer, readings[item.answer].names, item.entities) for item in batch
         ]
         entities = [described(item, found) for item, found in zip(batch, names, strict=True)]
-        asked, answered = self._question_intents(batch), self._answer_intents(batch)
+        asked = self._question_intents(batch)
+        answered = self._encoder.answer_intents([item.answer[:ANSWER_CHARS] for item in batch])
         cosines = self._cosines(batch, entities)
         reports = []
         for row, item in enumerate(batch):
@@ -153,7 +151,7 @@ class SCKScorer:
                 reading,
                 layout,
                 asked[row],
-                answered[row] if answered else None,
+                answered[row],
                 self._settings.features,
             )
             knowledge = score_knowledge(
@@ -187,23 +185,14 @@ class SCKScorer:
         return reports
 
     def _question_intents(self, batch: Sequence[SCKInput]) -> list[Mapping[str, float]]:
-        if self._encoder is None:
-            return [NO_INTENT] * len(batch)
         questions = list(dict.fromkeys(item.question for item in batch if item.question.strip()))
         intents = self._encoder.intents(questions) if questions else []
         known = dict(zip(questions, intents, strict=True))
         return [known.get(item.question, NO_INTENT) for item in batch]
 
-    def _answer_intents(self, batch: Sequence[SCKInput]) -> list[dict[str, float]] | None:
-        if self._encoder is None:
-            return None
-        return self._encoder.answer_intents([item.answer[:ANSWER_CHARS] for item in batch])
-
     def _cosines(
         self, batch: Sequence[SCKInput], entities: Sequence[Sequence[DescribedEntity]]
-    ) -> dict[tuple[str, str], float] | None:
-        if self._encoder is None:
-            return None
+    ) -> dict[tuple[str, str], float]:
         pairs = {
             (item.question, entity.description)
             for item, own in zip(batch, entities, strict=True)

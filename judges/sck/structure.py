@@ -92,7 +92,7 @@ def score_structure(
     reading: Reading,
     layout: Layout,
     question_intents: Mapping[str, float],
-    answer_intents: Mapping[str, float] | None,
+    answer_intents: Mapping[str, float],
     weights: FeatureWeights,
 ) -> StructureReport:
     """Score one answer's structure.
@@ -102,7 +102,7 @@ def score_structure(
         reading: Its words.
         layout: Its layout.
         question_intents: Distribution of the question's intent over all eight classes.
-        answer_intents: The same for the answer after alignment; None where no model gives it.
+        answer_intents: The same for the answer after alignment.
         weights: Weights of the features.
     """
     intent = likeliest(question_intents)
@@ -132,7 +132,7 @@ def score_structure(
         score=score,
         intent=intent,
         question_intents=dict(question_intents),
-        answer_intents=dict(answer_intents or {}),
+        answer_intents=dict(answer_intents),
         features=features,
     )
 
@@ -186,14 +186,11 @@ def _format(layout: Layout, expected: Expectation) -> _Row:
 
 
 def _alignment(
-    intent: Intent, question: Mapping[str, float], answer: Mapping[str, float] | None
+    intent: Intent, question: Mapping[str, float], answer: Mapping[str, float]
 ) -> _Row:
-    wanted = f"reads like {intent}"
     if intent is Intent.NONE:
         return _Row("not asked", "any", Score(reason="the question has no intent"))
-    if answer is None:
-        return _Row("not asked", wanted, Score(reason="no model tells the intent of answers"))
     reads = seven(answer)
     best = max(reads, key=lambda name: reads[name])
     value = agreement(seven(question), reads)
-    return _Row(f"reads like {best} ({reads[best]:.2f})", wanted, Score(value=value))
+    return _Row(f"reads like {best} ({reads[best]:.2f})", f"reads like {intent}", Score(value=value))

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from guardrail.core.errors import InputError
+from judges.encoder import create_encoder
 from judges.sck import Intent, SCKInput, SCKReport, SCKScorer
 from judges.sck.learning import RatedAnswer, learn_weights, read_rated, table
 from judges.sck.weights import TABLE_3
@@ -23,7 +24,7 @@ ANSWERS = (
 
 @pytest.fixture(scope="module")
 def reports() -> list[SCKReport]:
-    return SCKScorer().score(
+    return SCKScorer(create_encoder()).score(
         [
             SCKInput(question=f"Ada Lovelace, London {row}", answer=ANSWERS[row % len(ANSWERS)])
             for row in range(40)

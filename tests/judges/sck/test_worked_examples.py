@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from guardrail.core.types import Category, Citation, Judgement, Sentence, Triple
+from judges.encoder import create_encoder
 from judges.sck import Intent, SCKInput, SCKScorer
 from judges.sck.language import read
 from judges.sck.layout import detect
@@ -86,7 +87,7 @@ def test_verdicts_of_the_caller_are_taken_over_without_asking_a_judge() -> None:
         citations=(Citation(entity=OBAMA, property="place of birth", value="Honolulu"),),
         judgement=Judgement(category=Category.SUPPORTIVE, scores={Category.SUPPORTIVE: 1.0}),
     )
-    [report] = SCKScorer().score(
+    [report] = SCKScorer(create_encoder()).score(
         [SCKInput(question="Where?", answer=text, sentences=(sentence,), evidence=FACTS)]
     )
     [verdict] = report.knowledge.sentences
@@ -101,8 +102,9 @@ def test_steps_suit_an_instruction_better_than_a_paragraph_and_a_debate_worse() 
 
     def structure(answer: str, intent: Intent) -> float:
         [reading] = read([answer])
+        asked = {intent.value: 1.0}
         report = score_structure(
-            answer, reading, detect(answer), {intent.value: 1.0}, None, FeatureWeights()
+            answer, reading, detect(answer), asked, asked, FeatureWeights()
         )
         assert report.score.value is not None
         return report.score.value
