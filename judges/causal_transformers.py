@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["TransformersCausalLM"]
 
 CONTEXT = 4096
-"""Most tokens of one text, unless told; of what is longer the middle is left out."""
+"""Most tokens of one text, or the model's own limit where that is smaller; of what is longer the
+middle is left out."""
 CUT_STEP = 256
 """A prefix is cut by a multiple of so many tokens, so that texts with one start keep sharing it."""
 PADDING_ON_CPU = 64
@@ -68,7 +69,6 @@ class TransformersCausalLM:
         device: A torch device; the GPU where there is one, unless told.
         dtype: A torch dtype by name. Unless told ``bfloat16`` on a GPU and on CPUs that multiply
             it in hardware (AVX512_BF16, AMX), else ``float32``.
-        context: Most tokens of one text; the model's own limit where that is smaller.
         progress: Told (pairs done, pairs in all) after each batch.
     """
 
@@ -78,14 +78,12 @@ class TransformersCausalLM:
         *,
         device: str | None = None,
         dtype: str | None = None,
-        context: int = CONTEXT,
         progress: Progress | None = None,
     ) -> None:
         self.name = f"transformers:{model}"
         self._model_id = model
         self._device = device
         self._dtype = dtype
-        self._context = context
         self._progress = progress
         self._model: Any = None  # transformers types its models in part
         self._tokenizer: PreTrainedTokenizerBase
@@ -145,7 +143,7 @@ class TransformersCausalLM:
         texts, inverse = distinct([text for pair in pairs for text in pair])
         ids = self._tokenizer(texts, add_special_tokens=False).input_ids if texts else []
         own = getattr(self._model.config.get_text_config(), "max_position_embeddings", None)
-        limit = min(self._context, own or self._context)
+        limit = min(CONTEXT, own or CONTEXT)
         start = self._start_token()
         return [
             _fit((start, *ids[inverse[place]]), tuple(ids[inverse[place + 1]]), limit)

@@ -80,14 +80,13 @@ class OnnxEncoder(OnnxFolder[EncoderCard]):
     Args:
         folder: Holds ``model.onnx``, ``tokenizer.json``, ``encoder.json`` and, for coherence,
             ``discourse.onnx``; the shipped encoder by default.
-        threads: Texts computed at the same time; all cores by default.
     """
 
     _what = "encoder"
 
-    def __init__(self, folder: Path | str | None = None, *, threads: int | None = None) -> None:
+    def __init__(self, folder: Path | str | None = None) -> None:
         place = SHIPPED_ENCODER if folder is None else Path(folder)
-        super().__init__(place, EncoderCard, threads=threads)
+        super().__init__(place, EncoderCard)
         self._discourse: InferenceSession | None = None
         self._memory = OutputMemory(REMEMBERED)
 
