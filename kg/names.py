@@ -10,16 +10,18 @@ from collections import defaultdict
 from collections.abc import Sequence
 from itertools import islice
 from threading import Lock
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from pyoxigraph import DefaultGraph, Literal
 
 from guardrail.core.types import Entity, Triple
+from kg.blank_nodes import is_named
 from kg.characters import holds_surrogates
+from kg.labels import names_in
 from kg.mentions import fold
+from kg.store import OxigraphGraph
 
-if TYPE_CHECKING:
-    from kg.store import OxigraphGraph
-
-__all__ = ["NameParts", "name_parts", "without_middle"]
+__all__ = ["NameParts", "without_middle"]
 
 MAX_NAMES: Final = 300_000
 """Largest graph, in names, whose first and last words are indexed; about 100 bytes each."""
@@ -27,13 +29,6 @@ MAX_NAMES: Final = 300_000
 _MAX_SUBJECTS: Final = 50
 _MAX_BEARERS: Final = 2_000
 """A name that more nodes begin or end with says nothing of which is meant."""
-
-
-def name_parts(graph: object) -> NameParts | None:
-    """The look-ups of a graph; None for one that is not the embedded store."""
-    from kg.store import OxigraphGraph
-
-    return NameParts(graph) if isinstance(graph, OxigraphGraph) else None
 
 
 class NameParts:
@@ -59,18 +54,14 @@ class NameParts:
         for part in parts:
             folded = fold(part)
             words = folded.split()
-            ids = (
-                dict.fromkeys([*edges.get(words[0], ()), *edges.get(words[-1], ())])
-                if words
-                else {}
-            )
+            ends = words[:1] + words[-1:]
+            ids = dict.fromkeys(id_ for word in ends for id_ in edges.get(word, ()))
             if len(ids) > _MAX_BEARERS:
                 found.append([])
                 continue
-            known = self._graph.entities(list(ids))
             bearers = [
                 entity
-                for entity in known
+                for entity in self._graph.entities(list(ids))
                 if entity is not None
                 and any(
                     _edge(fold(name), folded) or _leaves_out_middle(folded, fold(name))
@@ -99,10 +90,6 @@ class NameParts:
         ]
 
     def _subjects(self, value: str) -> list[str]:
-        from pyoxigraph import DefaultGraph, Literal
-
-        from kg.blank_nodes import is_named
-
         if not value or holds_surrogates(value):
             return []
         graph = self._graph
@@ -120,18 +107,14 @@ class NameParts:
         """Ids by the first and last word of their names; empty for a graph too large."""
         with self._lock:
             if self._edges is None:
-                from kg.labels import names_in
-
-                counted = self._graph.indexed_names
-                if counted is not None and counted > MAX_NAMES:
-                    self._edges = {}
-                    return self._edges
-                profile = self._graph.profile
-                listed = list(islice(names_in(self._graph.store, profile), MAX_NAMES + 1))
+                profile, counted = self._graph.profile, self._graph.indexed_names
+                listed: list[tuple[str, str]] = []
+                if counted is None or counted <= MAX_NAMES:
+                    listed += islice(names_in(self._graph.store, profile), MAX_NAMES + 1)
                 edges: dict[str, list[str]] = defaultdict(list)
                 for iri, name in listed if len(listed) <= MAX_NAMES else ():
                     words = fold(name).split()
-                    for word in {words[0], words[-1]} if words else ():
+                    for word in {*words[:1], *words[-1:]}:
                         edges[word].append(profile.short(iri))
                 self._edges = dict(edges)
             return self._edges
