@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from guardrail.core.errors import JudgeError
 from judges.base import Pair
-from judges.batching import run_halving, token_batches
+from judges.batching import token_batches
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -165,22 +165,20 @@ class TorchRunner:
     def _start(
         self, batch: list[int], sequences: Sequence[Sequence[int]], borders: Sequence[int]
     ) -> Tensor:
+        """Hand a batch to the device, in halves where it does not fit into its memory."""
         import torch
 
-        def compute(indices: Sequence[int]) -> Sequence[Tensor]:
+        try:
             with torch.inference_mode():
-                inputs = self._inputs(indices, sequences, borders)
-                return list(self._outputs(self._model, inputs))
-
-        return torch.stack(run_halving(compute, batch, out_of_memory=self._out_of_memory))
-
-    def _out_of_memory(self, error: BaseException) -> bool:
-        import torch
-
-        full = isinstance(error, torch.OutOfMemoryError | MemoryError)
-        if full and self._device.type == "cuda":
+                return self._outputs(self._model, self._inputs(batch, sequences, borders))
+        except (torch.OutOfMemoryError, MemoryError):
+            if len(batch) < 2:
+                raise
+        if self._device.type == "cuda":
             torch.cuda.empty_cache()
-        return full
+        middle = len(batch) // 2
+        halves = (batch[:middle], batch[middle:])
+        return torch.cat([self._start(half, sequences, borders) for half in halves])
 
     def _inputs(
         self, batch: Sequence[int], sequences: Sequence[Sequence[int]], borders: Sequence[int]
