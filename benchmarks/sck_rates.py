@@ -109,9 +109,7 @@ class Rate(NamedTuple):
     target: float
 
 
-def sensitivity(
-    pairs: Sequence[Pair], scorer: SCKScorer, keep: Path | None = None
-) -> list[Rate]:
+def sensitivity(pairs: Sequence[Pair], scorer: SCKScorer, keep: Path | None = None) -> list[Rate]:
     """The three rates, and what lies behind them.
 
     Args:

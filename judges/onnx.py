@@ -101,7 +101,7 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
     def grounds(self) -> bool:
         """Whether the model has the heads that ``ground`` reads."""
         self.warm_up()
-        return GROUNDING_HEADS <= set(self._model.outputs)
+        return set(self._model.outputs) >= GROUNDING_HEADS
 
     def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
         """Judge n sentences, each in one pass; see ``GroundingJudge``.

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from guardrail.core.types import NLIScores
 from judges.base import Pair
 from judges.batching import distinct
-from judges.pretrained import load_pretrained
+from judges.pretrained import chosen_dtype, load_pretrained
 from judges.session import readable
-from judges.torch_runner import Prepared, TorchRunner, chosen_dtype, prepared_ahead
+from judges.torch_runner import Prepared, TorchRunner, prepared_ahead
 from judges.windows import pair_windows
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Build the people graph that ships with the package: facts as RDF with Wikidata ids.
 
-    python -m training.people people.jsonl.gz wikidata_property_labels.jsonl.gz kg/data/people.nt.gz
+``python -m training.people people.jsonl.gz wikidata_property_labels.jsonl.gz kg/data/people.nt.gz``
 """
 
 from __future__ import annotations

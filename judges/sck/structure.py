@@ -185,12 +185,11 @@ def _format(layout: Layout, expected: Expectation) -> _Row:
     return _Row(found, expected.format_name, Score(value=expected.formats[layout.format]))
 
 
-def _alignment(
-    intent: Intent, question: Mapping[str, float], answer: Mapping[str, float]
-) -> _Row:
+def _alignment(intent: Intent, question: Mapping[str, float], answer: Mapping[str, float]) -> _Row:
     if intent is Intent.NONE:
         return _Row("not asked", "any", Score(reason="the question has no intent"))
     reads = seven(answer)
     best = max(reads, key=lambda name: reads[name])
     value = agreement(seven(question), reads)
-    return _Row(f"reads like {best} ({reads[best]:.2f})", f"reads like {intent}", Score(value=value))
+    found = f"reads like {best} ({reads[best]:.2f})"
+    return _Row(found, f"reads like {intent}", Score(value=value))

@@ -139,7 +139,9 @@ def test_an_empty_continuation_has_no_tokens(lm):
     assert lm.loglikelihoods([]) == []
 
 
-def test_text_beyond_the_context_keeps_the_words_nearest_to_the_continuation(lm, tiny_model, monkeypatch):
+def test_text_beyond_the_context_keeps_the_words_nearest_to_the_continuation(
+    lm, tiny_model, monkeypatch
+):
     (long,) = lm.loglikelihoods([("a " * 300 + "the cat", "sat")])
     assert len(long.logprobs) == 1
     assert math.isfinite(long.logprobs[0])

@@ -103,9 +103,7 @@ def test_steps_suit_an_instruction_better_than_a_paragraph_and_a_debate_worse() 
     def structure(answer: str, intent: Intent) -> float:
         [reading] = read([answer])
         asked = {intent.value: 1.0}
-        report = score_structure(
-            answer, reading, detect(answer), asked, asked, FeatureWeights()
-        )
+        report = score_structure(answer, reading, detect(answer), asked, asked, FeatureWeights())
         assert report.score.value is not None
         return report.score.value
 
