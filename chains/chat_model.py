@@ -32,7 +32,7 @@ class GuardedChatModel(BaseChatModel, GuardingFields):
         guard: The guardrail.
         bound: The chat model to guard.
         fields: ``policy``, ``style``, ``stream_mode``, ``evidence_mode``, ``tool_results``,
-            ``marks`` and ``reasons``, as of ``GuardrailRunnable``.
+            ``marks``, ``reasons`` and ``max_reply_bytes``, as of ``GuardrailRunnable``.
     """
 
     bound: BaseChatModel

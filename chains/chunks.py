@@ -11,6 +11,7 @@ from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.runnables.utils import AddableDict
 
 from chains.messages import annotation, answer_key, calls_tools, judged_metadata
+from chains.openai_wire import few_enough_bytes
 from chains.rendition import details
 from chains.streaming import Release
 from guardrail import Action, GuardedAnswer
@@ -24,23 +25,32 @@ class Chunks:
     Args:
         keys: Keys of a mapping under which the answer may stand.
         reasons: Whether refused and filtered answers carry their reasons.
+        most_bytes: Most bytes of the whole stream that are read.
     """
 
-    def __init__(self, keys: Sequence[str], *, reasons: bool) -> None:
+    def __init__(self, keys: Sequence[str], *, reasons: bool, most_bytes: int) -> None:
         self.whole: Any = None
         self._keys = keys
         self._key: str | None = None
         self._reasons = reasons
+        self._most_bytes, self._bytes = most_bytes, 0
         self._answer: GuardedAnswer | None = None
         self._judged: object = None
         self._citations: list[dict[str, object]] = []
 
     def take(self, chunk: object) -> str:
-        """Remember a chunk and tell its text."""
+        """Remember a chunk and tell its text.
+
+        Raises:
+            UnreadableReplyError: The stream has brought more bytes than are read.
+        """
         try:
             self.whole = chunk if self.whole is None else self.whole + chunk
+            self._bytes += _size(chunk)
         except TypeError:  # of data that are read as they grow each one holds those before
             self.whole = chunk
+            self._bytes = _size(chunk)
+        few_enough_bytes(self._bytes, self._most_bytes)
         self._key = self._key or answer_key(chunk, self._keys)
         if self._key is not None and isinstance(chunk, Mapping):
             chunk = chunk.get(self._key, "")
@@ -108,3 +118,10 @@ def _tool_call_chunks(message: AIMessage) -> list[ToolCallChunk]:
         tool_call_chunk(name=call["name"], args=json.dumps(call["args"]), id=call["id"], index=n)
         for n, call in enumerate(message.tool_calls)
     ]
+
+
+def _size(chunk: object) -> int:
+    """Bytes of a chunk's texts; of a message all that stands beside its text counts as well."""
+    parts = chunk.values() if isinstance(chunk, Mapping) else [chunk]
+    texts = [repr(part) if isinstance(part, BaseMessage) else part for part in parts]
+    return sum(len(text.encode("utf-8", "replace")) for text in texts if isinstance(text, str))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, TypedDict
 
-from pydantic import BaseModel, BeforeValidator
+from pydantic import BaseModel, BeforeValidator, Field
 
 from chains.evidence.base import EvidenceMode, Marks
 from chains.evidence.langchain import EvidenceOf
+from chains.openai_wire import MOST_REPLY_BYTES
 from chains.styles import MarkerStyle, StreamMode
 from guardrail import STRICT, GuardrailConfig, Policy, policy_named
 
@@ -29,6 +30,7 @@ class GuardingFields(BaseModel):
     tool_results: bool = True
     marks: Marks | None = None
     reasons: bool = True
+    max_reply_bytes: int = Field(default=MOST_REPLY_BYTES, ge=1)
 
 
 class GuardingOptions(TypedDict, total=False):
@@ -42,6 +44,7 @@ class GuardingOptions(TypedDict, total=False):
     tool_results: bool
     marks: tuple[str, str] | None
     reasons: bool
+    max_reply_bytes: int
 
 
 class RunnableOptions(GuardingOptions, total=False):

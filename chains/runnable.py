@@ -85,6 +85,8 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardingFields):
         tool_results: Whether tool messages in the input count as evidence.
         marks: Delimiters of a marked stretch in messages, ``("<context>", "</context>")``.
         reasons: Whether refused and filtered answers carry their reasons.
+        max_reply_bytes: Most bytes of a stream that are read, with what stands beside the answer;
+            more is an ``UnreadableReplyError``, as of ``guard_openai``.
 
     Example:
         >>> guarded = GuardrailRunnable(Guardrail(), prompt | model)    # doctest: +SKIP
@@ -325,7 +327,7 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardingFields):
         **kwargs: object,
     ) -> Iterator[Output]:
         value = reduce(add, pieces)
-        chunks = Chunks(self._answer_keys(), reasons=self.reasons)
+        chunks = Chunks(self._answer_keys(), reasons=self.reasons, most_bytes=self.max_reply_bytes)
         inner = self._inner(config, run_manager)
         texts = (chunks.take(chunk) for chunk in self.bound.stream(value, inner.watched, **kwargs))
         for release in guard_stream_sync(self._gate(value, config, chunks, inner.steps), texts):
@@ -345,7 +347,7 @@ class GuardrailRunnable(RunnableSerializable[Input, Output], GuardingFields):
         **kwargs: object,
     ) -> AsyncIterator[Output]:
         value = reduce(add, [piece async for piece in pieces])
-        chunks = Chunks(self._answer_keys(), reasons=self.reasons)
+        chunks = Chunks(self._answer_keys(), reasons=self.reasons, most_bytes=self.max_reply_bytes)
         inner = self._inner(config, run_manager)
         watched = self.bound.astream(value, inner.watched, **kwargs)
         texts = (chunks.take(chunk) async for chunk in watched)

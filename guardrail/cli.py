@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from io import TextIOWrapper
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -98,14 +100,36 @@ def main() -> None:
     """Run the program; errors a user can act on are one line on stderr and exit status 1."""
     # Before numpy is loaded: one thread serves the parser best (guardrail.core.text.tagging).
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # closed by whoever started the program
+            nothing = Path(os.devnull).open(mode, encoding="utf-8")  # noqa: SIM115
+            setattr(sys, name, nothing)
+    if isinstance(sys.stdout, TextIOWrapper):  # an argument may hold bytes that are no text
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()  # what cannot be written is told here, not as Python ends
     except GuardrailError as error:
-        # What a library below says may run over many lines.
-        typer.echo(f"guardrail: {' '.join(str(error).split())}", err=True)
+        _tell(error)
         sys.exit(1)
     except BrokenPipeError:
-        # The reader went away (``guardrail check | head``): nothing more to say, and nothing
-        # to flush into the closed pipe.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader went away (``guardrail check | head``): nothing more to say.
+        _write_no_more()
         sys.exit(141)
+    except OSError as error:
+        # A full disk, a name that is too long: of any file, whatever a command foresees.
+        _write_no_more()
+        _tell(error)
+        sys.exit(1)
+
+
+def _tell(error: Exception) -> None:
+    """One line; what a library below says may run over many."""
+    typer.echo(f"guardrail: {' '.join(str(error).split())}", err=True)
+
+
+def _write_no_more() -> None:
+    """Have nothing flushed, as Python ends, into what takes nothing more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -41,7 +41,7 @@ from pydantic import (
 from guardrail.core.errors import ConfigError
 from guardrail.core.fields import did_you_mean, fields_at, plainly
 from guardrail.core.toml import read_toml
-from guardrail.core.types import Probability, Strictness, StrictnessSetting
+from guardrail.core.types import MOST_DAYS, Probability, Seconds, Strictness, StrictnessSetting
 from guardrail.models.settings import GenerationSettings
 from guardrail.policy import ANNOTATE, Policy, policy_named
 from judges.second_settings import SecondJudgeSettings
@@ -158,9 +158,9 @@ class LogConfig(_Section):
 
     path: Path
     sample: Probability = 1.0
-    retention_days: float | None = Field(default=None, gt=0)
+    retention_days: float | None = Field(default=None, gt=0, le=MOST_DAYS)
     whole: bool = False
-    wait_s: float = Field(default=2.0, gt=0)
+    wait_s: Seconds = 2.0
 
 
 class LimitsConfig(_Section):
@@ -190,7 +190,7 @@ class LimitsConfig(_Section):
     evidence_chars: int = Field(default=500_000, ge=1)
     concurrency: int = Field(default=8, ge=1)
     stuck: int = Field(default=32, ge=1)
-    batch_s: float = Field(default=300.0, gt=0)
+    batch_s: Seconds = 300.0
 
 
 class GuardrailConfig(_Section):

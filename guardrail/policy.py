@@ -6,7 +6,7 @@ A policy is a small frozen object. Take one of ``ANNOTATE``, ``STRICT``, ``STRIC
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from difflib import get_close_matches
 from enum import StrEnum
 from typing import Annotated, Literal, Self
@@ -15,10 +15,11 @@ from pydantic import AfterValidator, Field, FiniteFloat, ValidationError
 from pydantic_core import PydanticCustomError
 
 from guardrail.core.errors import ConfigError
+from guardrail.core.fields import did_you_mean
 from guardrail.core.types.answers import Action, Sentence
 from guardrail.core.types.judging import Category
 from guardrail.core.types.strictness import OwnStrictness
-from guardrail.core.types.value import Value
+from guardrail.core.types.value import Seconds, Value
 
 __all__ = [
     "ANNOTATE",
@@ -135,7 +136,7 @@ class Policy(Value):
     exhausted: Annotated[Action, AfterValidator(_at_the_end)] = Action.ANNOTATE
     candidates: int = Field(default=1, ge=1, le=64)
     attempts: int = Field(default=1, ge=1, le=16)
-    deadline_s: float | None = Field(default=60.0, gt=0)
+    deadline_s: Seconds | None = 60.0
     rank_by: str = "overall"
     unavailable: Unavailable = Unavailable.RETURN_UNVERIFIED
     refusal: str = "I could not find an answer that the available evidence supports."
@@ -156,7 +157,7 @@ class Policy(Value):
         for name in fields:
             if name not in type(self).model_fields:
                 raise ConfigError(
-                    f"a policy has no {name!r}{_nearest(name, type(self).model_fields)}"
+                    f"a policy has no {name!r}; {did_you_mean(name, type(self).model_fields)}"
                 )
         try:
             policy = type(self).model_validate({**self.model_dump(), **fields})
@@ -257,7 +258,7 @@ def policy_named(name: str) -> Policy:
     """
     found = POLICIES.get(name.strip().lower().replace("_", "-"))
     if found is None:
-        raise ConfigError(f"there is no policy {name!r}{_nearest(name, POLICIES)}")
+        raise ConfigError(f"there is no policy {name!r}; {did_you_mean(name, POLICIES)}")
     return found
 
 
@@ -275,9 +276,3 @@ def chosen_policy(policy: Policy | str | None, configured: Policy) -> Policy:
         f"a policy is a Policy or its name, not a {type(policy).__name__}; change one, as in "
         "STRICT.changed(deadline_s=5.0)"
     )
-
-
-def _nearest(name: str, known: Iterable[str]) -> str:
-    """The end of a message on a name that is unknown."""
-    near = get_close_matches(name, known, n=1)
-    return f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(known)}"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import Field
-
-from guardrail.core.types.value import Probability, Value
+from guardrail.core.types.value import Probability, Seconds, Value
 
 __all__ = ["SecondJudgeSettings"]
 
@@ -25,4 +23,4 @@ class SecondJudgeSettings(Value):
     judge: str
     band: Probability = 0.3
     share: Probability = 0.25
-    timeout_s: float = Field(default=10.0, gt=0)
+    timeout_s: Seconds = 10.0

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from guardrail.core.types import Value
+from guardrail.core.types import MOST_DAYS, MOST_SECONDS, Seconds, Value
 
 __all__ = ["EndpointSettings"]
 
@@ -40,20 +40,20 @@ class EndpointSettings(Value):
             without one refuse such queries.
     """
 
-    timeout_s: float = Field(default=30.0, gt=0)
-    deadline_s: float = Field(default=90.0, gt=0)
+    timeout_s: Seconds = 30.0
+    deadline_s: Seconds = 90.0
     attempts: int = Field(default=4, ge=1, le=20)
-    backoff_s: float = Field(default=0.5, ge=0)
+    backoff_s: float = Field(default=0.5, ge=0, le=MOST_SECONDS)
     method: Literal["POST", "GET"] = "POST"
     user_agent: str = "kg-guardrail/0.1 (knowledge graph guardrail; SPARQLWrapper)"
     cache: Path | Literal["default"] | None = "default"
-    cache_expire_s: float = Field(default=86_400.0, gt=0)
+    cache_expire_s: float = Field(default=86_400.0, gt=0, le=MOST_DAYS * 86_400)
     batch: int = Field(default=50, ge=1, le=1000)
     max_bytes: int = Field(default=256 * 2**20, ge=1)
     connections: int = Field(default=4, ge=1, le=64)
     per_second: float | None = Field(default=None, gt=0)
     failures: int | None = Field(default=5, ge=1)
-    pause_s: float = Field(default=10.0, gt=0)
+    pause_s: Seconds = 10.0
     dialect: str | None = None
     text_search: bool = False
 

@@ -29,8 +29,7 @@ from benchmarks.faults.seen import OUTCOMES, Outcome
 from benchmarks.faults.server import serving
 from benchmarks.faults.ways import GATEWAY_S, REPLY_BYTES, config_of
 from benchmarks.soak.traffic import FAILING, Draw, Sent, draw, send
-from chains.gateway import GatewaySettings, create_app
-from chains.gateway.serving import freeze_loaded
+from chains.gateway import GatewaySettings, create_app, freeze_loaded
 from guardrail import Guardrail
 from guardrail.log.records import open_log
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from starlette.types import Scope
 
 from chains.gateway.requests import RejectedError
+from guardrail.core.types import MOST_SECONDS
 
 if TYPE_CHECKING:
     from chains.gateway.settings import GatewaySettings
@@ -135,4 +136,5 @@ def _busy() -> RejectedError:
 
 
 def _too_many(what: str, seconds: float) -> RejectedError:
-    return RejectedError(429, what, "rate_limited", {"retry-after": str(math.ceil(seconds))})
+    wait = math.ceil(min(seconds, MOST_SECONDS))
+    return RejectedError(429, what, "rate_limited", {"retry-after": str(wait)})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import logging
 import os
@@ -20,6 +19,7 @@ from starlette.types import Lifespan
 
 from chains.gateway.app import create_app
 from chains.gateway.connections import HeadsInTime
+from chains.gateway.loading import freeze_loaded
 from chains.gateway.metrics import MULTIPROCESS, forget_gone
 from chains.gateway.protocols.kept import KEPT_VARIABLE, KeptRequests
 from chains.gateway.settings import GatewaySettings, sharing
@@ -164,13 +164,3 @@ def _forgotten_at_the_end(lifespan: Lifespan[FastAPI]) -> Lifespan[FastAPI]:
         forget_gone(itself=True)
 
     return life
-
-
-def freeze_loaded() -> None:
-    """Take what is loaded by now out of garbage collection, for good.
-
-    It stays as long as the process. To search all of it, as Python does from time to time, would
-    hold up the requests in work for a fifth of a second.
-    """
-    gc.collect()
-    gc.freeze()

@@ -22,7 +22,7 @@ from chains.openai_wire import MOST_REPLY_BYTES
 from chains.styles import MarkerStyle, StreamMode
 from guardrail.core.errors import ConfigError
 from guardrail.core.fields import plainly
-from guardrail.core.types import Value
+from guardrail.core.types import MOST_SECONDS, Seconds, Value
 
 if TYPE_CHECKING:
     from guardrail import GuardrailConfig
@@ -149,16 +149,16 @@ class GatewaySettings(Value):
     media_calls: bool = False
     protocols: tuple[str, ...] = ()
     max_body_bytes: int = Field(default=8 * 1024 * 1024, ge=1)
-    body_timeout_s: float = Field(default=120.0, gt=0)
+    body_timeout_s: Seconds = 120.0
     body_bytes_per_s: float = Field(default=1024.0, gt=0)
     address_bodies: int = Field(default=64, ge=1)
     address_concurrency: int | None = Field(default=None, ge=1)
     address_per_minute: float | None = Field(default=None, gt=0)
     max_reply_bytes: int = Field(default=MOST_REPLY_BYTES, ge=1)
-    connect_timeout_s: float = Field(default=10.0, gt=0)
-    first_byte_s: float = Field(default=300.0, gt=0)
-    timeout_s: float = Field(default=600.0, gt=0)
-    drain_s: float = Field(default=30.0, ge=0)
+    connect_timeout_s: Seconds = 10.0
+    first_byte_s: Seconds = 300.0
+    timeout_s: Seconds = 600.0
+    drain_s: float = Field(default=30.0, ge=0, le=MOST_SECONDS)
     concurrency: int = Field(default=512, ge=1)
 
     @property

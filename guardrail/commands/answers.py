@@ -211,7 +211,11 @@ def rank(
         job = rank_job(guard, evidence, groups.extend if for_person else lambda _: None)
 
         def show(_: dict[str, object]) -> None:
-            _print_ranking(groups.popleft())
+            from rich.console import Console
+
+            from guardrail.commands.render import show_ranking
+
+            show_ranking(Console(), groups.popleft())
 
         if question is not None and answers:
             (ranking,) = job.process([RankRow(question=question, answers=tuple(answers))])
@@ -287,14 +291,6 @@ def _print_answer(answer: GuardedAnswer) -> None:
     from guardrail.commands.render import show_answer
 
     show_answer(Console(), answer)
-
-
-def _print_ranking(ranked: Sequence[GuardedAnswer]) -> None:
-    from rich.console import Console
-
-    from guardrail.commands.render import show_ranking
-
-    show_ranking(Console(), ranked)
 
 
 def _links(found: Sequence[LinkedEntity]) -> Links:

@@ -139,7 +139,7 @@ def query(
     graph = configured_graph(kg)
     if len(_graphs(graph)) > 1:
         raise InputError(f"{graph.name} is several graphs; name the one to query with --kg")
-    result = _own(graph, "query")(sys.stdin.read() if sparql == "-" else sparql)
+    result = _own(graph, "query")(_from_stdin() if sparql == "-" else sparql)
     if as_json:
         for row in result.rows:
             record = {
@@ -171,6 +171,13 @@ def stats(kg: Graph = None, as_json: AsJson = False) -> None:
     """Count triples, entities and properties, of several graphs one after another."""
     for graph in _graphs(configured_graph(kg)):
         _show(_own(graph, "stats")(), as_json=as_json)
+
+
+def _from_stdin() -> str:
+    try:
+        return sys.stdin.read()
+    except UnicodeDecodeError as error:
+        raise InputError("the query is not UTF-8 text") from error
 
 
 def _graphs(graph: KnowledgeGraph) -> Sequence[KnowledgeGraph]:

@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 from guardrail.commands.options import AsJson, Config
 from guardrail.commands.setup import build_config
 from guardrail.core.errors import ConfigError, InputError, RecordError
+from guardrail.core.fields import in_short
 from guardrail.core.types import Action, Category
 from guardrail.log.entries import Record, RecordFilter, ScoreBound, to_json
 from guardrail.log.records import MADE_ID, JSONLinesLog, SQLiteLog, open_log
@@ -22,7 +23,7 @@ from guardrail.log.records import MADE_ID, JSONLinesLog, SQLiteLog, open_log
 __all__ = ["app", "log", "opened", "report"]
 
 POLL_S = 1.0
-AGE = re.compile(r"(\d+)([smhdw])")
+AGE = re.compile(r"([0-9]+)([smhdw])")
 ID_SHOWN = 12
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 NAMES_FROM = 20
@@ -228,17 +229,22 @@ def _none_found(score_log: SQLiteLog | JSONLinesLog, where: RecordFilter) -> str
 
 
 def _moment(text: str | None) -> datetime | None:
-    """A moment, or so long ago."""
+    """A moment, or so long ago, in UTC.
+
+    Raises:
+        InputError: It is none, or the calendar does not reach so far.
+    """
     if text is None:
         return None
     age = AGE.fullmatch(text)
-    if age:
-        return datetime.now(UTC) - timedelta(**{UNITS[age[2]]: int(age[1])})
     try:
-        moment = datetime.fromisoformat(text)
+        if age:
+            return datetime.now(UTC) - timedelta(**{UNITS[age[2]]: int(age[1])})
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except (OverflowError, OSError) as error:  # the latter on Windows
+        raise InputError(f"{in_short(text)} is further off than the calendar; write 24h") from error
     except ValueError as error:
-        raise InputError(f"{text!r} is no time; write 2026-05-01T12:00 or 24h") from error
-    return moment if moment.tzinfo else moment.astimezone()
+        raise InputError(f"{in_short(text)} is no time; write 2026-05-01T12:00 or 24h") from error
 
 
 def _show_whole(record: Record) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Callable
 from typing import Annotated
 
 from pydantic import BeforeValidator
@@ -117,21 +118,14 @@ def _finite(digits: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _as_text(value: object) -> object:
-    return without_controls(value) if isinstance(value, str) else value
+def _cleaned(clean: Callable[[str], str | None]) -> BeforeValidator:
+    """Clean a field that is a text, and leave what is none to the check of its type."""
+    return BeforeValidator(lambda value: clean(value) if isinstance(value, str) else value)
 
 
-def _as_title(value: object) -> object:
-    return one_line(value) if isinstance(value, str) else value
-
-
-def _as_address(value: object) -> object:
-    return safe_url(value) if isinstance(value, str) else value
-
-
-Text = Annotated[str, BeforeValidator(_as_text)]
+Text = Annotated[str, _cleaned(without_controls)]
 """The type of a field that takes text from outside; see ``without_controls``."""
-Title = Annotated[str, BeforeValidator(_as_title)]
+Title = Annotated[str, _cleaned(one_line)]
 """The type of a title from outside; see ``one_line``."""
-Address = Annotated[str | None, BeforeValidator(_as_address)]
+Address = Annotated[str | None, _cleaned(safe_url)]
 """The type of an address from outside; see ``safe_url``."""

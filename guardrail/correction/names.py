@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from difflib import SequenceMatcher
-from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from guardrail.core.text.lexicon import lexicon
-from guardrail.core.text.names import part_of_name_in
+from guardrail.core.text.names import label_in, part_of_name_in
+from guardrail.core.text.properties import cues
 from guardrail.core.text.tagging import parse
 from guardrail.core.text.words import content_stems, fold, plain, property_words, tokenise
 from guardrail.correction.edits import Edit, replaced
-from guardrail.correction.wording import with_article
+from guardrail.correction.lists import names_listed
+from guardrail.correction.nations import is_nation, may_be_one, nation_like
+from guardrail.correction.wording import PART_OF_NOUN, with_article
 from guardrail.verdict.checks.alignment import NAMED, named_share
 
 if TYPE_CHECKING:
@@ -36,14 +37,14 @@ SPELLING = 0.85
 LONGEST = 60
 """Most characters of a value that is a name."""
 
-JOINTS = (", ", " of ", " of the ")
+JOINTS = (", ", " of ", " of the ", " &amp; ")
 """What joins two names that nothing carries into one."""
+
+INITIALS = re.compile(r"(?<![\w.])(?:[A-Z]\. ?)+$")
+"""What opens the name behind it: the *S.* of *S. William Green*."""
 
 GOES_ON = re.compile(r" of (?:the )?[A-Z]")
 GOES_BEFORE = re.compile(r"\b[A-Z][\w'’-]* of (?:the )?$")
-
-PART_OF_NOUN = frozenset({"amod", "compound", "nmod"})
-"""How a name hangs on a noun behind it with which it is one name."""
 
 Span = tuple[int, int]
 
@@ -88,8 +89,10 @@ def of_name(
         for other in held[1:]
     ):
         return None
-    if _is_nation(told) is not _is_nation(first.value):
+    if is_nation(told) is not is_nation(first.value):
         return None  # no country stands where a dish does
+    if _is_one_of_several(claim, first, evidence):
+        return None
     return _exchanged(claim, wrong[0], first)
 
 
@@ -126,6 +129,7 @@ def _uncarried(claim: Claim, evidence: Premises, *, named: bool = False) -> list
             joined[-1] = (joined[-1][0], span[1])
         else:
             joined.append(span)
+    joined = [(_with_initials(text, start), end) for start, end in joined]
     # What is left is a piece where a name goes on: *Bank* of *Bank of Scotland*.
     joined = [
         (start, end)
@@ -152,7 +156,14 @@ def _carried(claim: Claim, evidence: Premises, *, named: bool) -> list[Span]:
         of_another = named and fact is not None and named_share(claim, fact.property) < NAMED
         if evidence.speaks_of(statement) and not of_another:
             found += _told(claim, statement)
+            found += _told_otherwise(claim, statement)
     return found
+
+
+def _with_initials(text: str, start: int) -> int:
+    """Where a name begins whose initials are no words of it yet."""
+    initials = INITIALS.search(text[:start])
+    return initials.start() if initials else start
 
 
 def _told(claim: Claim, statement: Statement) -> list[Span]:
@@ -171,6 +182,18 @@ def _told(claim: Claim, statement: Statement) -> list[Span]:
             if (first, last) != (start, end) and fold(claim.text[start:end]) != value
         )
     ]
+
+
+def _told_otherwise(claim: Claim, statement: Statement) -> Iterator[Span]:
+    """Where a sentence tells one of the names that a value lists, or a nation that it may be."""
+    if statement.fact is None:
+        return
+    text = plain(claim.text)
+    for name in names_listed(statement.fact.value):
+        yield from label_in(text, claim.tokens, name)
+    for start, end in claim.names:
+        if may_be_one(text[start:end], statement.fact.value):
+            yield start, end
 
 
 def _untold(
@@ -205,6 +228,26 @@ def _has_several_values(fact: Triple, evidence: Premises) -> bool:
     )
 
 
+def _is_one_of_several(claim: Claim, held: _Held, evidence: Premises) -> bool:
+    """Whether another value lists a held one and others: *Singapore and Indonesia*.
+
+    To write it alone would tell a part of that. It is meant where the sentence names its property,
+    and not that of the list.
+    """
+    lists = [
+        statement.fact.property
+        for _, statement in evidence.chosen
+        if statement.fact is not None
+        and evidence.speaks_of(statement)
+        and any(
+            label_in(name, tokenise(name), held.value)
+            for name in names_listed(statement.fact.value)
+        )
+    ]
+    named = [item for item in lists if named_share(claim, item) >= NAMED]
+    return bool(named if held.named >= NAMED else lists)
+
+
 def _is_name(statement: Statement) -> bool:
     """Whether a statement's value is a name: short, with a capital, and no typed value."""
     value = statement.value_text.strip()
@@ -219,8 +262,10 @@ def _is_name(statement: Statement) -> bool:
 def _exchanged(claim: Claim, span: Span, held: _Held) -> Edit | None:
     text = claim.text
     start, end = span
-    words = _as_people(text[start:end], held.value)
-    words, end = _without_tail(text, words, _end_of_phrase(text, start, end, held))
+    like = nation_like(text[start:end], held.value)
+    if like is None:
+        return None
+    words, end = _without_tail(text, like, _end_of_phrase(text, start, end, held))
     if text[:start].lower().endswith("the ") and words.lower().startswith("the "):
         words = words[4:]
     told = [text[start:end], *(token.text for token in claim.tokens)]
@@ -240,7 +285,7 @@ def _end_of_phrase(text: str, start: int, end: int, held: _Held) -> int:
     A noun that the statement has as well goes on (the *language* of *English language*), and so
     does what a country or a people is said of (*Italian food*).
     """
-    if _is_nation(text[start:end]):
+    if is_nation(text[start:end]):
         return end
     [doc] = parse([text])
     name = doc.char_span(start, end, alignment_mode="expand")
@@ -248,7 +293,7 @@ def _end_of_phrase(text: str, start: int, end: int, held: _Held) -> int:
         return end
     noun = name.root.head
     behind = doc[name.end : noun.i + 1]
-    stated = content_stems(property_words(held.property)) | content_stems(held.value)
+    stated = cues(held.property) | content_stems(held.value)
     if (
         not behind
         or any(token.dep_ not in PART_OF_NOUN or not token.text.isalpha() for token in behind[:-1])
@@ -280,27 +325,3 @@ def _without_tail(text: str, words: str, end: int) -> tuple[str, int]:
         if tail == [token.folded for token in behind[:size]] and text[end : end + 1] == " ":
             return words[: own[-size].start].rstrip(), end
     return words, end
-
-
-def _is_nation(name: str) -> bool:
-    """Whether a name is a country's or a people's."""
-    return fold(name) in _peoples() or fold(name) in _people_of()
-
-
-def _as_people(told: str, value: str) -> str:
-    """A country as its people where the sentence tells a people: *Italian*, for Italy."""
-    if fold(told) not in _peoples():
-        return value
-    people = _people_of().get(fold(value))
-    return people[0].upper() + people[1:] if people else value
-
-
-@cache
-def _peoples() -> frozenset[str]:
-    return frozenset(people for row in lexicon("nations")["nations"] for people in row["peoples"])
-
-
-@cache
-def _people_of() -> dict[str, str]:
-    rows: Sequence[dict[str, list[str]]] = lexicon("nations")["nations"]
-    return {name: row["peoples"][0] for row in rows for name in row["names"] if row["peoples"]}

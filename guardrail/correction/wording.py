@@ -8,10 +8,13 @@ from functools import cache
 from guardrail.core.text.lexicon import lexicon, lexicon_set
 from guardrail.core.text.words import fold
 
-__all__ = ["counted_as", "with_article"]
+__all__ = ["PART_OF_NOUN", "counted_as", "with_article"]
 
 ARTICLE = re.compile(r"\b(?P<article>an?)\s$", re.IGNORECASE)
 """An indefinite article right before a place."""
+
+PART_OF_NOUN = frozenset({"amod", "compound", "nmod"})
+"""How a word hangs on a noun behind it of which it is a part: *brown sauce*, *heated seats*."""
 
 ONE_OF_EIGHT = re.compile(r"8|1[18](?!\d)(?!,\d{3},)")
 """Figures that are spoken with a vowel at their beginning: eight…, eleven, eighteen."""

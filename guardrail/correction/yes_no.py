@@ -10,7 +10,7 @@ from guardrail.core.text.lexicon import lexicon, lexicon_set
 from guardrail.core.text.tagging import parse
 from guardrail.core.text.words import content_stems, property_words, tokenise
 from guardrail.correction.edits import Edit
-from guardrail.correction.wording import with_article
+from guardrail.correction.wording import PART_OF_NOUN, with_article
 
 if TYPE_CHECKING:
     from spacy.tokens import Token
@@ -24,9 +24,6 @@ __all__ = ["of_yes_no"]
 
 NOUNS = frozenset({"NN", "NNS", "NNP", "NNPS"})
 DESCRIBING = frozenset({"JJ", "JJR", "JJS", "VBG", "VBN"})
-INSIDE_NOUN = frozenset({"amod", "compound"})
-"""What a participle is to a noun behind it: *has heated seats*."""
-
 FINITE = frozenset({"MD", "VBZ", "VBP", "VBD"})
 """Tags of the Penn Treebank that a clause's first verb has."""
 
@@ -104,7 +101,7 @@ def _denied(text: str, clause: Sequence[Token], number: int) -> Edit | None:
         following = clause[place + 1] if place + 1 < len(clause) else None
         if following is None:
             return None
-        if following.tag_ == "VBN" and following.dep_ not in INSIDE_NOUN:
+        if following.tag_ == "VBN" and following.dep_ not in PART_OF_NOUN:
             return Edit(start, end, f"{word} not", number)
         if following.lower_ in lexicon_set("function_words", "articles"):
             end = following.idx + len(following)

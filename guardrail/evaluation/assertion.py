@@ -10,6 +10,7 @@ from guardrail.core.errors import JudgeError
 from guardrail.core.types import Evidence, GuardedAnswer
 from guardrail.engine.loop import run_sync
 from guardrail.evaluation.assessment import Assessment, Requirement, assess
+from guardrail.evaluation.observers import tell_observer
 from guardrail.policy import ANNOTATE, Policy
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ async def ajudge_answer(
 
 
 def require(answer: GuardedAnswer, requirement: Requirement) -> Assessment:
-    """Hold a judged answer against a requirement.
+    """Hold a judged answer against a requirement; the report of a run of pytest counts it.
 
     Raises:
         AssertionError: It falls short.
@@ -105,6 +106,7 @@ def require(answer: GuardedAnswer, requirement: Requirement) -> Assessment:
     """
     __tracebackhide__ = True
     found = assess(answer, requirement)
+    tell_observer(answer, found)
     if found.verdict is None:
         raise JudgeError(found.failures[0])
     if found.failures:

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypedDict
 
 import pytest
+
+from guardrail.evaluation.observers import observed_by
 
 if TYPE_CHECKING:
     from guardrail.core.types import Evidence, GuardedAnswer
@@ -100,7 +103,7 @@ def guardrail(pytestconfig: pytest.Config) -> Iterator[Guardrail]:
 
 
 class GroundedAssertion:
-    """``assert_grounded`` of one test: its guardrail, its marker, its report.
+    """``assert_grounded`` of one test: its guardrail, its marker.
 
     Args:
         guard: Judges.
@@ -109,8 +112,7 @@ class GroundedAssertion:
 
     def __init__(self, guard: Guardrail, request: pytest.FixtureRequest) -> None:
         self._guard = guard
-        self._item: pytest.Item = request.node
-        marker = self._item.get_closest_marker(MARKER)
+        marker = request.node.get_closest_marker(MARKER)
         if marker is not None and marker.args:
             raise pytest.UsageError(f"write {MARKER}(supported=…, contradicted=…), by name")
         self._marked: dict[str, float] = dict(marker.kwargs) if marker else {}
@@ -144,30 +146,14 @@ class GroundedAssertion:
         """
         __tracebackhide__ = True
         from guardrail.evaluation.assertion import judge_answer, require
-        from guardrail.evaluation.assessment import Requirement, assess
+        from guardrail.evaluation.assessment import Requirement
 
         called = {"supported": supported, "contradicted": contradicted}
         wanted = Requirement.model_validate(
             self._marked | {name: value for name, value in called.items() if value is not None}
         )
         judged = judge_answer(answer, evidence, question=question, guard=self._guard)
-        self._note(judged, assess(judged, wanted))
         return require(judged, wanted)
-
-    def _note(self, answer: GuardedAnswer, found: Assessment) -> None:
-        """Keep it for the reports: properties for JUnit, the whole for the HTML page."""
-        row = _Judged(
-            verdict="not checked" if found.verdict is None else found.verdict.value,
-            claims=found.claims,
-            supported=found.supported,
-            contradicted=found.contradicted,
-            passed=found.passed,
-            answer=answer.model_dump(mode="json"),
-        )
-        told: dict[str, object] = {"verdict": row["verdict"], "claims": row["claims"]}
-        told |= {name: row[name] for name in SHARES if row[name] is not None}
-        self._item.user_properties += [(f"guardrail.{name}", value) for name, value in told.items()]
-        self._item.stash.setdefault(_JUDGED, []).append(row)
 
 
 @pytest.fixture
@@ -177,12 +163,23 @@ def assert_grounded(guardrail: Guardrail, request: pytest.FixtureRequest) -> Gro
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Keep what is asserted while a test runs, be it by the fixture or by the function."""
+    with observed_by(partial(_note, item)):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Put what was judged on the report, which pytest-xdist carries to the first process."""
+    """Put what was judged on the report, which pytest-xdist carries to the first process.
+
+    Each phase of a test has a report of its own: a fixture may assert before the test or behind it.
+    """
     report = yield
-    if report.when == "call" and (judged := item.stash.get(_JUDGED, None)):
+    if judged := item.stash.get(_JUDGED, None):
+        del item.stash[_JUDGED]
         vars(report)["guardrail_judged"] = judged
     return report
 
@@ -208,6 +205,22 @@ def pytest_terminal_summary(
     if path is not None:
         _write_page(path, judged)
         terminalreporter.write_line(f"every answer: {config.getoption(HTML)}")
+
+
+def _note(item: pytest.Item, answer: GuardedAnswer, found: Assessment) -> None:
+    """Keep an answer for the reports: properties for JUnit, the whole for the HTML page."""
+    row = _Judged(
+        verdict="not checked" if found.verdict is None else found.verdict.value,
+        claims=found.claims,
+        supported=found.supported,
+        contradicted=found.contradicted,
+        passed=found.passed,
+        answer=answer.model_dump(mode="json"),
+    )
+    told: dict[str, object] = {"verdict": row["verdict"], "claims": row["claims"]}
+    told |= {name: row[name] for name in SHARES if row[name] is not None}
+    item.user_properties += [(f"guardrail.{name}", value) for name, value in told.items()]
+    item.stash.setdefault(_JUDGED, []).append(row)
 
 
 def _page_path(config: pytest.Config) -> Path | None:

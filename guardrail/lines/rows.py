@@ -142,12 +142,9 @@ class LineJob(Generic[RowT]):
             logger.exception("a row could not be judged")
             return [{"id": rows[0].id, "error": f"internal fault: {type(error).__name__}: {error}"}]
         return [
-            {"id": row.id} | _without_id(result) for row, result in zip(rows, results, strict=True)
+            {"id": row.id} | result.model_dump(mode="json", exclude={"id"})
+            for row, result in zip(rows, results, strict=True)
         ]
-
-
-def _without_id(result: BaseModel) -> dict[str, object]:
-    return {name: value for name, value in result.model_dump(mode="json").items() if name != "id"}
 
 
 def _first_problem(error: ValidationError) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 
@@ -126,15 +126,10 @@ def _row(record: Record) -> dict[str, object]:
         "na": sum(sentence.na for sentence in answer.sentences),
     }
     row |= {category.value: kinds[category] for category in Category}
-    row |= dict(_scores(record))
+    row |= {f"score.{name}": score.value for name, score in card.scores.items()}
     row["score.overall"] = card.overall.value
     row |= {f"ms.{stage}": spent for stage, spent in answer.timings_ms.items()}
     return row | {f"tag.{name}": value for name, value in record.tags.items()}
-
-
-def _scores(record: Record) -> Iterator[tuple[str, float | None]]:
-    for name, score in record.answer.scorecard.scores.items():
-        yield f"score.{name}", score.value
 
 
 def _safe(value: object) -> object:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, FiniteFloat
 
-from guardrail.core.types.value import Value
+from guardrail.core.types.value import Seconds, Value
 
 __all__ = ["GenerationSettings", "PromptBudget"]
 
@@ -43,4 +43,4 @@ class GenerationSettings(Value):
     constrained: bool = True
     anchored: bool = True
     budget: PromptBudget = PromptBudget()
-    timeout_s: FiniteFloat | None = Field(default=None, gt=0.0)
+    timeout_s: Seconds | None = None

@@ -7,8 +7,13 @@ import httpx
 import openai
 import pytest
 from fastapi.testclient import TestClient
+from langchain_core.language_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.messages.tool import tool_call_chunk
+from langchain_core.runnables import RunnableGenerator
+from langchain_core.runnables.utils import AddableDict
 
-from chains import guard_openai, openai_sse
+from chains import GuardedChatModel, GuardrailRunnable, guard_openai, openai_sse
 from chains.gateway import GatewaySettings, create_app
 from chains.openai_client import EVENT_STREAM
 from chains.openai_exchange import Endpoint, Exchange
@@ -189,3 +194,60 @@ def test_the_gateway_reads_so_much_of_a_stream(guard):
         told = client.post("/v1/chat/completions", json=ASKED[Endpoint.CHAT])
     assert "more than 10,000 bytes" in told.text
     assert "xxxx" not in told.text
+
+
+def messages(text):
+    return AIMessageChunk(content=text)
+
+
+def beside(text):
+    return AIMessageChunk(content="", additional_kwargs={"reasoning_content": text})
+
+
+def calls(text):
+    return AIMessageChunk(content="", tool_call_chunks=[tool_call_chunk(args=text, index=0)])
+
+
+def below_a_key(text):
+    return AddableDict({"answer": text})
+
+
+@pytest.mark.parametrize("make", [str, messages, beside, calls, below_a_key])
+@pytest.mark.parametrize("mode", ["sentence", "buffer"])
+@pytest.mark.parametrize("policy", [STRICT, STRICT.changed(dry_run=True)], ids=["strict", "dry"])
+async def test_a_runnable_reads_so_much_of_a_stream(guard, make, mode, policy):
+    """Without an end the text held for the verdict had none either."""
+    read = []
+
+    def endless(_):
+        while True:
+            read.append(1)
+            yield make("word " * 20)
+
+    async def endless_too(_):
+        for piece in endless(_):
+            yield piece
+
+    source = RunnableGenerator(endless, endless_too)
+    options = {"policy": policy, "stream_mode": mode, "max_reply_bytes": 10_000}
+    bounded = GuardrailRunnable(guard, source, answer_key="answer", **options)
+    with pytest.raises(UnreadableReplyError, match="more than 10,000 bytes"):
+        list(bounded.stream("Who?"))
+    assert len(read) <= 101
+    with pytest.raises(UnreadableReplyError, match="more than 10,000 bytes"):
+        [piece async for piece in bounded.astream("Who?")]
+
+
+def test_data_that_grow_count_once(guard):
+    """A parser of JSON gives all that it has so far, again and again."""
+    grown = [{"text": "word " * number} for number in range(200)]
+    source = RunnableGenerator(lambda _: iter(grown))
+    bounded = GuardrailRunnable(guard, source, max_reply_bytes=2_000)
+    assert list(bounded.stream("Who?"))[-1] == grown[-1]
+
+
+def test_a_guarded_chat_model_has_the_bound_too(guard):
+    model = GenericFakeChatModel(messages=iter([AIMessage("word " * 10_000)]))
+    bounded = GuardedChatModel(guard, model, max_reply_bytes=10_000)
+    with pytest.raises(UnreadableReplyError, match="more than 10,000 bytes"):
+        list(bounded.stream("Who?"))

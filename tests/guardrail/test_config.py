@@ -1,7 +1,10 @@
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import get_args
 
 import pytest
+from pydantic import BaseModel
 
 from guardrail import STRICT, ConfigError, Guardrail, GuardrailConfig, open_log
 from guardrail.config import LogConfig
@@ -148,3 +151,27 @@ def test_how_to_talk_to_an_endpoint(tmp_path: Path) -> None:
     assert config.changed(judge="onnx").graph.endpoint == settings
     with pytest.raises(ConfigError, match="did you mean 'per_second'"):
         GuardrailConfig.from_env({"GUARDRAIL_GRAPH__ENDPOINT__PER_SECONDS": "2"})
+
+
+def durations(kind: type[BaseModel], *above: str) -> Iterator[tuple[str, ...]]:
+    """The places of all settings that are a time to wait, or an age."""
+    for name, field in kind.model_fields.items():
+        for part in (field.annotation, *get_args(field.annotation)):
+            if isinstance(part, type) and issubclass(part, BaseModel):
+                yield from durations(part, *above, name)
+        if name.endswith(("_s", "_days")) and not name.endswith("_per_s"):
+            yield (*above, name)
+
+
+@pytest.mark.parametrize("place", durations(GuardrailConfig), ids=".".join)
+def test_a_time_longer_than_any_is_no_setting(place: tuple[str, ...]) -> None:
+    """A socket, a lock and the calendar end, each with an error of its own."""
+    needed = {"GUARDRAIL_LOG": "scores.sqlite", "GUARDRAIL_SECOND_JUDGE": "chat:m"}
+    variable = "GUARDRAIL_" + "__".join(place).upper()
+    with pytest.raises(ConfigError, match="less than or equal to"):
+        GuardrailConfig.from_env(needed | {variable: "1e12"})
+
+
+def test_every_time_to_wait_is_among_them() -> None:
+    found = set(map(".".join, durations(GuardrailConfig)))
+    assert {"policy.deadline_s", "log.retention_days", "graph.endpoint.timeout_s"} <= found

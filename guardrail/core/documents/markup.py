@@ -16,7 +16,7 @@ from guardrail.core.documents.word import seen_text
 from guardrail.core.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
-    from bs4 import Tag
+    from bs4 import BeautifulSoup, Tag
     from markdownify import MarkdownConverter
 
 __all__ = ["docx_pages", "html_pages", "markdown_of_docx", "markdown_of_html"]
@@ -144,11 +144,8 @@ def markdown_of_docx(data: bytes, name: str) -> str:
 
 def html_pages(data: bytes | str) -> list[str]:
     """A page of HTML as Markdown, read here and now; ``markdown_of_html`` tells the file's name."""
-    from bs4 import BeautifulSoup
-
     try:
-        soup = BeautifulSoup(data, "html.parser")
-        _close(soup)
+        soup = _page_reader()(data, "html.parser")
         _take_frame_off(soup)
         body = _main_part(soup)
         for element in body.find_all(["sup", "input", "table", *BLOCKS]):
@@ -181,14 +178,26 @@ def docx_pages(data: bytes) -> list[str]:
     return html_pages(html.replace(BACK_TO_TEXT, "</a>"))
 
 
-def _close(soup: Tag) -> None:
-    """End elements whose end is left out where the next begins, which Python's reader does not."""
-    for element in soup.find_all(list(UNCLOSED)):
-        ended = ENDED.get(element.name, (element.name,))
-        before = element.find_parent([*ended, *UNCLOSED[element.name]])
-        while before is not None and before.name in ended:
-            before.insert_after(element.extract())
-            before = element.find_parent([*ended, *UNCLOSED[element.name]])
+@cache
+def _page_reader() -> type[BeautifulSoup]:
+    """Reads HTML; ends elements whose end is left out where the next begins.
+
+    Python's reader does not: each row would stand in the one before, as deep as a table is long.
+    """
+    from bs4 import BeautifulSoup
+
+    class Page(BeautifulSoup):
+        def handle_starttag(self, name: str, *rest: object, **more: object) -> Tag | None:
+            around = UNCLOSED.get(name, ())
+            ended = ENDED.get(name, (name,)) if around else ()
+            for element in reversed(self.tagStack if around else ()):
+                if element.name in ended:
+                    self.handle_endtag(element.name)
+                if element.name in (*ended, *around):
+                    break
+            return super().handle_starttag(name, *rest, **more)  # type: ignore[arg-type]
+
+    return Page
 
 
 def _take_frame_off(soup: Tag) -> None:

@@ -62,9 +62,11 @@ if TYPE_CHECKING:
         as_strictness,
     )
     from guardrail.core.types.usage import CacheUse, Usage, Used
-    from guardrail.core.types.value import Probability, Value
+    from guardrail.core.types.value import MOST_DAYS, MOST_SECONDS, Probability, Seconds, Value
 
 __all__ = [
+    "MOST_DAYS",
+    "MOST_SECONDS",
     "Action",
     "AttributedAnswer",
     "CacheUse",
@@ -92,6 +94,7 @@ __all__ = [
     "Score",
     "ScoreCard",
     "SecondOpinion",
+    "Seconds",
     "Sentence",
     "Span",
     "SpanKind",
@@ -124,7 +127,7 @@ _HOMES = {
     "Passage Subgraph TableRow Triple linearise name_in_words passage_of_document",
     "guardrail.core.types.strictness": "OwnStrictness Strictness StrictnessSetting as_strictness",
     "guardrail.core.types.usage": "CacheUse Usage Used",
-    "guardrail.core.types.value": "Probability Value",
+    "guardrail.core.types.value": "MOST_DAYS MOST_SECONDS Probability Seconds Value",
 }
 
 __getattr__, __dir__ = loaded_on_use(__name__, _HOMES)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from enum import StrEnum
 from typing import Annotated
 
 from pydantic import BeforeValidator, ValidationError
 
 from guardrail.core.errors import ConfigError
+from guardrail.core.fields import did_you_mean
 from guardrail.core.types.judging import VerdictThresholds
 
 __all__ = [
@@ -56,8 +56,7 @@ def as_strictness(value: object) -> Strictness | VerdictThresholds:
         name = value.strip().lower()
         if name in list(Strictness):
             return Strictness(name)
-        near = get_close_matches(name, [item.value for item in Strictness], n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(Strictness)}"
+        hint = did_you_mean(name, [item.value for item in Strictness])
         raise ConfigError(f"there is no strictness {value!r}; {hint}")
     if isinstance(value, Mapping):
         try:

@@ -6,9 +6,17 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["Probability", "Value"]
+__all__ = ["MOST_DAYS", "MOST_SECONDS", "Probability", "Seconds", "Value"]
 
 Probability = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+
+MOST_SECONDS = 1_000_000.0
+"""Of a time to wait, some eleven days; one of 2^31 ms, 24 days, is more than a socket takes."""
+
+MOST_DAYS = 365_000
+"""Of an age, a thousand years: the calendar of Python begins two thousand years ago."""
+
+Seconds = Annotated[float, Field(gt=0.0, le=MOST_SECONDS, allow_inf_nan=False)]
 
 
 class Value(BaseModel):

@@ -2,7 +2,6 @@
 
 import json
 
-import httpx
 import pytest
 
 from chains.caller import CallerRights
@@ -48,11 +47,11 @@ def guard():
 
 
 @pytest.fixture
-def gateway(upstream, guard):
+def gateway(upstream, guard, in_process):
     def make(**settings):
         marks = {"upstream": upstream, "evidence_marks": ("<c>", "</c>")}
         app = create_app(guard, GatewaySettings(**marks | settings))
-        return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway")
+        return in_process(app)
 
     return make
 

@@ -12,14 +12,13 @@ from tests.chains.fake_openai import FakeOpenAI, served
 
 
 @pytest.fixture
-def logged(tmp_path):
+def logged(tmp_path, in_process):
     """A gateway with a key, over a guardrail that has recorded one answer."""
     config = GuardrailConfig(log=tmp_path / "scores.sqlite")
     with scripted_guard(config=config) as guard:
         guard.check(question=QUESTION, answer=TRUE_START)
         app = create_app(guard, GatewaySettings(keys=("secret",)))
-        transport = httpx.ASGITransport(app)
-        yield httpx.AsyncClient(transport=transport, base_url="http://gateway"), config.log.path
+        yield in_process(app), config.log.path
 
 
 async def test_the_dashboard_shows_the_log_to_whom_has_a_key(logged):
@@ -46,13 +45,12 @@ async def test_feedback_is_stored_beside_its_record(logged):
 
 
 @pytest.fixture
-def recording(tmp_path):
+def recording(tmp_path, in_process):
     """A gateway that records, in front of a model."""
     config = GuardrailConfig(log=tmp_path / "scores.sqlite")
     with scripted_guard(config=config) as guard, served(FakeOpenAI().app) as url:
         app = create_app(guard, GatewaySettings(upstream=f"{url}/v1"))
-        transport = httpx.ASGITransport(app)
-        yield httpx.AsyncClient(transport=transport, base_url="http://gateway"), config.log.path
+        yield in_process(app), config.log.path
 
 
 ASKED = {"question": QUESTION, "answer": TRUE_START}

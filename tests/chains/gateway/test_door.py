@@ -7,7 +7,8 @@ import httpx
 import pytest
 
 from chains.gateway import GatewaySettings, create_app, reading
-from chains.gateway.bounds import Rate, address_of
+from chains.gateway.bounds import Bounds, Rate, address_of
+from chains.gateway.requests import RejectedError
 from tests.chains.conftest import QUESTION, TRUE_START
 from tests.chains.fake_openai import served
 from tests.clock import PATIENCE_S, until
@@ -145,3 +146,10 @@ def test_rates_of_many_names_take_little_room():
     assert waits == [0.0] * 1_000
     assert rate.take("999", 1.0) > 50.0
     assert rate.take("0", 1.0) == 0.0
+
+
+def test_the_wait_for_a_rate_of_next_to_nothing_is_a_number():
+    bounds = Bounds(GatewaySettings(address_per_minute=1e-320))
+    with pytest.raises(RejectedError) as told:
+        bounds.count("here", None)
+    assert told.value.headers["retry-after"] == "1000000"

@@ -2,7 +2,6 @@
 
 import json
 
-import httpx
 import pytest
 
 from chains.gateway import GatewaySettings, create_app
@@ -21,7 +20,7 @@ def by(key):
 
 
 @pytest.fixture
-def gateway(upstream, tmp_path):
+def gateway(upstream, tmp_path, in_process):
     """A client of a gateway in a dry run; settings and policy by the test."""
     guards = []
 
@@ -31,7 +30,7 @@ def gateway(upstream, tmp_path):
         guards.append(scripted_guard(config=config, **options))
         given = {"upstream": upstream, "dry_run": True, "protocols": "litellm,fms"} | settings
         app = create_app(guards[-1], GatewaySettings.model_validate(given))
-        return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway")
+        return in_process(app)
 
     yield make
     for guard in guards:

@@ -30,12 +30,12 @@ BODY = {"model": "plain", "messages": [{"role": "user", "content": QUESTION}]}
 
 
 @pytest.fixture
-def gateway(upstream, strict_guard):
+def gateway(upstream, strict_guard, in_process):
     """A client of a gateway with the settings a test names."""
 
     def make(**settings):
         app = create_app(strict_guard, GatewaySettings(**{"upstream": upstream, **settings}))
-        return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway")
+        return in_process(app)
 
     return make
 

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 
-import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -20,7 +19,7 @@ ASKED = {"question": QUESTION, "answer": TRUE_START}
 
 
 @pytest.fixture
-def gateway(upstream):
+def gateway(upstream, in_process):
     """A client of a gateway whose judge is shared, as that of a served one is."""
     guards = []
 
@@ -29,7 +28,7 @@ def gateway(upstream):
         guards.append(Guardrail(config, grounding=ScriptedJudge(), retriever=retriever))
         given = {"upstream": upstream} | settings
         app = create_app(guards[-1], GatewaySettings.model_validate(given))
-        return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway")
+        return in_process(app)
 
     yield make
     for guard in guards:
@@ -100,7 +99,7 @@ async def test_an_error_that_nobody_expected_counts_as_one(gateway, monkeypatch,
         raise RuntimeError("nobody expected this")
 
     client = gateway()
-    client._transport = httpx.ASGITransport(client._transport.app, raise_app_exceptions=False)
+    client._transport.raise_app_exceptions = False
     monkeypatch.setattr("chains.gateway.app.Exchange", broken)
     reply = await client.post("/v1/chat/completions", json=CHAT | {"stream": stream})
     assert reply.status_code == 500

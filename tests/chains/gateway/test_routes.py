@@ -1,6 +1,5 @@
 """Calls by path and model have policies of their own, beneath those of tenants."""
 
-import httpx
 import pytest
 
 from chains.gateway import GatewaySettings, create_app
@@ -21,7 +20,7 @@ CHAT = {"messages": [{"role": "user", "content": QUESTION}]}
 
 
 @pytest.fixture
-def gateway(upstream):
+def gateway(upstream, in_process):
     tenants = {
         "blue": {"keys": "blue-key"},
         "red": {"keys": "red-key", "policy": "strict"},
@@ -30,11 +29,7 @@ def gateway(upstream):
         given = {"upstream": upstream, "routes": ROUTES, "tenants": tenants, "keys": "own"}
         given |= {"protocols": "litellm,portkey"}
         app = create_app(guard, GatewaySettings.model_validate(given))
-        yield httpx.AsyncClient(
-            transport=httpx.ASGITransport(app),
-            base_url="http://gateway",
-            headers={"authorization": "Bearer own"},
-        )
+        yield in_process(app, headers={"authorization": "Bearer own"})
 
 
 async def told(gateway, model, key="own"):

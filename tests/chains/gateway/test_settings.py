@@ -252,3 +252,16 @@ def test_settings_are_read_without_the_extra_of_the_server():
     code = "import sys, chains.gateway.settings; print({'fastapi', 'uvicorn'} & set(sys.modules))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "set()\n"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name in GatewaySettings.model_fields
+        if name.endswith("_s") and not name.endswith("_per_s")
+    ],
+)
+def test_a_time_longer_than_any_is_no_setting(name):
+    with pytest.raises(ConfigError, match="less than or equal to"):
+        GatewaySettings.from_env(options={name: 1e12})

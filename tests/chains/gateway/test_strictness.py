@@ -31,10 +31,12 @@ def guard() -> Iterator[Guardrail]:
 
 
 @pytest.fixture
-async def gateway(guard: Guardrail, upstream: str) -> Callable[..., httpx.AsyncClient]:
+async def gateway(
+    guard: Guardrail, upstream: str, in_process: Callable[..., httpx.AsyncClient]
+) -> Callable[..., httpx.AsyncClient]:
     def make(**settings: object) -> httpx.AsyncClient:
         app = create_app(guard, GatewaySettings.model_validate({"upstream": upstream} | settings))
-        return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway")
+        return in_process(app)
 
     return make
 

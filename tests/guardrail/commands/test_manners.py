@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 
 from guardrail.cli import app
 from guardrail.commands.serving import require_free
-from guardrail.core.errors import ConfigError, GuardrailError
+from guardrail.core.errors import ConfigError, GuardrailError, InputError
+from guardrail.log.records import open_log
 from tests.program import on_terminal
 
 ROOT = Path(__file__).parents[3]
@@ -141,3 +142,19 @@ def test_a_file_that_is_missing_empty_or_another_thing_fails(
     done = run(*arguments)
     assert done.exit_code == 1
     assert said in str(done.exception)
+
+
+@pytest.mark.parametrize("command", ["log", "report"])
+@pytest.mark.parametrize("option", ["--since", "--until"])
+@pytest.mark.parametrize(
+    "told",
+    ["99999999999d", "999999999999999999w", "9" * 5_000 + "s", "0001-01-01T00:00+14:00",
+     "9999-12-31T23:59-14:00", "0000-00-00", "soon", ""],
+    ids=lambda told: told[:24],
+)  # fmt: skip
+def test_a_time_that_is_none_is_told(tmp_path: Path, command: str, option: str, told: str) -> None:
+    path = tmp_path / "scores.sqlite"
+    open_log(path).close()
+    done = run(command, str(path), option, told)
+    assert (done.exit_code, type(done.exception)) == (1, InputError)
+    assert len(str(done.exception)) < 200

@@ -29,6 +29,19 @@ BOAT = (
     Triple("Alba", "parking lot", "no"),
     Triple("Alba", "heated seats", "no"),
 )
+EAGLE = (
+    Triple("The Eagle", "eatType", "coffee shop"),
+    Triple("The Eagle", "food", "English"),
+    Triple("The Eagle", "priceRange", "high"),
+    Triple("The Eagle", "customer rating", "average"),
+    Triple("The Eagle", "familyFriendly", "yes"),
+    Triple("The Eagle", "near", "Burger King"),
+)
+TEOW = (
+    Triple("Beef kway teow", "INGREDIENT", "Oyster sauce"),
+    Triple("Beef kway teow", "REGION", "Indonesia"),
+    Triple("Beef kway teow", "COUNTRY", "Singapore and Indonesia"),
+)
 SHOP = (Triple("Shop", "opening days", "Tuesday to Saturday"),)
 LIBRARY = (
     Triple("Library", "opening hours on Monday", "10:00 to 18:00"),
@@ -64,6 +77,22 @@ HOTEL = (
             BAKSO,
             "Bakso comes from Indonesia, and Brown sauce is its main ingredient.",
             "Bakso comes from Indonesia, and Celery is its main ingredient.",
+        ),
+        (
+            (Triple("Louisiana 5", "INCUMBENT", "Riley Joseph Wilson"),),
+            "Louisiana has S. William Green as the incumbent.",
+            "Louisiana has Riley Joseph Wilson as the incumbent.",
+        ),
+        (
+            (Triple("Bananaman", "STARRING", "Bill Oddie"),),
+            "Scott Adsit stars in Bananaman.",
+            "Bill Oddie stars in Bananaman.",
+        ),
+        # Of two countries that one value tells it writes both.
+        (
+            TEOW,
+            "Beef kway teow is a dish found in Ethiopia.",
+            "Beef kway teow is a dish found in Singapore and Indonesia.",
         ),
         (BOAT, "The Alba has heated seats.", "The Alba has no heated seats."),
         (BOAT, "The Alba has a parking lot.", "The Alba has no parking lot."),
@@ -197,6 +226,14 @@ def test_the_name_of_the_subject_alone_does_not_tell_which_value_is_meant(guard)
 def test_what_is_not_sure_is_not_exchanged(guard, evidence, said):
     answer = guard.check("", said, evidence=evidence, policy=STRICT_CORRECT)
     assert not [item for item in answer.judged if item.correction]
+
+
+def test_what_is_british_may_be_english(guard):
+    said = "The Eagle is located just below the river, near Ranch."
+    true = "It serves high priced British food."
+    answer = guard.check("", f"{said} {true}", evidence=EAGLE, policy=STRICT_CORRECT)
+    assert "English" not in answer.text
+    assert answer.text.startswith("The Eagle is located just below the river, near Burger King.")
 
 
 def test_what_else_lacks_support_keeps_a_sentence_from_being_released(guard):

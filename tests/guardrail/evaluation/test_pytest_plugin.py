@@ -115,6 +115,43 @@ def test_a_run_with_all_its_reports(project: pytest.Pytester) -> None:
     assert "readers said" not in page
 
 
+def test_every_assertion_of_a_test_is_counted(project: pytest.Pytester) -> None:
+    """By the function, in a thread, and in a fixture before and behind the test."""
+    project.makepyfile(
+        test_imported="""
+        import threading
+
+        import pytest
+        from guardrail.evaluation import assert_grounded
+        from guardrail.evaluation.assertion import assert_grounded as the_same
+
+        @pytest.fixture
+        def around():
+            assert_grounded("It is green.", ["It is green."])
+            yield
+            assert_grounded("It is blue.", ["It is blue."])
+
+        def test_by_the_function(around):
+            the_same("It is red.", ["It is red."])
+            thread = threading.Thread(target=the_same, args=("It is old.", ["It is old."]))
+            thread.start()
+            thread.join()
+
+        def test_wrong():
+            assert_grounded("The Fjell 3 costs 2,190 euros.", ["The Fjell 3 costs 2,490 euros."])
+        """
+    )
+    done = run(project, "test_imported.py", "--junitxml=t.xml", "--guardrail-html=answers.html")
+    done.assert_outcomes(passed=1, failed=1)
+    done.stdout.fnmatch_lines(
+        ["5 answers, 5 claims: 4 supported, 1 contradicted", "  test_imported.py::test_wrong: *"]
+    )
+    counted = Path("t.xml").read_text("utf-8").count('"guardrail.verdict"')
+    assert counted == 5
+    page = Path("answers.html").read_text("utf-8")
+    assert all(f"It is {word}." in page for word in ("green", "blue", "red", "old"))
+
+
 def test_over_several_processes_the_reports_are_whole(project: pytest.Pytester) -> None:
     done = run(project, "-n", "2", "--guardrail-html=answers.html")
     done.assert_outcomes(passed=4, failed=2)

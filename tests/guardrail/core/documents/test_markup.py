@@ -4,6 +4,7 @@ import pytest
 
 from guardrail import Passage
 from guardrail.core.documents.markup import html_pages
+from tests.growth import is_linear
 
 
 def texts(page: str) -> list[str]:
@@ -81,3 +82,12 @@ def test_a_page_within_one_form_is_read() -> None:
     assert [item.text for item in Passage.from_bytes(page, "a.html")] == [
         "# Prices\n\nThe Alba costs 990 euros."
     ]
+
+
+@pytest.mark.parametrize(
+    ("around", "row"),
+    [("table", "<tr><td>Alba<td>990"), ("ul", "<li>Alba"), ("dl", "<dt>Alba<dd>990 euros")],
+)
+def test_rows_without_end_tags_take_linear_time(around: str, row: str) -> None:
+    """Each one stood in the one before, and was taken out of it again."""
+    assert is_linear(html_pages, lambda size: f"<{around}>{row * size}</{around}>", 200)
