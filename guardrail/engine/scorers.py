@@ -160,8 +160,10 @@ class SCKGuardScorer:
 
 def _sck_scores(report: SCKReport) -> dict[str, Score]:
     """The scores by name; the whole one names the intent, by which reports group answers."""
+    from judges.sck.explanation import intent_line
+
     whole = report.score
-    notes = (*whole.evidence, report.structure.intent_line)
+    notes = (*whole.evidence, intent_line(report.structure))
     return report.scores | {"sck": whole.model_copy(update={"evidence": notes})}
 
 
