@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from benchmarks.conner_choice import rank
 from benchmarks.conner_trials import Text, pieces
 from guardrail.core.errors import ConfigError
 from guardrail.core.text.sentences import split_sentences
@@ -33,6 +32,7 @@ from judges.conner import (
     ConnerScorer,
     ConnerSettings,
     Perspective,
+    rank,
 )
 
 __all__ = ["Selection", "SelectionTable", "run_selection"]

@@ -17,7 +17,6 @@ __all__ = [
     "Perspective",
     "QualityWeights",
     "SentenceFactuality",
-    "quality",
 ]
 
 
@@ -153,26 +152,3 @@ class ConnerReport(Value):
     helpfulness_unclipped: Score
     validity: Score
     quality: Score
-
-
-def quality(report: ConnerReport, weights: QualityWeights) -> Score:
-    """Q_know = γᵀ·(factuality, relevance, paragraph coherence, informativeness) (eq. 9).
-
-    A perspective without a value leaves the sum and its weight the total, so that texts scored
-    with the same models stay comparable.
-    """
-    parts = [
-        ("factuality", weights.factuality, report.factuality.value),
-        ("relevance", weights.relevance, report.relevance.value),
-        ("coherence", weights.coherence, report.coherence_paragraph.value),
-        ("informativeness", weights.informativeness, report.informativeness.value),
-    ]
-    present = [(name, weight, value) for name, weight, value in parts if value is not None]
-    total = sum(weight for _, weight, _ in present)
-    if not total:
-        return Score(reason="no intrinsic perspective with a weight has a value")
-    scale = sum(weight for _, weight, _ in parts) / total
-    return Score(
-        value=scale * sum(weight * value for _, weight, value in present),
-        evidence=tuple(f"{weight:g} × {name} {value:.4f}" for name, weight, value in present),
-    )

@@ -33,8 +33,8 @@ from judges.conner.report import (
     ConnerSettings,
     Perspective,
     SentenceFactuality,
-    quality,
 )
+from judges.conner.selection import quality
 from judges.conner.statements import stated
 
 __all__ = ["ConnerModels", "ConnerScorer"]

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from benchmarks.conner_choice import select_demonstrations, select_knowledge
 from guardrail.core.errors import ConfigError, JudgeError, MissingExtraError
 from guardrail.core.types import NLIScores
 from judges.base import Pair, TokenLikelihoods
@@ -19,6 +18,8 @@ from judges.conner import (
     ConnerSettings,
     Perspective,
     QualityWeights,
+    select_demonstrations,
+    select_knowledge,
 )
 
 

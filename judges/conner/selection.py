@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from guardrail.core.types import Value
-from judges.conner import ConnerReport
+from guardrail.core.types import Score, Value
+from judges.conner.report import ConnerInput, ConnerReport, QualityWeights
 
 if TYPE_CHECKING:
-    from judges.conner import ConnerInput, ConnerScorer
+    from judges.conner.scorer import ConnerScorer
 
-__all__ = ["Selected", "rank", "select_demonstrations", "select_knowledge"]
+__all__ = ["Selected", "quality", "rank", "select_demonstrations", "select_knowledge"]
+
+RowT = TypeVar("RowT")
 
 DEMONSTRATIONS_N = 8
 """Demonstrations kept of m = 30 (CONNER 5)."""
@@ -23,6 +25,29 @@ class Selected(Value):
     index: int
     quality: float | None
     report: ConnerReport
+
+
+def quality(report: ConnerReport, weights: QualityWeights) -> Score:
+    """Q_know = γᵀ·(factuality, relevance, paragraph coherence, informativeness) (eq. 9).
+
+    A perspective without a value leaves the sum and its weight the total, so that texts scored
+    with the same models stay comparable.
+    """
+    parts = [
+        ("factuality", weights.factuality, report.factuality.value),
+        ("relevance", weights.relevance, report.relevance.value),
+        ("coherence", weights.coherence, report.coherence_paragraph.value),
+        ("informativeness", weights.informativeness, report.informativeness.value),
+    ]
+    present = [(name, weight, value) for name, weight, value in parts if value is not None]
+    total = sum(weight for _, weight, _ in present)
+    if not total:
+        return Score(reason="no intrinsic perspective with a weight has a value")
+    scale = sum(weight for _, weight, _ in parts) / total
+    return Score(
+        value=scale * sum(weight * value for _, weight, value in present),
+        evidence=tuple(f"{weight:g} × {name} {value:.4f}" for name, weight, value in present),
+    )
 
 
 def select_knowledge(scorer: ConnerScorer, candidates: Sequence[ConnerInput]) -> Selected:
