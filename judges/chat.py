@@ -1,4 +1,4 @@
-"""Any chat model as a judge, with the prompt of CAQA (Table 12)."""
+"""Any chat model as a judge, with the prompts of CAQA (Tables 12 and 13)."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from openai import OpenAI
 
 __all__ = [
+    "FEW_SHOT",
     "TASK",
     "ZERO_SHOT",
     "ChatJudge",
@@ -54,6 +55,12 @@ information, contradicts itself, or is irrelevant to the answer.
 Example:
 """
 """Goes before an item alone (CAQA Table 12)."""
+
+FEW_SHOT = """\
+Please read the examples and choose the most appropriate relationship category for the test \
+example.
+"""
+"""Goes before examples and an item (CAQA Table 12)."""
 
 _NLI_PROMPT = """\
 Instruction: Tell how a premise bears on a hypothesis. There are three possible labels:
@@ -107,6 +114,7 @@ class ChatJudge:
         api_key: Its key; the environment's ``OPENAI_API_KEY`` by default.
         structured: Ask for JSON by schema. An endpoint that refuses is asked in plain text
             from then on.
+        examples: For the few-shot prompt (Table 13), usually one item of each category.
         timeout_s: Longest wait for one reply, seconds.
         concurrency: Requests in flight at the same time.
     """
@@ -118,6 +126,7 @@ class ChatJudge:
         base_url: str | None = None,
         api_key: str | None = None,
         structured: bool = True,
+        examples: Sequence[tuple[AttributionItem, Category]] = (),
         timeout_s: float = 60.0,
         concurrency: int = CONCURRENCY,
     ) -> None:
@@ -125,6 +134,7 @@ class ChatJudge:
         self._base_url = base_url
         self._api_key = api_key
         self._structured = structured
+        self._examples = tuple(examples)
         self._timeout = timeout_s
         self._concurrency = concurrency
         self._client: OpenAI | None = None
@@ -168,7 +178,7 @@ class ChatJudge:
     def attribute(self, items: Sequence[AttributionItem]) -> list[Judgement]:
         """Judge n items (CAQA 5.2); see ``AttributionJudge``. A reply must name one category."""
         wanted, inverse = distinct(items)
-        prompts = [attribution_prompt(item) for item in wanted]
+        prompts = [attribution_prompt(item, examples=self._examples) for item in wanted]
         replies = self._ask(prompts, _CategoryReply)
         judgements = [_judgement(reply) for reply in replies]
         return [judgements[i] for i in inverse]
@@ -219,12 +229,17 @@ class ChatJudge:
         return text
 
 
-def attribution_prompt(item: AttributionItem) -> str:
-    """Write the zero-shot prompt of Table 12."""
-    return (
-        f"Instruction: {TASK}\n{ZERO_SHOT}Question: {item.question}\nAnswer: {item.answer}\n"
-        f"Reference: {' '.join(item.evidence)}\nRelationship Category:"
+def attribution_prompt(
+    item: AttributionItem, *, examples: Sequence[tuple[AttributionItem, Category]] = ()
+) -> str:
+    """Write the prompt of Table 12 (zero-shot), or of Table 13 where there are examples."""
+    if not examples:
+        return f"Instruction: {TASK}\n{ZERO_SHOT}{_form(item)}"
+    shots = "\n".join(
+        f"Example {number}:\n{_form(example)} {_PAPER_NAMES[category]}"
+        for number, (example, category) in enumerate(examples, start=1)
     )
+    return f"Instruction: {TASK}\n{FEW_SHOT}{shots}\nTest Example:\n{_form(item)}"
 
 
 def read_category(reply: str) -> Category:
@@ -246,6 +261,13 @@ def read_nli_label(reply: str) -> str:
         JudgeError: The reply names no label, or several.
     """
     return _read(reply, _NLI_WORDS, "label")
+
+
+def _form(item: AttributionItem) -> str:
+    return (
+        f"Question: {item.question}\nAnswer: {item.answer}\n"
+        f"Reference: {' '.join(item.evidence)}\nRelationship Category:"
+    )
 
 
 def _judgement(reply: str) -> Judgement:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from benchmarks.caqa.rows import CAQARow
 from guardrail.core.types import Category
 from judges.base import AttributionItem
-from judges.chat import TASK, ZERO_SHOT
+from judges.chat import FEW_SHOT, TASK, ZERO_SHOT
 
 __all__ = [
     "Form",
@@ -19,12 +19,6 @@ __all__ = [
     "read_category",
     "read_truth",
 ]
-
-FEW_SHOT = """\
-Please read the examples and choose the most appropriate relationship category for the test \
-example.
-"""
-"""Goes before examples and an item (Table 12)."""
 
 
 class Form(StrEnum):

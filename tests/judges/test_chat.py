@@ -130,9 +130,11 @@ def test_labels_are_read_from_free_text() -> None:
 
 
 def test_the_prompt_is_the_papers() -> None:
-    prompt = attribution_prompt(ITEM)
-    assert "2. Insufficient: Choose this when the citation provides only partial backing" in prompt
-    assert prompt.endswith(
+    zero = attribution_prompt(ITEM)
+    assert "2. Insufficient: Choose this when the citation provides only partial backing" in zero
+    assert zero.endswith(
         "Question: Where was she born?\nAnswer: In Rome.\n"
         "Reference: Place of birth: Rome. Painter.\nRelationship Category:"
     )
+    few = attribution_prompt(ITEM, examples=[(ITEM, Category.SUPPORTIVE)])
+    assert "Relationship Category: Supportive\nTest Example:" in few
