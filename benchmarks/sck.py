@@ -21,7 +21,6 @@ from benchmarks.sck_rates import Pair, sensitivity
 from judges.encoder import create_encoder
 from judges.registry import create_nli
 from judges.sck import Intent, SCKScorer
-from judges.sck.language import Tagger
 
 __all__ = ["app", "main"]
 
@@ -51,8 +50,7 @@ def main(
 ) -> None:
     """Print intent quality, the three rates, and the cost."""
     encoder = create_encoder()
-    tagger = Tagger()
-    scorer = SCKScorer(encoder, create_nli("onnx"), tagger=tagger)
+    scorer = SCKScorer(encoder, create_nli("onnx"))
     asked = set(what or Part)
     result: dict[str, Any] = {}
     if Part.INTENT in asked:
@@ -61,7 +59,7 @@ def main(
     if Part.RATES in asked:
         result["rates"] = [
             rate._asdict() | {"share": rate.lower / max(1, rate.total)}
-            for rate in sensitivity(pairs, scorer, tagger, keep)
+            for rate in sensitivity(pairs, scorer, keep)
         ]
     if Part.COST in asked:
         passages = [*_pairs(data, "nq"), *_pairs(data, "wow_seen"), *_pairs(data, "wow_unseen")]

@@ -20,7 +20,7 @@ from benchmarks.telling import teller
 from guardrail.core.text.sentences import split_sentences
 from guardrail.core.types import Mention, Passage, Value
 from judges.sck import Intent, SCKInput, SCKReport, SCKScorer
-from judges.sck.language import Tagger
+from judges.sck.language import read
 from judges.sck.layout import Format
 
 __all__ = ["Measured", "Pair", "Rate", "Spoilt", "rates", "sensitivity", "spoil"]
@@ -109,19 +109,16 @@ class Rate(NamedTuple):
     target: float
 
 
-def sensitivity(
-    pairs: Sequence[Pair], scorer: SCKScorer, tagger: Tagger, keep: Path | None = None
-) -> list[Rate]:
+def sensitivity(pairs: Sequence[Pair], scorer: SCKScorer, keep: Path | None = None) -> list[Rate]:
     """The three rates, and what lies behind them.
 
     Args:
         pairs: Questions with right answers.
         scorer: Scores them.
-        tagger: Finds the names to swap.
         keep: File that every row is added to when measured; rows that it holds already are not
             measured again.
     """
-    rows = spoil(pairs, tagger)
+    rows = spoil(pairs)
     done = _kept(keep)
     left = [row for row in rows if row.key not in done]
     tell = teller("rows")
@@ -135,10 +132,10 @@ def sensitivity(
     return rates([done[row.key] for row in rows])
 
 
-def spoil(pairs: Sequence[Pair], tagger: Tagger) -> list[Spoilt]:
+def spoil(pairs: Sequence[Pair]) -> list[Spoilt]:
     """Spoil n texts in three ways; the same for the same pairs in the same order."""
     rng = random.Random(SEED)
-    names = [reading.names for reading in tagger.read([pair.text for pair in pairs], names=True)]
+    names = [reading.names for reading in read([pair.text for pair in pairs])]
     pool = names_by_type(names)
     swapped = [swap(pair.text, own, pool, rng) for pair, own in zip(pairs, names, strict=True)]
     other = [

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from guardrail.core.types import NLIScores
-from judges.base import NLITraits, Pair
+from judges.base import NLITraits
 from judges.checkers import ALL_CHARS
 from judges.chunks import even_chunks
 from judges.pretrained import load_alignscore
 from judges.session import readable, softmax
-from judges.torch_judge import Placed, TorchJudge, support_alone
-from judges.torch_runner import Prepared, TorchRunner
-from judges.windows import pair_windows
+from judges.torch_judge import Options, WindowedJudge, support_alone
+from judges.torch_runner import Prepared
 
 if TYPE_CHECKING:
+    from torch import Tensor
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 __all__ = ["AlignScore"]
@@ -29,11 +28,8 @@ CHUNK_WORDS = 350
 LONGEST = 512
 """Tokens that RoBERTa reads."""
 
-TOKEN_BUDGET = 32_768
-"""Tokens of a batch, padding included; takes under 2 GB for RoBERTa-large."""
 
-
-class AlignScore(TorchJudge):
+class AlignScore(WindowedJudge):
     """Tells how far evidence and a claim are aligned; the chunk with the highest score counts.
 
     It tells no contradiction: its metric uses the first of the three labels alone.
@@ -42,10 +38,13 @@ class AlignScore(TorchJudge):
         model: Model id, or a folder that holds the checkpoint.
         size: ``base`` or ``large``.
         temperature: Divides the logits before they become probabilities.
-        placed: ``device`` and ``dtype``, as of ``TorchModel``.
+        options: As of ``TorchModel``.
     """
 
     _kind = "hf"
+    _token_budget = 32_768
+    """Takes under 2 GB for RoBERTa-large."""
+    _longest = LONGEST
     traits = NLITraits(premise_chars=ALL_CHARS, tells_contradiction=False)
 
     def __init__(
@@ -54,9 +53,9 @@ class AlignScore(TorchJudge):
         *,
         size: str = "large",
         temperature: float = 1.0,
-        **placed: Unpack[Placed],
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(model, **placed)
+        super().__init__(model, **options)
         self._size = size
         self._temperature = temperature
 
@@ -68,25 +67,16 @@ class AlignScore(TorchJudge):
     def _load(self, device: str, dtype: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
         return load_alignscore(self._id, self._size, device=device, dtype=dtype)
 
-    def _runner_of(self, model: PreTrainedModel) -> TorchRunner:
-        return TorchRunner(
-            model,
-            pad_id=self._tokenizer.pad_token_id,
-            token_budget=TOKEN_BUDGET,
-            outputs=lambda loaded, inputs: loaded(**inputs),
-        )
+    def _outputs(self, model: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
+        logits: Tensor = model(**inputs)
+        return logits
 
-    def _prepare(self, pairs: Sequence[Pair]) -> Prepared:
-        chunk = Prepared(count=len(pairs))
+    def _frame(self) -> tuple[list[int], list[int], list[int]]:
         start, end = self._tokenizer.cls_token_id, self._tokenizer.sep_token_id
-        for number, pair in enumerate(pairs):
-            parts = even_chunks(readable(pair.premise), CHUNK_WORDS)
-            *documents, claim = self._ids([*parts, pair.hypothesis])
-            for document in documents:
-                for window in pair_windows(document, claim, LONGEST - 4):
-                    first = [start, *window.premise, end, end]
-                    chunk.add([*first, *window.hypothesis, end], (number, window.part))
-        return chunk
+        return [start], [end, end], [end]
+
+    def _documents(self, premise: str) -> list[str]:
+        return even_chunks(readable(premise), CHUNK_WORDS)
 
     def _chunk_scores(self, chunk: Prepared, rows: NDArray[np.float32]) -> list[NLIScores]:
         """The highest alignment over the chunks, of the least aligned part of each claim."""

@@ -7,7 +7,7 @@ texts (premises, hypotheses, questions, answers), so they never know where evide
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from guardrail.core.types import Grounding, Judgement, NLIScores
 
@@ -22,7 +22,8 @@ __all__ = [
     "DiscourseModel",
     "GroundingItem",
     "GroundingJudge",
-    "IntentClassifier",
+    "Judge",
+    "JudgeAround",
     "NLIJudge",
     "NLITraits",
     "Pair",
@@ -31,6 +32,8 @@ __all__ = [
     "TokenLikelihoods",
     "traits_of",
 ]
+
+Inner = TypeVar("Inner", bound="Judge")
 
 
 class Pair(NamedTuple):
@@ -88,9 +91,8 @@ class TokenLikelihoods(NamedTuple):
     logprobs: tuple[float, ...]
 
 
-@runtime_checkable
-class NLIJudge(Protocol):
-    """Tells whether premises entail hypotheses."""
+class Judge(Protocol):
+    """What every judge has."""
 
     @property
     def name(self) -> str:
@@ -100,6 +102,11 @@ class NLIJudge(Protocol):
     def warm_up(self) -> None:
         """Load the model; later calls do nothing."""
         ...
+
+
+@runtime_checkable
+class NLIJudge(Judge, Protocol):
+    """Tells whether premises entail hypotheses."""
 
     def judge(self, pairs: Sequence[Pair]) -> list[NLIScores]:
         """Judge n pairs; the result has length n and the order of the input.
@@ -110,24 +117,40 @@ class NLIJudge(Protocol):
         ...
 
 
-def traits_of(judge: NLIJudge | GroundingJudge | AttributionJudge) -> NLITraits:
+def traits_of(judge: Judge) -> NLITraits:
     """What a judge can do, as far as it tells."""
     told = getattr(judge, "traits", None)
     return told if isinstance(told, NLITraits) else NLITraits()
 
 
-@runtime_checkable
-class AttributionJudge(Protocol):
-    """Tells how evidence bears on an answer, in the four categories of CAQA 3.2."""
+class JudgeAround(Generic[Inner]):
+    """A judge around another one, by whose name it goes and whose model it loads.
+
+    Args:
+        inner: The other one.
+    """
+
+    def __init__(self, inner: Inner) -> None:
+        self._inner = inner
 
     @property
     def name(self) -> str:
-        """Name and version, for the score log."""
-        ...
+        """Name and version of the judge inside, for the score log."""
+        return self._inner.name
+
+    @property
+    def traits(self) -> NLITraits:
+        """What the judge inside can do."""
+        return traits_of(self._inner)
 
     def warm_up(self) -> None:
         """Load the model; later calls do nothing."""
-        ...
+        self._inner.warm_up()
+
+
+@runtime_checkable
+class AttributionJudge(Judge, Protocol):
+    """Tells how evidence bears on an answer, in the four categories of CAQA 3.2."""
 
     def attribute(self, items: Sequence[AttributionItem]) -> list[Judgement]:
         """Judge n items; the result has length n and the order of the input.
@@ -139,17 +162,8 @@ class AttributionJudge(Protocol):
 
 
 @runtime_checkable
-class GroundingJudge(Protocol):
+class GroundingJudge(Judge, Protocol):
     """Tells in one pass what evidence says of a sentence, which of it, and of which words."""
-
-    @property
-    def name(self) -> str:
-        """Name and version, for the score log."""
-        ...
-
-    def warm_up(self) -> None:
-        """Load the model; later calls do nothing."""
-        ...
 
     def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
         """Judge n items; the result has length n and the order of the input.
@@ -165,14 +179,6 @@ class SentenceEncoder(Protocol):
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed n texts; shape [n, d], rows of unit length."""
-        ...
-
-
-class IntentClassifier(Protocol):
-    """Tells the intent of questions (SCK, Structure)."""
-
-    def intents(self, questions: Sequence[str]) -> list[dict[str, float]]:
-        """Probability of each intent, by name, for n questions."""
         ...
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import TypeVar
 
-__all__ = ["distinct", "run_halving", "token_batches"]
+__all__ = ["distinct", "token_batches"]
 
 Item = TypeVar("Item", bound=Hashable)
-Input = TypeVar("Input")
-Output = TypeVar("Output")
 
 
 def distinct(items: Sequence[Item]) -> tuple[list[Item], list[int]]:
@@ -48,25 +46,3 @@ def token_batches(
         batch.append(index)
     if batch:
         yield batch
-
-
-def run_halving(
-    run: Callable[[Sequence[Input]], Sequence[Output]],
-    items: Sequence[Input],
-    *,
-    out_of_memory: Callable[[BaseException], bool],
-) -> list[Output]:
-    """Run a batch, in halves where it does not fit into memory.
-
-    Raises:
-        BaseException: What ``run`` raised, where it is no lack of memory or a single item
-            does not fit.
-    """
-    try:
-        return list(run(items))
-    except Exception as error:
-        if len(items) < 2 or not out_of_memory(error):
-            raise
-    middle = len(items) // 2
-    first = run_halving(run, items[:middle], out_of_memory=out_of_memory)
-    return first + run_halving(run, items[middle:], out_of_memory=out_of_memory)

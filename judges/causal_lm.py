@@ -30,6 +30,9 @@ __all__ = ["LlamaServerCausalLM", "OpenAICausalLM", "TransformersCausalLM", "cre
 FORCING_BIAS = 1000.0
 """Added to a token's logit to make llama.cpp sample it; reported likelihoods stay unbiased."""
 
+TIMEOUT_S = 60.0
+"""Seconds allowed for one request to a llama.cpp server."""
+
 
 def create_causal_lm(
     name: str,
@@ -129,13 +132,11 @@ class LlamaServerCausalLM:
 
     Args:
         base_url: Where the server listens, without ``/v1``.
-        timeout: Seconds allowed for one request.
     """
 
-    def __init__(self, base_url: str, *, timeout: float = 60.0) -> None:
+    def __init__(self, base_url: str) -> None:
         self.name = f"llama:{base_url}"
         self._base_url = base_url.rstrip("/").removesuffix("/v1")
-        self._timeout = timeout
 
     def loglikelihoods(self, pairs: Sequence[tuple[str, str]]) -> list[TokenLikelihoods]:
         """Likelihoods of n continuations, each given its prefix; see ``CausalLM``."""
@@ -182,7 +183,7 @@ class LlamaServerCausalLM:
             headers={"Content-Type": "application/json"},
         )
         try:
-            with urllib.request.urlopen(request, timeout=self._timeout) as reply:
+            with urllib.request.urlopen(request, timeout=TIMEOUT_S) as reply:
                 return finite_json(reply.read())
         except (OSError, HTTPException, ValueError, RecursionError) as error:
             raise JudgeError(f"{self.name}: {error}") from error

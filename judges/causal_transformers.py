@@ -14,10 +14,11 @@ from contextlib import contextmanager
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from guardrail.core.errors import JudgeError, MissingExtraError
+from guardrail.core.errors import JudgeError
 from judges.base import TokenLikelihoods
 from judges.batching import distinct
 from judges.causal_gguf import converted
+from judges.pretrained import libraries
 
 if TYPE_CHECKING:
     import torch
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["TransformersCausalLM"]
 
 CONTEXT = 4096
-"""Most tokens of one text, unless told; of what is longer the middle is left out."""
+"""Most tokens of one text, or the model's own limit where that is smaller; of what is longer the
+middle is left out."""
 CUT_STEP = 256
 """A prefix is cut by a multiple of so many tokens, so that texts with one start keep sharing it."""
 PADDING_ON_CPU = 64
@@ -67,7 +69,6 @@ class TransformersCausalLM:
         device: A torch device; the GPU where there is one, unless told.
         dtype: A torch dtype by name. Unless told ``bfloat16`` on a GPU and on CPUs that multiply
             it in hardware (AVX512_BF16, AMX), else ``float32``.
-        context: Most tokens of one text; the model's own limit where that is smaller.
         progress: Told (pairs done, pairs in all) after each batch.
     """
 
@@ -77,14 +78,12 @@ class TransformersCausalLM:
         *,
         device: str | None = None,
         dtype: str | None = None,
-        context: int = CONTEXT,
         progress: Progress | None = None,
     ) -> None:
         self.name = f"transformers:{model}"
         self._model_id = model
         self._device = device
         self._dtype = dtype
-        self._context = context
         self._progress = progress
         self._model: Any = None  # transformers types its models in part
         self._tokenizer: PreTrainedTokenizerBase
@@ -124,19 +123,16 @@ class TransformersCausalLM:
         return [found[place] for place in inverse]
 
     def _load(self) -> None:
-        try:
-            import torch
-            from transformers import AutoModelForCausalLM, AutoTokenizer
-        except ImportError as error:
-            raise MissingExtraError("transformers", "gpu") from error
+        torch, transformers = libraries()
         device = self._device or ("cuda" if torch.cuda.is_available() else "cpu")
         dtype = self._dtype or _fastest(device)
         where = self._model_id
         try:
             if where.endswith(".gguf"):
                 where = str(converted(where, dtype))
-            self._tokenizer = AutoTokenizer.from_pretrained(where)
-            model: Any = AutoModelForCausalLM.from_pretrained(where, dtype=getattr(torch, dtype))
+            self._tokenizer = transformers.AutoTokenizer.from_pretrained(where)
+            kind = transformers.AutoModelForCausalLM
+            model = kind.from_pretrained(where, dtype=getattr(torch, dtype))
         except (OSError, ValueError, ImportError) as error:
             raise JudgeError(
                 f"cannot load causal language model {self._model_id}: {error}"
@@ -147,7 +143,7 @@ class TransformersCausalLM:
         texts, inverse = distinct([text for pair in pairs for text in pair])
         ids = self._tokenizer(texts, add_special_tokens=False).input_ids if texts else []
         own = getattr(self._model.config.get_text_config(), "max_position_embeddings", None)
-        limit = min(self._context, own or self._context)
+        limit = min(CONTEXT, own or CONTEXT)
         start = self._start_token()
         return [
             _fit((start, *ids[inverse[place]]), tuple(ids[inverse[place + 1]]), limit)

@@ -8,7 +8,6 @@ supports most counts.
 from __future__ import annotations
 
 import re
-from abc import abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, Unpack
 
@@ -21,8 +20,8 @@ from judges.chunks import sentence_chunks
 from judges.pretrained import load_hhem
 from judges.session import readable, softmax
 from judges.t5 import answer_tokens, first_logits
-from judges.torch_judge import Placed, TorchJudge, support_alone
-from judges.torch_runner import Prepared, TorchRunner
+from judges.torch_judge import Options, TorchJudge, support_alone
+from judges.torch_runner import Prepared
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -41,9 +40,6 @@ __all__ = [
     "T5Checker",
 ]
 
-TOKEN_BUDGET = 16_384
-"""Tokens of a batch, padding included; takes some 4 GB for DeBERTa-large."""
-
 ALL_CHARS = 1_000_000
 """Characters of evidence, read in chunks: more than is ever chosen for a sentence."""
 
@@ -60,8 +56,6 @@ class CheckerForm(NamedTuple):
         counted: What ``chunk`` counts.
         joint: What stands between the sentences of a chunk; None for what stands in the document.
         longest: Most tokens of a reading.
-        temperature: Divides the logits before they become probabilities; 1 is what the published
-            threshold of 0.5 was measured with.
     """
 
     template: str
@@ -69,7 +63,6 @@ class CheckerForm(NamedTuple):
     counted: Literal["tokens", "words", "words and signs"]
     longest: int
     joint: str | None = None
-    temperature: float = 1.0
 
 
 MINICHECK = CheckerForm("{document}{end}{claim}", 400, "tokens", 512)
@@ -102,17 +95,19 @@ HHEM = CheckerForm(
 
 
 class _Checker(TorchJudge):
-    """What all checkers share.
+    """What all checkers share; their models give logits of not supported and supported, [n, 2].
 
     Args:
         model: Model id or folder.
         form: How it is asked.
-        temperature: Replaces the form's, for probabilities calibrated on data of one's own.
-        token_budget: Most tokens of a batch, padding included.
-        placed: ``device`` and ``dtype``, as of ``TorchModel``.
+        temperature: Divides the logits before they become probabilities; 1 is what the published
+            threshold of 0.5 was measured with.
+        options: As of ``TorchModel``.
     """
 
     _kind = "hf"
+    _token_budget = 16_384
+    """Takes some 4 GB for DeBERTa-large."""
     traits = NLITraits(premise_chars=ALL_CHARS, tells_contradiction=False)
 
     def __init__(
@@ -120,27 +115,12 @@ class _Checker(TorchJudge):
         model: str,
         form: CheckerForm,
         *,
-        temperature: float | None = None,
-        token_budget: int = TOKEN_BUDGET,
-        **placed: Unpack[Placed],
+        temperature: float = 1.0,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(model, **placed)
+        super().__init__(model, **options)
         self._form = form
-        self._temperature = form.temperature if temperature is None else temperature
-        self._budget = token_budget
-
-    def _runner_of(self, model: PreTrainedModel) -> TorchRunner:
-        pad = self._tokenizer.pad_token_id
-        return TorchRunner(
-            model,
-            pad_id=self._tokenizer.eos_token_id if pad is None else pad,
-            token_budget=self._budget,
-            outputs=self._logits,
-        )
-
-    @abstractmethod
-    def _logits(self, model: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
-        """Logits that a claim is not supported, and that it is, [n, 2]."""
+        self._temperature = temperature
 
     def _prepare(self, pairs: Sequence[Pair]) -> Prepared:
         chunk = Prepared(count=len(pairs))
@@ -195,7 +175,7 @@ class ClassifierChecker(_Checker):
 
     _auto_class = "AutoModelForSequenceClassification"
 
-    def _logits(self, model: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
+    def _outputs(self, model: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
         logits: Tensor = model(**inputs).logits
         return logits[:, :2]
 
@@ -206,7 +186,7 @@ class HHEMChecker(_Checker):
     def _load(self, device: str, dtype: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
         return load_hhem(self._id, device=device, dtype=dtype)
 
-    def _logits(self, model: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
+    def _outputs(self, model: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
         logits: Tensor = model(**inputs).logits
         return logits[:, 0, :2]
 
@@ -219,10 +199,9 @@ class T5Checker(_Checker):
     _said: Sequence[int] = ()
     _answers: Sequence[int] = ()
 
-    def _runner_of(self, model: PreTrainedModel) -> TorchRunner:
+    def _settle(self, model: PreTrainedModel) -> None:
         self._said, (one, zero) = answer_tokens(self._tokenizer, self._id)
         self._answers = [zero, one]
-        return super()._runner_of(model)
 
-    def _logits(self, model: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
+    def _outputs(self, model: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
         return first_logits(model, inputs, self._said)[:, self._answers]

@@ -69,8 +69,8 @@ def create_encoder(folder: Path | str | None = None) -> OnnxEncoder:
 class OnnxEncoder(OnnxFolder[EncoderCard]):
     """A sentence encoder with heads, as ONNX on the CPU.
 
-    One loaded model serves as ``SentenceEncoder``, ``IntentClassifier``, ``DiscourseModel`` and
-    ``RelevanceModel``. A text longer than the model reads is encoded in overlapping windows,
+    One loaded model serves as ``SentenceEncoder``, ``DiscourseModel`` and ``RelevanceModel``, and
+    tells intents. A text longer than the model reads is encoded in overlapping windows,
     whose outputs are averaged by length. One pass gives all outputs of a text, and those of the
     last texts are remembered, so that its intent and its embedding cost one pass.
 
@@ -80,14 +80,13 @@ class OnnxEncoder(OnnxFolder[EncoderCard]):
     Args:
         folder: Holds ``model.onnx``, ``tokenizer.json``, ``encoder.json`` and, for coherence,
             ``discourse.onnx``; the shipped encoder by default.
-        threads: Texts computed at the same time; all cores by default.
     """
 
     _what = "encoder"
 
-    def __init__(self, folder: Path | str | None = None, *, threads: int | None = None) -> None:
+    def __init__(self, folder: Path | str | None = None) -> None:
         place = SHIPPED_ENCODER if folder is None else Path(folder)
-        super().__init__(place, EncoderCard, threads=threads)
+        super().__init__(place, EncoderCard)
         self._discourse: InferenceSession | None = None
         self._memory = OutputMemory(REMEMBERED)
 

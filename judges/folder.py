@@ -56,7 +56,7 @@ class OnnxFolder(Generic[CardKind]):
     _what: ClassVar[str]
     """The model in words, which names its description too: ``judge`` for ``judge.json``."""
 
-    def __init__(self, folder: Path, card: type[CardKind], *, threads: int | None) -> None:
+    def __init__(self, folder: Path, card: type[CardKind], *, threads: int | None = None) -> None:
         self._folder = folder
         self._kind = card
         self._model = _shared_model(folder.resolve(), threads)

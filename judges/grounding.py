@@ -14,10 +14,10 @@ from typing import NamedTuple, cast
 from guardrail.core.errors import JudgeError
 from guardrail.core.plugins import foreign
 from guardrail.core.types import Grounding, NLIScores, StatementScore, WordScore
-from judges.base import GroundingItem, GroundingJudge, NLIJudge, NLITraits, Pair, traits_of
+from judges.base import GroundingItem, GroundingJudge, JudgeAround, NLIJudge, Pair, traits_of
 from judges.lifting import sub_facts
 
-__all__ = ["NLIGrounding", "as_grounding", "grounded_by", "premise_of"]
+__all__ = ["NOTHING", "NLIGrounding", "as_grounding", "grounded_by"]
 
 ASKED = 8
 """At most this many statements of an item are judged one by one, the most important first."""
@@ -45,21 +45,20 @@ class _Plan(NamedTuple):
 
 
 def as_grounding(
-    judge: NLIJudge | GroundingJudge, *, words: bool = True, statements: bool = True
+    judge: NLIJudge | GroundingJudge, *, verdict_alone: bool = False
 ) -> GroundingJudge:
     """The judge itself where it grounds in one pass, else one that grounds by its pairs.
 
     Args:
         judge: The judge.
-        words: Whether pairs are judged to tell which words lack support.
-        statements: Whether pairs are judged to tell what single statements carry.
+        verdict_alone: Whether no further pairs are judged, to tell of words and statements.
 
     Raises:
         JudgeError: The model that tells whether it can ground cannot be loaded.
     """
     if isinstance(judge, GroundingJudge) and getattr(judge, "grounds", True):
         return judge
-    return NLIGrounding(cast("NLIJudge", judge), words=words, statements=statements)
+    return NLIGrounding(cast("NLIJudge", judge), verdict_alone=verdict_alone)
 
 
 def grounded_by(judge: GroundingJudge, items: Sequence[GroundingItem]) -> list[Grounding]:
@@ -78,45 +77,31 @@ def grounded_by(judge: GroundingJudge, items: Sequence[GroundingItem]) -> list[G
     return found
 
 
-class NLIGrounding:
+class NLIGrounding(JudgeAround[NLIJudge]):
     """Grounds sentences with an NLI judge.
 
     Args:
         nli: The judge.
-        words: Whether to tell which words lack support, for which further pairs are judged.
-        statements: Whether to tell what single statements carry, likewise.
+        verdict_alone: Whether to leave out which words lack support and what single statements
+            carry, for which further pairs are judged.
     """
 
-    def __init__(self, nli: NLIJudge, *, words: bool = True, statements: bool = True) -> None:
-        self._nli = nli
-        self._words = words
-        self._asked = ASKED if statements else 0
+    def __init__(self, nli: NLIJudge, *, verdict_alone: bool = False) -> None:
+        super().__init__(nli)
+        self._verdict_alone = verdict_alone
+        self._asked = 0 if verdict_alone else ASKED
         self._room = traits_of(nli).premise_chars
-
-    @property
-    def name(self) -> str:
-        """Name and version of the judge, for the score log."""
-        return self._nli.name
-
-    @property
-    def traits(self) -> NLITraits:
-        """What the judge can do."""
-        return traits_of(self._nli)
-
-    def warm_up(self) -> None:
-        """Load the model; later calls do nothing."""
-        self._nli.warm_up()
 
     def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
         """Ground n sentences; see ``GroundingJudge``."""
         pairs: list[Pair] = []
         plans = [_plan(item, pairs, self._room, self._asked) for item in items]
-        scores = self._nli.judge(pairs) if pairs else []
+        scores = self._inner.judge(pairs) if pairs else []
         found = [
             NOTHING if plan is None else _grounding(item, plan, scores)
             for item, plan in zip(items, plans, strict=True)
         ]
-        return self._with_words(items, found) if self._words else found
+        return found if self._verdict_alone else self._with_words(items, found)
 
     def _with_words(
         self, items: Sequence[GroundingItem], found: Sequence[Grounding]
@@ -131,7 +116,7 @@ class NLIGrounding:
                 rest = " ".join(f"{item.sentence[:start]} {item.sentence[end:]}".split())
                 pairs.append(Pair(premise_of(item, self._room), rest))
                 places.append((number, (start, end)))
-        results = self._nli.judge(pairs) if pairs else []
+        results = self._inner.judge(pairs) if pairs else []
         gained: list[dict[tuple[int, int], float]] = [{} for _ in items]
         for (number, span), result in zip(places, results, strict=True):
             gained[number][span] = max(0.0, result.entailment - found[number].supported)

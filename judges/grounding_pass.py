@@ -22,7 +22,10 @@ from judges.base import GroundingItem
 from judges.heads import HEADS, STATEMENT_MARK, TOKEN_HEADS, Calibration, JudgeCard
 from judges.session import OnnxTextModel, Running, Segments, softmax
 
-__all__ = ["GroundingPasses", "grounding_heads"]
+__all__ = ["GROUNDING_HEADS", "GroundingPasses"]
+
+GROUNDING_HEADS = frozenset({"nli", "claim", *TOKEN_HEADS})
+"""Names of the outputs that a model needs."""
 
 CONTEXT_SHARE = 4
 """The context takes at most one token in this many of the longest sequence; its end is kept."""
@@ -42,11 +45,6 @@ _SPELT = re.compile(r"(?<!\S)[^\W\d_](?:\s+[^\W\d_]){3,}(?!\S)")
 """Single letters in a row, which no judge reads as words: *P a r i s*."""
 
 Offsets = list[tuple[int, int]]
-
-
-def grounding_heads() -> frozenset[str]:
-    """Names of the outputs that a model needs."""
-    return frozenset({"nli", "claim", *TOKEN_HEADS})
 
 
 class _Plan(NamedTuple):

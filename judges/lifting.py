@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from guardrail.core.text.lexicon import lexicon
 from guardrail.core.types import Category, Judgement, NLIScores
-from judges.base import AttributionItem, NLIJudge, Pair
+from judges.base import AttributionItem, JudgeAround, NLIJudge, Pair
 from judges.sentence_ends import sentence_ends
 
 __all__ = ["LiftedJudge", "sub_facts", "supported_shares"]
@@ -76,7 +76,7 @@ def supported_shares(
     ]
 
 
-class LiftedJudge:
+class LiftedJudge(JudgeAround[NLIJudge]):
     """Reads CAQA categories from an NLI judge.
 
     With sub-facts taken as independent, an answer is contradictory where any is contradicted;
@@ -84,24 +84,17 @@ class LiftedJudge:
     supportive in between. It tells no complexity.
 
     Args:
-        nli: Judges evidence (premise) against each sub-fact (hypothesis).
+        inner: Judges evidence (premise) against each sub-fact (hypothesis).
     """
-
-    def __init__(self, nli: NLIJudge) -> None:
-        self.nli = nli
 
     @property
     def name(self) -> str:
         """Name and version of the NLI judge underneath."""
-        return f"lifted:{self.nli.name}"
-
-    def warm_up(self) -> None:
-        """Load the model; later calls do nothing."""
-        self.nli.warm_up()
+        return f"lifted:{self._inner.name}"
 
     def attribute(self, items: Sequence[AttributionItem]) -> list[Judgement]:
         """Judge n items; see ``AttributionJudge``."""
-        return [_judgement(scores) for scores in _judge_facts(self.nli, items, {})]
+        return [_judgement(scores) for scores in _judge_facts(self._inner, items, {})]
 
 
 def _judge_facts(

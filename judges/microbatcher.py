@@ -23,11 +23,11 @@ Result = TypeVar("Result")
 WAIT_S = 0.002
 """Longest wait for company; a tenth of what eight pairs take on two cores."""
 MAX_BATCH = 512
-"""Default size of a batch, in items."""
+"""Most items of a batch."""
 CACHE_SIZE = 65_536
 """Default number of remembered results; about 50 MB with short texts."""
 MAX_QUEUE = 8_192
-"""Default number of items that may wait for the judge."""
+"""Most items that wait to be computed; a larger request is let in alone."""
 
 
 class _Request(Generic[Item, Result]):
@@ -37,7 +37,6 @@ class _Request(Generic[Item, Result]):
         self.items = list(dict.fromkeys(items))
         self.found: dict[Item, Result] = {}
         self.future: Future[dict[Item, Result]] = Future()
-        self.admitted = False
 
     def settle(self, item: Item, result: Result) -> None:
         """Take one result; the caller wakes up on the last."""
@@ -61,7 +60,7 @@ class MicroBatcher(Closing, Generic[Item, Result]):
 
     While a batch is computed, the next gathers; an idle batcher waits a moment for
     company. An item that several callers ask for at the same time is computed once. Where more
-    than ``max_queue`` items wait, further callers wait, first come first served, before their
+    than ``MAX_QUEUE`` items wait, further callers wait, first come first served, before their
     items are taken in. A caller that gives up frees the place of the items only it asked for.
     When a batch fails, each caller's items are tried again alone, so that the error reaches
     only those whose items caused it.
@@ -69,9 +68,7 @@ class MicroBatcher(Closing, Generic[Item, Result]):
     Args:
         run: Computes a batch; called from one thread at a time.
         key: Names what ``run`` depends on, for the cache; asked for once per batch.
-        max_batch: Most items of a batch.
         cache_size: Results to remember, least recently used dropped first; 0 for none.
-        max_queue: Most items that wait to be computed; a larger request is let in alone.
     """
 
     def __init__(
@@ -79,17 +76,13 @@ class MicroBatcher(Closing, Generic[Item, Result]):
         run: Callable[[Sequence[Item]], Sequence[Result]],
         *,
         key: Callable[[], str],
-        max_batch: int = MAX_BATCH,
         cache_size: int = CACHE_SIZE,
-        max_queue: int = MAX_QUEUE,
     ) -> None:
-        if max_batch < 1 or cache_size < 0 or max_queue < 1:
-            raise ValueError("the cache's size is at least 0, batch and queue at least 1")
+        if cache_size < 0:
+            raise ValueError("the cache's size is at least 0")
         self._run = run
         self._key = key
-        self._max_batch = max_batch
         self._cache_size = cache_size
-        self._max_queue = max_queue
         self._changed = threading.Condition()
         self._cache: OrderedDict[tuple[str, Item], Result] = OrderedDict()
         self._queued: OrderedDict[Item, list[_Request[Item, Result]]] = OrderedDict()
@@ -198,10 +191,9 @@ class MicroBatcher(Closing, Generic[Item, Result]):
             request = self._outside[0]
             missing = [item for item in request.items if item not in request.found]
             fresh = [i for i in missing if i not in self._queued and i not in self._computed]
-            if self._queued and len(self._queued) + len(fresh) > self._max_queue:
+            if self._queued and len(self._queued) + len(fresh) > MAX_QUEUE:
                 return
             self._outside.popleft()
-            request.admitted = True
             for item in missing:
                 if item in self._computed:
                     self._computed[item].append(request)
@@ -215,11 +207,9 @@ class MicroBatcher(Closing, Generic[Item, Result]):
         if not future.cancelled():
             return
         with self._changed:
-            if not request.admitted:
-                if request in self._outside:
-                    self._outside.remove(request)
-            else:
-                _take_out(request, self._queued)
+            if request in self._outside:
+                self._outside.remove(request)
+            _take_out(request, self._queued)
             self._admit()
             self._changed.notify_all()
 
@@ -239,7 +229,7 @@ class MicroBatcher(Closing, Generic[Item, Result]):
                     return
                 if idle:
                     self._wait_for_company()
-                size = min(len(self._queued), self._max_batch)
+                size = min(len(self._queued), MAX_BATCH)
                 batch = [self._queued.popitem(last=False) for _ in range(size)]
                 self._computed = dict(batch)
                 if batch:
@@ -251,7 +241,7 @@ class MicroBatcher(Closing, Generic[Item, Result]):
     def _wait_for_company(self) -> None:
         """Give other callers a moment. Holds the lock, which waiting releases."""
         end = time.monotonic() + WAIT_S
-        while len(self._queued) < self._max_batch and not self._closed:
+        while len(self._queued) < MAX_BATCH and not self._closed:
             left = end - time.monotonic()
             if left <= 0 or not self._changed.wait(left):
                 return

@@ -16,7 +16,7 @@ from guardrail.core.types.weighing import Weighing
 from judges.base import AttributionItem, GroundingItem, Pair
 from judges.batching import distinct
 from judges.folder import OnnxFolder
-from judges.grounding_pass import GroundingPasses, grounding_heads
+from judges.grounding_pass import GROUNDING_HEADS, GroundingPasses
 from judges.heads import HEADS, JudgeCard
 from judges.lifting import PHRASE_WORDS, sub_facts, supported_shares
 from judges.selection import choose, split_sentences
@@ -101,7 +101,7 @@ class OnnxJudge(OnnxFolder[JudgeCard]):
     def grounds(self) -> bool:
         """Whether the model has the heads that ``ground`` reads."""
         self.warm_up()
-        return grounding_heads() <= set(self._model.outputs)
+        return set(self._model.outputs) >= GROUNDING_HEADS
 
     def ground(self, items: Sequence[GroundingItem]) -> list[Grounding]:
         """Judge n sentences, each in one pass; see ``GroundingJudge``.

@@ -1,4 +1,4 @@
-"""Published models that their libraries cannot load without code of their own."""
+"""Loads published models: by their auto class, and two that need code of their own."""
 
 from __future__ import annotations
 
@@ -7,13 +7,22 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, TypedDict
 
-from guardrail.core.errors import JudgeError, MissingExtraError
+from guardrail.core.errors import ConfigError, JudgeError, MissingExtraError
 
 if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = ["config_of", "load_alignscore", "load_hhem"]
+__all__ = [
+    "chosen_dtype",
+    "config_of",
+    "libraries",
+    "load_alignscore",
+    "load_hhem",
+    "load_pretrained",
+]
+
+FLOAT_TYPES = ("bfloat16", "float16", "float32")
 
 
 class ModelConfig(TypedDict, total=False):
@@ -32,12 +41,71 @@ TIED = ("shared.weight", "embed_tokens.weight")
 """Names of one and the same table of T5."""
 
 
+def libraries() -> tuple[ModuleType, ModuleType]:
+    """The packages torch and transformers.
+
+    Raises:
+        MissingExtraError: One of them is not installed.
+    """
+    try:
+        import torch
+        import transformers
+    except ImportError as error:
+        raise MissingExtraError(error.name or "transformers", "gpu") from error
+    return torch, transformers
+
+
+def chosen_dtype(device: str | None, dtype: str | None) -> tuple[str, str]:
+    """Device and number format: the GPU where there is one, and there bfloat16, unless told.
+
+    Raises:
+        ConfigError: The number format is unknown.
+        MissingExtraError: torch or transformers is missing.
+    """
+    torch, _ = libraries()
+    if dtype is not None and dtype not in FLOAT_TYPES:
+        raise ConfigError(f"dtype is one of {', '.join(FLOAT_TYPES)}, not {dtype!r}")
+    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    return device, dtype or ("bfloat16" if device.startswith("cuda") else "float32")
+
+
+def load_pretrained(
+    model_id: str, kind: str, *, device: str, dtype: str
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """Load a model and its tokenizer, with scaled-dot-product attention where it has that.
+
+    Args:
+        model_id: Model id or folder.
+        kind: Auto class, such as ``AutoModelForSequenceClassification``.
+        device: Where the model goes.
+        dtype: Number format of the weights.
+
+    Raises:
+        JudgeError: There is no such model, or it cannot be read.
+        MissingExtraError: torch or transformers is missing.
+    """
+    torch, transformers = libraries()
+    loader = getattr(transformers, kind)
+    options = {"dtype": getattr(torch, dtype)}
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(model_id)
+        try:
+            model = loader.from_pretrained(model_id, attn_implementation="sdpa", **options)
+        except (ValueError, ImportError):  # an architecture without that kernel
+            model = loader.from_pretrained(model_id, **options)
+        return model.to(device).eval(), tokenizer
+    except Exception as error:
+        raise JudgeError(
+            f"the model {model_id!r} cannot be loaded; give a Hugging Face model id or a folder "
+            f"that holds one ({type(error).__name__}: {error})"
+        ) from error
+
+
 def config_of(model: str) -> ModelConfig:
     """The configuration of a model, as it stands in its ``config.json``.
 
     Raises:
         JudgeError: There is no such model, or it has none.
-        MissingExtraError: transformers is missing.
     """
     try:
         found: ModelConfig = json.loads(_file(model, "config.json").read_text("utf-8"))
@@ -57,7 +125,7 @@ def load_hhem(
         JudgeError: It is not there, or is another model.
         MissingExtraError: torch or transformers is missing.
     """
-    torch, transformers = _libraries()
+    torch, transformers = libraries()
     from safetensors.torch import load_file
 
     foundation = str(config_of(model).get("foundation") or HHEM_FOUNDATION)
@@ -96,7 +164,7 @@ def load_alignscore(
         JudgeError: It is not there, or is another model.
         MissingExtraError: torch or transformers is missing.
     """
-    torch, transformers = _libraries()
+    torch, transformers = libraries()
     path = _file(model, f"AlignScore-{size}.ckpt")
     backbone = model if (Path(model) / "config.json").is_file() else f"FacebookAI/roberta-{size}"
 
@@ -121,21 +189,10 @@ def load_alignscore(
     return made.to(device=device, dtype=getattr(torch, dtype)).eval(), tokenizer
 
 
-def _libraries() -> tuple[ModuleType, ModuleType]:
-    try:
-        import torch
-        import transformers
-    except ImportError as error:
-        raise MissingExtraError(error.name or "transformers", "gpu") from error
-    return torch, transformers
-
-
 def _file(model: str, name: str) -> Path:
     """A file of a model: of its folder, the local cache or the hub."""
-    try:
-        from transformers.utils.hub import cached_file
-    except ImportError as error:
-        raise MissingExtraError("transformers", "gpu") from error
+    from transformers.utils.hub import cached_file
+
     cause: Exception | None = None
     found: str | None = None
     try:

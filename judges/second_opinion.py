@@ -140,7 +140,7 @@ class SecondJudge:
 
         Words and statements cost a judge of pairs many more of them, and the first judge told them.
         """
-        return as_grounding(self._judge, words=False, statements=False)
+        return as_grounding(self._judge, verdict_alone=True)
 
     def warm_up(self) -> None:
         """Load the model; later calls do nothing."""

@@ -87,14 +87,11 @@ def softmax(
     return result
 
 
-def open_session(path: Path, *, exact: bool | None = None) -> InferenceSession:
+def open_session(path: Path) -> InferenceSession:
     """Open an ONNX file for single-threaded passes on the CPU.
 
-    Args:
-        path: The file.
-        exact: Whether 8-bit products are added up exactly on every processor, at some cost in
-            speed. By default where the file's weights need it on this processor; see
-            ``judges.exactness``.
+    8-bit products are added up exactly on every processor, at some cost in speed where the file's
+    weights need it on this one; see ``judges.exactness``.
 
     Raises:
         JudgeError: The file is missing or cannot be read.
@@ -108,7 +105,7 @@ def open_session(path: Path, *, exact: bool | None = None) -> InferenceSession:
     options.inter_op_num_threads = 1
     options.log_severity_level = ERRORS_ONLY
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
-    if _needs_exact_path(path) if exact is None else exact:
+    if _needs_exact_path(path):
         options.add_session_config_entry("session.x64quantprecision", "1")
     try:
         return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])

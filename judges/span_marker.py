@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from guardrail.core.types import Grounding, NLIScores, WordScore
 from judges.base import GroundingItem, NLITraits, Pair
+from judges.grounding import NOTHING
 from judges.session import readable, softmax
-from judges.torch_judge import Placed, TorchModel
-from judges.torch_runner import Prepared, TorchRunner
+from judges.torch_judge import Options, TorchModel
+from judges.torch_runner import Prepared
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -23,9 +24,6 @@ __all__ = ["SpanMarker", "marker_prompt"]
 
 LONGEST = 4_096
 """Tokens of a reading, as in training."""
-
-TOKEN_BUDGET = 16_384
-"""Tokens of a batch, padding included; takes some 4 GB for ModernBERT-large."""
 
 ASKED = (
     "Briefly answer the following question:\n{question}\nBear in mind that your response should be "
@@ -37,9 +35,6 @@ SUMMARISED = "Summarize the following text:\n{passages}\noutput:"
 """The prompts of RAGTruth, which the models were trained behind."""
 
 WORD = re.compile(r"\S+")
-
-NOTHING = Grounding(supported=0.0, unsupported=1.0, contradicted=0.0, no_claim=0.0)
-"""Where there is no evidence, or no sentence."""
 
 
 class _Answer(NamedTuple):
@@ -73,15 +68,17 @@ class SpanMarker(TorchModel):
     Args:
         model: Model id or folder.
         temperature: Divides the logits before they become probabilities.
-        placed: ``device`` and ``dtype``, as of ``TorchModel``.
+        options: As of ``TorchModel``.
     """
 
     _kind = "hf"
+    _token_budget = 16_384
+    """Takes some 4 GB for ModernBERT-large."""
     _auto_class = "AutoModelForTokenClassification"
     traits = NLITraits(tells_contradiction=False)
 
-    def __init__(self, model: str, *, temperature: float = 1.0, **placed: Unpack[Placed]) -> None:
-        super().__init__(model, **placed)
+    def __init__(self, model: str, *, temperature: float = 1.0, **options: Unpack[Options]) -> None:
+        super().__init__(model, **options)
         self._temperature = temperature
         self._longest = LONGEST
 
@@ -91,8 +88,6 @@ class SpanMarker(TorchModel):
         assert self._runner is not None
         asked = Prepared(count=len(items))
         answers = [self._add(asked, number, item) for number, item in enumerate(items)]
-        if not asked.sequences:
-            return [NOTHING] * len(items)
         rows = self._runner.run(asked.sequences, name=self.name)
         lacking = [np.ones(len(answer.offsets)) for answer in answers]
         for (number, start), row in zip(asked.owners, rows, strict=True):
@@ -135,15 +130,7 @@ class SpanMarker(TorchModel):
             left -= length
         return groups
 
-    def _runner_of(self, model: PreTrainedModel) -> TorchRunner:
-        return TorchRunner(
-            model,
-            pad_id=self._tokenizer.pad_token_id,
-            token_budget=TOKEN_BUDGET,
-            outputs=self._marks,
-        )
-
-    def _marks(self, model: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
+    def _outputs(self, model: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
         """Logits of each token, filled up so that all batches have one shape, [n, 2 l]."""
         import torch
 

@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 
 from guardrail.core.errors import JudgeError
 from guardrail.core.types import NLIScores
-from judges.base import NLITraits, Pair
-from judges.torch_judge import Placed, TorchJudge, support_alone
-from judges.torch_runner import Prepared, TorchRunner
-from judges.windows import pair_windows
+from judges.base import NLITraits
+from judges.torch_judge import Options, WindowedJudge, support_alone
+from judges.torch_runner import Prepared
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -28,13 +27,10 @@ __all__ = ["T5True", "answer_tokens", "first_logits"]
 MAX_LENGTH = 2048
 """Tokens; T5 has relative positions and no limit of its own."""
 
-TOKEN_BUDGET = 16_384
-"""Tokens of a batch, padding included; keeps T5-XXL busy and fits beside its weights."""
-
 PREMISE, HYPOTHESIS = "premise:", "hypothesis:"
 
 
-class T5True(TorchJudge):
+class T5True(WindowedJudge):
     """An NLI judge from a T5 model that was trained to say "1" for entailment and "0" else.
 
     It does not tell contradiction: what is not entailed counts as neutral. Premises that are
@@ -43,12 +39,12 @@ class T5True(TorchJudge):
     Args:
         model: Model id or folder.
         max_length: Most tokens of a pair.
-        token_budget: Most tokens of a batch, padding included.
-        compiled: Run the model through ``torch.compile``.
-        placed: ``device`` and ``dtype``, as of ``TorchModel``.
+        options: As of ``TorchModel``.
     """
 
     _kind = "t5-true"
+    _token_budget = 16_384
+    """Keeps T5-XXL busy and fits beside its weights."""
     _auto_class = "AutoModelForSeq2SeqLM"
     traits = NLITraits(tells_contradiction=False)
 
@@ -57,40 +53,21 @@ class T5True(TorchJudge):
         model: str,
         *,
         max_length: int = MAX_LENGTH,
-        token_budget: int = TOKEN_BUDGET,
-        compiled: bool = False,
-        **placed: Unpack[Placed],
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(model, **placed)
-        self._max_length = max_length
-        self._budget = token_budget
-        self._compiled = compiled
+        super().__init__(model, **options)
+        self._longest = max_length
         self._said: list[int] = []
         self._answers = (0, 0)
 
-    def _runner_of(self, model: PreTrainedModel) -> TorchRunner:
+    def _settle(self, model: PreTrainedModel) -> None:
         self._said, self._answers = answer_tokens(self._tokenizer, self._id)
-        return TorchRunner(
-            model,
-            pad_id=self._tokenizer.pad_token_id,
-            token_budget=self._budget,
-            compiled=self._compiled,
-            outputs=self._first_step,
-        )
 
-    def _prepare(self, pairs: Sequence[Pair]) -> Prepared:
+    def _frame(self) -> tuple[list[int], list[int], list[int]]:
         before, between = self._ids([PREMISE, HYPOTHESIS])
-        end = [self._tokenizer.eos_token_id]
-        capacity = self._max_length - len(before) - len(between) - len(end)
-        chunk = Prepared(count=len(pairs))
-        texts = self._ids([text for pair in pairs for text in pair])
-        for i in range(len(pairs)):
-            for window in pair_windows(texts[2 * i], texts[2 * i + 1], capacity):
-                first = [*before, *window.premise, *between]
-                chunk.add([*first, *window.hypothesis, *end], (i, window.part))
-        return chunk
+        return before, between, [self._tokenizer.eos_token_id]
 
-    def _first_step(self, model: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
+    def _outputs(self, model: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
         """Probability of "1" against "0" where the two part, [n, 1]."""
         logits = first_logits(model, inputs, self._said)
         return logits[:, list(self._answers)].float().softmax(-1)[:, :1]

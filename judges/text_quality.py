@@ -29,10 +29,12 @@ __all__ = [
     "QualityRating",
     "Rater",
     "RatingReply",
-    "quality_means",
     "quality_prompt",
     "rate_quality",
 ]
+
+CONCURRENCY = 4
+"""Requests under way at once."""
 
 
 class Quality(StrEnum):
@@ -180,16 +182,6 @@ def rate_quality(items: Sequence[QualityItem], rater: Rater) -> list[dict[Qualit
     ]
 
 
-def quality_means(ratings: Sequence[Mapping[Quality, QualityRating]]) -> dict[str, Score]:
-    """Means over answers, as KaLMA's Table 4: each quality, and ``…_weighted`` beside it."""
-    means: dict[str, Score] = {}
-    for quality in Quality:
-        rows = [row[quality] for row in ratings]
-        means[quality.value] = _mean([row.rating.value for row in rows])
-        means[f"{quality.value}_weighted"] = _mean([row.weighted.value for row in rows])
-    return means
-
-
 class OpenAIRater:
     """A chat model behind an OpenAI-compatible endpoint; temperature 0 (appendix A.2).
 
@@ -197,20 +189,13 @@ class OpenAIRater:
         model: Name the endpoint knows the model by.
         base_url: The endpoint; None takes ``OPENAI_BASE_URL`` or OpenAI's own.
         api_key: The key; None takes ``OPENAI_API_KEY``.
-        concurrency: Requests under way at once.
     """
 
     def __init__(
-        self,
-        model: str,
-        *,
-        base_url: str | None = None,
-        api_key: str | None = None,
-        concurrency: int = 4,
+        self, model: str, *, base_url: str | None = None, api_key: str | None = None
     ) -> None:
         self._model = model
         self._options = {"base_url": base_url, "api_key": api_key}
-        self._concurrency = concurrency
 
     def rate(self, prompts: Sequence[str]) -> list[RatingReply]:
         """Answer n prompts; see ``Rater``."""
@@ -218,7 +203,7 @@ class OpenAIRater:
 
         try:
             client = openai.OpenAI(**self._options)  # type: ignore[arg-type]
-            with client, ThreadPoolExecutor(self._concurrency) as pool:
+            with client, ThreadPoolExecutor(CONCURRENCY) as pool:
                 return list(pool.map(lambda prompt: self._rate(client, prompt), prompts))
         except openai.OpenAIError as error:
             raise JudgeError(f"rating model {self._model!r}: {error}") from error
@@ -259,10 +244,3 @@ def _rating(reply: RatingReply) -> QualityRating:
     else:
         weighted = Score(value=sum(n * weight for n, weight in enumerate(weights)) / total)
     return QualityRating(rating=rating, weighted=weighted)
-
-
-def _mean(values: Sequence[float | None]) -> Score:
-    known = [value for value in values if value is not None]
-    if not known:
-        return Score(reason="no ratings")
-    return Score(value=sum(known) / len(known), evidence=(f"{len(known)} of {len(values)} rated",))

@@ -1,4 +1,4 @@
-"""What judges on PyTorch share: loading on first use, chunks of pairs, token ids."""
+"""What judges on PyTorch share: loading on first use, chunks of pairs, windows over long ones."""
 
 from __future__ import annotations
 
@@ -13,20 +13,25 @@ from numpy.typing import NDArray
 from guardrail.core.types import NLIScores
 from judges.base import Pair
 from judges.batching import distinct
+from judges.pretrained import chosen_dtype, load_pretrained
 from judges.session import readable
-from judges.torch_runner import Prepared, TorchRunner, chosen_dtype, load_pretrained, prepared_ahead
+from judges.torch_runner import Prepared, TorchRunner, prepared_ahead
+from judges.windows import pair_windows
 
 if TYPE_CHECKING:
+    from torch import Tensor
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = ["Placed", "TorchJudge", "TorchModel", "support_alone"]
+__all__ = ["Options", "TorchJudge", "TorchModel", "WindowedJudge", "support_alone"]
 
 
-class Placed(TypedDict, total=False):
-    """Where a model runs, and in which number format; see ``TorchModel``."""
+class Options(TypedDict, total=False):
+    """Where and how a model runs; see ``TorchModel``."""
 
     device: str | None
     dtype: str | None
+    token_budget: int | None
+    compiled: bool
 
 
 class TorchModel(ABC):
@@ -36,17 +41,33 @@ class TorchModel(ABC):
         model: Model id or folder.
         device: ``cuda``, ``cpu``, …; the GPU where there is one by default.
         dtype: ``bfloat16``, ``float32``, …; bfloat16 on a GPU by default.
+        token_budget: Most tokens of a batch, padding included; what fits most devices by default.
+        compiled: Run it through ``torch.compile``, over few padded lengths.
     """
 
     _kind: ClassVar[str]
     """What stands before the colon of the judge's name."""
     _auto_class: ClassVar[str]
     """Class of ``transformers`` that loads it."""
+    _token_budget: ClassVar[int]
+    """Tokens of a batch, padding included, unless told."""
+    _positions: int | None = None
+    """Tokens that it can read at once, where its positions are a table."""
 
-    def __init__(self, model: str, *, device: str | None = None, dtype: str | None = None) -> None:
+    def __init__(
+        self,
+        model: str,
+        *,
+        device: str | None = None,
+        dtype: str | None = None,
+        token_budget: int | None = None,
+        compiled: bool = False,
+    ) -> None:
         self._id = model
         self._device = device
         self._dtype = dtype
+        self._budget = self._token_budget if token_budget is None else token_budget
+        self._compiled = compiled
         self._lock = threading.Lock()
         self._tokenizer: PreTrainedTokenizerBase
         self._runner: TorchRunner | None = None
@@ -64,14 +85,31 @@ class TorchModel(ABC):
             MissingExtraError: torch or transformers is missing.
         """
         with self._lock:
-            if self._runner is None:
-                device, dtype = chosen_dtype(self._device, self._dtype)
-                model, self._tokenizer = self._load(device, dtype)
-                self._runner = self._runner_of(model)
+            if self._runner is not None:
+                return
+            device, dtype = chosen_dtype(self._device, self._dtype)
+            model, self._tokenizer = self._load(device, dtype)
+            self._settle(model)
+            pad = self._tokenizer.pad_token_id
+            self._runner = TorchRunner(
+                model,
+                pad_id=model.config.eos_token_id if pad is None else pad,
+                token_budget=self._budget,
+                outputs=self._outputs,
+                compiled=self._compiled,
+                positions=self._positions,
+            )
 
     def _load(self, device: str, dtype: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
         """The model in evaluation mode on its device, and its tokenizer."""
         return load_pretrained(self._id, self._auto_class, device=device, dtype=dtype)
+
+    def _settle(self, model: PreTrainedModel) -> None:  # noqa: B027
+        """Settle what depends on the loaded model."""
+
+    @abstractmethod
+    def _outputs(self, model: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
+        """What is wanted of the model for a batch, [n, k]."""
 
     def _ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Token ids of n texts, without special tokens and without truncation."""
@@ -81,10 +119,6 @@ class TorchModel(ABC):
         encoded = self._tokenizer(cleaned, add_special_tokens=False, verbose=False)
         ids: list[list[int]] = encoded["input_ids"]
         return ids
-
-    @abstractmethod
-    def _runner_of(self, model: PreTrainedModel) -> TorchRunner:
-        """Settle what depends on the loaded model, and say how it is run."""
 
 
 class TorchJudge(TorchModel):
@@ -111,6 +145,49 @@ class TorchJudge(TorchModel):
     @abstractmethod
     def _chunk_scores(self, chunk: Prepared, rows: NDArray[np.float32]) -> list[NLIScores]:
         """Scores of a chunk's pairs from the outputs of its sequences."""
+
+
+class WindowedJudge(TorchJudge):
+    """A judge that reads pairs which are too long for its model in overlapping windows.
+
+    Args: as of ``TorchModel``.
+    """
+
+    _longest: int
+    """Most tokens of a sequence."""
+    _segments = False
+    """Whether the model is told where the second text of a sequence begins."""
+
+    @abstractmethod
+    def _frame(self) -> tuple[list[int], list[int], list[int]]:
+        """Tokens before, between and after the two texts of a pair."""
+
+    def _documents(self, premise: str) -> list[str]:
+        """The parts of a premise that are read apart."""
+        return [premise]
+
+    def _prepare(self, pairs: Sequence[Pair]) -> Prepared:
+        documents = [self._documents(pair.premise) for pair in pairs]
+        texts, places = distinct(
+            [
+                text
+                for own, pair in zip(documents, pairs, strict=True)
+                for text in (*own, pair.hypothesis)
+            ]
+        )
+        known = self._ids(texts)
+        ids = iter([known[place] for place in places])
+        before, between, after = self._frame()
+        capacity = self._longest - len(before) - len(between) - len(after)
+        chunk = Prepared(count=len(pairs))
+        for number, own in enumerate(documents):
+            *premises, hypothesis = (next(ids) for _ in range(len(own) + 1))
+            for premise in premises:
+                for window in pair_windows(premise, hypothesis, capacity):
+                    first = [*before, *window.premise, *between]
+                    border = len(first) if self._segments else None
+                    chunk.add([*first, *window.hypothesis, *after], (number, window.part), border)
+        return chunk
 
 
 def support_alone(chunk: Prepared, chances: Iterable[float]) -> list[NLIScores]:

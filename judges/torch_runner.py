@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from guardrail.core.errors import ConfigError, JudgeError, MissingExtraError
+from guardrail.core.errors import JudgeError
 from judges.base import Pair
-from judges.batching import run_halving, token_batches
+from judges.batching import token_batches
 
 if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn import Module
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = ["Prepared", "TorchRunner", "chosen_dtype", "load_pretrained", "prepared_ahead"]
+__all__ = ["Prepared", "TorchRunner", "prepared_ahead"]
 
 Model = TypeVar("Model", bound="Module")
 
@@ -36,61 +35,6 @@ IN_FLIGHT = 2
 
 CHUNK = 4_096
 """Pairs that are tokenised while the device computes earlier ones."""
-
-FLOAT_TYPES = ("bfloat16", "float16", "float32")
-
-
-def chosen_dtype(device: str | None, dtype: str | None) -> tuple[str, str]:
-    """Device and number format: the GPU where there is one, and there bfloat16, unless told.
-
-    Raises:
-        ConfigError: The number format is unknown.
-        MissingExtraError: torch is missing.
-    """
-    try:
-        import torch
-    except ImportError as error:
-        raise MissingExtraError("torch", "gpu") from error
-    if dtype is not None and dtype not in FLOAT_TYPES:
-        raise ConfigError(f"dtype is one of {', '.join(FLOAT_TYPES)}, not {dtype!r}")
-    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    return device, dtype or ("bfloat16" if device.startswith("cuda") else "float32")
-
-
-def load_pretrained(
-    model_id: str, kind: str, *, device: str, dtype: str
-) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Load a model and its tokenizer, with scaled-dot-product attention where it has that.
-
-    Args:
-        model_id: Model id or folder.
-        kind: Auto class, such as ``AutoModelForSequenceClassification``.
-        device: Where the model goes.
-        dtype: Number format of the weights.
-
-    Raises:
-        JudgeError: There is no such model, or it cannot be read.
-        MissingExtraError: transformers is missing.
-    """
-    try:
-        import torch
-        import transformers
-    except ImportError as error:
-        raise MissingExtraError("transformers", "gpu") from error
-    loader = getattr(transformers, kind)
-    options = {"dtype": getattr(torch, dtype)}
-    try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(model_id)
-        try:
-            model = loader.from_pretrained(model_id, attn_implementation="sdpa", **options)
-        except (ValueError, ImportError):  # an architecture without that kernel
-            model = loader.from_pretrained(model_id, **options)
-        return model.to(device).eval(), tokenizer
-    except Exception as error:
-        raise JudgeError(
-            f"the model {model_id!r} cannot be loaded; give a Hugging Face model id or a folder "
-            f"that holds one ({type(error).__name__}: {error})"
-        ) from error
 
 
 @dataclass
@@ -119,10 +63,10 @@ class Prepared:
 
 
 def prepared_ahead(
-    prepare: Callable[[Sequence[Pair]], Prepared], pairs: Sequence[Pair], *, size: int = CHUNK
+    prepare: Callable[[Sequence[Pair]], Prepared], pairs: Sequence[Pair]
 ) -> Iterator[Prepared]:
     """Prepare pairs in chunks, always one chunk ahead of the one in use, in another thread."""
-    chunks = [pairs[start : start + size] for start in range(0, len(pairs), size)]
+    chunks = [pairs[start : start + CHUNK] for start in range(0, len(pairs), CHUNK)]
     with ThreadPoolExecutor(1, thread_name_prefix="tokenize") as pool:
         waiting: deque[Future[Prepared]] = deque()
         for chunk in chunks:
@@ -221,22 +165,20 @@ class TorchRunner:
     def _start(
         self, batch: list[int], sequences: Sequence[Sequence[int]], borders: Sequence[int]
     ) -> Tensor:
+        """Hand a batch to the device, in halves where it does not fit into its memory."""
         import torch
 
-        def compute(indices: Sequence[int]) -> Sequence[Tensor]:
+        try:
             with torch.inference_mode():
-                inputs = self._inputs(indices, sequences, borders)
-                return list(self._outputs(self._model, inputs))
-
-        return torch.stack(run_halving(compute, batch, out_of_memory=self._out_of_memory))
-
-    def _out_of_memory(self, error: BaseException) -> bool:
-        import torch
-
-        full = isinstance(error, torch.OutOfMemoryError | MemoryError)
-        if full and self._device.type == "cuda":
+                return self._outputs(self._model, self._inputs(batch, sequences, borders))
+        except (torch.OutOfMemoryError, MemoryError):
+            if len(batch) < 2:
+                raise
+        if self._device.type == "cuda":
             torch.cuda.empty_cache()
-        return full
+        middle = len(batch) // 2
+        halves = (batch[:middle], batch[middle:])
+        return torch.cat([self._start(half, sequences, borders) for half in halves])
 
     def _inputs(
         self, batch: Sequence[int], sequences: Sequence[Sequence[int]], borders: Sequence[int]

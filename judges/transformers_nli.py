@@ -11,20 +11,16 @@ from numpy.typing import NDArray
 
 from guardrail.core.errors import JudgeError
 from guardrail.core.types import NLIScores
-from judges.base import NLITraits, Pair
-from judges.batching import distinct
+from judges.base import NLITraits
 from judges.session import softmax
-from judges.torch_judge import Placed, TorchJudge
-from judges.torch_runner import Prepared, TorchRunner
-from judges.windows import pair_windows
+from judges.torch_judge import Options, WindowedJudge
+from judges.torch_runner import Prepared
 
 if TYPE_CHECKING:
+    from torch import Tensor
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 __all__ = ["TransformersNLI", "label_columns"]
-
-TOKEN_BUDGET = 32_768
-"""Tokens of a batch, padding included; fills a large GPU and takes under 2 GB for roberta-large."""
 
 DEFAULT_LENGTH = 512
 """Tokens, for models whose configuration names no limit."""
@@ -64,7 +60,7 @@ def label_columns(id2label: Mapping[int, str]) -> dict[str, int]:
     return columns
 
 
-class TransformersNLI(TorchJudge):
+class TransformersNLI(WindowedJudge):
     """An NLI judge from a Hugging Face sequence classifier of any label order.
 
     Models with two labels (entailment or not) give ``neutral`` for the second. Premises that
@@ -74,12 +70,12 @@ class TransformersNLI(TorchJudge):
         model: Model id or folder.
         labels: Labels in the order of the model's logits, where its configuration does not
             name them; ``not_entailment`` for the second of two.
-        token_budget: Most tokens of a batch, padding included.
-        compiled: Run through ``torch.compile``, over few padded lengths.
-        placed: ``device`` and ``dtype``, as of ``TorchModel``.
+        options: As of ``TorchModel``.
     """
 
     _kind = "transformers"
+    _token_budget = 32_768
+    """Fills a large GPU and takes under 2 GB for roberta-large."""
     _auto_class = "AutoModelForSequenceClassification"
 
     def __init__(
@@ -87,51 +83,27 @@ class TransformersNLI(TorchJudge):
         model: str,
         *,
         labels: Sequence[str] | None = None,
-        token_budget: int = TOKEN_BUDGET,
-        compiled: bool = False,
-        **placed: Unpack[Placed],
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(model, **placed)
+        super().__init__(model, **options)
         self._labels = labels
-        self._budget = token_budget
-        self._compiled = compiled
         self._columns: dict[str, int] = {}
-        self._max_length = DEFAULT_LENGTH
-        self._segments = False
 
     @property
     def traits(self) -> NLITraits:
         """Whether it tells contradiction; known once it is loaded."""
         return NLITraits(tells_contradiction="neither" not in self._columns)
 
-    def _runner_of(self, model: PreTrainedModel) -> TorchRunner:
+    def _settle(self, model: PreTrainedModel) -> None:
         config = model.config
         known = cast("dict[int, str]", config.id2label)
         self._columns = label_columns(dict(enumerate(self._labels)) if self._labels else known)
-        self._max_length = _longest(config, self._tokenizer)
+        self._longest = self._positions = _longest(config, self._tokenizer)
         self._segments = getattr(config, "type_vocab_size", 0) > 1
-        pad = self._tokenizer.pad_token_id
-        return TorchRunner(
-            model,
-            pad_id=config.eos_token_id if pad is None else pad,
-            token_budget=self._budget,
-            compiled=self._compiled,
-            positions=self._max_length,
-            outputs=lambda loaded, inputs: loaded(**inputs).logits,
-        )
 
-    def _prepare(self, pairs: Sequence[Pair]) -> Prepared:
-        texts, places = distinct([text for pair in pairs for text in pair])
-        ids = self._ids(texts)
-        before, between, after = self._frame()
-        capacity = self._max_length - len(before) - len(between) - len(after)
-        chunk = Prepared(count=len(pairs))
-        for i in range(len(pairs)):
-            for window in pair_windows(ids[places[2 * i]], ids[places[2 * i + 1]], capacity):
-                first = [*before, *window.premise, *between]
-                border = len(first) if self._segments else None
-                chunk.add([*first, *window.hypothesis, *after], (i, window.part), border)
-        return chunk
+    def _outputs(self, model: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
+        logits: Tensor = model(**inputs).logits
+        return logits
 
     def _chunk_scores(self, chunk: Prepared, rows: NDArray[np.float32]) -> list[NLIScores]:
         """The most decided window of the least entailed part of each hypothesis."""

@@ -26,6 +26,8 @@ CREATE TABLE IF NOT EXISTS results (
 """
 # Entries are counted and the oldest dropped once in so many writes.
 _PRUNE_EVERY = 256
+# Entries kept; the ones that expire first go first.
+_MOST_ENTRIES = 100_000
 
 
 def default_cache_path() -> Path:
@@ -43,7 +45,6 @@ class QueryCache:
     Args:
         path: The database file; made with its folders where missing.
         expire_s: Seconds until an entry is stale.
-        max_entries: Entries kept; the ones that expire first go first.
 
     Attributes:
         hits: Look-ups that found something, in this process.
@@ -53,12 +54,9 @@ class QueryCache:
         ConfigError: If the file cannot be made or is no such database.
     """
 
-    def __init__(
-        self, path: str | Path, *, expire_s: float = 86_400.0, max_entries: int = 100_000
-    ) -> None:
+    def __init__(self, path: str | Path, *, expire_s: float = 86_400.0) -> None:
         self.path = Path(path).expanduser()
         self.expire_s = expire_s
-        self.max_entries = max_entries
         self._local = threading.local()
         self._counting = threading.Lock()
         self._writes = self.hits = self.misses = 0
@@ -105,10 +103,6 @@ class QueryCache:
         except (sqlite3.Error, OSError) as error:
             _LOG.warning("query cache %s: %s", self.path, error)
 
-    def clear(self) -> None:
-        """Forget everything."""
-        self._connection().execute("DELETE FROM results")
-
     def close(self) -> None:
         """Close this thread's connection; others close with their threads."""
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
@@ -119,11 +113,11 @@ class QueryCache:
     def _prune(self, connection: sqlite3.Connection) -> None:
         connection.execute("DELETE FROM results WHERE expires <= ?", (time.time(),))
         (count,) = connection.execute("SELECT COUNT(*) FROM results").fetchone()
-        if count > self.max_entries:
+        if count > _MOST_ENTRIES:
             connection.execute(
                 "DELETE FROM results WHERE key IN "
                 "(SELECT key FROM results ORDER BY expires LIMIT ?)",
-                (count - self.max_entries,),
+                (count - _MOST_ENTRIES,),
             )
 
     def _connection(self) -> sqlite3.Connection:

@@ -145,23 +145,20 @@ _PATHS: Final = {
 }
 
 
-def dialect_of(url: str, *named: str | None) -> Dialect:
-    """The dialect of an endpoint.
+def dialect_of(url: str, wanted: str | None, profiled: str | None) -> Dialect:
+    """The dialect of an endpoint: what settings say, else its address, else its profile.
 
     Args:
         url: Its address; well-known hosts and paths tell.
-        named: What settings and profile say, the first that says something counts; the address
-            counts before the last.
+        wanted: What settings say.
+        profiled: What the profile says.
 
     Raises:
         ConfigError: No dialect has that name.
     """
     parts = urlsplit(url)
-    name_found = _HOSTS.get(parts.hostname or "")
-    name_found = name_found or next(
-        (name for path, name in _PATHS.items() if path in parts.path), None
-    )
-    name = next(filter(None, (*named[:-1], name_found, *named[-1:])), "standard")
+    by_path = next((name for path, name in _PATHS.items() if path in parts.path), None)
+    name = wanted or _HOSTS.get(parts.hostname or "") or by_path or profiled or "standard"
     if name not in DIALECTS:
         raise ConfigError(f"no SPARQL dialect {name!r}; choose one of {', '.join(DIALECTS)}")
     return DIALECTS[name]

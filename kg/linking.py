@@ -31,10 +31,11 @@ from kg.mentions import (
     name_forms,
     tagged_mentions,
 )
-from kg.names import NameParts, name_parts, without_middle
+from kg.names import NameParts, without_middle
 from kg.ner_types import classes_of, compatible, persons
 from kg.relations import between_persons, literal_key, relation_words
 from kg.reranking import TextIndex, rerank
+from kg.store import OxigraphGraph
 from kg.tagger import load_tagger, taggable
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ class EntityLinker:
         self._graph = graph
         self._relations = relations
         self._limit = limit
-        self._names: NameParts | None = name_parts(graph)
+        self._names = NameParts(graph) if isinstance(graph, OxigraphGraph) else None
 
     def link(
         self, texts: Sequence[str], *, docs: Sequence[Doc] | None = None

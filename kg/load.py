@@ -24,10 +24,10 @@ from pyoxigraph import DefaultGraph, NamedNode, Quad, RdfFormat, Store
 
 from guardrail.core.errors import InputError, KnowledgeGraphError
 from guardrail.core.types import Value
-from kg.build_people import build, read_people
 from kg.journal import Journal
 from kg.label_file import FileLabelIndex, LabelFileWriter
 from kg.memory import peak_mb
+from kg.persons import build, read_people
 from kg.profiles import Profile, load_profile, store_profile, stored_profile
 from kg.reading import (
     LINES,

@@ -1,8 +1,7 @@
 """Look-ups by a part of a name, and by values that are written out rather than linked.
 
 Surnames ("Gacy") and people whom a graph knows only as the value of a fact need more than the
-protocol offers. A graph may bring its own ``NameParts``; for the embedded store it is here; other
-graphs do without, and the linker then finds less.
+protocol offers. The embedded store has it; other graphs do without, and the linker then finds less.
 """
 
 from __future__ import annotations
@@ -11,16 +10,18 @@ from collections import defaultdict
 from collections.abc import Sequence
 from itertools import islice
 from threading import Lock
-from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+from typing import Final
+
+from pyoxigraph import DefaultGraph, Literal
 
 from guardrail.core.types import Entity, Triple
+from kg.blank_nodes import is_named
 from kg.characters import holds_surrogates
+from kg.labels import names_in
 from kg.mentions import fold
+from kg.store import OxigraphGraph
 
-if TYPE_CHECKING:
-    from kg.store import OxigraphGraph
-
-__all__ = ["NameParts", "StoreNameParts", "name_parts", "without_middle"]
+__all__ = ["NameParts", "without_middle"]
 
 MAX_NAMES: Final = 300_000
 """Largest graph, in names, whose first and last words are indexed; about 100 bytes each."""
@@ -30,34 +31,8 @@ _MAX_BEARERS: Final = 2_000
 """A name that more nodes begin or end with says nothing of which is meant."""
 
 
-@runtime_checkable
-class NameParts(Protocol):
-    """A graph that can be asked by a part of a name and by a written value."""
-
-    def named(self, parts: Sequence[str]) -> list[list[Entity]]:
-        """For each of n word sequences, the entities with a name that begins or ends with it.
-
-        Case and diacritics do not count; most prominent first. Names of which the words leave out
-        the middle count as well, where the graph can find them.
-        """
-        ...
-
-    def facts_with(self, values: Sequence[str]) -> list[list[Triple]]:
-        """For each of n texts, the facts whose value is that text and not a node."""
-        ...
-
-
-def name_parts(graph: object) -> NameParts | None:
-    """Give the look-ups of a graph: its own, those of the embedded store, or None."""
-    if isinstance(graph, NameParts):
-        return graph
-    from kg.store import OxigraphGraph
-
-    return StoreNameParts(graph) if isinstance(graph, OxigraphGraph) else None
-
-
-class StoreNameParts:
-    """``NameParts`` over the embedded store; its word index is built at the first look-up.
+class NameParts:
+    """Look-ups in the embedded store; the index of words is built at the first of them.
 
     Args:
         graph: An open graph. Changes made to it later are not seen.
@@ -69,24 +44,24 @@ class StoreNameParts:
         self._lock = Lock()
 
     def named(self, parts: Sequence[str]) -> list[list[Entity]]:
-        """For each of n word sequences, the entities with a name that begins or ends with it."""
+        """For each of n word sequences, the entities with a name that begins or ends with it.
+
+        Case and diacritics do not count; most prominent first. Names of which the words leave out
+        the middle count as well.
+        """
         edges = self._index()
         found: list[list[Entity]] = []
         for part in parts:
             folded = fold(part)
             words = folded.split()
-            ids = (
-                dict.fromkeys([*edges.get(words[0], ()), *edges.get(words[-1], ())])
-                if words
-                else {}
-            )
+            ends = words[:1] + words[-1:]
+            ids = dict.fromkeys(id_ for word in ends for id_ in edges.get(word, ()))
             if len(ids) > _MAX_BEARERS:
                 found.append([])
                 continue
-            known = self._graph.entities(list(ids))
             bearers = [
                 entity
-                for entity in known
+                for entity in self._graph.entities(list(ids))
                 if entity is not None
                 and any(
                     _edge(fold(name), folded) or _leaves_out_middle(folded, fold(name))
@@ -115,10 +90,6 @@ class StoreNameParts:
         ]
 
     def _subjects(self, value: str) -> list[str]:
-        from pyoxigraph import DefaultGraph, Literal
-
-        from kg.blank_nodes import is_named
-
         if not value or holds_surrogates(value):
             return []
         graph = self._graph
@@ -136,18 +107,14 @@ class StoreNameParts:
         """Ids by the first and last word of their names; empty for a graph too large."""
         with self._lock:
             if self._edges is None:
-                from kg.labels import names_in
-
-                counted = self._graph.indexed_names
-                if counted is not None and counted > MAX_NAMES:
-                    self._edges = {}
-                    return self._edges
-                profile = self._graph.profile
-                listed = list(islice(names_in(self._graph.store, profile), MAX_NAMES + 1))
+                profile, counted = self._graph.profile, self._graph.indexed_names
+                listed: list[tuple[str, str]] = []
+                if counted is None or counted <= MAX_NAMES:
+                    listed += islice(names_in(self._graph.store, profile), MAX_NAMES + 1)
                 edges: dict[str, list[str]] = defaultdict(list)
                 for iri, name in listed if len(listed) <= MAX_NAMES else ():
                     words = fold(name).split()
-                    for word in {words[0], words[-1]} if words else ():
+                    for word in {*words[:1], *words[-1:]}:
                         edges[word].append(profile.short(iri))
                 self._edges = dict(edges)
             return self._edges

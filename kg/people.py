@@ -16,7 +16,7 @@ __all__ = ["open_people_graph"]
 
 
 def open_people_graph() -> OxigraphGraph:
-    """Open the embedded people graph, in memory; made by ``kg.build_people``.
+    """Open the embedded people graph, in memory; made by ``training.people``.
 
     Each call gives a graph of its own over one shared store, so that closing one does not
     disturb another; the store itself is read once in a process. Read only by convention: what

@@ -38,6 +38,7 @@ from benchmarks.biokalma.tables import (
     na_markdown,
     quality_cells,
     quality_markdown,
+    quality_means,
     table_row,
 )
 from guardrail.config import GuardrailConfig, ModelConfig
@@ -47,7 +48,7 @@ from guardrail.guard import Guardrail
 from guardrail.markers.grammar import strip
 from guardrail.models import open_model
 from guardrail.models.settings import GenerationSettings, PromptBudget
-from judges.text_quality import OpenAIRater, QualityItem, quality_means, rate_quality
+from judges.text_quality import OpenAIRater, QualityItem, rate_quality
 
 if TYPE_CHECKING:
     from guardrail.models.base import LanguageModel

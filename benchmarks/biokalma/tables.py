@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from benchmarks.biokalma.metrics import KalmaScores, NotAvailableScores
 from guardrail.core.types import Score
-from judges.text_quality import Quality
+from judges.text_quality import Quality, QualityRating
 
 __all__ = [
     "COLUMNS",
@@ -23,6 +23,7 @@ __all__ = [
     "paper_tables",
     "quality_cells",
     "quality_markdown",
+    "quality_means",
     "table_row",
 ]
 
@@ -151,6 +152,16 @@ def quality_cells(runs: Sequence[Mapping[str, Score]]) -> dict[str, Cell]:
     return {name: _cell([run[name] for run in runs], scale=1) for name in (runs[0] if runs else ())}
 
 
+def quality_means(ratings: Sequence[Mapping[Quality, QualityRating]]) -> dict[str, Score]:
+    """Means over answers, as KaLMA's Table 4: each quality, and ``…_weighted`` beside it."""
+    means: dict[str, Score] = {}
+    for quality in Quality:
+        rows = [row[quality] for row in ratings]
+        means[quality.value] = _mean([row.rating.value for row in rows])
+        means[f"{quality.value}_weighted"] = _mean([row.weighted.value for row in rows])
+    return means
+
+
 def quality_markdown(rows: Sequence[TableRow], rater: str) -> str:
     """Ratings in the form of KaLMA's Table 4, the paper's rows below."""
     names = [quality.value for quality in Quality]
@@ -165,6 +176,13 @@ def quality_markdown(rows: Sequence[TableRow], rater: str) -> str:
         cells = (f"{paper[name]:.2f}" for name in names)
         lines.append(f"| paper: {paper['row']} | {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def _mean(values: Sequence[float | None]) -> Score:
+    known = [value for value in values if value is not None]
+    if not known:
+        return Score(reason="no ratings")
+    return Score(value=sum(known) / len(known), evidence=(f"{len(known)} of {len(values)} rated",))
 
 
 def _cell(scores: Sequence[Score], *, scale: float = 100) -> Cell:

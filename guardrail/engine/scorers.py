@@ -134,7 +134,7 @@ class SCKGuardScorer:
         Raises:
             JudgeError: A model cannot be loaded.
         """
-        self._scorer.warm_up(tagger=False)
+        self._scorer.warm_up()
 
     def read_ahead(self, batch: Sequence[ScoringRequest]) -> None:
         """Begin to encode n answers; while they are parsed, cores are idle.

@@ -1,15 +1,14 @@
 """KG-AttrScore: every sentence attributable, extrapolatory or contradictory (SCK 2.1.3).
 
 Verdicts that the caller has already are taken over. Else an NLI judge reads the evidence nearest
-to the sentence as premise and the sentence as hypothesis, or an attribution judge (a chat model,
-say) reads question, sentence and evidence.
+to the sentence as premise and the sentence as hypothesis.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from heapq import nsmallest
 from typing import Generic, NamedTuple, TypeVar
 
@@ -17,7 +16,6 @@ from guardrail.core.text.lexicon import lexicon_set
 from guardrail.core.types import (
     Category,
     Evidence,
-    Judgement,
     NLIScores,
     Passage,
     Sentence,
@@ -25,7 +23,7 @@ from guardrail.core.types import (
     Triple,
     linearise,
 )
-from judges.base import AttributionItem, AttributionJudge, NLIJudge, Pair
+from judges.base import NLIJudge, Pair
 from judges.sck.report import SCKInput, SentenceVerdict
 
 __all__ = ["attribute", "split"]
@@ -51,19 +49,13 @@ Item = TypeVar("Item")
 
 
 class _Asked(NamedTuple):
-    """A sentence on its way to the judge."""
+    """A sentence on its way to the judge, with the evidence nearest to it as one text."""
 
     row: int
     place: int
-    question: str
     sentence: str
     triples: tuple[Triple, ...]
-    passages: tuple[str, ...]
-
-    @property
-    def evidence(self) -> tuple[str, ...]:
-        """Flat texts, triples first."""
-        return ((linearise(self.triples),) if self.triples else ()) + self.passages
+    premise: str
 
 
 def split(answer: str) -> tuple[str, ...]:
@@ -72,7 +64,7 @@ def split(answer: str) -> tuple[str, ...]:
 
 
 def attribute(
-    batch: Sequence[SCKInput], judge: NLIJudge | AttributionJudge | None
+    batch: Sequence[SCKInput], judge: NLIJudge | None
 ) -> list[tuple[SentenceVerdict, ...] | None]:
     """Give the sentences of n answers their verdicts; all that need a judge go in one batch.
 
@@ -90,30 +82,17 @@ def attribute(
             continue
         results.append([None] * len(texts))
         if item.evidence and judge is not None:
-            index = _Index(item.evidence)
-            for place, text in enumerate(texts):
-                triples, passages = index.nearest(text)
-                asked.append(_Asked(row, place, item.question, text, triples, passages))
+            asked += _asked(row, item, texts)
     for entry, verdict in zip(asked, _ask(judge, asked), strict=True):
         results[entry.row][entry.place] = verdict
     return [None if None in verdicts else tuple(filter(None, verdicts)) for verdicts in results]
 
 
-def _ask(
-    judge: NLIJudge | AttributionJudge | None, asked: Sequence[_Asked]
-) -> list[SentenceVerdict]:
-    with_evidence = [item for item in asked if item.evidence]
-    if judge is None or not with_evidence:
-        return [_silent(item) for item in asked]
-    if isinstance(judge, NLIJudge):
-        pairs = [Pair(" ".join(item.evidence), item.sentence) for item in with_evidence]
-        verdicts = map(_from_nli, with_evidence, judge.judge(pairs))
-    else:
-        items = [
-            AttributionItem(item.question, item.sentence, item.evidence) for item in with_evidence
-        ]
-        verdicts = map(_from_judgement, with_evidence, judge.attribute(items))
-    return [next(verdicts) if item.evidence else _silent(item) for item in asked]
+def _ask(judge: NLIJudge | None, asked: Sequence[_Asked]) -> list[SentenceVerdict]:
+    read = [item for item in asked if item.premise]
+    pairs = [Pair(item.premise, item.sentence) for item in read]
+    verdicts = map(_from_nli, read, judge.judge(pairs) if judge is not None and pairs else ())
+    return [next(verdicts) if item.premise else _silent(item) for item in asked]
 
 
 def _silent(asked: _Asked) -> SentenceVerdict:
@@ -129,22 +108,10 @@ def _from_nli(asked: _Asked, scores: NLIScores) -> SentenceVerdict:
     return SentenceVerdict(
         text=asked.sentence,
         value=value,
-        rationale=f"{NAMES[value]}: the evidence {says} ({certainty:.2f}): {_shown(asked)}",
+        rationale=f"{NAMES[value]}: the evidence {says} ({certainty:.2f}): {asked.premise}",
         triples=asked.triples,
         scores=scores,
     )
-
-
-def _from_judgement(asked: _Asked, judgement: Judgement) -> SentenceVerdict:
-    value = VALUES[judgement.category]
-    why = judgement.rationale or _shown(asked)
-    return SentenceVerdict(
-        text=asked.sentence, value=value, rationale=f"{NAMES[value]}: {why}", triples=asked.triples
-    )
-
-
-def _shown(asked: _Asked) -> str:
-    return " ".join(asked.evidence)
 
 
 def _taken_over(sentence: Sentence, evidence: Sequence[Evidence]) -> SentenceVerdict:
@@ -174,25 +141,19 @@ def _taken_over(sentence: Sentence, evidence: Sequence[Evidence]) -> SentenceVer
     )
 
 
-class _Index:
-    """Evidence by its words, to find what is nearest to a sentence."""
-
-    def __init__(self, evidence: Sequence[Evidence]) -> None:
-        triples = [item for item in evidence if isinstance(item, Triple)]
-        self._triples = _Nearest(triples, [triple.text for triple in triples])
-        pieces = [
-            piece for item in evidence if isinstance(item, Passage) for piece in split(item.text)
-        ]
-        pieces = list(dict.fromkeys(pieces))
-        self._pieces = _Nearest(pieces, pieces)
-
-    def nearest(self, sentence: str) -> tuple[tuple[Triple, ...], tuple[str, ...]]:
-        """Triples and passage sentences that share most words, in the order they came."""
-        words = _words(sentence)
-        return (
-            tuple(self._triples.best(words, MAX_TRIPLES)),
-            tuple(self._pieces.best(words, MAX_PASSAGE_SENTENCES)),
-        )
+def _asked(row: int, item: SCKInput, texts: Sequence[str]) -> Iterator[_Asked]:
+    """The sentences of an answer, each with the evidence that shares most words with it."""
+    triples = [entry for entry in item.evidence if isinstance(entry, Triple)]
+    passages = [entry.text for entry in item.evidence if isinstance(entry, Passage)]
+    pieces = list(dict.fromkeys(piece for text in passages for piece in split(text)))
+    near_triples = _Nearest(triples, [triple.text for triple in triples])
+    near_pieces = _Nearest(pieces, pieces)
+    for place, text in enumerate(texts):
+        words = _words(text)
+        near = tuple(near_triples.best(words, MAX_TRIPLES))
+        told = [linearise(near)] if near else []
+        told += near_pieces.best(words, MAX_PASSAGE_SENTENCES)
+        yield _Asked(row, place, text, near, " ".join(told))
 
 
 class _Nearest(Generic[Item]):

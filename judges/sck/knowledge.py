@@ -93,7 +93,7 @@ def score_knowledge(
     item: SCKInput,
     names: tuple[NamedEntity, ...],
     entities: Sequence[DescribedEntity],
-    cosines: Mapping[tuple[str, str], float] | None,
+    cosines: Mapping[tuple[str, str], float],
     verdicts: tuple[SentenceVerdict, ...] | None,
     weights: KnowledgeWeights,
 ) -> KnowledgeReport:
@@ -103,15 +103,18 @@ def score_knowledge(
         item: The answer.
         names: Its names, verified or not.
         entities: Its linked entities with their descriptions.
-        cosines: Cosine of (question, description); None where there is no sentence encoder.
+        cosines: Cosine of (question, description).
         verdicts: Its sentences; None where nobody could judge them.
         weights: Weights of the three parts.
     """
     relevance = _relevance(item.question, entities, cosines)
     sums = [entity.jaccard + entity.cosine for entity in relevance]
-    no_er = _no_relevance(item, entities, cosines)
-    er = Score(reason=no_er) if no_er else _mean([total / 2 for total in sums])
-    er_paper = Score(reason=no_er) if no_er else Score(value=sum(sums))
+    if sums:
+        mean = sum(total / 2 for total in sums) / len(sums)
+        er, er_paper = Score(value=max(0.0, min(1.0, mean))), Score(value=sum(sums))
+    else:
+        no_entity = "no linked entity of the answer has a description"
+        er = er_paper = Score(reason=no_entity if item.question.strip() else "no question")
     kg_attr, raw = _attribution(item, verdicts)
     score, parts = combine(
         [
@@ -148,9 +151,9 @@ def _verifiable(item: SCKInput, names: tuple[NamedEntity, ...]) -> Score:
 def _relevance(
     question: str,
     entities: Sequence[DescribedEntity],
-    cosines: Mapping[tuple[str, str], float] | None,
+    cosines: Mapping[tuple[str, str], float],
 ) -> tuple[EntityRelevance, ...]:
-    if cosines is None or not question.strip():
+    if not question.strip():
         return ()
     return tuple(
         EntityRelevance(
@@ -162,23 +165,6 @@ def _relevance(
         )
         for entity in entities
     )
-
-
-def _no_relevance(
-    item: SCKInput,
-    entities: Sequence[DescribedEntity],
-    cosines: Mapping[tuple[str, str], float] | None,
-) -> str | None:
-    if not item.question.strip():
-        return "no question"
-    if not entities:
-        return "no linked entity of the answer has a description"
-    return "no sentence encoder" if cosines is None else None
-
-
-def _mean(values: Sequence[float]) -> Score:
-    mean = sum(values) / len(values)
-    return Score(value=max(0.0, min(1.0, mean)))
 
 
 def _attribution(

@@ -14,10 +14,9 @@ from guardrail.core.text.tagging import load_english, run_pipeline
 from guardrail.core.types import Mention
 
 if TYPE_CHECKING:
-    from spacy.language import Language
     from spacy.tokens import Doc, Token
 
-__all__ = ["Reading", "Tagger", "reading_of"]
+__all__ = ["Reading", "read", "reading_of"]
 
 OPENING_CHARS = 1_000
 """Verbs and pronouns are counted in so much of a text; more would not change their shares much,
@@ -41,7 +40,7 @@ class Reading(NamedTuple):
             are present.
         persons: Personal pronouns of the opening by ``1st``, ``2nd`` and ``3rd``; imperatives
             are 2nd.
-        names: Names the tagger found; empty where it was not asked.
+        names: Names the tagger found.
         english: False when the text is long enough to tell and does not read like English.
     """
 
@@ -52,40 +51,23 @@ class Reading(NamedTuple):
     english: bool
 
 
-class Tagger:
-    """spaCy's small English pipeline, fine tags and names alone; loaded at the first call.
+def read(texts: Sequence[str]) -> list[Reading]:
+    """Read n texts by spaCy's small English pipeline, which is loaded at the first call.
 
     The parts left out (parser, lemmatiser, attribute rules) would add nothing that is read here.
+
+    Args:
+        texts: Plain text or Markdown.
+
+    Raises:
+        JudgeError: The English pipeline is not installed.
     """
-
-    def warm_up(self) -> None:
-        """Load the pipeline.
-
-        Raises:
-            JudgeError: The English pipeline is not installed.
-        """
-        self._load()
-
-    def read(self, texts: Sequence[str], *, names: bool) -> list[Reading]:
-        """Read n texts.
-
-        Args:
-            texts: Plain text or Markdown.
-            names: Whether to look for names as well, which takes about as long again.
-
-        Raises:
-            JudgeError: The English pipeline is not installed.
-        """
-        chars = MAX_CHARS if names else OPENING_CHARS
-        clipped = [text[:chars] for text in texts]
-        docs = run_pipeline(self._load(), clipped, disable=[] if names else ["ner"])
-        return [reading_of(text, doc) for text, doc in zip(texts, docs, strict=True)]
-
-    def _load(self) -> Language:
-        try:
-            return load_english("parser", "lemmatizer", "attribute_ruler")
-        except ConfigError as error:
-            raise JudgeError(str(error)) from None
+    try:
+        pipeline = load_english("parser", "lemmatizer", "attribute_ruler")
+    except ConfigError as error:
+        raise JudgeError(str(error)) from None
+    docs = run_pipeline(pipeline, [text[:MAX_CHARS] for text in texts])
+    return [reading_of(text, doc) for text, doc in zip(texts, docs, strict=True)]
 
 
 def reading_of(text: str, doc: Doc) -> Reading:

@@ -83,15 +83,26 @@ class Learned(NamedTuple):
     error_before: float
 
 
-class _Group(NamedTuple):
-    """The rows of one intent."""
+class _Rows(NamedTuple):
+    """Rated answers.
 
+    Attributes:
+        intents: [n] The intents of their questions.
+        values: [n, 3] S, C and K; 0 where there is none.
+        present: [n, 3] 1 where there is a value.
+        ratings: [n] in [0, 1].
+    """
+
+    intents: NDArray[np.str_]
     values: Floats
-    """[n, 3] S, C and K; 0 where there is none."""
     present: Floats
-    """[n, 3] 1 where there is a value."""
     ratings: Floats
-    """[n] in [0, 1]."""
+
+    def at(self, chosen: NDArray[np.bool_]) -> _Rows:
+        """The chosen ones."""
+        return _Rows(
+            self.intents[chosen], self.values[chosen], self.present[chosen], self.ratings[chosen]
+        )
 
 
 def learn_weights(
@@ -114,16 +125,19 @@ def learn_weights(
     low, high = min(ratings), max(ratings)
     if low == high:
         raise InputError("all ratings are equal; there is nothing to learn from")
-    scaled = np.array([(ratings[row] - low) / (high - low) for row in usable])
     kept = [reports[row] for row in usable]
+    scores = [[part.score.value for part in report.parts] for report in kept]
+    rows = _Rows(
+        intents=np.array([report.structure.intent.value for report in kept]),
+        values=np.array([[value or 0.0 for value in row] for row in scores]),
+        present=np.array([[float(value is not None) for value in row] for row in scores]),
+        ratings=np.array([(ratings[row] - low) / (high - low) for row in usable]),
+    )
     fold = np.random.default_rng(seed).permutation(len(kept)) % folds
-    errors = {pull: _validate(kept, scaled, fold, pull) for pull in PULLS}
-    pull = min(PULLS, key=lambda item: errors[item])
-    weights = _fit(kept, scaled, pull)
-    counts = {
-        intent: sum(report.structure.intent is intent for report in kept) for intent in Intent
-    }
-    return Learned(weights, counts, pull, errors[pull], _error(kept, scaled, TABLE_3))
+    errors = {pull: _validate(rows, fold, pull) for pull in PULLS}
+    pull = min(PULLS, key=errors.__getitem__)
+    counts = {intent: int((rows.intents == intent.value).sum()) for intent in Intent}
+    return Learned(_fit(rows, pull), counts, pull, errors[pull], _error(rows, TABLE_3))
 
 
 def table(learned: Learned) -> str:
@@ -178,42 +192,36 @@ def read_rated(path: Path) -> list[RatedAnswer]:
     return rows
 
 
-def _validate(
-    reports: Sequence[SCKReport], ratings: Floats, fold: NDArray[np.int64], pull: float
-) -> float:
+def _validate(rows: _Rows, fold: NDArray[np.int64], pull: float) -> float:
     """Root mean squared error over rows that the weights were not learned from."""
     squares = 0.0
-    for fold_number in np.unique(fold):
-        inside, outside = (
-            np.flatnonzero(fold != fold_number).tolist(),
-            np.flatnonzero(fold == fold_number).tolist(),
-        )
-        weights = _fit([reports[row] for row in inside], ratings[inside], pull)
-        part = [reports[row] for row in outside]
-        squares += _error(part, ratings[outside], weights) ** 2 * len(outside)
-    return float(np.sqrt(squares / len(ratings)))
+    for number in np.unique(fold):
+        outside = rows.at(fold == number)
+        weights = _fit(rows.at(fold != number), pull)
+        squares += _error(outside, weights) ** 2 * len(outside.ratings)
+    return float(np.sqrt(squares / len(rows.ratings)))
 
 
-def _fit(reports: Sequence[SCKReport], ratings: Floats, pull: float) -> dict[Intent, PartWeights]:
+def _fit(rows: _Rows, pull: float) -> dict[Intent, PartWeights]:
     fitted = {}
     for intent in Intent:
         before = TABLE_3[intent]
-        group = _group(reports, ratings, intent)
+        group = rows.at(rows.intents == intent.value)
         if not len(group.ratings):
             fitted[intent] = before
             continue
-        prior = np.array([getattr(before, part) for part in PARTS])
-        weights = _descend(group, prior / prior.sum(), pull)
+        prior = _as_array(before)
+        structure, content, knowledge = _descend(group, prior / prior.sum(), pull)
         fitted[intent] = PartWeights(
-            structure=weights[0],
-            content=weights[1],
-            knowledge=weights[2],
+            structure=structure,
+            content=content,
+            knowledge=knowledge,
             reason=f"learned from {len(group.ratings)} rated answers",
         )
     return fitted
 
 
-def _descend(group: _Group, prior: Floats, pull: float) -> Floats:
+def _descend(group: _Rows, prior: Floats, pull: float) -> Floats:
     """Weights on the simplex: mean squared error, and pull / n times the distance to the prior."""
     weights = prior.copy()
     count = len(group.ratings)
@@ -228,25 +236,18 @@ def _descend(group: _Group, prior: Floats, pull: float) -> Floats:
     return weights
 
 
-def _error(
-    reports: Sequence[SCKReport], ratings: Floats, weights: Mapping[Intent, PartWeights]
-) -> float:
+def _error(rows: _Rows, weights: Mapping[Intent, PartWeights]) -> float:
     squares = 0.0
     for intent in Intent:
-        group = _group(reports, ratings, intent)
-        if len(group.ratings):
-            row = np.array([getattr(weights[intent], part) for part in PARTS])
-            predicted = (group.values @ row) / np.maximum(group.present @ row, 1e-9)
-            squares += float(((predicted - group.ratings) ** 2).sum())
-    return float(np.sqrt(squares / max(1, len(ratings))))
+        group = rows.at(rows.intents == intent.value)
+        own = _as_array(weights[intent])
+        predicted = (group.values @ own) / np.maximum(group.present @ own, 1e-9)
+        squares += float(((predicted - group.ratings) ** 2).sum())
+    return float(np.sqrt(squares / max(1, len(rows.ratings))))
 
 
-def _group(reports: Sequence[SCKReport], ratings: Floats, intent: Intent) -> _Group:
-    rows = [row for row, report in enumerate(reports) if report.structure.intent is intent]
-    scores = [[part.score.value for part in reports[row].parts] for row in rows]
-    values = np.array([[value or 0.0 for value in row] for row in scores]).reshape(-1, 3)
-    present = np.array([[float(value is not None) for value in row] for row in scores])
-    return _Group(values, present.reshape(-1, 3), ratings[rows])
+def _as_array(weights: PartWeights) -> Floats:
+    return np.array([getattr(weights, part) for part in PARTS])
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ from pydantic import Field
 from guardrail.core.types import (
     Evidence,
     LinkedEntity,
-    Mention,
     NLIScores,
     Probability,
     Score,
@@ -44,8 +43,6 @@ class SCKInput(Value):
             over; where none does, the scorer's judge gives one. Empty: the scorer splits.
         entities: Entities linked in the question and in the answer, as far as they are known.
         evidence: Triples and passages to judge against.
-        question_mentions: Names found in the question; None to let the scorer's tagger find them.
-        answer_mentions: Names found in the answer; likewise.
         reference: A reference answer, where there is one.
     """
 
@@ -54,8 +51,6 @@ class SCKInput(Value):
     sentences: tuple[Sentence, ...] = ()
     entities: tuple[LinkedEntity, ...] = ()
     evidence: tuple[Evidence, ...] = ()
-    question_mentions: tuple[Mention, ...] | None = None
-    answer_mentions: tuple[Mention, ...] | None = None
     reference: str | None = None
 
 
@@ -164,7 +159,7 @@ class StructureReport(Value):
         score: S in [0, 1].
         intent: The question's intent.
         question_intents: Probability of each intent, of the question.
-        answer_intents: The same for the answer after alignment; empty where it was not asked.
+        answer_intents: The same for the answer after alignment.
         features: The features of Table 2 and the agreement of the two distributions.
     """
 

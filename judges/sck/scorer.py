@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from guardrail.core.types import Mention
-from judges.base import AttributionJudge, IntentClassifier, NLIJudge, SentenceEncoder
+from judges.base import NLIJudge, SentenceEncoder
 from judges.sck.attribution import attribute
 from judges.sck.content import names_in, score_content
 from judges.sck.intents import Intent
 from judges.sck.knowledge import DescribedEntity, described, score_knowledge, verified
-from judges.sck.language import Reading, Tagger, reading_of
+from judges.sck.language import Reading, read, reading_of
 from judges.sck.layout import Format, Layout, detect
 from judges.sck.report import ContentReport, SCKInput, SCKReport, StructureReport
 from judges.sck.structure import score_structure
@@ -21,7 +20,7 @@ from judges.sck.weights import TABLE_3, FeatureWeights, KnowledgeWeights, PartWe
 if TYPE_CHECKING:
     from spacy.tokens import Doc
 
-__all__ = ["AheadReader", "AnswerIntentClassifier", "SCKScorer", "SCKSettings"]
+__all__ = ["SCKScorer", "SCKSettings"]
 
 ANSWER_CHARS = 250
 """The opening of an answer shows its intent; reading no more bounds the time."""
@@ -33,26 +32,20 @@ what it reads ahead is still remembered when it is asked for."""
 NO_INTENT: Mapping[str, float] = {Intent.NONE.value: 1.0}
 
 
-@runtime_checkable
-class AnswerIntentClassifier(Protocol):
-    """Tells what intent an answer reads like, after its embedding is aligned with questions'."""
+class Encoder(SentenceEncoder, Protocol):
+    """The sentence encoder; it remembers what it read, so that a text costs it one pass."""
 
-    def answer_intents(self, answers: Sequence[str]) -> list[dict[str, float]]:
-        """Probability of each intent, by name, for n answers."""
+    def intents(self, questions: Sequence[str]) -> list[dict[str, float]]:
+        """Probability of each intent, by name, for n questions."""
         ...
 
-
-@runtime_checkable
-class AheadReader(Protocol):
-    """Remembers what it read, so that a text's intent and its embedding cost one pass."""
+    def answer_intents(self, answers: Sequence[str]) -> list[dict[str, float]]:
+        """Probability of each intent, by name, that n answers read like, aligned with questions."""
+        ...
 
     def read_ahead(self, texts: Sequence[str]) -> None:
         """Encode n texts in one batch, so that what is asked of them later is known already."""
         ...
-
-
-class Encoder(SentenceEncoder, IntentClassifier, Protocol):
-    """The sentence encoder: embeddings and intents."""
 
 
 class SCKSettings(NamedTuple):
@@ -73,49 +66,33 @@ class SCKScorer:
     """Scores answers by structure, content and knowledge (SCK eq. 5).
 
     Args:
-        encoder: Tells intents, and embeds for ER. None: every question counts as without intent,
-            and ER has no value.
-        judge: NLI or attribution judge (any chat model that implements one of the two) of
-            sentences that come without a verdict.
+        encoder: Tells intents, and embeds for ER.
+        judge: Judges sentences that come without a verdict.
         settings: Weights.
-        tagger: Reader of words and names; one can serve several scorers.
     """
 
     def __init__(
         self,
-        encoder: Encoder | None = None,
-        judge: NLIJudge | AttributionJudge | None = None,
+        encoder: Encoder,
+        judge: NLIJudge | None = None,
         settings: SCKSettings | None = None,
-        tagger: Tagger | None = None,
     ) -> None:
         self._encoder = encoder
         self._judge = judge
         self._settings = settings or SCKSettings()
-        self._tagger = tagger or Tagger()
 
-    @property
-    def name(self) -> str:
-        """Name of the scorer, prefix of its scores."""
-        return "sck"
-
-    def warm_up(self, *, tagger: bool = True) -> None:
-        """Load all models.
-
-        Args:
-            tagger: Whether the tagger, too; it is not needed for texts that come parsed.
+    def warm_up(self) -> None:
+        """Load encoder and judge.
 
         Raises:
             JudgeError: A model cannot be loaded.
         """
         if self._judge is not None:
             self._judge.warm_up()
-        if self._encoder is not None:
-            self._encoder.intents(["Who is it?"])
-        if tagger:
-            self._tagger.warm_up()
+        self._encoder.intents(["Who is it?"])
 
     def read_ahead(self, batch: Sequence[SCKInput]) -> None:
-        """Encode in one batch what n answers will need, where the encoder remembers it.
+        """Encode in one batch what n answers will need.
 
         Args:
             batch: The answers, of which sentences and references may still be missing; without
@@ -124,13 +101,12 @@ class SCKScorer:
         Raises:
             JudgeError: The encoder failed.
         """
-        if isinstance(self._encoder, AheadReader):
-            texts = [item.question for item in batch if item.question.strip()]
-            texts += [item.answer[:ANSWER_CHARS] for item in batch]
-            for item in batch:
-                linked = names_in(item.answer, (), item.entities)
-                texts += [entity.description for entity in described(item, linked)]
-            self._encoder.read_ahead(texts)
+        texts = [item.question for item in batch if item.question.strip()]
+        texts += [item.answer[:ANSWER_CHARS] for item in batch]
+        for item in batch:
+            linked = names_in(item.answer, (), item.entities)
+            texts += [entity.description for entity in described(item, linked)]
+        self._encoder.read_ahead(texts)
 
     def score(
         self, batch: Sequence[SCKInput], docs: Mapping[str, Doc] | None = None
@@ -157,25 +133,25 @@ class SCKScorer:
             if any(text not in docs for item in batch for text in (item.question, item.answer)):
                 # The encoder works on other cores while the tagger reads.
                 pool.submit(self.read_ahead, batch)
-            readings = self._read(batch, docs)
+            readings = _readings(batch, docs)
             verdicts = attribute(batch, self._judge)
         self.read_ahead(batch)
         names = [
-            names_in(item.answer, reading.answer, item.entities)
-            for item, reading in zip(batch, readings, strict=True)
+            names_in(item.answer, readings[item.answer].names, item.entities) for item in batch
         ]
         entities = [described(item, found) for item, found in zip(batch, names, strict=True)]
-        asked, answered = self._question_intents(batch), self._answer_intents(batch)
+        asked = self._question_intents(batch)
+        answered = self._encoder.answer_intents([item.answer[:ANSWER_CHARS] for item in batch])
         cosines = self._cosines(batch, entities)
         reports = []
         for row, item in enumerate(batch):
-            reading, layout = readings[row], detect(item.answer)
+            reading, layout = readings[item.answer], detect(item.answer)
             structure = score_structure(
                 item.answer,
-                reading.reading,
+                reading,
                 layout,
                 asked[row],
-                answered[row] if answered else None,
+                answered[row],
                 self._settings.features,
             )
             knowledge = score_knowledge(
@@ -186,7 +162,7 @@ class SCKScorer:
                 verdicts[row],
                 self._settings.knowledge,
             )
-            content = _content(item, reading)
+            content = _content(item, readings)
             weights = self._settings.parts.get(structure.intent, TABLE_3[Intent.NONE])
             score, parts = combine(
                 [
@@ -208,52 +184,15 @@ class SCKScorer:
             )
         return reports
 
-    def _read(self, batch: Sequence[SCKInput], docs: Mapping[str, Doc]) -> list[_Read]:
-        """Read answers, and find names in questions and references where nobody did."""
-        unnamed = [item.answer for item in batch if item.answer_mentions is None]
-        unnamed += [item.question for item in batch if item.question_mentions is None]
-        unnamed += [item.reference for item in batch if item.reference]
-        named = [item.answer for item in batch if item.answer_mentions is not None]
-        with_names = self._readings(unnamed, docs, names=True)
-        without = self._readings(named, docs, names=False)
-        result = []
-        for item in batch:
-            given, said = item.question_mentions, item.answer_mentions
-            own = with_names[item.answer] if said is None else without[item.answer]
-            asked = with_names[item.question].names if given is None else given
-            reference = with_names[item.reference].names if item.reference else ()
-            result.append(_Read(own, asked, own.names if said is None else said, reference))
-        return result
-
-    def _readings(
-        self, texts: Sequence[str], docs: Mapping[str, Doc], *, names: bool
-    ) -> dict[str, Reading]:
-        """Readings of the different texts among n."""
-        own = list(dict.fromkeys(texts))
-        found = {text: reading_of(text, docs[text]) for text in own if text in docs}
-        left = [text for text in own if text not in docs]
-        if left:
-            found |= zip(left, self._tagger.read(left, names=names), strict=True)
-        return found
-
     def _question_intents(self, batch: Sequence[SCKInput]) -> list[Mapping[str, float]]:
-        if self._encoder is None:
-            return [NO_INTENT] * len(batch)
         questions = list(dict.fromkeys(item.question for item in batch if item.question.strip()))
         intents = self._encoder.intents(questions) if questions else []
         known = dict(zip(questions, intents, strict=True))
         return [known.get(item.question, NO_INTENT) for item in batch]
 
-    def _answer_intents(self, batch: Sequence[SCKInput]) -> list[dict[str, float]] | None:
-        if not isinstance(self._encoder, AnswerIntentClassifier):
-            return None
-        return self._encoder.answer_intents([item.answer[:ANSWER_CHARS] for item in batch])
-
     def _cosines(
         self, batch: Sequence[SCKInput], entities: Sequence[Sequence[DescribedEntity]]
-    ) -> dict[tuple[str, str], float] | None:
-        if self._encoder is None:
-            return None
+    ) -> dict[tuple[str, str], float]:
         pairs = {
             (item.question, entity.description)
             for item, own in zip(batch, entities, strict=True)
@@ -266,25 +205,28 @@ class SCKScorer:
         return {(left, right): float(vectors[left] @ vectors[right]) for left, right in pairs}
 
 
-class _Read(NamedTuple):
-    """Words of an answer, and the names in question, answer and reference."""
+def _readings(batch: Sequence[SCKInput], docs: Mapping[str, Doc]) -> dict[str, Reading]:
+    """Readings of the different answers, questions and references."""
+    texts = [item.answer for item in batch] + [item.question for item in batch]
+    texts += [item.reference for item in batch if item.reference]
+    different = list(dict.fromkeys(texts))
+    found = {text: reading_of(text, docs[text]) for text in different if text in docs}
+    left = [text for text in different if text not in docs]
+    if left:
+        found |= zip(left, read(left), strict=True)
+    return found
 
-    reading: Reading
-    question: tuple[Mention, ...]
-    answer: tuple[Mention, ...]
-    reference: tuple[Mention, ...]
 
-
-def _content(item: SCKInput, read: _Read) -> ContentReport:
+def _content(item: SCKInput, readings: Mapping[str, Reading]) -> ContentReport:
+    text, source = item.question, "question"
     if item.reference and item.reference.strip():
-        key = names_in(item.reference, read.reference, item.entities)
-        return score_content(item.answer, key, source="reference")
-    key = names_in(item.question, read.question, item.entities)
-    return score_content(item.answer, key, source="question")
+        text, source = item.reference, "reference"
+    key = names_in(text, readings[text].names, item.entities)
+    return score_content(item.answer, key, source=source)
 
 
 def _warnings(
-    item: SCKInput, read: _Read, layout: Layout, structure: StructureReport
+    item: SCKInput, reading: Reading, layout: Layout, structure: StructureReport
 ) -> tuple[str, ...]:
     warnings = []
     if not item.question.strip():
@@ -295,7 +237,7 @@ def _warnings(
         warnings.append("the answer is empty")
     elif layout.format is Format.CODE:
         warnings.append("the answer is only code")
-    if not read.reading.english:
+    if not reading.english:
         warnings.append("the answer does not read like English, which tagger and encoder expect")
     if item.reference is not None and not item.reference.strip():
         warnings.append("the reference is empty; the question's entities are used")

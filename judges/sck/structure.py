@@ -60,29 +60,15 @@ LAYOUT_SCORES: Mapping[Intent, tuple[float, ...]] = {
 """Score of each layout by intent, in the order of ``Format``, where broken and empty ones end it
 with 0: steps, list, sides, points, paragraphs, one paragraph, sentences, code."""
 
+_BRIEF, _FULL = (SHORT, MODERATE_END), (MODERATE, LONG)
 _NOW_OR_PAST = ("present", "past")
 _FORMS: Mapping[Intent, tuple[tuple[int, int], tuple[str, ...], tuple[str, ...], str]] = {
-    Intent.INSTRUCTION: (
-        (SHORT, MODERATE_END),
-        ("present", "future"),
-        ("2nd",),
-        "step-by-step list",
-    ),
-    Intent.REASON: (
-        (SHORT, MODERATE_END),
-        _NOW_OR_PAST,
-        ("3rd", "2nd"),
-        "sentences, short paragraph",
-    ),
-    Intent.EVIDENCE: ((MODERATE, LONG), ("past",), ("3rd",), "paragraph"),
+    Intent.INSTRUCTION: (_BRIEF, ("present", "future"), ("2nd",), "step-by-step list"),
+    Intent.REASON: (_BRIEF, _NOW_OR_PAST, ("3rd", "2nd"), "sentences, short paragraph"),
+    Intent.EVIDENCE: (_FULL, ("past",), ("3rd",), "paragraph"),
     Intent.COMPARISON: ((MODERATE, MODERATE_END), _NOW_OR_PAST, ("3rd",), "side-by-side list"),
-    Intent.EXPERIENCE: ((MODERATE, LONG), ("past",), ("1st",), "paragraphs"),
-    Intent.DEBATE: (
-        (MODERATE, LONG),
-        _NOW_OR_PAST,
-        ("1st", "3rd"),
-        "point-counterpoint paragraphs",
-    ),
+    Intent.EXPERIENCE: (_FULL, ("past",), ("1st",), "paragraphs"),
+    Intent.DEBATE: (_FULL, _NOW_OR_PAST, ("1st", "3rd"), "point-counterpoint paragraphs"),
     Intent.FACTOID: ((1, MODERATE), _NOW_OR_PAST, ("3rd",), "sentences"),
     Intent.NONE: ((1, LONG), (*_NOW_OR_PAST, "future"), ("1st", "2nd", "3rd"), "any, unbroken"),
 }
@@ -106,7 +92,7 @@ def score_structure(
     reading: Reading,
     layout: Layout,
     question_intents: Mapping[str, float],
-    answer_intents: Mapping[str, float] | None,
+    answer_intents: Mapping[str, float],
     weights: FeatureWeights,
 ) -> StructureReport:
     """Score one answer's structure.
@@ -116,7 +102,7 @@ def score_structure(
         reading: Its words.
         layout: Its layout.
         question_intents: Distribution of the question's intent over all eight classes.
-        answer_intents: The same for the answer after alignment; None where no model gives it.
+        answer_intents: The same for the answer after alignment.
         weights: Weights of the features.
     """
     intent = likeliest(question_intents)
@@ -146,7 +132,7 @@ def score_structure(
         score=score,
         intent=intent,
         question_intents=dict(question_intents),
-        answer_intents=dict(answer_intents or {}),
+        answer_intents=dict(answer_intents),
         features=features,
     )
 
@@ -199,15 +185,11 @@ def _format(layout: Layout, expected: Expectation) -> _Row:
     return _Row(found, expected.format_name, Score(value=expected.formats[layout.format]))
 
 
-def _alignment(
-    intent: Intent, question: Mapping[str, float], answer: Mapping[str, float] | None
-) -> _Row:
-    wanted = f"reads like {intent}"
+def _alignment(intent: Intent, question: Mapping[str, float], answer: Mapping[str, float]) -> _Row:
     if intent is Intent.NONE:
         return _Row("not asked", "any", Score(reason="the question has no intent"))
-    if answer is None:
-        return _Row("not asked", wanted, Score(reason="no model tells the intent of answers"))
     reads = seven(answer)
     best = max(reads, key=lambda name: reads[name])
     value = agreement(seven(question), reads)
-    return _Row(f"reads like {best} ({reads[best]:.2f})", wanted, Score(value=value))
+    found = f"reads like {best} ({reads[best]:.2f})"
+    return _Row(found, f"reads like {intent}", Score(value=value))

@@ -5,14 +5,11 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-import pytest
-
 from benchmarks.sck_cost import cost, graph_answers
 from benchmarks.sck_rates import Pair, sensitivity, shuffle_layout, spoil
 from judges.encoder import create_encoder
 from judges.registry import create_nli
 from judges.sck import SCKScorer
-from judges.sck.language import Tagger
 
 PAIRS = (
     Pair(
@@ -26,13 +23,8 @@ PAIRS = (
 )
 
 
-@pytest.fixture(scope="module")
-def tagger() -> Tagger:
-    return Tagger()
-
-
-def test_names_are_swapped_for_foreign_ones_and_equal_names_alike(tagger: Tagger) -> None:
-    spoilt = spoil(PAIRS, tagger)
+def test_names_are_swapped_for_foreign_ones_and_equal_names_alike() -> None:
+    spoilt = spoil(PAIRS)
     for row in spoilt:
         assert row.swapped is not None
         assert row.swapped != row.pair.text
@@ -40,7 +32,7 @@ def test_names_are_swapped_for_foreign_ones_and_equal_names_alike(tagger: Tagger
     hopper = spoilt[2].swapped or ""
     assert "Hopper" not in hopper
     assert hopper.split(" served at ")[0] == hopper.split(". ")[1].split(" knew ")[0]
-    assert spoil(PAIRS, tagger) == spoilt
+    assert spoil(PAIRS) == spoilt
 
 
 def test_a_shuffled_layout_keeps_every_sentence() -> None:
@@ -51,15 +43,15 @@ def test_a_shuffled_layout_keeps_every_sentence() -> None:
     )
 
 
-def test_a_run_goes_on_where_it_stopped(tagger: Tagger, tmp_path: Path) -> None:
+def test_a_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
     keep = tmp_path / "rows.jsonl"
-    scorer = SCKScorer(create_encoder(), create_nli("onnx"), tagger=tagger)
-    first = sensitivity(PAIRS, scorer, tagger, keep)
+    scorer = SCKScorer(create_encoder(), create_nli("onnx"))
+    first = sensitivity(PAIRS, scorer, keep)
     assert first[0].total == len(PAIRS)
     assert first[0].lower == len(PAIRS)
     lines = keep.read_text("utf-8").splitlines()
     keep.write_text("\n".join(lines[:2]) + "\n", "utf-8")
-    assert sensitivity(PAIRS, scorer, tagger, keep) == first
+    assert sensitivity(PAIRS, scorer, keep) == first
     assert sorted(keep.read_text("utf-8").splitlines()) == sorted(lines)
 
 

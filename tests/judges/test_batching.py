@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judges.batching import distinct, run_halving, token_batches
+from judges.batching import distinct, token_batches
 from judges.windows import pair_windows, spans
 
 lengths = st.lists(st.integers(1, 300), max_size=60)
@@ -35,24 +33,6 @@ def test_distinct_can_be_undone(items: list[str]) -> None:
     kept, inverse = distinct(items)
     assert len(set(kept)) == len(kept)
     assert [kept[i] for i in inverse] == items
-
-
-def test_a_batch_that_does_not_fit_into_memory_is_halved() -> None:
-    sizes: list[int] = []
-
-    def run(items: Sequence[int]) -> list[int]:
-        sizes.append(len(items))
-        if len(items) > 2:
-            raise MemoryError
-        return [-item for item in items]
-
-    def full(error: BaseException) -> bool:
-        return isinstance(error, MemoryError)
-
-    assert run_halving(run, range(7), out_of_memory=full) == [-i for i in range(7)]
-    assert sizes == [7, 3, 1, 2, 4, 2, 2]
-    with pytest.raises(ZeroDivisionError):
-        run_halving(lambda items: [1 // 0 for _ in items], range(4), out_of_memory=full)
 
 
 @settings(deadline=None)

@@ -139,12 +139,14 @@ def test_an_empty_continuation_has_no_tokens(lm):
     assert lm.loglikelihoods([]) == []
 
 
-def test_text_beyond_the_context_keeps_the_words_nearest_to_the_continuation(lm, tiny_model):
+def test_text_beyond_the_context_keeps_the_words_nearest_to_the_continuation(
+    lm, tiny_model, monkeypatch
+):
     (long,) = lm.loglikelihoods([("a " * 300 + "the cat", "sat")])
     assert len(long.logprobs) == 1
     assert math.isfinite(long.logprobs[0])
-    short = TransformersCausalLM(str(tiny_model), device="cpu", dtype="float32", context=8)
-    (cut,) = short.loglikelihoods([("dog dog dog dog a mat and the cat", "sat on")])
+    monkeypatch.setattr("judges.causal_transformers.CONTEXT", 8)
+    (cut,) = lm.loglikelihoods([("dog dog dog dog a mat and the cat", "sat on")])
     # Eight tokens: begin of text, five words of the prefix, two of the continuation.
     expected = own_softmax(tiny_model, "a mat and the cat sat on", 2)
     assert cut.logprobs == pytest.approx(expected, abs=1e-5)

@@ -105,9 +105,11 @@ def test_a_caller_may_set_a_deadline() -> None:
         assert service.call([2]) == [4]
 
 
-def test_a_full_queue_keeps_further_callers_outside() -> None:
+def test_a_full_queue_keeps_further_callers_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("judges.microbatcher.MAX_QUEUE", 4)
+    monkeypatch.setattr("judges.microbatcher.MAX_BATCH", 2)
     run = Doubler()
-    with batcher(run, max_queue=4, max_batch=2) as service, ThreadPoolExecutor(8) as threads:
+    with batcher(run) as service, ThreadPoolExecutor(8) as threads:
         run.gate.clear()
         tasks = [threads.submit(service.call, [10 * n + k for k in range(3)]) for n in range(8)]
         until(lambda: service.waiting >= 21)

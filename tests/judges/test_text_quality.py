@@ -5,12 +5,12 @@ from collections.abc import Sequence
 
 import pytest
 
+from benchmarks.biokalma.tables import quality_means
 from judges.text_quality import (
     OpenAIRater,
     Quality,
     QualityItem,
     RatingReply,
-    quality_means,
     quality_prompt,
     rate_quality,
 )

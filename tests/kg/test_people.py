@@ -8,7 +8,7 @@ import sys
 
 from guardrail.core.types import Subgraph
 from kg import open_graph, open_people_graph
-from kg.build_people import Fact, Person, build
+from kg.persons import Fact, Person, build
 
 
 def test_is_the_default_graph() -> None:

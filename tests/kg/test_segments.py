@@ -12,7 +12,7 @@ import kg.segments
 from guardrail.core.errors import KnowledgeGraphError
 from kg import OxigraphGraph, Selection, load_graph, open_graph
 from kg.blank_nodes import with_iris
-from kg.names import StoreNameParts
+from kg.names import NameParts
 
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 WD, WDT = "http://www.wikidata.org/entity/", "http://www.wikidata.org/prop/direct/"
@@ -130,7 +130,7 @@ def test_blank_nodes_of_a_file_are_told_of_as_any_other(tmp_path: Path) -> None:
         [subgraph] = graph.subgraphs(["urn:ada"])
         assert subgraph.triples == subgraph.incoming == subgraph.entity.types == ()
         assert graph.entities([iri.value]) == [None]
-        assert StoreNameParts(graph).facts_with(["Nothing Ventured"]) == [[]]
+        assert NameParts(graph).facts_with(["Nothing Ventured"]) == [[]]
         assert graph.stats().entities == 1
         rows = graph.query("SELECT ?b { <urn:ada> <urn:knows> ?b }").rows
         assert [row[0].kind for row in rows if row[0]] == ["blank"]

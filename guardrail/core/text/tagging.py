@@ -51,13 +51,10 @@ def load_english(*left_out: str) -> Language:
         return _loaded(left_out)
 
 
-def run_pipeline(nlp: Language, texts: Iterable[str], *, disable: Sequence[str] = ()) -> list[Doc]:
-    """Run n texts through a pipeline in one batch, one caller of this process at a time.
-
-    Parts whose names are in ``disable`` are left out this time.
-    """
+def run_pipeline(nlp: Language, texts: Iterable[str]) -> list[Doc]:
+    """Run n texts through a pipeline in one batch, one caller of this process at a time."""
     with _running:
-        return list(nlp.pipe(texts, disable=disable))
+        return list(nlp.pipe(texts))
 
 
 def parse(texts: Sequence[str]) -> list[Doc]:

@@ -8,20 +8,14 @@ from guardrail.core.types import Entity, LinkedEntity, Mention
 from judges.encoder import create_encoder
 from judges.registry import create_nli
 from judges.sck import SCKScorer
-from judges.sck.language import Tagger
 
 Link = Callable[..., LinkedEntity]
 
 
 @pytest.fixture(scope="session")
-def tagger() -> Tagger:
-    return Tagger()
-
-
-@pytest.fixture(scope="session")
-def scorer(tagger: Tagger) -> SCKScorer:
+def scorer() -> SCKScorer:
     """The scorer as shipped: encoder and NLI judge from the package's own weights."""
-    return SCKScorer(create_encoder(), create_nli("onnx"), tagger=tagger)
+    return SCKScorer(create_encoder(), create_nli("onnx"))
 
 
 @pytest.fixture

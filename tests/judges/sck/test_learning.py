@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from guardrail.core.errors import InputError
+from judges.encoder import create_encoder
 from judges.sck import Intent, SCKInput, SCKReport, SCKScorer
-from judges.sck.language import Tagger
 from judges.sck.learning import RatedAnswer, learn_weights, read_rated, table
 from judges.sck.weights import TABLE_3
 
@@ -23,8 +23,8 @@ ANSWERS = (
 
 
 @pytest.fixture(scope="module")
-def reports(tagger: Tagger) -> list[SCKReport]:
-    return SCKScorer(tagger=tagger).score(
+def reports() -> list[SCKReport]:
+    return SCKScorer(create_encoder()).score(
         [
             SCKInput(question=f"Ada Lovelace, London {row}", answer=ANSWERS[row % len(ANSWERS)])
             for row in range(40)

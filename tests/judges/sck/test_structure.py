@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judges.sck.intents import Intent, agreement, seven
-from judges.sck.language import Tagger
+from judges.sck.language import read
 from judges.sck.layout import Format, detect
 
 
@@ -38,14 +38,13 @@ def test_any_text_has_a_layout(answer: str) -> None:
     assert detect(answer).format in Format
 
 
-def test_tense_person_and_imperatives_are_read_off_the_words(tagger: Tagger) -> None:
-    past, future, imperative = tagger.read(
+def test_tense_person_and_imperatives_are_read_off_the_words() -> None:
+    past, future, imperative = read(
         [
             "I noticed that she left.",
             "You will see that it works.",
             "1. Open the box.\n2. Press the button.",
-        ],
-        names=False,
+        ]
     )
     assert past.tenses == {"past": 2}
     assert past.persons == {"1st": 1, "3rd": 1}

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from guardrail.core.types import Category, Citation, Judgement, Sentence, Triple
+from judges.encoder import create_encoder
 from judges.sck import Intent, SCKInput, SCKScorer
-from judges.sck.language import Tagger
+from judges.sck.language import read
 from judges.sck.layout import detect
 from judges.sck.structure import score_structure
 from judges.sck.weights import FeatureWeights
@@ -42,7 +43,6 @@ def test_an_answer_on_two_of_three_phones_has_content_two_thirds(
                     link("Pixel 6", "Q108939091"),
                     link("Galaxy S23", "Q115127699"),
                 ),
-                question_mentions=(),
             )
         ]
     )
@@ -77,7 +77,7 @@ def test_every_sentence_on_obama_gets_a_label_and_the_triples_behind_it(
     assert report.knowledge.kg_attr_mean.value == 0
 
 
-def test_verdicts_of_the_caller_are_taken_over_without_asking_a_judge(tagger: Tagger) -> None:
+def test_verdicts_of_the_caller_are_taken_over_without_asking_a_judge() -> None:
     text = "Barack Obama was born in Honolulu."
     sentence = Sentence(
         text=text,
@@ -87,7 +87,7 @@ def test_verdicts_of_the_caller_are_taken_over_without_asking_a_judge(tagger: Ta
         citations=(Citation(entity=OBAMA, property="place of birth", value="Honolulu"),),
         judgement=Judgement(category=Category.SUPPORTIVE, scores={Category.SUPPORTIVE: 1.0}),
     )
-    [report] = SCKScorer(tagger=tagger).score(
+    [report] = SCKScorer(create_encoder()).score(
         [SCKInput(question="Where?", answer=text, sentences=(sentence,), evidence=FACTS)]
     )
     [verdict] = report.knowledge.sentences
@@ -97,16 +97,13 @@ def test_verdicts_of_the_caller_are_taken_over_without_asking_a_judge(tagger: Ta
     )
 
 
-def test_steps_suit_an_instruction_better_than_a_paragraph_and_a_debate_worse(
-    tagger: Tagger,
-) -> None:
+def test_steps_suit_an_instruction_better_than_a_paragraph_and_a_debate_worse() -> None:
     prose = " ".join(line[3:] for line in STEPS.splitlines())
 
     def structure(answer: str, intent: Intent) -> float:
-        [reading] = tagger.read([answer], names=False)
-        report = score_structure(
-            answer, reading, detect(answer), {intent.value: 1.0}, None, FeatureWeights()
-        )
+        [reading] = read([answer])
+        asked = {intent.value: 1.0}
+        report = score_structure(answer, reading, detect(answer), asked, asked, FeatureWeights())
         assert report.score.value is not None
         return report.score.value
 

@@ -33,7 +33,7 @@ class Pipeline:
         self.running = 0
         self.most = 0
 
-    def pipe(self, texts: Any, disable: Any) -> list[Any]:
+    def pipe(self, texts: Any) -> list[Any]:
         self.running += 1
         self.most = max(self.most, self.running)
         time.sleep(0.02)

@@ -1,6 +1,4 @@
-"""Build the people graph that ships with the package: facts as RDF with Wikidata ids.
-
-    python -m kg.build_people people.jsonl.gz wikidata_property_labels.jsonl.gz kg/data/people.nt.gz
+"""JSON lines of persons as RDF with Wikidata ids, as in the people graph of the package.
 
 The source names the values of facts by their labels only. What becomes of a value:
 
@@ -18,23 +16,20 @@ Each person also gets a ``schema:description`` put together from occupation, cou
 
 from __future__ import annotations
 
-import argparse
-import gzip
-import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from pydantic import ValidationError
-from pyoxigraph import Literal, NamedNode, RdfFormat, Triple, serialize
+from pyoxigraph import Literal, NamedNode, Triple
 
 from guardrail.core.errors import KnowledgeGraphError
 from guardrail.core.types import Value
 
-__all__ = ["Fact", "Person", "build", "read_people", "read_property_labels"]
+__all__ = ["Fact", "Person", "build", "read_people"]
 
-_WD = "http://www.wikidata.org/entity/"
+WD = "http://www.wikidata.org/entity/"
 _WDT = "http://www.wikidata.org/prop/direct/"
 _RDF_TYPE = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
 _LABEL = NamedNode("http://www.w3.org/2000/01/rdf-schema#label")
@@ -43,7 +38,7 @@ _DESCRIPTION = NamedNode("http://schema.org/description")
 _PROPERTY = NamedNode("http://wikiba.se/ontology#Property")
 _DIRECT_CLAIM = NamedNode("http://wikiba.se/ontology#directClaim")
 _DATE_TYPE = NamedNode("http://www.w3.org/2001/XMLSchema#date")
-_INSTANCE_OF, _HUMAN = "P31", "Q5"
+_INSTANCE_OF, HUMAN = "P31", "Q5"
 _BORN, _DIED, _OCCUPATION, _CITIZEN = "P569", "P570", "P106", "P27"
 
 _DATE = re.compile(r"-?\d{4,}-\d\d-\d\d")
@@ -122,14 +117,8 @@ def read_people(source: Path, stream: Iterable[bytes]) -> Iterator[Person]:
             ) from error
 
 
-def read_property_labels(path: Path) -> dict[str, str]:
-    """Read ``{pid, label}`` lines, gzipped, as a table from property id to label."""
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        return {row["pid"]: row["label"] for row in map(json.loads, lines)}
-
-
 def build(people: Iterable[Person], property_labels: dict[str, str]) -> Iterator[Triple]:
-    """Yield the RDF of the people graph, sorted by person and property.
+    """Yield the RDF of persons, sorted by person and property.
 
     Args:
         people: The persons with their facts.
@@ -145,9 +134,9 @@ def build(people: Iterable[Person], property_labels: dict[str, str]) -> Iterator
         by_label[label].append(known)
     spelling: dict[str, Counter[str]] = defaultdict(Counter)
 
-    yield Triple(NamedNode(_WD + _HUMAN), _LABEL, Literal("human", language="en"))
+    yield Triple(NamedNode(WD + HUMAN), _LABEL, Literal("human", language="en"))
     for person in people:
-        node = NamedNode(_WD + person.qid)
+        node = NamedNode(WD + person.qid)
         yield Triple(node, _LABEL, Literal(person.name, language="en"))
         description = _describe(person)
         if description:
@@ -164,7 +153,7 @@ def build(people: Iterable[Person], property_labels: dict[str, str]) -> Iterator
             yield Triple(node, NamedNode(_WDT + pid), _value(person, pid, value, by_name))
 
     for used in sorted(spelling, key=lambda pid: int(pid[1:])):
-        node = NamedNode(_WD + used)
+        node = NamedNode(WD + used)
         label = property_labels.get(used) or spelling[used].most_common(1)[0][0]
         yield Triple(node, _RDF_TYPE, _PROPERTY)
         yield Triple(node, _DIRECT_CLAIM, NamedNode(_WDT + used))
@@ -177,7 +166,7 @@ def _value(
     person: Person, pid: str, value: str, by_name: dict[str, list[Person]]
 ) -> NamedNode | Literal:
     if pid == _INSTANCE_OF and value == "human":
-        return NamedNode(_WD + _HUMAN)
+        return NamedNode(WD + HUMAN)
     if pid in (_BORN, _DIED) and _DATE.fullmatch(value):
         return Literal(value, datatype=_DATE_TYPE)
     if pid in _BETWEEN_PERSONS:
@@ -194,7 +183,7 @@ def _value(
                 if any(f.pid in inverses and f.value == person.name for f in other.facts)
             ]
         if len(bearers) == 1:
-            return NamedNode(_WD + bearers[0].qid)
+            return NamedNode(WD + bearers[0].qid)
     return Literal(value)
 
 
@@ -242,30 +231,3 @@ def _write(year: int | None) -> str:
     if year is None:
         return "?"
     return str(year) if year > 0 else f"{-year} BC"
-
-
-def main() -> None:
-    """Run the build from the command line."""
-    parser = argparse.ArgumentParser(description="Build the people graph as gzipped N-Triples.")
-    parser.add_argument("people", type=Path, help="people.jsonl.gz")
-    parser.add_argument("labels", type=Path, help="wikidata_property_labels.jsonl.gz")
-    parser.add_argument("output", type=Path, help="where to write the graph (.nt.gz)")
-    arguments = parser.parse_args()
-    with gzip.open(arguments.people) as lines:
-        people = list(read_people(arguments.people, lines))
-    triples = list(build(people, read_property_labels(arguments.labels)))
-    text = serialize(triples, format=RdfFormat.N_TRIPLES)
-    assert text is not None
-    # No time stamp in the header: the same input gives the same bytes.
-    arguments.output.write_bytes(gzip.compress(text, compresslevel=9, mtime=0))
-    links = sum(
-        isinstance(t.object, NamedNode)
-        and t.object.value.startswith(_WD + "Q")
-        and t.object.value != _WD + _HUMAN
-        for t in triples
-    )
-    print(f"{len(triples)} triples, {links} links between persons -> {arguments.output}")
-
-
-if __name__ == "__main__":
-    main()
