@@ -241,8 +241,11 @@ async def test_a_runnable_reads_so_much_of_a_stream(guard, make, mode, policy):
 def test_data_that_grow_count_once(guard):
     """A parser of JSON gives all that it has so far, again and again."""
     grown = [{"text": "word " * number} for number in range(200)]
-    source = RunnableGenerator(lambda _: iter(grown))
-    bounded = GuardrailRunnable(guard, source, max_reply_bytes=2_000)
+
+    def grow(_):
+        yield from grown
+
+    bounded = GuardrailRunnable(guard, RunnableGenerator(grow), max_reply_bytes=2_000)
     assert list(bounded.stream("Who?"))[-1] == grown[-1]
 
 

@@ -163,7 +163,7 @@ def durations(kind: type[BaseModel], *above: str) -> Iterator[tuple[str, ...]]:
             yield (*above, name)
 
 
-@pytest.mark.parametrize("place", durations(GuardrailConfig), ids=".".join)
+@pytest.mark.parametrize("place", list(durations(GuardrailConfig)), ids=".".join)
 def test_a_time_longer_than_any_is_no_setting(place: tuple[str, ...]) -> None:
     """A socket, a lock and the calendar end, each with an error of its own."""
     needed = {"GUARDRAIL_LOG": "scores.sqlite", "GUARDRAIL_SECOND_JUDGE": "chat:m"}
