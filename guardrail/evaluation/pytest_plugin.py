@@ -7,7 +7,6 @@ when a test first asks for a fixture.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
-from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypedDict
@@ -117,8 +116,9 @@ class GroundedAssertion:
             raise pytest.UsageError(f"write {MARKER}(supported=…, contradicted=…), by name")
         self._marked: dict[str, float] = dict(marker.kwargs) if marker else {}
         for name in self._marked.keys() - set(SHARES):
-            near = get_close_matches(name, SHARES, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(SHARES)}"
+            from guardrail.core.fields import did_you_mean
+
+            hint = did_you_mean(name, SHARES)
             raise pytest.UsageError(f"{MARKER}: there is no {name!r}; {hint}")
 
     def __call__(
