@@ -52,17 +52,21 @@ class AttributionItem(NamedTuple):
 
 
 class GroundingItem(NamedTuple):
-    """A sentence of an answer beside the evidence it is held against.
+    """A sentence of an answer with the evidence to judge it by.
 
     Attributes:
         statements: The evidence as numbered statements: linearised triples, or sentences of
             passages, in their own order.
         sentence: The sentence to judge.
-        context: The question and the sentences before it. It tells what a pronoun stands for; it
-            is no evidence, and is never judged itself.
-        priority: Places of statements, most important first; where not all fit, these are read
-            before the others. Empty for their own order.
-        structured: Whether the statements are triples, not prose; each is calibrated for itself.
+        context: The question and the previous sentences. They resolve pronouns; they are not
+            evidence and are not judged.
+        priority: Indices of statements, most important first; if not all fit, these are read
+            first. Empty for the order of ``statements``.
+        structured: True if the statements are triples, False for prose; each kind has its own
+            calibration.
+        windows: Number of the window of each statement: the triples of one subject, or neighbouring
+            sentences of one passage. Empty if all prose is one passage; triples are then
+            grouped by subject.
     """
 
     statements: tuple[str, ...]
@@ -70,6 +74,7 @@ class GroundingItem(NamedTuple):
     context: str = ""
     priority: tuple[int, ...] = ()
     structured: bool = False
+    windows: tuple[int, ...] = ()
 
 
 class NLITraits(NamedTuple):

@@ -46,10 +46,12 @@ class Selection(NamedTuple):
         places: Of the chosen statements in the index, window by window in the order of the
             evidence.
         priority: Places within ``places``, most important first.
+        windows: Number of the window of each chosen statement.
     """
 
     places: tuple[int, ...]
     priority: tuple[int, ...]
+    windows: tuple[int, ...] = ()
 
 
 def windows_of(statements: Sequence[Statement]) -> list[int]:
@@ -109,7 +111,11 @@ class StatementIndex:
             room -= size
         places = [place for window in sorted(chosen) for place in self._members[window]]
         where = {place: number for number, place in enumerate(places)}
-        return Selection(tuple(places), tuple(where[place] for place in order if place in where))
+        return Selection(
+            tuple(places),
+            tuple(where[place] for place in order if place in where),
+            tuple(self._windows[place] for place in places),
+        )
 
     def _scores(self, sentence: str, context: str) -> list[float]:
         """How much each statement has to do with a sentence, by shared words."""

@@ -361,4 +361,5 @@ def _item(draft: _Draft) -> GroundingItem | None:
         context=draft.claim.context,
         priority=selection.priority,
         structured=all(item.triple is not None for item in chosen),
+        windows=selection.windows,
     )
