@@ -43,8 +43,7 @@ class Selection(NamedTuple):
     """The statements for one sentence.
 
     Attributes:
-        places: Of the chosen statements in the index, window by window in the order of the
-            evidence.
+        places: Indices of the chosen statements, window by window.
         priority: Places within ``places``, most important first.
         windows: Number of the window of each chosen statement.
     """
@@ -111,11 +110,8 @@ class StatementIndex:
             room -= size
         places = [place for window in sorted(chosen) for place in self._members[window]]
         where = {place: number for number, place in enumerate(places)}
-        return Selection(
-            tuple(places),
-            tuple(where[place] for place in order if place in where),
-            tuple(self._windows[place] for place in places),
-        )
+        priority = tuple(where[place] for place in order if place in where)
+        return Selection(tuple(places), priority, tuple(self._windows[place] for place in places))
 
     def _scores(self, sentence: str, context: str) -> list[float]:
         """How much each statement has to do with a sentence, by shared words."""
