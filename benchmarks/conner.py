@@ -1,6 +1,6 @@
 """CONNER's sensitivity, selection and cost.
 
-``python -m benchmarks.conner --data DIR [--causal-lm local]`` reads
+``python -m benchmarks.conner --data DIR [--causal-lm MODEL]`` reads
 ``conner/*.jsonl.gz`` under DIR, spoils each knowledge text in the one respect that a perspective
 should notice, and prints the share of texts whose score falls. ``… selection`` chooses among
 sampled knowledge texts, ``… cost`` compares batches with single calls.
@@ -46,7 +46,7 @@ COST_WORDS = 300
 """Longest passages whose cost is measured; a few are so long that they would decide the mean."""
 
 Data = Annotated[Path, typer.Option(help="Folder that holds conner/*.jsonl.gz.")]
-Causal = Annotated[str | None, typer.Option(help="local, transformers:…, llama:… or openai:…")]
+Causal = Annotated[str | None, typer.Option(help="transformers:…, llama:… or openai:…")]
 Kept = Annotated[
     Path | None, typer.Option(help="Likelihoods told so far; further ones are added to it.")
 ]
@@ -106,14 +106,14 @@ def sensitivity(
 @app.command()
 def selection(
     data: Data,
+    model: Annotated[str, typer.Option(help="Draws the samples: openai:NAME, completion:NAME.")],
+    causal_lm: Annotated[str, typer.Option(help="Returns token likelihoods.")],
     samples_file: Annotated[
         Path, typer.Option(help="Samples drawn so far; further ones are added to it.")
     ] = Path("conner-samples.jsonl"),
     rows: Annotated[int, typer.Option(min=2, help="Questions of nq.")] = 100,
     samples: Annotated[int, typer.Option(min=2, help="Samples a question (the paper's r).")] = 5,
     seed: Annotated[int, typer.Option(help="Chooses questions and samples.")] = 1,
-    model: Annotated[str, typer.Option(help="Draws the samples: local, openai:…")] = "local",
-    causal_lm: Annotated[str, typer.Option(help="Tells likelihoods.")] = "local",
     likelihoods_file: Kept = None,
     as_json: AsJson = False,
 ) -> None:

@@ -207,7 +207,7 @@ def _draw(
 
 def _is_base(model: str) -> bool:
     """Whether a model continues a text instead of answering a message."""
-    return model == "local" or model.endswith(".gguf") or model.startswith("completion:")
+    return model.startswith("completion:")
 
 
 def _prompt(text: Text, opening: str) -> Prompt:

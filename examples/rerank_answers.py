@@ -1,7 +1,7 @@
-"""Sample answers from the local model and put them in order of their support.
+"""Sample answers from a language model and rank them by their support.
 
-Run: python examples/rerank_answers.py ["question"]
-Needs, from a clone: pip install ".[local]"
+Run: OPENAI_BASE_URL=http://127.0.0.1:8080/v1 python examples/rerank_answers.py ["question"]
+Works with any OpenAI-compatible server; OPENAI_MODEL names its model.
 """
 
 import sys

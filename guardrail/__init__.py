@@ -9,11 +9,9 @@ True
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from guardrail.core.lazy import loaded_on_use
-from guardrail.siblings import check_siblings
 
 if TYPE_CHECKING:
     from guardrail.config import GuardrailConfig
@@ -194,5 +192,3 @@ _HOMES = {
     "judges.base": "GroundingItem GroundingJudge NLIJudge Pair",
 }
 __getattr__, __dir__ = loaded_on_use(__name__, _HOMES)
-
-check_siblings(Path(__file__).resolve().parent.parent)

@@ -101,9 +101,8 @@ class ModelConfig(_Section):
     """Which language model answers in ``ask``.
 
     Attributes:
-        name: ``local``, a ``.gguf`` file, ``openai:NAME`` or ``completion:NAME``; None for the
-            endpoint of ``OPENAI_API_KEY`` / ``OPENAI_BASE_URL`` where they are set, else the
-            local model.
+        name: ``openai:NAME`` or ``completion:NAME``; None for the endpoint of
+            ``OPENAI_API_KEY`` / ``OPENAI_BASE_URL``.
         base_url: Address of an OpenAI-compatible endpoint.
         api_key_env: Environment variable that holds its key.
         generation: How answers are sampled.

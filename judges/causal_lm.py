@@ -1,9 +1,8 @@
 """Causal language models that tell token likelihoods (CONNER eq. 3, 5, 6), by name.
 
-``local`` is the packaged Gemma 3 270M and ``transformers:<model id or path>`` any other model;
-both run in process on CPU or GPU, also from GGUF files,
-``openai:<model>`` asks a completions endpoint that echoes prompt log-probabilities,
-``llama:<url>`` asks a llama.cpp server, which has no such echo, token by token.
+``transformers:<model id or folder>`` runs in process on CPU or GPU, ``openai:<model>`` calls a
+completions endpoint that echoes prompt log-probabilities, and ``llama:<url>`` calls a llama.cpp
+server, which has no such echo, token by token.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from guardrail.core.errors import ConfigError, JudgeError
 from guardrail.core.incoming import finite_json
-from guardrail.core.packaged_model import default_weights
 from judges.base import CausalLM, TokenLikelihoods
 from judges.causal_transformers import Progress, TransformersCausalLM
 
@@ -44,7 +42,7 @@ def create_causal_lm(
     """Make the causal language model that a name stands for; nothing is loaded yet.
 
     Args:
-        name: ``local``, ``transformers:…``, ``openai:…`` or ``llama:…``.
+        name: ``transformers:…``, ``openai:…`` or ``llama:…``.
         base_url: Where an ``openai:`` model is served.
         dtype: A torch dtype by name, for models that run in process; the device's fastest
             without loss of range, unless told.
@@ -52,10 +50,7 @@ def create_causal_lm(
 
     Raises:
         ConfigError: The name has no known scheme.
-        GuardrailError: For ``local``: its package is missing or has no room to unpack.
     """
-    if name == "local":
-        return TransformersCausalLM(str(default_weights()), dtype=dtype, progress=progress)
     scheme, _, rest = name.partition(":")
     if scheme == "transformers" and rest:
         return TransformersCausalLM(rest, dtype=dtype, progress=progress)
@@ -64,8 +59,8 @@ def create_causal_lm(
     if scheme == "llama" and rest:
         return LlamaServerCausalLM(rest)
     raise ConfigError(
-        f"unknown causal language model {name!r}; use local, transformers:<model>, "
-        "openai:<model> or llama:<server url>"
+        f"unknown causal language model {name!r}; use transformers:<model>, openai:<model> "
+        "or llama:<server url>"
     )
 
 

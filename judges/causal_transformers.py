@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from guardrail.core.errors import JudgeError
 from judges.base import TokenLikelihoods
 from judges.batching import distinct
-from judges.causal_gguf import converted
 from judges.pretrained import libraries
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ class TransformersCausalLM:
     """Any Hugging Face causal language model, on CPU or GPU.
 
     Args:
-        model: A model id, a folder, or the path of a GGUF file.
+        model: A model id or a folder.
         device: A torch device; the GPU where there is one, unless told.
         dtype: A torch dtype by name. Unless told ``bfloat16`` on a GPU and on CPUs that multiply
             it in hardware (AVX512_BF16, AMX), else ``float32``.
@@ -128,8 +127,6 @@ class TransformersCausalLM:
         dtype = self._dtype or _fastest(device)
         where = self._model_id
         try:
-            if where.endswith(".gguf"):
-                where = str(converted(where, dtype))
             self._tokenizer = transformers.AutoTokenizer.from_pretrained(where)
             kind = transformers.AutoModelForCausalLM
             model = kind.from_pretrained(where, dtype=getattr(torch, dtype))

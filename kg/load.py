@@ -3,8 +3,7 @@
 Formats go by the file name, with or without ``.gz`` or ``.bz2``: N-Triples (``.nt``; also the
 form of Wikidata's truthy dumps), Turtle (``.ttl``), N-Quads (``.nq``), TriG (``.trig``), RDF/XML
 (``.rdf``, ``.owl``, ``.xml``), N3 (``.n3``), JSON-LD (``.jsonld``); tables (``.csv``, ``.tsv``,
-``.jsonl``) with a ``TableColumns`` that says what their columns are; and JSON lines of persons
-(``.jsonl``: ``{"qid", "name", "facts": [{"pid", "property", "value"}]}``).
+``.jsonl``) with a ``TableColumns`` that says what their columns are.
 """
 
 from __future__ import annotations
@@ -20,18 +19,16 @@ from typing import BinaryIO, Final, cast
 from uuid import uuid4
 
 from pydantic import Field, computed_field
-from pyoxigraph import DefaultGraph, NamedNode, Quad, RdfFormat, Store
+from pyoxigraph import NamedNode, RdfFormat, Store
 
 from guardrail.core.errors import InputError, KnowledgeGraphError
 from guardrail.core.types import Value
 from kg.journal import Journal
 from kg.label_file import FileLabelIndex, LabelFileWriter
 from kg.memory import peak_mb
-from kg.persons import build, read_people
 from kg.profiles import Profile, load_profile, store_profile, stored_profile
 from kg.reading import (
     LINES,
-    PEOPLE,
     TABLES,
     Chunks,
     Progress,
@@ -61,7 +58,6 @@ class LoadReport(Value):
         target: The graph's directory.
         triples: Triples in the graph now.
         added: Triples that this load added.
-        skipped: Facts of persons that were left out (no property id, or a value without label).
         resumed: Lines that an earlier, interrupted load had put into the graph already.
         unmatched: Of each link column of a table, an id among its first 10,000 values that is no
             row of the graph; columns without one are left out.
@@ -73,7 +69,6 @@ class LoadReport(Value):
     target: str
     triples: int = Field(ge=0)
     added: int = Field(ge=0)
-    skipped: int = Field(default=0, ge=0)
     resumed: int = Field(default=0, ge=0)
     unmatched: Mapping[str, str] = Field(default_factory=dict)
     seconds: float = Field(ge=0)
@@ -110,7 +105,7 @@ class _Job:
                 raise InputError(f"{source.name} is no table; columns are named for CSV and JSON")
             if table.name is None:
                 self.table = table.model_copy(update={"name": table_name(source)})
-        elif suffix in TABLES and suffix not in PEOPLE:
+        elif suffix in TABLES:
             raise InputError(f"{source.name} is a table; name the column of its ids with --subject")
         if self.selection and self.format is not RdfFormat.N_TRIPLES:
             raise InputError("languages, properties and classes are chosen in N-Triples alone")
@@ -177,8 +172,7 @@ def load_graph(
     Of the triples three segments are held in memory, however long a file is, beside what the store
     itself takes (1.5 GiB at ten million triples). The index of names grows with the names, those
     that the graph has already included: 58 bytes a name at most were measured for names of few
-    first words, 172 where each first word was another. JSON lines of persons are held as a whole,
-    since their names link them.
+    first words, 172 where each first word was another.
 
     Args:
         source: The file.
@@ -200,7 +194,7 @@ def load_graph(
     replacement = Replacement(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        added, triples, skipped, resumed = _load_beside(job, replacement)
+        added, triples, resumed = _load_beside(job, replacement)
     except OSError as error:
         raise KnowledgeGraphError(f"cannot write the graph {target}: {error}") from error
     return LoadReport(
@@ -208,7 +202,6 @@ def load_graph(
         target=str(target),
         triples=triples,
         added=added,
-        skipped=skipped,
         resumed=resumed,
         unmatched=_unmatched(target, job.table.links) if job.table else {},
         seconds=time.perf_counter() - started,
@@ -225,8 +218,6 @@ def read_graph(source: str | Path, *, profile: str | Path | Profile | None = Non
     source = Path(source)
     store = Store()
     _fill(store, _Job(source, profile, None, None, None))
-    if profile is None and suffix_of(source) in PEOPLE:
-        profile = "wikidata"
     with source.open("rb") as file:
         snapshot = snapshot_of(file)
     return OxigraphGraph(store, profile=profile, name=source.name, snapshot=snapshot)
@@ -253,7 +244,7 @@ def _unmatched(target: Path, links: Mapping[str, str]) -> dict[str, str]:
         graph.close()
 
 
-def _load_beside(job: _Job, replacement: Replacement) -> tuple[int, int, int, int]:
+def _load_beside(job: _Job, replacement: Replacement) -> tuple[int, int, int]:
     """Load a graph in a folder beside its place, and put it there when it is complete."""
     partial = replacement.folder
     journal = job.journal(replacement.snapshot)
@@ -278,11 +269,11 @@ def _load_beside(job: _Job, replacement: Replacement) -> tuple[int, int, int, in
         raise
 
 
-def _load_into(job: _Job, target: Path, start: Journal) -> tuple[int, int, int, int]:
+def _load_into(job: _Job, target: Path, start: Journal) -> tuple[int, int, int]:
     """Fill and index the store in a directory.
 
     Returns:
-        Triples added, triples, facts skipped, lines that were there from an earlier try.
+        Triples added, triples, lines that were there from an earlier try.
     """
     graph = OxigraphGraph.open(target, profile=job.profile, writable=True)
     try:
@@ -294,10 +285,9 @@ def _load_into(job: _Job, target: Path, start: Journal) -> tuple[int, int, int, 
             indexed = before == 0 or (not named and FileLabelIndex.exists(target, graph.profile))
             journal = start.model_copy(update={"before": before, "indexed": indexed})
         FileLabelIndex.drop(target)
-        skipped = 0
         writer = None
         if job.by_lines is None:
-            skipped = _fill(graph.store, job)
+            _fill(graph.store, job)
         else:
             writer = _load_lines(graph, job, target, journal)
         graph.refresh()
@@ -315,7 +305,7 @@ def _load_into(job: _Job, target: Path, start: Journal) -> tuple[int, int, int, 
         (target / SNAPSHOT).write_text(uuid4().hex[:16])
         graph.store.flush()
         Journal.remove(target)
-        return after - journal.before, after, skipped, resumed
+        return after - journal.before, after, resumed
     finally:
         graph.close()
 
@@ -373,17 +363,7 @@ def _release(error: BaseException | None) -> None:
         error = error.__cause__ or error.__context__
 
 
-def _fill(store: Store, job: _Job) -> int:
-    """Load a file into a store in one piece; return the number of facts left out."""
+def _fill(store: Store, job: _Job) -> None:
+    """Load a file into a store in one piece."""
     with reading(job.source, job.progress) as stream:
-        if job.format is None:
-            people = list(read_people(job.source, stream))
-            quads = [
-                Quad(triple.subject, triple.predicate, triple.object, DefaultGraph())
-                for triple in build(people, {})
-            ]
-            store.bulk_extend(quads)
-            facts = sum(quad.predicate.value.startswith(_DIRECT) for quad in quads)
-            return sum(len(person.facts) for person in people) - facts
         store.bulk_load(input=stream, format=job.format)
-    return 0

@@ -81,7 +81,7 @@ def open_graph(
 
     Args:
         location: None (or ``people``) for the people graph that ships with the package; the
-            directory of an on-disk graph; an RDF file (or JSON lines of persons), read into
+            directory of an on-disk graph; an RDF file, read into
             memory; or the ``http(s)://`` address of a SPARQL endpoint.
         profile: Name or TOML file of the vocabulary profile; None to detect it. An endpoint
             whose address does not tell (Wikidata's and DBpedia's do) is read as plain RDFS.

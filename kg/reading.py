@@ -20,7 +20,6 @@ from guardrail.core.unpacking import unpacked
 
 __all__ = [
     "LINES",
-    "PEOPLE",
     "TABLES",
     "Chunks",
     "Progress",
@@ -45,7 +44,6 @@ _FORMATS: Final = {
     ".n3": RdfFormat.N3,
     ".jsonld": RdfFormat.JSON_LD,
 }
-PEOPLE: Final = (".jsonl", ".ndjson")
 TABLES: Final = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 LINES: Final = (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS)
 """Formats that can be cut at the end of any line."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pyoxigraph import NamedNode, RdfFormat, serialize
 
-from kg.persons import HUMAN, WD, build, read_people
+from training.persons import HUMAN, WD, build, read_people
 
 __all__ = ["main", "read_property_labels"]
 

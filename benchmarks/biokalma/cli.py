@@ -36,7 +36,7 @@ Graph = Annotated[
 ]
 Model = Annotated[
     str,
-    typer.Option("--model", help="local, a .gguf file, openai:NAME or completion:NAME."),
+    typer.Option("--model", help="openai:NAME or completion:NAME."),
 ]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of all choices.")]
 
@@ -139,13 +139,13 @@ def run(
             help="Questions from build, or the folder of benchmark data (no minimum sets there).",
         ),
     ],
+    model: Model,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="DIR", help="Samples, answers and tables.")
     ] = Path("biokalma-run"),
     settings: Annotated[
         str, typer.Option("--settings", help="Of plain,constrained,check,best-of-5,regenerate.")
     ] = "plain,constrained,check,best-of-5",
-    model: Model = "local",
     n: Annotated[int | None, typer.Option("-n", min=1, help="Questions to draw.")] = None,
     runs: Annotated[int, typer.Option("--runs", min=1, help="Runs with different seeds.")] = 1,
     seed: Seed = 1,

@@ -284,7 +284,7 @@ def create_evaluator(name: str, *, shots: Sequence[CAQARow] = ()) -> Evaluator:
         name: A judge of ``judges.registry`` (``onnx``, ``transformers:MODEL``, …); ``nli:NAME``
             lifts its NLI to the categories; ``autois:NAME`` takes the AutoIS form;
             ``chat-zero:MODEL``, ``chat-few:MODEL`` and ``attrscore:MODEL`` prompt a language
-            model (``local`` for the embedded one, ``openai:NAME``, a GGUF file);
+            model (``openai:NAME``; without a name that of ``OPENAI_BASE_URL``);
             ``classifier:FOLDER`` is a fine-tuned one.
         shots: Rows to take demonstrations from.
 
@@ -307,7 +307,7 @@ def create_evaluator(name: str, *, shots: Sequence[CAQARow] = ()) -> Evaluator:
         if kind == "chat-few" and not shots:
             raise ConfigError(f"{name!r} needs training rows to show; give --train")
         return ChatEvaluator(
-            ModelChat(_model(rest or "local")),
+            ModelChat(_model(rest)),
             form=Form.ATTRSCORE if kind == "attrscore" else Form.GPT,
             shots=demonstrations(shots) if kind == "chat-few" else (),
         )
@@ -317,6 +317,6 @@ def create_evaluator(name: str, *, shots: Sequence[CAQARow] = ()) -> Evaluator:
 
 
 def _model(name: str) -> LanguageModel:
-    from guardrail.models import open_model
+    from guardrail.models import default_model, open_model
 
-    return open_model(name)
+    return open_model(name) if name else default_model()

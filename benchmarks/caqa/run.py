@@ -216,7 +216,7 @@ def run(
 
     Args:
         names: Names for ``create_evaluator``; with ``@N`` at the end an evaluator gets about N
-            rows of each set only (``chat-few:local@50``).
+            rows of each set only (``chat-few:openai:NAME@50``).
         splits: Rows to evaluate on, by split; controls use the first.
         train: Training rows, for controls and demonstrations.
         training: Where they come from, for the report.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hmac
-import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
@@ -27,15 +26,10 @@ from guardrail.core.types import MOST_SECONDS, Seconds, Value
 if TYPE_CHECKING:
     from guardrail import GuardrailConfig
 
-__all__ = ["ENV_PREFIX", "OLD_ENV_PREFIX", "GatewaySettings", "option_of", "sharing", "variable_of"]
+__all__ = ["ENV_PREFIX", "GatewaySettings", "option_of", "sharing", "variable_of"]
 
 ENV_PREFIX = "GUARDRAIL_GATEWAY__"
 """``GUARDRAIL_GATEWAY__KEYS=a,b`` and so on, one variable for each field."""
-
-OLD_ENV_PREFIX = "KG_GATEWAY_"
-"""That of version 0.1."""
-
-_logger = logging.getLogger("guardrail")
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -330,20 +324,11 @@ def option_of(name: str) -> str:
 
 
 def _given(variables: Mapping[str, str]) -> dict[str, str]:
-    """Settings by name, as the environment has them; what the new prefix says wins."""
-    old = {name for name in variables if name.startswith(OLD_ENV_PREFIX)}
-    if old:
-        _logger.warning(
-            "%s: the prefix %s is now %s, and is read until version 0.3",
-            ", ".join(sorted(old)),
-            OLD_ENV_PREFIX,
-            ENV_PREFIX,
-        )
+    """Settings from environment variables, by field name."""
     return {
-        name.removeprefix(prefix).lower(): text
-        for prefix in (OLD_ENV_PREFIX, ENV_PREFIX)
+        name.removeprefix(ENV_PREFIX).lower(): text
         for name, text in variables.items()
-        if name.startswith(prefix)
+        if name.startswith(ENV_PREFIX)
     }
 
 

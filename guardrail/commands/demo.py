@@ -29,8 +29,7 @@ def demo(
         bool,
         typer.Option(
             "--live",
-            help="Sample the answers from the endpoint of OPENAI_BASE_URL and OPENAI_MODEL, or "
-            "from the local model where the extra 'local' is installed.",
+            help="Sample the answers from the endpoint of OPENAI_BASE_URL and OPENAI_MODEL.",
         ),
     ] = False,
 ) -> None:
@@ -138,11 +137,11 @@ def _log_row(answer: GuardedAnswer) -> str:
 
 
 def _sampled(guard: Guardrail, question: str, evidence: Sequence[Evidence]) -> list[str]:
-    """Answers of the configured endpoint, or of the local model.
+    """Answers of the configured endpoint.
 
     Raises:
+        ConfigError: No endpoint is configured.
         ModelError: The model could not be reached or refused.
-        MissingExtraError: There is neither an endpoint nor the extra ``local``.
     """
     ranked = guard.ask_ranked(question, n=SAMPLES, evidence=evidence, policy="annotate")
     found = [

@@ -106,12 +106,11 @@ def _gateway(config: Path | None) -> Iterator[Diagnosis]:
     """The gateway's settings, where the file or the environment has any."""
     import os
 
-    from chains.gateway.settings import ENV_PREFIX, OLD_ENV_PREFIX, GatewaySettings
+    from chains.gateway.settings import ENV_PREFIX, GatewaySettings
 
     try:
         section = gateway_section(config) if config else {}
-        prefixes = (ENV_PREFIX, OLD_ENV_PREFIX)
-        if not section and not any(name.startswith(prefixes) for name in os.environ):
+        if not section and not any(name.startswith(ENV_PREFIX) for name in os.environ):
             return
         settings = GatewaySettings.from_env(section=section)
     except GuardrailError as error:

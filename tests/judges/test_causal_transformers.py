@@ -5,7 +5,6 @@ import math
 import pytest
 
 from judges.causal_lm import TransformersCausalLM
-from tests.judges.tiny_gguf import write_gguf
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
@@ -150,16 +149,3 @@ def test_text_beyond_the_context_keeps_the_words_nearest_to_the_continuation(
     # Eight tokens: begin of text, five words of the prefix, two of the continuation.
     expected = own_softmax(tiny_model, "a mat and the cat sat on", 2)
     assert cut.logprobs == pytest.approx(expected, abs=1e-5)
-
-
-def test_a_gguf_file_is_read_once_and_then_from_the_cache(tmp_path, monkeypatch):
-    pytest.importorskip("gguf")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    file = write_gguf(tmp_path / "tiny.gguf")
-    pairs = [("the cat", " sat in the hat"), ("", "in it")]
-    first = TransformersCausalLM(str(file), device="cpu", dtype="float32").loglikelihoods(pairs)
-    (folder,) = (tmp_path / "cache" / "kg-guardrail").iterdir()
-    assert (folder / "model.safetensors").is_file()
-    again = TransformersCausalLM(str(file), device="cpu", dtype="float32").loglikelihoods(pairs)
-    assert again == first
-    assert all(len(item.logprobs) for item in first)

@@ -1,7 +1,9 @@
-"""A tiny Llama with random weights as a GGUF file, which transformers and llama.cpp both read."""
+"""A tiny Llama with random weights: as a GGUF file, as a folder, and served by llama.cpp."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +13,7 @@ START = "<|begin_of_text|>"
 
 
 def write_gguf(path: Path) -> Path:
-    """Write the model; its tokens are the bytes of a text, and no merges but of two letters."""
+    """Write the model; its tokens are single bytes and two merges of two letters."""
     import gguf
     from transformers.convert_slow_tokenizer import bytes_to_unicode
 
@@ -60,3 +62,34 @@ def write_gguf(path: Path) -> Path:
     writer.write_tensors_to_file()
     writer.close()
     return path
+
+
+def as_folder(file: Path) -> Path:
+    """The same model as a Hugging Face folder next to the GGUF file."""
+    import transformers
+
+    target = file.with_suffix("")
+    source = {"gguf_file": file.name}
+    if hasattr(transformers, "GgufConfig"):
+        source["quantization_config"] = transformers.GgufConfig(dequantize=True)
+    transformers.AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name).save_pretrained(
+        target
+    )
+    model = transformers.AutoModelForCausalLM.from_pretrained(file.parent, **source)
+    model.save_pretrained(target)
+    return target
+
+
+@contextmanager
+def llama_server(file: Path, *, parallel: int = 1) -> Iterator[str]:
+    """The address of a llama.cpp server for a GGUF file; stops with the block."""
+    import xllamacpp
+
+    params = xllamacpp.CommonParams()
+    params.model.path = str(file)
+    params.n_ctx, params.n_parallel, params.port = CONTEXT, parallel, 0
+    params.cpuparams.n_threads = 1
+    params.verbosity = 0
+    server = xllamacpp.Server(params)
+    yield server.listening_address
+    del server

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import json
 import os
 import stat
 from contextlib import closing
@@ -21,16 +20,6 @@ TRIPLES = """\
 <urn:ada> <http://www.w3.org/2000/01/rdf-schema#label> "Ada Lovelace"@en .
 <urn:ada> <urn:born> "1815-12-10"^^<http://www.w3.org/2001/XMLSchema#date> .
 """
-PEOPLE = {
-    "qid": "Q7259",
-    "name": "Ada Lovelace",
-    "facts": [
-        {"pid": "P19", "property": "place of birth", "value": "London"},
-        {"pid": "P22", "property": "father", "value": "Lord Byron"},
-        {"pid": None, "property": "pet", "value": "Puff"},
-    ],
-}
-BYRON = {"qid": "Q5679", "name": "Lord Byron", "facts": []}
 
 
 def facts(graph: object, id_: str) -> list[str]:
@@ -45,7 +34,7 @@ def test_ntriples_plain_and_packed(tmp_path: Path, packing: str) -> None:
     source.write_bytes(pack(TRIPLES.encode()))
     seen: list[tuple[int, int]] = []
     report = load_graph(source, tmp_path / "g", progress=lambda read, of: seen.append((read, of)))
-    assert (report.triples, report.added, report.skipped) == (2, 2, 0)
+    assert (report.triples, report.added) == (2, 2)
     size = source.stat().st_size
     assert seen[-1] == (size, size)
     assert seen == sorted(seen)
@@ -168,19 +157,6 @@ def test_a_graph_that_another_stands_in_place_of_is_not_removed(tmp_path: Path) 
     assert len(OxigraphGraph.open(tmp_path / ".g.old").store) == 2
 
 
-def test_json_lines_of_persons(tmp_path: Path) -> None:
-    source = tmp_path / "people.jsonl.gz"
-    source.write_bytes(gzip.compress("\n".join(map(json.dumps, (PEOPLE, BYRON))).encode()))
-    report = load_graph(source, tmp_path / "g")
-    assert report.skipped == 1  # the pet has no property id
-    graph = open_graph(tmp_path / "g")
-    assert facts(graph, "Q7259") == [
-        "Ada Lovelace, father: Lord Byron.",
-        "Ada Lovelace, place of birth: London.",
-    ]
-    assert [link.value_id for link in graph.links(["Q7259", "Q5679"])] == ["Q5679"]
-
-
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -188,8 +164,6 @@ def test_json_lines_of_persons(tmp_path: Path) -> None:
         ("a.ttl", b"<!DOCTYPE html><html>", "line 1.*Turtle"),
         ("a.nt", b"\x89PNG\r\n\x1a\n\x00\x00", "line 1"),
         ("a.nt.gz", gzip.compress(TRIPLES.encode() * 9)[:-12], "damaged or cut short"),
-        ("a.jsonl", b'{"qid": "Q1", "name": "A", "facts": []}\n{"qid": 3}\n', "line 2.*qid"),
-        ("a.jsonl", b"\n{]", "line 2"),
         ("a.docx", b"", "cannot tell the format"),
     ],
 )

@@ -140,20 +140,6 @@ def test_the_option_beats_the_environment_and_that_the_file(file, served, monkey
     assert "three" not in repr(settings)
 
 
-def test_the_old_prefix_counts_under_the_new_one_and_is_warned_of(caplog):
-    settings = GatewaySettings.from_env(
-        environ={
-            "KG_GATEWAY_KEYS": "old",
-            "KG_GATEWAY_CONCURRENCY": "3",
-            "GUARDRAIL_GATEWAY__KEYS": "new",
-        }
-    )
-    assert settings.caller_with("new") is not None
-    assert settings.caller_with("old") is None
-    assert settings.concurrency == 3
-    assert "KG_GATEWAY_CONCURRENCY, KG_GATEWAY_KEYS: the prefix KG_GATEWAY_ is now" in caplog.text
-
-
 def test_the_guardrails_own_settings_pass_over_the_gateways():
     settings = GuardrailConfig.from_env({"GUARDRAIL_GATEWAY__KEYS": "a", "GUARDRAIL_JUDGE": "none"})
     assert settings.judge == "none"

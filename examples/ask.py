@@ -1,7 +1,7 @@
-"""Ask the local model a question and get a grounded answer.
+"""Ask a language model a question and get a grounded answer.
 
-Run: python examples/ask_local.py ["question"]
-Needs, from a clone: pip install ".[local]"
+Run: OPENAI_BASE_URL=http://127.0.0.1:8080/v1 python examples/ask.py ["question"]
+Works with any OpenAI-compatible server; OPENAI_MODEL names its model.
 """
 
 import sys
