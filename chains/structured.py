@@ -7,13 +7,13 @@ leaves as it is or not at all; the verdicts stand beside it. What leaves without
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from chains.evidence.base import Case
 from chains.openai_wire import JSON
 from guardrail.core.incoming import clean_text
+from guardrail.core.secrets import get_logger
 from guardrail.core.types import Action, GuardedAnswer, name_in_words
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Document", "Judged", "Verdicts", "call_name", "judge_documents", "named_unjudged"]
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 PLAIN = str.maketrans("[]\n\r\t", "()   ")
 """Brackets would pass for markers, which are no part of a text, and a line may be a leaf's own."""

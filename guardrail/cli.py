@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from io import TextIOWrapper
 from pathlib import Path
+from types import TracebackType
 from typing import Annotated
 
 import typer
 
 from guardrail.commands.lazily import LazyCommand, LazyGroup
 from guardrail.core.errors import GuardrailError
+from guardrail.core.secrets import redact
 
 __all__ = ["app", "main"]
 
@@ -98,6 +101,7 @@ def _program(
 
 def main() -> None:
     """Run the program; errors a user can act on are one line on stderr and exit status 1."""
+    sys.excepthook = _report_fault
     # Before numpy is loaded: one thread serves the parser best (guardrail.core.text.tagging).
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
@@ -125,9 +129,16 @@ def main() -> None:
         sys.exit(1)
 
 
+def _report_fault(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """The traceback of a fault of ours, without credentials."""
+    sys.stderr.write(redact("".join(traceback.format_exception(kind, error, trace))))
+
+
 def _tell(error: Exception) -> None:
     """One line; what a library below says may run over many."""
-    typer.echo(f"guardrail: {' '.join(str(error).split())}", err=True)
+    typer.echo(f"guardrail: {redact(' '.join(str(error).split()))}", err=True)
 
 
 def _write_no_more() -> None:

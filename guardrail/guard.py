@@ -33,7 +33,6 @@ from guardrail.log.tracing import stage
 from guardrail.policy import Policy, chosen_policy
 from guardrail.requests import AskRequest, CheckRequest, RankRequest, all_of, several
 from guardrail.selftest import try_judge
-from judges.sums import without_sums
 
 if TYPE_CHECKING:
     from guardrail.log.records import ScoreLog
@@ -142,15 +141,6 @@ class Guardrail(Answering):
             try_judge(parts.grounding)
         if parts.second_judge is not None:
             try_judge(parts.second_judge.grounding, "second_judge")
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What is to be known of its judges, though they work: that a folder has no checksums."""
-        settings = self.config
-        second = settings.second_judge
-        names = (settings.judge, settings.attribution_judge, second and second.judge)
-        places = (name.partition(":")[2] for name in names if name and name.startswith("onnx:"))
-        return tuple(filter(None, (without_sums(Path(place)) for place in places)))
 
     def usage(self) -> Usage:
         """What its parts are busy with: queues, calls in work, caches, batches of the judge."""

@@ -15,6 +15,7 @@ from http.client import HTTPException
 from typing import TYPE_CHECKING, Any
 
 from guardrail.core.errors import ConfigError, JudgeError
+from guardrail.core.http_clients import reading_environment
 from guardrail.core.incoming import finite_json
 from judges.base import CausalLM, TokenLikelihoods
 from judges.causal_transformers import Progress, TransformersCausalLM
@@ -82,7 +83,9 @@ class OpenAICausalLM:
         import openai
 
         try:
-            with openai.OpenAI(base_url=self._base_url) as client:
+            with reading_environment():
+                client = openai.OpenAI(base_url=self._base_url)
+            with client:
                 found = {pair: self._one(client, *pair) for pair in dict.fromkeys(pairs)}
         except openai.OpenAIError as error:  # a missing key is told when the client is made
             raise JudgeError(f"{self.name}: {error}") from error

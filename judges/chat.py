@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, ValidationError
 
 from guardrail.core.errors import ConfigError, JudgeError
+from guardrail.core.http_clients import reading_environment
 from guardrail.core.types import Category, Judgement, NLIScores
 from judges.base import AttributionItem, Pair
 from judges.batching import distinct
@@ -155,11 +156,12 @@ class ChatJudge:
         import openai
 
         try:
-            self._client = openai.OpenAI(
-                base_url=self._base_url,
-                api_key=self._api_key or ("none" if self._base_url else None),
-                timeout=self._timeout,
-            )
+            with reading_environment():
+                self._client = openai.OpenAI(
+                    base_url=self._base_url,
+                    api_key=self._api_key or ("none" if self._base_url else None),
+                    timeout=self._timeout,
+                )
         except openai.OpenAIError as error:
             raise ConfigError(f"the chat judge cannot be set up: {error}") from error
 

@@ -8,7 +8,6 @@ single-threaded passes keeps all cores busy without waiting at barriers.
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import threading
@@ -23,7 +22,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from guardrail.core.cpus import usable_cpus
 from guardrail.core.errors import JudgeError
+from guardrail.core.secrets import get_logger
 from guardrail.core.text.letters import is_writing
 from judges.exactness import SAFE_WEIGHT, has_exact_kernel, largest_weight
 from judges.letters import plain_letters
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OnnxTextModel", "Segments", "open_session", "readable", "softmax"]
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 GROUP_TOKENS = 512
 """Tokens per task of the pool: large enough that handing tasks out costs nothing beside them,
@@ -371,10 +372,6 @@ def _groups(
 
 
 def _cores() -> int:
-    """Cores this process may use, or as many as ``OMP_NUM_THREADS`` allows."""
-    try:
-        cores = len(os.sched_getaffinity(0))
-    except AttributeError:  # not on macOS and Windows
-        cores = os.cpu_count() or 1
-    allowed = os.environ.get("OMP_NUM_THREADS", "")
+    """Processors this process may use, or as many as ``OMP_NUM_THREADS`` allows."""
+    cores, allowed = usable_cpus(), os.environ.get("OMP_NUM_THREADS", "")
     return max(1, min(cores, int(allowed))) if allowed.isdecimal() else cores

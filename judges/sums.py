@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 from pathlib import Path
 
 from guardrail.core.errors import JudgeError
 
-__all__ = ["SUMS", "check_sums", "without_sums", "write_sums"]
-
-log = logging.getLogger("judges")
+__all__ = ["SUMS", "check_sums", "write_sums"]
 
 SUMS = "SHA256SUMS"
 """Name of the file beside a model's files."""
@@ -22,45 +19,39 @@ LEFT_OUT = (SUMS, "README.md")
 def check_sums(folder: Path) -> None:
     """Compare the files of a folder with its checksums.
 
-    A folder without any is not checked, and that is logged.
-
     Raises:
-        JudgeError: A file is missing, cannot be read, or is not what was written.
+        JudgeError: The folder has no checksums, they leave a file out, or a file is missing,
+            cannot be read, or is not the one that was written.
     """
     sums = folder / SUMS
+    write = f"if the files are right, write their checksums: cd {folder} && sha256sum * > {SUMS}"
     if not sums.is_file():
-        log.warning("%s", without_sums(folder))
-        return
+        raise JudgeError(f"the model in {folder} has no {SUMS}, so it is not loaded; {write}")
     try:
         lines = sums.read_text("ascii").splitlines()
-        for line in lines:
-            wanted, _, name = line.partition("  ")
-            if _digest(folder / name) != wanted:
-                raise JudgeError(
-                    f"{folder / name} is not the file that {SUMS} beside it names: it is damaged "
-                    "or was changed; install it again, or delete the line if the change is yours"
-                )
+        wanted = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+        wanted.pop(SUMS, None)
+        unnamed = [name for name in _files(folder) if name not in wanted]
+        wrong = [name for name, digest in wanted.items() if _digest(folder / name) != digest]
     except (OSError, UnicodeDecodeError) as error:
         raise JudgeError(f"the files that {sums} names cannot be read: {error}") from error
-
-
-def without_sums(folder: Path) -> str:
-    """What is told of a folder without checksums; empty for one that has them."""
-    if (folder / SUMS).is_file():
-        return ""
-    return (
-        f"the model in {folder} has no {SUMS}, so that nobody sees when it is damaged or changed; "
-        f"write them with: cd {folder} && sha256sum *.onnx *.json > {SUMS}"
-    )
+    if unnamed or wrong:
+        raise JudgeError(
+            f"{folder / (wrong or unnamed)[0]} is not the file that {SUMS} names: it is damaged or "
+            f"was changed; install it again, or {write}"
+        )
 
 
 def write_sums(folder: Path) -> None:
     """Write the checksums of a folder's files, once they are all written."""
-    files = sorted(
-        item for item in folder.iterdir() if item.is_file() and item.name not in LEFT_OUT
-    )
-    lines = "".join(f"{_digest(item)}  {item.name}\n" for item in files)
+    lines = "".join(f"{_digest(folder / name)}  {name}\n" for name in _files(folder))
     (folder / SUMS).write_text(lines, encoding="ascii")
+
+
+def _files(folder: Path) -> list[str]:
+    """Names of the files that verdicts depend on."""
+    names = (item.name for item in folder.iterdir() if item.is_file())
+    return sorted(name for name in names if name not in LEFT_OUT and not name.startswith("."))
 
 
 def _digest(path: Path) -> str:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 from pydantic import FiniteFloat
 
 from guardrail.core.errors import JudgeError
+from guardrail.core.http_clients import reading_environment
 from guardrail.core.types import Score, Value
 
 if TYPE_CHECKING:
@@ -202,7 +203,8 @@ class OpenAIRater:
         import openai
 
         try:
-            client = openai.OpenAI(**self._options)  # type: ignore[arg-type]
+            with reading_environment():
+                client = openai.OpenAI(**self._options)  # type: ignore[arg-type]
             with client, ThreadPoolExecutor(CONCURRENCY) as pool:
                 return list(pool.map(lambda prompt: self._rate(client, prompt), prompts))
         except openai.OpenAIError as error:

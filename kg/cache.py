@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 import os
 import sqlite3
 import threading
@@ -12,10 +11,11 @@ import zlib
 from pathlib import Path
 
 from guardrail.core.errors import ConfigError
+from guardrail.core.secrets import get_logger
 
 __all__ = ["QueryCache", "default_cache_path"]
 
-_LOG = logging.getLogger(__name__)
+_LOG = get_logger(__name__)
 _BUSY_MS = 5_000
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS results (

@@ -1,9 +1,10 @@
-"""Sends queries to a SPARQL 1.1 endpoint: retries, back-off, deadlines, typed errors, cache."""
+"""Sends queries to a SPARQL 1.1 endpoint: login, retries, deadlines, typed errors, cache."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
-import logging
 import math
 import random
 import time
@@ -12,12 +13,14 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from email.utils import parsedate_to_datetime
 from typing import cast
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import httpx
 from tenacity import RetryCallState, Retrying, retry_if_exception_type
 
 from guardrail.core.errors import ConfigError, KnowledgeGraphError
+from guardrail.core.http_clients import reading_environment
+from guardrail.core.secrets import get_logger, register_secret, resolve_secret
 from guardrail.core.types import CacheUse, Usage
 from kg.blank_nodes import is_blank
 from kg.cache import QueryCache, default_cache_path
@@ -29,9 +32,13 @@ from kg.traffic import CircuitBreaker, RateLimit
 
 __all__ = ["XSD_STRING", "Endpoint", "QueryRejectedError"]
 
-_LOG = logging.getLogger(__name__)
+_LOG = get_logger(__name__)
 _RESULT_TYPES = ("application/sparql-results+json", "application/json", "text/json")
 _GRAPH_TYPES = ("text/turtle", "application/n-triples", "application/x-turtle", "text/plain")
+# Types that say nothing of the content: it is read, and is a result or not.
+_NO_TYPES = ("", "application/octet-stream", "binary/octet-stream", "text/plain")
+_REDIRECTS = (301, 302, 303, 307, 308)
+_MOST_REDIRECTS = 5
 _TRANSIENT_STATUS = (408, 425, 429, 500, 502, 503, 504)
 _PARTIAL = 206
 # SQLSTATE of Virtuoso for a query that its time limit stopped; see kg.dialects.
@@ -72,19 +79,27 @@ class Endpoint:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ConfigError(f"{url!r} is not the address of an endpoint; it starts with https://")
-        self.url = url
+        # The login goes into a header, and the address is then free of it.
+        self.url = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
         self.settings = settings
+        self._credentials = _credentials(settings, parts.username, parts.password)
+        # What one login may read is no answer for another.
+        self._cached_as = self.url + (
+            hashlib.sha256(repr(self._credentials).encode()).hexdigest()
+            if self._credentials
+            else ""
+        )
         self.dialect: Dialect = dialect_of(url, settings.dialect, dialect)
         self._cache = _open_cache(settings)
         self._rate = RateLimit(settings.per_second)
         self._breaker = CircuitBreaker(settings.failures, settings.pause_s)
-        self._client = httpx.Client(
-            limits=httpx.Limits(
-                max_connections=settings.connections,
-                max_keepalive_connections=settings.connections,
-            ),
-            follow_redirects=True,
-        )
+        with reading_environment():
+            self._client = httpx.Client(
+                limits=httpx.Limits(
+                    max_connections=settings.connections,
+                    max_keepalive_connections=settings.connections,
+                ),
+            )
         # Graphs are often dropped without being closed.
         weakref.finalize(self, self._client.close)
         self._pool = ThreadPoolExecutor(settings.connections, thread_name_prefix="sparql")
@@ -101,13 +116,13 @@ class Endpoint:
         Raises:
             KnowledgeGraphError: If the endpoint gives no SPARQL result in the time allowed.
         """
-        body = None if self._cache is None else self._cache.get(self.url, query)
+        body = None if self._cache is None else self._cache.get(self._cached_as, query)
         if body is not None:
             return self.solutions(self._parse(body))
         body = self.fetch(query)
         solutions = self.solutions(self._parse(body))
         if self._cache is not None:
-            self._cache.put(self.url, query, body)
+            self._cache.put(self._cached_as, query, body)
         return solutions
 
     def in_use(self) -> Usage:
@@ -219,6 +234,7 @@ class Endpoint:
                 agent=settings.user_agent,
                 graph=graph,
             )
+            request.headers.update(self._credentials)
             return self._read(request, timeout, graph=graph)
         except httpx.PoolTimeout as error:
             busy = f"our {settings.connections} connections to it are busy"
@@ -242,7 +258,9 @@ class Endpoint:
             said = response.read().decode("utf-8", "replace")
             return QueryRejectedError(f"{url} rejects the query: {_cut(said)}")
         if code == 401:
-            return KnowledgeGraphError(f"{url} asks for a login (401)")
+            return KnowledgeGraphError(
+                f"{url} asks for a login (401); set user and password, or token, of graph.endpoint"
+            )
         if code == 404:
             return KnowledgeGraphError(
                 f"{url}: not found (404); give the address of the SPARQL endpoint itself"
@@ -260,7 +278,7 @@ class Endpoint:
         caller for ever.
         """
         end = time.monotonic() + timeout
-        response = self._client.send(request, stream=True)
+        response = self._send(request)
         try:
             if not response.is_success:
                 raise self._status_error(response)
@@ -280,15 +298,51 @@ class Endpoint:
                     raise TimeoutError
         finally:
             response.close()
-        body = b"".join(parts)
-        if media not in (_GRAPH_TYPES if graph else _RESULT_TYPES):
+        body = _as_utf8(b"".join(parts), response.charset_encoding)
+        untyped = media in _NO_TYPES and (graph or body.lstrip()[:1] == b"{")
+        if media not in (_GRAPH_TYPES if graph else _RESULT_TYPES) and not untyped:
             start = _cut(body.decode("utf-8", "replace"))
             hint = " (a web page)" if "html" in media else ""
             raise KnowledgeGraphError(
-                f"{self.url} answers with {media}{hint}, not with SPARQL results; give the "
-                f"address of the SPARQL endpoint itself. It begins: {start!r}"
+                f"{self.url} answers with {media or 'no type'}{hint}, not with SPARQL results; "
+                f"give the address of the SPARQL endpoint itself. It begins: {start!r}"
             )
         return body
+
+    def _send(self, request: httpx.Request) -> httpx.Response:
+        """Send a query, and send it again, body included, where the server redirects to.
+
+        Browsers make a GET of a POST that is redirected with 301 or 302, which would lose the
+        query. Credentials are sent to the origin that they are for alone.
+        """
+        for _ in range(_MOST_REDIRECTS + 1):
+            response = self._client.send(request, stream=True)
+            place = response.headers.get("Location")
+            if response.status_code not in _REDIRECTS or not place:
+                return response
+            response.close()
+            target = request.url.join(place).copy_with(userinfo=b"")
+            if target.scheme not in ("http", "https"):
+                break
+            headers = request.headers.copy()
+            dropped = {"host"}
+            if not _same_origin(request.url, target):
+                dropped |= {"authorization", *map(str.lower, self._credentials)}
+            see_other = response.status_code == 303
+            if see_other:
+                dropped |= {"content-length", "content-type"}
+            for name in dropped & headers.keys():
+                del headers[name]
+            request = self._client.build_request(
+                "GET" if see_other else request.method,
+                target,
+                content=None if see_other else request.content,
+                headers=headers,
+                extensions=request.extensions,
+            )
+        raise KnowledgeGraphError(
+            f"{self.url} redirects to no endpoint; give the address that it redirects to"
+        )
 
     def _check_whole(self, response: httpx.Response) -> None:
         """Refuse a part of an answer: what it lacks would count as unknown, and be kept."""
@@ -302,7 +356,8 @@ class Endpoint:
 
     def _parse(self, body: bytes) -> SparqlResult:
         try:
-            result = json.loads(body.decode())
+            # Some servers write line ends and tabs in literals as they are.
+            result = json.loads(body.decode(), strict=False)
         except (ValueError, RecursionError) as error:
             raise KnowledgeGraphError(
                 f"{self.url} breaks off or sends malformed JSON: {error}"
@@ -310,6 +365,45 @@ class Endpoint:
         if isinstance(result, dict) and ("results" in result or "boolean" in result):
             return cast("SparqlResult", result)
         raise KnowledgeGraphError(f"{self.url} answers with JSON that is no SPARQL result")
+
+
+def _credentials(
+    settings: EndpointSettings, user: str | None, password: str | None
+) -> dict[str, str]:
+    """The headers that log in: of the settings, else of the login in the address."""
+    headers = {name: resolve_secret(value) for name, value in settings.headers.items()}
+    if settings.token is not None:
+        return headers | {"Authorization": f"Bearer {resolve_secret(settings.token)}"}
+    if settings.user is not None and settings.password is not None:
+        login = f"{settings.user}:{resolve_secret(settings.password)}"
+    elif user is not None:
+        login = f"{unquote(user)}:{register_secret(unquote(password or ''))}"
+    else:
+        return headers
+    return headers | {
+        "Authorization": f"Basic {register_secret(base64.b64encode(login.encode()).decode())}"
+    }
+
+
+def _same_origin(old: httpx.URL, new: httpx.URL) -> bool:
+    """True if credentials for one address may go to the other: same origin, or its https."""
+    if old.host != new.host:
+        return False
+    upgraded = (old.scheme, new.scheme) == ("http", "https")
+    return (old.scheme == new.scheme or upgraded) and old.port == new.port
+
+
+def _as_utf8(body: bytes, charset: str | None) -> bytes:
+    """A body in UTF-8 without byte order mark, whatever the server sends.
+
+    UTF-8 is tried first: many servers name a charset by default that they do not send.
+    """
+    for encoding in ("utf-8-sig", charset or "utf-8"):
+        try:
+            return body.decode(encoding).encode()
+        except (UnicodeDecodeError, LookupError):
+            continue
+    return body
 
 
 def _open_cache(settings: EndpointSettings) -> QueryCache | None:

@@ -1,12 +1,14 @@
-"""How to talk to a SPARQL endpoint: time limits, retries, cache, rate."""
+"""How to talk to a SPARQL endpoint: login, time limits, retries, cache, rate."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
+from guardrail.core.secrets import SecretRef
 from guardrail.core.types import MOST_DAYS, MOST_SECONDS, Seconds, Value
 
 __all__ = ["EndpointSettings"]
@@ -15,7 +17,14 @@ __all__ = ["EndpointSettings"]
 class EndpointSettings(Value):
     """How to talk to an endpoint.
 
+    Secrets do not stand here: ``env:NAME`` names a variable of the environment, ``file:PATH`` a
+    file. They are sent to the endpoint's own origin alone.
+
     Attributes:
+        user: Name for a basic login.
+        password: Where its password is.
+        token: Where a bearer token is.
+        headers: Further headers, each with the place of its value.
         timeout_s: Seconds that one attempt may take, reading included.
         deadline_s: Seconds for one query with all its attempts and pauses.
         attempts: Attempts at one query; 1 switches retrying off.
@@ -40,6 +49,10 @@ class EndpointSettings(Value):
             without one refuse such queries.
     """
 
+    user: str | None = None
+    password: SecretRef | None = None
+    token: SecretRef | None = None
+    headers: Mapping[str, SecretRef] = Field(default_factory=dict)
     timeout_s: Seconds = 30.0
     deadline_s: Seconds = 90.0
     attempts: int = Field(default=4, ge=1, le=20)
@@ -56,6 +69,14 @@ class EndpointSettings(Value):
     pause_s: Seconds = 10.0
     dialect: str | None = None
     text_search: bool = False
+
+    @model_validator(mode="after")
+    def _one_login(self) -> Self:
+        if (self.user is None) != (self.password is None):
+            raise ValueError("a basic login needs both user and password")
+        if self.user is not None and self.token is not None:
+            raise ValueError("give either user and password or token")
+        return self
 
     @field_validator("cache", "failures", mode="before")
     @classmethod

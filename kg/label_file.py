@@ -233,7 +233,7 @@ def _meta(profile: Profile) -> dict[str, object]:
         "version": _VERSION,
         "order": sys.byteorder,
         "predicates": [*profile.label, *profile.alias],
-        "languages": list(profile.languages),
+        "languages": list(profile.tags),
     }
 
 

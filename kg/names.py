@@ -94,7 +94,7 @@ class NameParts:
             return []
         graph = self._graph
         literals = [Literal(value)]
-        literals += [Literal(value, language=tag) for tag in graph.profile.languages]
+        literals += [Literal(value, language=tag) for tag in graph.profile.tags]
         ids: dict[str, None] = {}
         for literal in literals:
             quads = graph.store.quads_for_pattern(None, None, literal, DefaultGraph())

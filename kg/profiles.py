@@ -35,6 +35,10 @@ _IRI = re.compile(rf"[A-Za-z][A-Za-z0-9+.\-]*:[^{CONTROLS}{SURROGATES}\x80-\x9f 
 _SHORT_ID = re.compile(r"[\w.,()'!*~&=+$@%\-]+")
 
 
+ALL_LANGUAGES = "mul"
+"""The tag of names that hold in all languages, https://www.wikidata.org/wiki/Help:Default_values"""
+
+
 class Profile(Value):
     """How to read a graph's vocabulary. All predicates are full IRIs, best first.
 
@@ -53,7 +57,8 @@ class Profile(Value):
         property_entity_prefix: Namespace of the nodes that carry the labels of properties,
             where these are not the predicates themselves (Wikidata: ``wd:P19`` for ``wdt:P19``).
         page: Address of an entity's page, with ``{id}``; None: the IRI itself.
-        languages: Language tags that count as readable, best first; untagged text always does.
+        languages: Language tags that count as readable, best first; untagged text and ``mul``
+            always do.
         prefixes: Namespaces by the prefixes that queries of an embedded graph need not declare.
         label_service: Whether Wikidata's label service is used, where the server has it.
         dialect: SPARQL dialect of the server (``kg.dialects``); None for what its address tells.
@@ -125,6 +130,11 @@ class Profile(Value):
         )
 
     @property
+    def tags(self) -> tuple[str, ...]:
+        """Language tags of readable text, best first."""
+        return tuple(dict.fromkeys((*self.languages, ALL_LANGUAGES)))
+
+    @property
     def names(self) -> tuple[str, ...]:
         """All predicates that carry labels, aliases and descriptions."""
         return self.label + self.alias + self.description
@@ -132,12 +142,14 @@ class Profile(Value):
     def language_rank(self, tag: str | None) -> int | None:
         """Place of a language tag in ``languages`` (``en-GB`` counts as ``en``).
 
-        Untagged text ranks after the listed languages; None for any other language.
+        Text for all languages (``mul``) ranks after the listed ones, and untagged text after that;
+        None for any other language.
         """
+        tags = self.tags
         if not tag:
-            return len(self.languages)
+            return len(tags)
         tag = tag.lower()
-        for rank, language in enumerate(self.languages):
+        for rank, language in enumerate(tags):
             if tag == language or tag.startswith(language + "-"):
                 return rank
         return None

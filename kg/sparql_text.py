@@ -41,7 +41,7 @@ class QueryWriter:
 
     def find(self, labels: Sequence[str]) -> str:
         """Nodes ``?e`` that bear the name of number ``?q``, in any of its usual spellings."""
-        languages = (*self._profile.languages, "")
+        languages = (*self._profile.tags, "")
         rows = " ".join(
             f"({number} {quote_literal(form, language)})"
             for number, label in enumerate(labels)
@@ -119,7 +119,7 @@ class QueryWriter:
         """Labels ``?nLabel`` of nodes ``?n``, through the label service where there is one."""
         profile = self._profile
         if profile.label_service and self._dialect.label_service:
-            languages = quote_literal(",".join(profile.languages))
+            languages = quote_literal(",".join(profile.tags))
             return (
                 f"SELECT ?n ?nLabel WHERE {{ {values('n', iris)} "
                 f"SERVICE <{_WIKIBASE}label> {{ "
@@ -184,7 +184,7 @@ class QueryWriter:
     def _language_filter(self, variable: str) -> str:
         test = "LANGMATCHES(LANG(?{}), {})" if self._dialect.lang_matches else "LANG(?{}) = {}"
         tags = " || ".join(
-            test.format(variable, quote_literal(language)) for language in self._profile.languages
+            test.format(variable, quote_literal(language)) for language in self._profile.tags
         )
         return f'FILTER(ISLITERAL(?{variable}) && (LANG(?{variable}) = "" || {tags}))'
 

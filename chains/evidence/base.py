@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from functools import cache
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple, Self
 from pydantic import BeforeValidator, Field
 
 from guardrail import GuardedAnswer, Policy
+from guardrail.core.secrets import get_logger
 from guardrail.core.types import Evidence, LinkedEntity, Problem, Triple, Value
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Case", "EvidenceMode", "EvidenceSettings", "Found", "Marks", "Source", "case_of"]
 
 
-log = logging.getLogger("chains.evidence")
+log = get_logger("chains.evidence")
 
 SHIPPED_GRAPH = "people"
 """Name of the graph that ships with the package, in the versions of an answer."""

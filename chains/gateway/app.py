@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -59,11 +58,12 @@ from chains.openai_sse import Event
 from chains.openai_wire import JSON, Endpoint, Reply
 from guardrail import GuardedAnswer, Guardrail, GuardrailConfig, Policy
 from guardrail.core.errors import GuardrailError
+from guardrail.core.secrets import get_logger
 from guardrail.log.records import Feedback
 
 __all__ = ["create_app"]
 
-log = logging.getLogger("chains.gateway")
+log = get_logger("chains.gateway")
 
 T = TypeVar("T")
 
@@ -370,8 +370,7 @@ class _Gateway:
         upstream = "none"
         if self.settings.upstream is not None:
             upstream = "up" if await self._upstream.reachable() else "down"
-        warned = {"warnings": self.guard.warnings} if self.guard.warnings else {}
-        return JSONResponse({"status": "ready", "upstream": upstream} | warned)
+        return JSONResponse({"status": "ready", "upstream": upstream})
 
     async def metrics_page(self, request: Request) -> Response:
         """Numbers for Prometheus."""

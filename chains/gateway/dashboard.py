@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from chains.gateway.requests import JSON_TYPE, RejectedError, caller_of, read_bo
 from chains.gateway.tenants import Caller, key_or_password
 from guardrail import GuardedAnswer
 from guardrail.core.errors import InputError, RecordError
+from guardrail.core.secrets import get_logger
 from guardrail.log.records import Feedback, open_log
 from guardrail.report import dashboard_html, read_feedback
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Dashboard"]
 
-log = logging.getLogger("chains.gateway")
+log = get_logger("chains.gateway")
 
 
 NO_RECORD = "there is no such record of yours, or the log cannot be written; see the gateway's log"

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from guardrail.core.errors import GuardrailError
+from guardrail.core.secrets import get_logger
 
 if TYPE_CHECKING:
     from guardrail import Guardrail
 
 __all__ = ["Loading", "freeze_loaded"]
 
-log = logging.getLogger("chains.gateway")
+log = get_logger("chains.gateway")
 
 
 class Loading:

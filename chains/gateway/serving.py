@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import signal
 import tempfile
@@ -24,10 +23,13 @@ from chains.gateway.metrics import MULTIPROCESS, forget_gone
 from chains.gateway.protocols.kept import KEPT_VARIABLE, KeptRequests
 from chains.gateway.settings import GatewaySettings, sharing
 from guardrail import Guardrail, GuardrailConfig
+from guardrail.core.secrets import get_logger
 
 __all__ = ["run", "worker_app"]
 
-log = logging.getLogger("chains.gateway")
+log = get_logger("chains.gateway")
+for server in ("uvicorn.access", "uvicorn.error"):  # addresses of requests, and tracebacks
+    get_logger(server)
 
 SILENCE_S = 120
 """How long a worker may keep its parent waiting before it is replaced: loading judge and graph

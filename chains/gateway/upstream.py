@@ -16,6 +16,7 @@ from chains.gateway.http_calls import chunks_of, opened
 from chains.openai_headers import kept_headers
 from chains.openai_wire import JSON, Reply, UnreadableReplyError, few_enough_bytes
 from guardrail.core.errors import ModelError
+from guardrail.core.http_clients import reading_environment
 
 if TYPE_CHECKING:
     from chains.gateway.settings import GatewaySettings
@@ -71,11 +72,12 @@ class Upstream:
 
     def __init__(self, settings: GatewaySettings, client: httpx.AsyncClient | None = None) -> None:
         self._settings = settings
-        self._client = client or httpx.AsyncClient(
-            timeout=httpx.Timeout(settings.timeout_s, connect=settings.connect_timeout_s),
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=100),
-            follow_redirects=False,
-        )
+        with reading_environment():
+            self._client = client or httpx.AsyncClient(
+                timeout=httpx.Timeout(settings.timeout_s, connect=settings.connect_timeout_s),
+                limits=httpx.Limits(max_connections=None, max_keepalive_connections=100),
+                follow_redirects=False,
+            )
         self._probing = asyncio.Lock()
         self._probed = -math.inf
         self._answers = False

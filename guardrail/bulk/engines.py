@@ -13,6 +13,7 @@ from typing import Any
 
 from guardrail.bulk.shards import Plan, Shard, run_shard
 from guardrail.bulk.summary import Counts
+from guardrail.core.cpus import usable_cpus
 from guardrail.core.errors import GuardrailError, MissingExtraError
 
 __all__ = ["run_local", "run_ray"]
@@ -34,7 +35,7 @@ def run_local(
     Raises:
         GuardrailError: A worker died; what is finished stays.
     """
-    workers = max(1, min(workers or os.cpu_count() or 1, len(shards)))
+    workers = max(1, min(workers or usable_cpus(), len(shards)))
     if workers == 1:
         for shard in shards:
             yield shard.number, run_shard(plan, shard)

@@ -16,6 +16,7 @@ import typer
 from guardrail.commands.options import AsJson, Config
 from guardrail.config import GuardrailConfig, gateway_section
 from guardrail.core.errors import GuardrailError
+from guardrail.core.http_clients import reading_environment
 
 __all__ = ["Diagnosis", "doctor", "examine"]
 
@@ -209,8 +210,7 @@ def _judge(settings: GuardrailConfig) -> Diagnosis:
         guard.self_test()
     second = settings.second_judge
     judges = settings.judge if second is None else f"{settings.judge}, then {second.judge},"
-    state: State = "note" if guard.warnings else "ok"
-    return Diagnosis("judge", state, f"{judges} loads and judges", "; ".join(guard.warnings))
+    return Diagnosis("judge", "ok", f"{judges} loads and judges")
 
 
 def _checks(settings: GuardrailConfig) -> Diagnosis:
@@ -286,7 +286,8 @@ def _model(settings: GuardrailConfig) -> Diagnosis:
         return Diagnosis("model", "ok", f"{settings.model.name}; not loaded here")
     import openai
 
-    client = openai.OpenAI(base_url=base, api_key=key or "none", timeout=5.0, max_retries=0)
+    with reading_environment():
+        client = openai.OpenAI(base_url=base, api_key=key or "none", timeout=5.0, max_retries=0)
     try:
         client.models.list()
     except openai.OpenAIError as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from guardrail.core.secrets import redact_active
+
 __all__ = [
     "ConfigError",
     "DeadlineExceededError",
@@ -17,7 +19,10 @@ __all__ = [
 
 
 class GuardrailError(Exception):
-    """Base of every error this project raises on purpose."""
+    """Base of every error this project raises on purpose. Its message holds no credentials."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*map(redact_active, args))
 
 
 class ConfigError(GuardrailError):

@@ -6,7 +6,6 @@ A line that cannot be used yields an object with ``error`` and does not stop the
 from __future__ import annotations
 
 import json
-import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -19,10 +18,11 @@ from guardrail.core import unpacking
 from guardrail.core.errors import GuardrailError
 from guardrail.core.fields import in_short
 from guardrail.core.incoming import finite_json
+from guardrail.core.secrets import get_logger
 
 __all__ = ["LineJob", "Row", "RowT"]
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 ALIKE = 0.75
 """How alike a key and a field must be for the key to be taken for a slip (``difflib`` ratio)."""

@@ -7,6 +7,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Literal
 
 from guardrail.core.errors import ConfigError, ModelError
+from guardrail.core.http_clients import reading_environment
 from guardrail.models.base import Completion, SampleRequest, model_workers
 
 if TYPE_CHECKING:
@@ -111,11 +112,12 @@ class OpenAIModel:
         with self._lock:
             if self._client is None:
                 try:
-                    self._client = openai.OpenAI(
-                        base_url=self._base_url,
-                        api_key=self._api_key,
-                        max_retries=self._max_retries,
-                    )
+                    with reading_environment():
+                        self._client = openai.OpenAI(
+                            base_url=self._base_url,
+                            api_key=self._api_key,
+                            max_retries=self._max_retries,
+                        )
                 except openai.OpenAIError as error:
                     raise ModelError(f"cannot open the OpenAI client: {error}") from error
             return self._client

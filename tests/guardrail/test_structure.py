@@ -9,7 +9,7 @@ SHAPE = read(ROOT)
 ENGINE = {"engine": 2_159, "core/text": 2_135, "evidence": 1_144, "verdict": 2_514}
 """Rooms of the engine, with their lines when the bound was last looked at."""
 MOST_LINES = 8_028
-DEEPEST = {"guardrail.guard": 8, "chains.gateway.app": 12}
+DEEPEST = {"guardrail.guard": 9, "chains.gateway.app": 13}
 """Modules in the longest chain of imports, of those that run as a module is imported."""
 CORE = ("core", "engine", "markers", "policy.py", "verdict")
 ELSEWHERE = {

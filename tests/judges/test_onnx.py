@@ -15,6 +15,7 @@ from guardrail.core.errors import JudgeError
 from guardrail.core.types import Category, NLIScores
 from judges.base import AttributionItem, Pair
 from judges.onnx import OnnxJudge
+from judges.sums import write_sums
 from tests.judges.tiny import WORDS, write_judge
 
 words = st.lists(st.sampled_from(WORDS), min_size=1, max_size=30).map(" ".join)
@@ -136,6 +137,7 @@ def test_labels_may_come_in_any_order(judge_folder: Path, tmp_path: Path) -> Non
     card = json.loads((judge_folder / "judge.json").read_text())
     card["labels"]["nli"] = ["contradiction", "neutral", "entailment"]
     (tmp_path / "judge.json").write_text(json.dumps(card))
+    write_sums(tmp_path)
     pair = Pair("born in rome", "painter")
     [straight], [turned] = (
         OnnxJudge(judge_folder).judge([pair]),
@@ -155,6 +157,7 @@ def test_a_missing_or_unreadable_model_is_named(tmp_path: Path, judge_folder: Pa
         OnnxJudge(tmp_path / "no-such-folder").warm_up()
     (tmp_path / "judge.json").write_bytes((judge_folder / "judge.json").read_bytes())
     (tmp_path / "model.onnx").write_bytes(b"not a model")
+    write_sums(tmp_path)
     with pytest.raises(JudgeError, match="cannot be read"):
         OnnxJudge(tmp_path).warm_up()
 

@@ -6,8 +6,7 @@ import httpx
 import pytest
 
 from chains.gateway import GatewaySettings, create_app
-from guardrail import Guardrail, GuardrailConfig
-from guardrail.commands.doctor import examine
+from guardrail import GuardrailConfig
 from guardrail.core.errors import JudgeError
 from judges.base import Pair
 from judges.encoder import SHIPPED_ENCODER
@@ -61,28 +60,26 @@ def test_new_checksums_make_a_change_one_s_own(judge):
 
 
 def test_a_description_that_is_no_text_is_told(judge):
-    (judge / SUMS).unlink()
     (judge / "judge.json").write_bytes(b"\xff\xfe")
+    write_sums(judge)
     with pytest.raises(JudgeError, match="no description"):
         OnnxJudge(judge).judge([Pair("a", "b")])
 
 
-def test_a_judge_without_checksums_is_told(judge, caplog, tmp_path):
-    name = f"onnx:{judge}"
-    told = Guardrail(GuardrailConfig(judge=name))
-    assert told.warnings == ()
+def test_a_judge_without_checksums_does_not_load(judge):
     (judge / SUMS).unlink()
-    assert SUMS in told.warnings[0]
-    assert str(judge) in told.warnings[0]
-    check_sums(judge)
-    assert told.warnings[0] in caplog.text
-    settings = tmp_path / "guardrail.toml"
-    settings.write_text(f"judge = {name!r}\n")
-    found = {one.part: one for one in examine(settings)}
-    assert (found["judge"].state, found["judge"].remedy) == ("note", told.warnings[0])
+    with pytest.raises(JudgeError, match=SUMS):
+        OnnxJudge(judge).judge([Pair("a", "b")])
 
 
-async def test_the_gateway_tells_it_with_its_readiness(judge):
+def test_a_file_that_the_checksums_leave_out_does_not_load(judge):
+    sums = (judge / SUMS).read_text().splitlines(keepends=True)
+    (judge / SUMS).write_text("".join(line for line in sums if "model.onnx" not in line))
+    with pytest.raises(JudgeError, match=r"model\.onnx"):
+        OnnxJudge(judge).judge([Pair("a", "b")])
+
+
+async def test_a_gateway_whose_judge_has_no_checksums_is_not_ready(judge):
     (judge / SUMS).unlink()
     settings = GuardrailConfig(judge=f"onnx:{judge}", graph={"location": "none"})
     app = create_app(settings, GatewaySettings())
@@ -92,5 +89,5 @@ async def test_the_gateway_tells_it_with_its_readiness(judge):
     ):
         await app.state.gateway.loading.done()
         said = await client.get("/readyz")
-    assert said.status_code == 200
-    assert str(judge) in said.json()["warnings"][0]
+    assert said.status_code == 503
+    assert SUMS in said.json()["status"]

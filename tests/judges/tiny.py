@@ -9,6 +9,7 @@ import numpy as np
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
 from judges.heads import HEADS
+from judges.sums import write_sums
 from training.judge_export import write_cross_encoder
 
 HIDDEN, INNER, LAYERS = 32, 64, 2
@@ -88,6 +89,7 @@ def write_judge(folder: Path, *, damaged: bool = False) -> Path:
         "temperature": {"nli": 1.5},
     }
     (folder / "judge.json").write_text(json.dumps(card), "utf-8")
+    write_sums(folder)
     return folder
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from email.message import Message
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -15,6 +18,7 @@ import pyoxigraph
 import pytest
 from tenacity import nap
 
+from guardrail import GuardrailConfig
 from guardrail.core.errors import ConfigError, KnowledgeGraphError
 from kg import SparqlGraph, endpoint, open_graph
 from kg.endpoint import Endpoint
@@ -34,18 +38,21 @@ QUERY = "SELECT ?x WHERE { ?x ?y ?z }"
 
 def reply(
     status: int = 200,
-    body: str = json.dumps(RESULT),
-    media_type: str = "application/sparql-results+json",
+    body: str | bytes = json.dumps(RESULT),
+    media_type: str | None = "application/sparql-results+json",
     **headers: str,
 ) -> Reply:
+    content = body if isinstance(body, bytes) else body.encode()
+
     def send(handler: BaseHTTPRequestHandler) -> None:
         handler.send_response(status)
-        handler.send_header("Content-Type", media_type)
-        handler.send_header("Content-Length", str(len(body.encode())))
+        if media_type is not None:
+            handler.send_header("Content-Type", media_type)
+        handler.send_header("Content-Length", str(len(content)))
         for name, value in headers.items():
             handler.send_header(name.replace("_", "-"), value)
         handler.end_headers()
-        handler.wfile.write(body.encode())
+        handler.wfile.write(content)
 
     return send
 
@@ -55,6 +62,7 @@ class Server:
 
     def __init__(self, *replies: Reply) -> None:
         self.requests: list[str] = []
+        self.headers: list[Message] = []
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -76,6 +84,7 @@ class Server:
 
     def answer(self, handler: BaseHTTPRequestHandler, request: str) -> None:
         self.requests.append(request)
+        self.headers.append(handler.headers)
         with suppress(BrokenPipeError, ConnectionResetError):
             self.replies[min(len(self.requests), len(self.replies)) - 1](handler)
 
@@ -118,6 +127,148 @@ def test_failures_are_typed_and_retried_only_where_it_helps(
         with pytest.raises(KnowledgeGraphError, match=message):
             Endpoint(server.url, settings()).select(QUERY)
         assert len(server.requests) == requests
+
+
+LITERAL = {"type": "literal", "value": "café"}
+CAFE = json.dumps(
+    {"head": {"vars": ["x"]}, "results": {"bindings": [{"x": LITERAL}]}}, ensure_ascii=False
+)
+SPARQL_JSON = "application/sparql-results+json"
+
+
+@pytest.mark.parametrize(
+    ("body", "media_type"),
+    [
+        (CAFE.encode("utf-8-sig"), SPARQL_JSON),
+        (CAFE.encode("latin-1"), f"{SPARQL_JSON}; charset=ISO-8859-1"),
+        (CAFE, f"{SPARQL_JSON}; charset=ISO-8859-1"),  # a default that is not true
+        (CAFE, f"{SPARQL_JSON}; charset=no-such-charset"),
+        (CAFE, None),
+        (CAFE, "application/octet-stream"),
+        (CAFE, "text/plain; charset=utf-8"),
+    ],
+)
+def test_results_are_read_in_whatever_wrapping(body: str | bytes, media_type: str | None) -> None:
+    with serving(reply(200, body, media_type)) as server:
+        [row] = Endpoint(server.url, settings()).select(QUERY)
+    assert row["x"].value == "café"
+
+
+def test_control_characters_in_literals_are_read() -> None:
+    raw = CAFE.replace("café", "one\ntwo\tthree")
+    with serving(reply(200, raw)) as server:
+        [row] = Endpoint(server.url, settings()).select(QUERY)
+    assert row["x"].value == "one\ntwo\tthree"
+
+
+@pytest.mark.parametrize(
+    ("body", "media_type"),
+    [
+        ("<html>Welcome</html>", None),
+        ("Welcome", "text/plain"),
+        (CAFE.encode("latin-1"), SPARQL_JSON),  # neither UTF-8 nor of a charset that is named
+        (CAFE[:-5], None),
+    ],
+)
+def test_what_is_no_result_is_refused_in_whatever_wrapping(
+    body: str | bytes, media_type: str | None
+) -> None:
+    with serving(reply(200, body, media_type)) as server, pytest.raises(KnowledgeGraphError):
+        Endpoint(server.url, settings()).select(QUERY)
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_redirected_query_keeps_its_body_and_login(
+    status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPARQL_TOKEN", "secret-of-the-endpoint")
+    with serving(reply(status, "", Location="/moved"), reply()) as server:
+        Endpoint(server.url, settings(token="env:SPARQL_TOKEN")).select(QUERY)
+    first, second = server.requests
+    assert "query=SELECT" in first
+    assert second == first
+    assert [sent["Authorization"] for sent in server.headers] == [
+        "Bearer secret-of-the-endpoint",
+        "Bearer secret-of-the-endpoint",
+    ]
+
+
+def test_another_server_is_sent_no_login(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARQL_TOKEN", "secret-of-the-endpoint")
+    logins = settings(token="env:SPARQL_TOKEN", headers={"X-Api-Key": "env:SPARQL_TOKEN"})
+    with serving(reply()) as other, serving(reply(302, "", Location=other.url)) as server:
+        Endpoint(server.url, logins).select(QUERY)
+    assert server.headers[0]["X-Api-Key"] == "secret-of-the-endpoint"
+    assert "query=SELECT" in other.requests[0]
+    assert other.headers[0]["Authorization"] is None
+    assert other.headers[0]["X-Api-Key"] is None
+
+
+def test_see_other_gets_the_result() -> None:
+    with serving(reply(303, "", Location="/result/1"), reply()) as server:
+        [row] = Endpoint(server.url, settings()).select(QUERY)
+    assert row["x"].value == "u:1"
+    assert server.requests[1] == "/result/1"
+
+
+@pytest.mark.parametrize("place", ["/again", "ftp://127.0.0.1/"])
+def test_redirects_without_end_or_to_no_endpoint_are_an_error(place: str) -> None:
+    with (
+        serving(reply(302, "", Location=place)) as server,
+        pytest.raises(KnowledgeGraphError),
+    ):
+        Endpoint(server.url, settings()).select(QUERY)
+    assert len(server.requests) <= 6
+
+
+def test_a_login_comes_from_settings_or_address_and_shows_in_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "password").write_text("p@ss/word\n")
+    monkeypatch.setenv("SPARQL_KEY", "key-of-the-tenant")
+    basic = "Basic " + base64.b64encode(b"ada:p@ss/word").decode()
+    with serving(reply(500)) as server:
+        logins = settings(
+            user="ada",
+            password=f"file:{tmp_path / 'password'}",
+            headers={"X-Api-Key": "env:SPARQL_KEY"},
+            attempts=1,
+        )
+        in_address = server.url.replace("://", "://ada:p%40ss%2Fword@")
+        for endpoint_ in (
+            Endpoint(server.url, logins),
+            Endpoint(in_address, settings(attempts=1)),
+        ):
+            with pytest.raises(KnowledgeGraphError) as caught:
+                endpoint_.select(QUERY)
+            shown = "".join(traceback.format_exception(caught.value))
+            assert not any(secret in shown for secret in ("p@ss", "p%40ss", "key-of"))
+    assert [sent["Authorization"] for sent in server.headers] == [basic, basic]
+    assert server.headers[0]["X-Api-Key"] == "key-of-the-tenant"
+
+
+@pytest.mark.parametrize(
+    "logins",
+    [
+        {"user": "ada"},
+        {"password": "env:X"},
+        {"user": "ada", "password": "env:X", "token": "env:X"},
+        {"token": "a literal secret"},
+        {"headers": {"X-Api-Key": "a literal secret"}},
+    ],
+)
+def test_logins_that_are_none_are_refused_without_being_shown(logins: dict[str, object]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        GuardrailConfig(graph={"location": "none"}).changed(
+            graph={"location": "none", "endpoint": logins}
+        )
+    assert "literal" not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("reference", ["env:NOT_SET_ANYWHERE", "file:/nowhere/at/all"])
+def test_a_secret_that_is_missing_is_named(reference: str) -> None:
+    with pytest.raises(ConfigError):
+        Endpoint("http://127.0.0.1:9/", settings(token=reference))
 
 
 def test_a_passing_failure_is_retried() -> None:
@@ -231,6 +382,17 @@ def test_a_home_that_cannot_be_written_costs_only_the_cache(
         assert Endpoint(server.url, settings(cache="default")).select(QUERY)
         with pytest.raises(ConfigError, match="query cache"):
             Endpoint(server.url, settings(cache=tmp_path / "file" / "named.sqlite"))
+
+
+def test_what_one_login_may_read_is_not_cached_for_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(reply()) as server:
+        for secret in ("the first login", "the second login", "the first login"):
+            monkeypatch.setenv("SPARQL_TOKEN", secret)
+            kept = settings(cache=tmp_path / "c.sqlite", token="env:SPARQL_TOKEN")
+            Endpoint(server.url, kept).select(QUERY)
+    assert len(server.requests) == 2
 
 
 def test_failures_are_not_cached(tmp_path: Path) -> None:

@@ -146,3 +146,29 @@ def test_queries_and_counts(graph: Graph) -> None:
     assert (stats.triples, stats.entities) == (57, 10)
     with pytest.raises(InputError):
         graph.query("SELECT nonsense")
+
+
+NAMES_FOR_ALL = """
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . @prefix ex: <https://shop.example/> .
+ex:fjell rdfs:label "Fjell Three"@mul ; ex:price 2490 .
+ex:tarn rdfs:label "Tarn"@fr ; ex:price 990 .
+ex:price rdfs:label "prix"@mul, "price"@en .
+"""
+
+
+@pytest.mark.parametrize("back_end", ["memory", "disk", "sparql"])
+def test_names_for_all_languages_are_read_behind_those_of_the_profile(
+    back_end: str, tmp_path: Path, sparql_server: SparqlServer
+) -> None:
+    file = tmp_path / "shop.ttl"
+    file.write_text(NAMES_FOR_ALL)
+    sparql_server.put(NAMES_FOR_ALL)
+    if back_end == "disk":
+        load_graph(file, tmp_path / "graph")
+    place = {"memory": file, "disk": tmp_path / "graph", "sparql": sparql_server.query_url}
+    graph = open_graph(place[back_end], settings=EndpointSettings(cache=None))
+    [[fjell], others] = graph.find(["Fjell Three", "Tarn"])
+    [subgraph] = graph.subgraphs([fjell.id])
+    assert [(triple.property, triple.value) for triple in subgraph.triples] == [("price", "2490")]
+    assert others == []
+    graph.close()

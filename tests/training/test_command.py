@@ -13,6 +13,7 @@ import torch
 from judges.base import GroundingItem, Pair
 from judges.heads import HEADS
 from judges.onnx import SHIPPED, OnnxJudge
+from judges.sums import write_sums
 from tests.judges.tiny import WORDS, write_judge
 from training.__main__ import main
 from training.artefact import write_model
@@ -113,6 +114,7 @@ def test_the_shipped_judge_can_be_trained_on(tmp_path: Path) -> None:
     write_model(model, tmp_path / "model.onnx")
     for name in ("tokenizer.json", "judge.json"):
         shutil.copy(SHIPPED / name, tmp_path)
+    write_sums(tmp_path)
     (old,), (new,) = (OnnxJudge(folder).ground([item]) for folder in (SHIPPED, tmp_path))
     assert old.supported == pytest.approx(new.supported, abs=0.1)
     assert any(not torch.equal(values, before[name]) for name, values in model.state_dict().items())

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Self
+from typing import Annotated, Self
 
-from pydantic import Field, FiniteFloat, model_validator
+from pydantic import AfterValidator, Field, FiniteFloat, model_validator
 
+from guardrail.core.secrets import redact
 from guardrail.core.types.value import Probability, Value
 
 __all__ = [
@@ -268,4 +269,4 @@ class Problem(Value):
     """
 
     part: str
-    message: str
+    message: Annotated[str, AfterValidator(redact)]

@@ -20,6 +20,11 @@ Seconds = Annotated[float, Field(gt=0.0, le=MOST_SECONDS, allow_inf_nan=False)]
 
 
 class Value(BaseModel):
-    """Base of all value objects: frozen, strict about unknown fields, no NaN, no infinity."""
+    """Base of all value objects: frozen, strict about unknown fields, no NaN, no infinity.
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    Errors do not show the values themselves: what was sent may be a secret.
+    """
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, hide_input_in_errors=True
+    )
