@@ -20,8 +20,7 @@ from benchmarks.classification import area, balanced_accuracy, best_balanced_acc
 from benchmarks.data import errors_told
 from benchmarks.groundedness_sets import SETS, ClaimRow, read_own, read_set
 from guardrail.core.types import Grounding, Passage
-from guardrail.evidence.index import StatementIndex
-from guardrail.evidence.statements import statements_of
+from guardrail.evidence.prepared import prepare
 from judges.base import GroundingItem, GroundingJudge
 from judges.grounding import as_grounding
 from judges.registry import create_nli
@@ -78,13 +77,14 @@ def measure(judge: GroundingJudge, name: str, rows: Sequence[ClaimRow]) -> Measu
 
 
 def _item(row: ClaimRow) -> GroundingItem:
-    statements = statements_of([Passage(text=text) for text in row.evidence if text.strip()])
-    chosen = StatementIndex(statements).select(row.claim, row.question)
+    evidence = prepare([Passage(text=text) for text in row.evidence if text.strip()])
+    chosen = evidence.select(row.claim, row.question)
     return GroundingItem(
-        statements=tuple(statements[place].text for place in chosen.places),
+        statements=evidence.texts(chosen),
         sentence=" ".join(row.claim.split()),
         context=row.question,
         priority=chosen.priority,
+        windows=chosen.windows,
     )
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from benchmarks.classification import area
 from benchmarks.data import held_out
-from guardrail.core.types import Grounding, StatementScore, Verdict
+from guardrail.core.types import Grounding, Verdict
 from judges.base import GroundingItem
 from judges.heads import HEADS, Calibration
 from judges.onnx import OnnxJudge
@@ -59,27 +59,19 @@ class Grounded(NamedTuple):
 
 
 def ground(judge: OnnxJudge, statements: Sequence[Statement]) -> list[Grounding]:
-    """What a judge says of statements, in order, each beside what the engine would select."""
-    selected = [statement.selection() for statement in statements]
-    groundings = judge.ground(
+    """A judge's scores of statements, in order, each with all of its evidence."""
+    return judge.ground(
         [
             GroundingItem(
-                tuple(statement.statements[place] for place in chosen.places),
+                statement.statements,
                 statement.sentence,
                 statement.before,
-                chosen.priority,
                 structured=statement.triples,
+                windows=statement.windows,
             )
-            for statement, chosen in zip(statements, selected, strict=True)
+            for statement in statements
         ]
     )
-    found = []
-    for statement, chosen, grounding in zip(statements, selected, groundings, strict=True):
-        scores: list[StatementScore | None] = [None] * len(statement.statements)
-        for place, score in zip(chosen.places, grounding.statements, strict=True):
-            scores[place] = score
-        found.append(grounding.model_copy(update={"statements": tuple(scores)}))
-    return found
 
 
 def fit_calibrations(

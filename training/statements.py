@@ -14,8 +14,6 @@ from typing import Any, NamedTuple
 
 from benchmarks.data import held_out
 from guardrail.core.types import Triple, Verdict
-from guardrail.evidence.index import Selection, StatementIndex
-from guardrail.evidence.statements import Statement as Indexed
 from judges.selection import split_sentences
 
 __all__ = [
@@ -66,22 +64,6 @@ class Statement(NamedTuple):
     def before(self) -> str:
         """The question and the sentences before this one."""
         return " ".join(f"{self.question} {self.context}".split())
-
-    def selection(self) -> Selection:
-        """What the engine would put to the judge of the evidence."""
-        index = StatementIndex(
-            [
-                _indexed(text, window, triple=self.triples)
-                for text, window in zip(self.statements, self.windows, strict=True)
-            ]
-        )
-        return index.select(self.sentence, self.before)
-
-
-def _indexed(text: str, window: int, *, triple: bool) -> Indexed:
-    """A statement as the engine's index reads it."""
-    fact = Triple(str(window), "", text)
-    return Indexed(text, fact if triple else None, fact.citation, window, str(window), None)
 
 
 def shared_statements(data: Path, part: str) -> Iterator[Statement]:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from benchmarks.data import held_out
 from guardrail.core.types import Evidence, Passage, Strictness, Triple, Verdict
 from guardrail.core.types.weighing import Weighed, Weighing, Weights, features_of
+from guardrail.evidence.prepared import prepare
 from guardrail.markers.grammar import parse
 from guardrail.verdict.claims import GroundingRequest
 from guardrail.verdict.grounder import Grounder
@@ -70,7 +71,7 @@ def seen(grounder: Grounder, rows: Sequence[Mapping[str, object]]) -> Iterator[S
         answer = parse(before + str(row["sentence"]), ())
         requests.append(
             GroundingRequest(
-                str(row["question"]), answer, tuple(evidence), since=len(before.rstrip()) + 1
+                str(row["question"]), answer, prepare(evidence), since=len(before.rstrip()) + 1
             )
         )
         kind = KINDS[0] if isinstance(evidence[0], Triple) else KINDS[1]

@@ -11,6 +11,7 @@ from guardrail.core.documents.sections import Page, sections_of
 from guardrail.core.text.layout import laid_out
 from guardrail.core.text.values import find_values
 from guardrail.core.types import Entity, Subgraph, Triple
+from guardrail.evidence.prepared import prepare
 from guardrail.markers.grammar import parse
 from guardrail.models.base import Completion, SampleRequest
 from guardrail.models.generation import generate
@@ -54,7 +55,7 @@ def hostile(size: int) -> Mapping[str, str]:
 
 
 def _claims(text: str) -> None:
-    claims_of(GroundingRequest("How many?", parse(text, TRIPLES), TRIPLES))
+    claims_of(GroundingRequest("How many?", parse(text, TRIPLES), prepare(TRIPLES)))
 
 
 def _sections(text: str) -> None:

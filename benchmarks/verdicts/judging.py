@@ -15,6 +15,7 @@ from benchmarks.verdicts.sets import SETS
 from guardrail import GuardrailConfig
 from guardrail.core.types import Strictness, VerdictThresholds
 from guardrail.engine.parts import Parts
+from guardrail.evidence.prepared import prepare
 from guardrail.markers.grammar import ParsedText
 from guardrail.verdict.grounder import Grounder, GroundingRequest
 from judges.base import GroundingJudge
@@ -90,5 +91,5 @@ def _request(case: Case, thresholds: VerdictThresholds) -> GroundingRequest:
     text = f"{case.before} {case.text}" if case.before else case.text
     answer = ParsedText(clean=text, marked=text)
     return GroundingRequest(
-        case.question, answer, case.evidence, since=len(case.before), thresholds=thresholds
+        case.question, answer, prepare(case.evidence), since=len(case.before), thresholds=thresholds
     )

@@ -14,6 +14,7 @@ from guardrail.evidence.retrieval import Knowledge, given
 if TYPE_CHECKING:
     from guardrail.core.types.weighing import Weighing
     from guardrail.engine.scoring import Scorer
+    from guardrail.evidence.prepared import EvidenceCache
     from guardrail.models.base import LanguageModel
     from guardrail.verdict.checks import Check
     from guardrail.verdict.grounder import Grounder
@@ -73,6 +74,13 @@ class Parts:
             return open_graphs(graph.location, profile=graph.profile, settings=graph.endpoint)
 
         return self._part("graph", make)
+
+    @property
+    def evidence(self) -> EvidenceCache:
+        """Prepared evidence, shared by the sentences, candidates and rounds of all answers."""
+        from guardrail.evidence.prepared import EvidenceCache
+
+        return self._part("prepared evidence", EvidenceCache)
 
     @property
     def own_evidence(self) -> Knowledge | None:

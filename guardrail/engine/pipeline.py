@@ -243,10 +243,8 @@ class Pipeline:
         return GroundingRequest(
             row.question,
             answer,
-            known.evidence,
+            self._parts.evidence.prepare(known.evidence, known.other_names, known.wider),
             known.asked,
-            known.other_names,
-            known.wider,
             row.since,
             thresholds,
             self._config.limits.sentences if row.most is None else row.most,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from guardrail.core.cancellation import stop_if_given_up
@@ -17,7 +17,7 @@ from guardrail.core.text.values import Agreement, TypedValue, compare, find_valu
 from guardrail.core.text.words import Token, content_stems, fold
 from guardrail.core.types import Citation, Evidence, Passage, Triple
 
-__all__ = ["Statement", "statements_of"]
+__all__ = ["Statement", "as_spoken", "statements_of"]
 
 CITED_CHARS = 120
 """A citation of a passage quotes at most this many characters."""
@@ -34,6 +34,7 @@ class Statement:
         place: Of its passage or triple among the evidence; neighbours share a passage's.
         subject: Whom it is about: a fact's subject, else a passage's title; empty where unknown.
         fact: What it says as subject, property and value: the triple, or a cell of a table.
+        head: Title and heading that a sentence of a passage stands under.
         names: Other names of the subject.
         others: Other names of the value: the wider places that hold it, as the answer tells them.
     """
@@ -44,6 +45,7 @@ class Statement:
     place: int
     subject: str
     fact: Triple | None
+    head: str = ""
     names: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
 
@@ -119,48 +121,56 @@ class Statement:
 
 
 def statements_of(
-    evidence: Sequence[Evidence],
-    *,
-    names: Mapping[str, tuple[str, ...]] = NO_NAMES,
-    wider: Mapping[str, tuple[str, ...]] = NO_NAMES,
-    spoken: str = "",
+    evidence: Sequence[Evidence], names: Mapping[str, tuple[str, ...]] = NO_NAMES
 ) -> list[Statement]:
     """Write evidence as statements, in its order.
 
     Args:
         evidence: Triples and passages.
-        names: Other names of subjects by label.
-        wider: Names of the places that hold a triple's value, by its id, nearest first.
-        spoken: What the answer says: only names and places that it says are added.
+        names: Other names of subjects, by label.
     """
     found: list[Statement] = []
     for place, item in enumerate(evidence):
+        stop_if_given_up()
         if isinstance(item, Triple):
-            found.append(_of_triple(item, place, names, wider, spoken))
+            others = names.get(item.subject, ())
+            found.append(
+                Statement(
+                    item.statement, item, item.citation, place, item.subject, item, names=others
+                )
+            )
         else:
             found += _of_passage(item, place)
     return found
 
 
-def _of_triple(
-    triple: Triple,
-    place: int,
+def as_spoken(
+    statement: Statement,
     names: Mapping[str, tuple[str, ...]],
     wider: Mapping[str, tuple[str, ...]],
-    spoken: str,
+    text: str,
 ) -> Statement:
-    others = names.get(triple.subject, ())
-    around = [item for item in wider.get(triple.value_id or "", ()) if _says(spoken, item)]
-    called = [item for item in others if _says(spoken, item) and not _says(spoken, triple.subject)]
-    shown = triple.model_copy(
-        update={
-            "subject": f"{triple.subject} ({called[0]})" if called else triple.subject,
-            "value": ", ".join([triple.value, *around[:1]]),
-        }
-    )
-    return Statement(
-        shown.statement, triple, triple.citation, place, triple.subject, triple, others, (*around,)
-    )
+    """A statement with the other names and wider places that an answer uses.
+
+    Args:
+        statement: The statement.
+        names: Other names of subjects, by label.
+        wider: Names of the places that contain the value of a triple, by the value's id.
+        text: The answer.
+    """
+    triple = statement.triple
+    if triple is None:
+        return statement
+    around = [item for item in wider.get(triple.value_id or "", ()) if _says(text, item)]
+    used = [name for name in names.get(triple.subject, ()) if _says(text, name)]
+    if not around and (not used or _says(text, triple.subject)):
+        return statement
+    subject = triple.subject
+    if used and not _says(text, subject):
+        subject = f"{subject} ({used[0]})"
+    value = ", ".join([triple.value, *around[:1]])
+    shown = triple.model_copy(update={"subject": subject, "value": value})
+    return replace(statement, text=shown.statement, others=(*around,))
 
 
 def _says(text: str, name: str) -> bool:
@@ -168,21 +178,17 @@ def _says(text: str, name: str) -> bool:
 
 
 def _of_passage(passage: Passage, place: int) -> list[Statement]:
-    """The statements of a passage; title and headings stand before the first below them."""
+    """The statements of a passage, each with the title and heading that it stands under."""
     name = passage.id or passage.title or f"passage {place + 1}"
     title = passage.title or ""
     found: list[Statement] = []
-    heading = ""
     for piece in laid_out(passage.text):
         stop_if_given_up()
         whole = len(piece.text) <= CITED_CHARS
         value = piece.text if whole else f"{piece.text[: CITED_CHARS - 1].rstrip()}…"
         citation = Citation(entity=name, property="passage", value=value)
-        above = [] if found or not title else [title]
-        above += [piece.heading] if piece.heading not in (heading, title) else []
-        heading = piece.heading
-        text = ": ".join([*above, piece.text])
+        head = ": ".join(dict.fromkeys(filter(None, (title, piece.heading))))
         fact = Triple(*piece.fact) if piece.fact else None
         about = fact.subject if fact else title
-        found.append(Statement(text, None, citation, place, about, fact))
+        found.append(Statement(piece.text, None, citation, place, about, fact, head))
     return found

@@ -22,6 +22,7 @@ from guardrail.core.types import (
     Verdict,
     VerdictThresholds,
 )
+from guardrail.evidence.prepared import prepare
 from guardrail.markers.grammar import parse
 from guardrail.tuning.curve import (
     LEAST_LABELS,
@@ -307,7 +308,7 @@ def _judged(
             GroundingRequest(
                 row.question,
                 parse(row.answer, [item for item in row.evidence if isinstance(item, Triple)]),
-                row.evidence,
+                prepare(row.evidence),
                 thresholds=ALL_PASS,
             )
             for row in rows[first : first + TOGETHER]

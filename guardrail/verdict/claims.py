@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
@@ -14,11 +14,12 @@ from guardrail.core.apart import within_another
 from guardrail.core.text.layout import Line, cells_of, lined
 from guardrail.core.text.letters import hides_letters
 from guardrail.core.text.lexicon import lexicon_set
-from guardrail.core.text.names import NO_NAMES, find_names, label_in
+from guardrail.core.text.names import find_names, label_in
 from guardrail.core.text.sentences import Stretch, code_blocks
 from guardrail.core.text.values import TypedValue, find_values
 from guardrail.core.text.words import Token, content_stems, plain, tokenise, without_emphasis
-from guardrail.core.types import Evidence, Strictness, Triple, VerdictThresholds
+from guardrail.core.types import Strictness, VerdictThresholds
+from guardrail.evidence.prepared import PreparedEvidence
 from guardrail.markers.grammar import ParsedText
 from guardrail.markers.references import without_references
 from guardrail.markers.ruins import without_ruins
@@ -40,10 +41,8 @@ class GroundingRequest(NamedTuple):
     Attributes:
         question: The question it answers.
         answer: The answer with the markers that stood in it, parsed.
-        evidence: Triples and passages.
+        evidence: What the answer is held against.
         asked: Label of the entity that the question is about, where it is known.
-        names: Other names of entities by label.
-        wider: Names of the places that hold a triple's value, by its id.
         since: Offset in the clean answer; sentences that end before it are read as context alone.
         thresholds: How sure the judge must be.
         most: Most sentences that are judged; None for all.
@@ -51,10 +50,8 @@ class GroundingRequest(NamedTuple):
 
     question: str
     answer: ParsedText
-    evidence: tuple[Evidence, ...]
+    evidence: PreparedEvidence
     asked: str | None = None
-    names: Mapping[str, tuple[str, ...]] = NO_NAMES
-    wider: Mapping[str, tuple[str, ...]] = NO_NAMES
     since: int = 0
     thresholds: VerdictThresholds = Strictness.BALANCED.thresholds
     most: int | None = None
@@ -74,7 +71,7 @@ class Claim:
             table that names its columns, a bare heading or label, and code without plain words.
         head: Whether it is such a head with an amount in it: nothing supports that it
             names columns, and only what contradicts it counts.
-        subjects: What the evidence tells of, by all names.
+        evidence: What the answer is held against.
     """
 
     stretch: Stretch
@@ -83,7 +80,7 @@ class Claim:
     before: str
     prose: bool
     head: bool
-    subjects: Collection[str]
+    evidence: PreparedEvidence
 
     @cached_property
     def text(self) -> str:
@@ -124,8 +121,10 @@ class Claim:
     @cached_property
     def mentions(self) -> list[tuple[int, int]]:
         """Where it writes out the name of a subject of the evidence; offsets are its own."""
-        text = plain(self.text)
-        return [span for name in self.subjects for span in label_in(text, self.tokens, name)]
+        text, tokens = plain(self.text), self.tokens
+        near = self.evidence.labels_near(tokens)
+        names = (name for label in near for name in (label, *self.evidence.names.get(label, ())))
+        return [span for name in names for span in label_in(text, tokens, name)]
 
     @cached_property
     def names(self) -> list[tuple[int, int]]:
@@ -137,27 +136,21 @@ class Claim:
         return self.stretch.start + start, self.stretch.start + end
 
 
-def claims_of(request: GroundingRequest, subjects: Collection[str] = ()) -> list[Claim]:
-    """The sentences of one answer, in order; ``subjects`` are what its evidence tells of."""
+def claims_of(request: GroundingRequest) -> list[Claim]:
+    """The sentences of one answer, in order."""
+    evidence = request.evidence
     text = request.answer.clean
     blocks = code_blocks(text)
-    entities = {
-        name
-        for item in request.evidence
-        if isinstance(item, Triple)
-        for name in (item.subject, item.subject_id)
-        if name
-    }
     claims: list[Claim] = []
     earlier: list[str] = []
     for stretch, line in lined(text):
-        judged = without_references(without_ruins(stretch.text, entities), len(request.evidence))
+        judged = without_references(without_ruins(stretch.text, evidence.entities), evidence.items)
         head = names_columns(line, stretch)
         bare = (head and not measures(stretch.text)) or _is_bare(line, stretch)
         code = _is_code(stretch, blocks) and PLAIN_WORDS.search(judged) is None
         prose = not bare and not code and not judged.isspace()
         written, before = plain_letters(re.sub(r"\s", " ", judged)), _last(earlier)
-        claims.append(Claim(stretch, written, request.question, before, prose, head, subjects))
+        claims.append(Claim(stretch, written, request.question, before, prose, head, evidence))
         earlier.append(" ".join(judged.split()))
     return claims
 

@@ -27,8 +27,8 @@ from guardrail.core.types import (
 )
 from guardrail.core.types.weighing import Weighing
 from guardrail.correction.proposals import Proposal, proposed
-from guardrail.evidence.index import Selection, StatementIndex
-from guardrail.evidence.statements import Statement, statements_of
+from guardrail.evidence.prepared import PreparedEvidence, Selection
+from guardrail.evidence.statements import Statement
 from guardrail.markers.rendering import marked_text
 from guardrail.verdict.checks import Check, Context, all_checks
 from guardrail.verdict.checks.base import finding
@@ -36,7 +36,7 @@ from guardrail.verdict.checks.typed_values import COMPARED
 from guardrail.verdict.citations import citations_of
 from guardrail.verdict.claims import Claim, GroundingRequest, claims_of
 from guardrail.verdict.combination import Outcome, combine, judgement_of
-from guardrail.verdict.premises import IndexedEvidence, Premises
+from guardrail.verdict.premises import Premises
 from guardrail.verdict.reasons import against_of, note_of
 from guardrail.verdict.spans import spans_of
 from guardrail.verdict.subjects import subjects_of
@@ -56,7 +56,7 @@ class _Draft(NamedTuple):
 
     request: int
     claim: Claim
-    indexed: IndexedEvidence
+    indexed: PreparedEvidence
     selection: Selection | None
     subjects: frozenset[str]
     context: Context
@@ -315,16 +315,9 @@ def _drafts(requests: Sequence[GroundingRequest]) -> list[_Draft]:
 
 
 def _drafts_of(number: int, request: GroundingRequest) -> list[_Draft]:
-    statements = statements_of(
-        request.evidence,
-        names=request.names,
-        wider=request.wider,
-        spoken=plain(request.answer.clean),
-    )
-    indexed = IndexedEvidence(tuple(statements))
-    index = StatementIndex(statements)
-    claims = claims_of(request, indexed.names)
-    spoken = subjects_of(claims, indexed.labels, request.names, request.asked)
+    evidence = request.evidence.spoken(plain(request.answer.clean))
+    claims = claims_of(request._replace(evidence=evidence))
+    spoken = subjects_of(claims, evidence, request.asked)
     drafts: list[_Draft] = []
     for claim, subjects in zip(claims, spoken, strict=True):
         if claim.stretch.end <= request.since:
@@ -334,10 +327,10 @@ def _drafts_of(number: int, request: GroundingRequest) -> list[_Draft]:
         notation: tuple[Notation, ...] = ()
         if request.most is None or len(drafts) < request.most:
             words = f"{claim.context} {' '.join(subjects)}"
-            selection = index.select(plain(claim.text), words)
-            notation = notation_of(claim.values[:COMPARED], _held(selection, statements))
+            selection = evidence.select(plain(claim.text), words)
+            notation = notation_of(claim.values[:COMPARED], _held(selection, evidence.statements))
         context = Context(claim.context, content_stems(plain(claim.context)))
-        drafts.append(_Draft(number, claim, indexed, selection, subjects, context, notation))
+        drafts.append(_Draft(number, claim, evidence, selection, subjects, context, notation))
     return drafts
 
 
@@ -354,12 +347,12 @@ def _item(draft: _Draft) -> GroundingItem | None:
     selection = draft.selection
     if selection is None or not draft.claim.prose:
         return None
-    chosen = [draft.indexed.statements[place] for place in selection.places]
+    statements = draft.indexed.statements
     return GroundingItem(
-        statements=tuple(item.text for item in chosen),
+        statements=draft.indexed.texts(selection),
         sentence=with_notation(draft.claim.written, draft.notation),
         context=draft.claim.context,
         priority=selection.priority,
-        structured=all(item.triple is not None for item in chosen),
+        structured=all(statements[place].triple is not None for place in selection.places),
         windows=selection.windows,
     )

@@ -6,60 +6,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from guardrail.core.cancellation import stop_if_given_up
 from guardrail.core.types import Strictness, VerdictThresholds
 
 if TYPE_CHECKING:
-    from guardrail.core.text.values import TypedValue
     from guardrail.core.types import Grounding
-    from guardrail.evidence.index import Selection
-    from guardrail.evidence.rows import RowsOfTable
+    from guardrail.evidence.prepared import PreparedEvidence, Selection
     from guardrail.evidence.statements import Statement
 
-__all__ = ["IndexedEvidence", "Premises"]
-
-
-@dataclass(eq=False)
-class IndexedEvidence:
-    """All statements of one answer's evidence, in its order, and what they know together."""
-
-    statements: tuple[Statement, ...]
-
-    @cached_property
-    def stems(self) -> frozenset[str]:
-        """Stems of all their words, and of their subjects' other names."""
-        from guardrail.core.text.words import content_stems
-
-        found = {stem for statement in self.statements for stem in statement.stems}
-        return frozenset(found.union(*(content_stems(name) for name in self.names)))
-
-    @cached_property
-    def names(self) -> frozenset[str]:
-        """All names of their subjects."""
-        found = (name for item in self.statements for name in (item.subject, *item.names))
-        return frozenset(name for name in found if name)
-
-    @cached_property
-    def values(self) -> dict[str, list[TypedValue]]:
-        """All their typed values by kind, those of subjects and properties as well."""
-        found: dict[str, list[TypedValue]] = {}
-        for statement in self.statements:
-            stop_if_given_up()
-            for value in (*statement.values, *statement.label_values):
-                found.setdefault(value.kind, []).append(value)
-        return found
-
-    @cached_property
-    def labels(self) -> tuple[str, ...]:
-        """The different subjects."""
-        return tuple(dict.fromkeys(item.subject for item in self.statements if item.subject))
-
-    @cached_property
-    def tables(self) -> tuple[RowsOfTable, ...]:
-        """The tables all of whose rows are among them."""
-        from guardrail.evidence.rows import tables_of
-
-        return tables_of(self.statements)
+__all__ = ["Premises"]
 
 
 @dataclass(eq=False)
@@ -74,7 +28,7 @@ class Premises:
         thresholds: How sure a verdict must be.
     """
 
-    indexed: IndexedEvidence
+    indexed: PreparedEvidence
     selection: Selection
     subjects: frozenset[str]
     grounding: Grounding | None = None

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from guardrail.core.apart import within_another
 from guardrail.core.text.lexicon import lexicon_set
 from guardrail.core.text.names import label_in, part_of_name_in
-from guardrail.core.text.words import Token, fold, plain, tokenise
+from guardrail.core.text.words import Token, plain, tokenise
 
 if TYPE_CHECKING:
+    from guardrail.evidence.prepared import PreparedEvidence
     from guardrail.verdict.claims import Claim
 
 __all__ = ["named_in", "subjects_of"]
@@ -18,8 +19,7 @@ __all__ = ["named_in", "subjects_of"]
 
 def subjects_of(
     claims: Sequence[Claim],
-    labels: Sequence[str],
-    names: Mapping[str, tuple[str, ...]],
+    evidence: PreparedEvidence,
     asked: str | None,
 ) -> list[frozenset[str]]:
     """For each sentence of an answer the subjects that it speaks of.
@@ -30,19 +30,20 @@ def subjects_of(
 
     Args:
         claims: The sentences, in order.
-        labels: The subjects of the evidence.
-        names: Their other names, by label.
+        evidence: What the answer is held against.
         asked: The subject that the question is about, where it is known.
     """
+    labels, names = evidence.labels, evidence.names
     question = claims[0].question if claims else ""
+    tokens = tokenise(plain(question))
     last = frozenset({asked}) if asked in labels and asked else frozenset[str]()
-    last = last or named_in(question, tokenise(plain(question)), labels, names)
+    last = last or named_in(question, tokens, evidence.labels_near(tokens), names)
     if not last and len(labels) == 1:
         last = frozenset(labels)
     back = lexicon_set("function_words", "third_persons")
     found: list[frozenset[str]] = []
     for claim in claims:
-        here = named_in(plain(claim.text), claim.tokens, labels, names)
+        here = named_in(plain(claim.text), claim.tokens, evidence.labels_near(claim.tokens), names)
         if not here or any(token.folded in back for token in claim.tokens[:4]):
             here = here | last
         found.append(here)
@@ -60,8 +61,6 @@ def named_in(
     """
     whole: dict[str, list[tuple[int, int]]] = {}
     for label in labels:
-        if not _may_stand(label, tokens, names):
-            continue
         spans = label_in(text, tokens, label)
         for other in names.get(label, ()):
             spans = spans or (label_in(text, tokens, other) if len(other) > 2 else [])
@@ -86,11 +85,3 @@ def named_in(
             parts[label] = len(spans)
     most = max(parts.values(), default=0)
     return frozenset(whole) - inside | {label for label, count in parts.items() if count == most}
-
-
-def _may_stand(label: str, tokens: Sequence[Token], names: Mapping[str, tuple[str, ...]]) -> bool:
-    """Whether a word of a label, or another name, stands among tokens: cheap, to skip the rest."""
-    if label in names:
-        return True
-    first = fold(label)
-    return any(token.folded in first for token in tokens) or not first.isalpha()

@@ -9,6 +9,7 @@ from guardrail.core.text.layout import laid_out
 from guardrail.core.text.units import unit_of_label
 from guardrail.core.text.values import find_values
 from guardrail.correction.names import QUALIFIER
+from guardrail.evidence.prepared import prepare
 from guardrail.markers.grammar import parse
 from guardrail.markers.rendering import DOTTED
 from guardrail.models.base import Completion, SampleRequest
@@ -35,7 +36,7 @@ def test_the_layout_of_evidence_is_found_in_linear_time(text) -> None:
 @pytest.mark.parametrize("text", LINES.values(), ids=LINES)
 def test_the_claims_of_an_answer_are_found_in_linear_time(text) -> None:
     def claims(made: str) -> None:
-        claims_of(GroundingRequest("", parse(made), ()))
+        claims_of(GroundingRequest("", parse(made), prepare([])))
 
     assert is_linear(claims, text, 2_000)
 

@@ -15,11 +15,13 @@ from guardrail.core.text.words import Token, fold, number_of, runs_of, tokenise
 
 __all__ = [
     "NO_NAMES",
+    "by_words_alone",
     "find_names",
     "label_in",
     "nation_words",
     "other_words",
     "part_of_name_in",
+    "words_of_label",
 ]
 
 NO_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType({})
@@ -111,6 +113,16 @@ def label_in(text: str, tokens: Sequence[Token], label: str) -> list[Span]:
         if found := runs_of(tokens, other.split()):
             return found
     return []
+
+
+def words_of_label(label: str) -> tuple[str, ...]:
+    """The folded words by which a label is found, without what tells namesakes apart."""
+    return _folded(label)
+
+
+def by_words_alone(label: str) -> bool:
+    """True if a label is only ever found by its own words: it is no date, number or nation."""
+    return parse_date(label) is None and _number(label) is None and not other_words(label)
 
 
 @remembered(16_384)

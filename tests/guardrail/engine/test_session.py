@@ -114,9 +114,9 @@ def test_the_work_for_a_sentence_does_not_grow_with_the_answer(
     read: list[int] = []
     claims_of = grounder.claims_of
 
-    def counted(request: grounder.GroundingRequest, names: frozenset[str]) -> object:
+    def counted(request: grounder.GroundingRequest) -> object:
         read.append(len(request.answer.clean))
-        return claims_of(request, names)
+        return claims_of(request)
 
     monkeypatch.setattr(grounder, "claims_of", counted)
     session = exact_guard.session(question=QUESTION, evidence=FACTS)

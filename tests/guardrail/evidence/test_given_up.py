@@ -6,21 +6,19 @@ import pytest
 
 from guardrail import Passage, Table
 from guardrail.core.cancellation import GivenUpError, watch
-from guardrail.evidence.index import StatementIndex
+from guardrail.evidence.prepared import prepare
 from guardrail.evidence.statements import statements_of
 from guardrail.sources.items import evidence_items
-from guardrail.verdict.premises import IndexedEvidence
 
 EVIDENCE = [Passage("The Fjell 3 costs 40 euros. It is green.")]
-STATEMENTS = tuple(statements_of(EVIDENCE))
 
 
 @pytest.mark.parametrize(
     "work",
     [
         lambda: statements_of(EVIDENCE),
-        lambda: StatementIndex(STATEMENTS),
-        lambda: IndexedEvidence(STATEMENTS).values,
+        lambda: prepare(EVIDENCE).select("It costs 40 euros."),
+        lambda: prepare(EVIDENCE).values or True,
         lambda: evidence_items(["The Fjell 3 costs 40 euros."]),
         lambda: Table([{"name": "Fjell 3", "price_eur": 40}]),
         lambda: Table.from_bytes(b"name,price_eur\nFjell 3,40\n", "bikes.csv"),

@@ -9,6 +9,7 @@ from guardrail.core.errors import KnowledgeGraphError
 from guardrail.core.text.properties import tells_place
 from guardrail.core.types import Entity, LinkedEntity, Mention, Sentence, Triple
 from guardrail.evidence.places import with_wider
+from guardrail.evidence.prepared import prepare
 from guardrail.evidence.retrieval import Knowledge
 from guardrail.markers.grammar import parse
 from guardrail.verdict.grounder import Grounder, GroundingRequest
@@ -48,7 +49,7 @@ wd:P131 rdfs:label "located in the administrative territorial entity"@en .
 
 def told(text: str, judge: Overlap | None = None, *, verbatim: bool = False) -> Sentence:
     answer = parse(f"Mary Shelley wrote novels. {text}", FACTS)
-    request = GroundingRequest("Who was Mary Shelley?", answer, FACTS, wider=WIDER)
+    request = GroundingRequest("Who was Mary Shelley?", answer, prepare(FACTS, wider=WIDER))
     (attributed,), problems = Grounder(judge, verbatim=verbatim).ground([request])
     assert problems == []
     return attributed.sentences[-1]

@@ -3,6 +3,7 @@
 import pytest
 
 from guardrail.core.types import Evidence, Passage, Triple
+from guardrail.evidence.prepared import prepare
 from guardrail.evidence.statements import statements_of
 from guardrail.markers.grammar import ParsedText
 from guardrail.verdict.citations import bears_on
@@ -23,7 +24,9 @@ SENTENCE = "The Germination Test costs forty-eight euros and includes a certific
     ],
 )
 def test_a_statement_bears_on_a_sentence_by_words_of_its_own(evidence: Evidence, bears: bool):
-    (claim,) = claims_of(GroundingRequest("", ParsedText(clean=SENTENCE, marked=SENTENCE), ()))
+    (claim,) = claims_of(
+        GroundingRequest("", ParsedText(clean=SENTENCE, marked=SENTENCE), prepare([]))
+    )
     (statement,) = statements_of([evidence])
     assert bears_on(claim, statement) is bears
 
@@ -38,6 +41,6 @@ def test_a_statement_bears_on_a_sentence_by_words_of_its_own(evidence: Evidence,
     ],
 )
 def test_the_name_that_both_tell_of_bears_on_nothing(said: str, held: str, bears: bool):
-    (claim,) = claims_of(GroundingRequest("", ParsedText(clean=said, marked=said), ()))
+    (claim,) = claims_of(GroundingRequest("", ParsedText(clean=said, marked=said), prepare([])))
     (statement,) = statements_of([Passage(held)])
     assert bears_on(claim, statement) is bears

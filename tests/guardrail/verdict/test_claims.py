@@ -1,7 +1,10 @@
 """Which sentences of an answer claim anything."""
 
+from guardrail.evidence.prepared import prepare
 from guardrail.markers.grammar import ParsedText, parse
 from guardrail.verdict.claims import GroundingRequest, claims_of
+
+NOTHING = prepare([])
 
 
 def test_headings_and_headers_of_tables_claim_nothing() -> None:
@@ -9,7 +12,7 @@ def test_headings_and_headers_of_tables_claim_nothing() -> None:
         "## Plans\n\n| Plan | 2024 |\n|:---|---:|\n| Basic | 9 EUR |\n\n"
         "**Main facts:**\n\na | b\n--|--\nc | d\n"
     )
-    claims = claims_of(GroundingRequest("", ParsedText(clean=text, marked=text), ()))
+    claims = claims_of(GroundingRequest("", ParsedText(clean=text, marked=text), NOTHING))
     assert {claim.written: claim.prose for claim in claims} == {
         "Plans": False,
         "| Plan | 2024 |": False,
@@ -24,6 +27,6 @@ def test_a_bare_yes_is_read_beside_its_question() -> None:
     question = "Does the Fjell 3 have a warranty of five years?"
     answers = ("Yes.", "It does.", "The Fjell 3 has a warranty of five years.")
     asked = [
-        claims_of(GroundingRequest(question, parse(answer), ()))[0].asked for answer in answers
+        claims_of(GroundingRequest(question, parse(answer), NOTHING))[0].asked for answer in answers
     ]
     assert asked == [question, question, ""]

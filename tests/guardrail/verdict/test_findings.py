@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from guardrail.core.types import Effect, Evidence, Passage, Triple
+from guardrail.evidence.prepared import prepare
 from guardrail.markers.grammar import ParsedText
 from guardrail.verdict.grounder import Grounder, GroundingRequest
 
@@ -36,9 +37,10 @@ def rows() -> Iterator[Any]:
 def test_what_a_check_finds(
     evidence: tuple[Evidence, ...], sentence: str, check: str, expected: Effect | None
 ) -> None:
-    request = GroundingRequest("", ParsedText(clean=sentence, marked=sentence), evidence)
-    (answer,), _ = Grounder(None).ground([request])
-    found = {(item.check, item.effect) for one in answer.sentences for item in one.findings}
+    answer = ParsedText(clean=sentence, marked=sentence)
+    request = GroundingRequest("", answer, prepare(evidence))
+    (attributed,), _ = Grounder(None).ground([request])
+    found = {(item.check, item.effect) for one in attributed.sentences for item in one.findings}
     against = {item for item in found if item[1] is Effect.CONTRADICTS}
     if expected is Effect.CONTRADICTS:
         assert (check, expected) in found

@@ -3,6 +3,7 @@
 import pytest
 
 from guardrail import STRICT, Guardrail, GuardrailConfig, Passage
+from guardrail.evidence.prepared import prepare
 from guardrail.markers.grammar import ParsedText
 from guardrail.verdict.claims import GroundingRequest, claims_of
 
@@ -58,5 +59,5 @@ def test_a_head_that_names_its_columns_is_free(guard, head) -> None:
 @pytest.mark.parametrize("head", [head for head in USUAL if not any(map(str.isdigit, head))][:3])
 def test_bare_names_of_columns_are_free_without_rows(head) -> None:
     for text in (f"{head}\n|---|---|", f"{head}\n|---|---|\n\n"):
-        [claim] = claims_of(GroundingRequest("", ParsedText(clean=text, marked=text), ()))
+        [claim] = claims_of(GroundingRequest("", ParsedText(clean=text, marked=text), prepare([])))
         assert not claim.prose

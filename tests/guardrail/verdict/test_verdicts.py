@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from guardrail.core.types import Grounding, Passage, SpanKind, Triple
+from guardrail.evidence.prepared import prepare
 from guardrail.markers.grammar import ParsedText
 from guardrail.verdict.grounder import Grounder, GroundingRequest
 from tests.guardrail.scripted import Scripted
@@ -40,7 +41,7 @@ def test_a_sentence_gets_its_verdict(row: dict[str, Any]) -> None:
         )
     text = f"{row['before']} {row['sentence']}" if row.get("before") else row["sentence"]
     request = GroundingRequest(
-        row.get("question", ""), ParsedText(clean=text, marked=text), evidence
+        row.get("question", ""), ParsedText(clean=text, marked=text), prepare(evidence)
     )
     (answer,), problems = Grounder(judge).ground([request])
     assert problems == []

@@ -2,6 +2,7 @@
 
 import pytest
 
+from guardrail.evidence.prepared import prepare
 from guardrail.markers.grammar import ParsedText
 from guardrail.verdict.checks.alignment import NAMED, named_share
 from guardrail.verdict.claims import GroundingRequest, claims_of
@@ -16,5 +17,7 @@ from guardrail.verdict.claims import GroundingRequest, claims_of
     ],
 )
 def test_the_share_of_its_words(sentence, label, share):
-    (claim,) = claims_of(GroundingRequest("", ParsedText(clean=sentence, marked=sentence), ()))
+    (claim,) = claims_of(
+        GroundingRequest("", ParsedText(clean=sentence, marked=sentence), prepare([]))
+    )
     assert named_share(claim, label) == pytest.approx(share)

@@ -1,0 +1,391 @@
+"""Evidence prepared once: parsed, de-duplicated, cut into windows in canonical order, indexed.
+
+The judge, the checks, correction, sessions and ranking all read evidence from here. The order of
+the items and repeated items leave no trace, except in the numbers of untitled passages, by which
+citations name them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from guardrail.core.cancellation import stop_if_given_up
+from guardrail.core.text.names import NO_NAMES, by_words_alone, words_of_label
+from guardrail.core.text.words import Token, content_stems
+from guardrail.core.types import Evidence, Triple
+from guardrail.evidence.statements import Statement, as_spoken, statements_of
+
+if TYPE_CHECKING:
+    from guardrail.core.text.values import TypedValue
+    from guardrail.evidence.rows import RowsOfTable
+
+__all__ = ["EvidenceCache", "PreparedEvidence", "Selection", "Window", "prepare"]
+
+BUDGET = 4_000
+"""Characters of windows that the judge reads for one sentence, some 1,000 of its tokens."""
+
+WINDOW_CHARS = 800
+"""Characters of a window, some 200 of a judge's tokens."""
+
+K1 = 1.2
+"""BM25: how soon repeated words stop counting (Robertson and Zaragoza 2009)."""
+
+CONTEXT_WEIGHT = 0.3
+"""Weight of a word of the question or of earlier sentences; a word of the sentence weighs 1."""
+
+NEIGHBOUR = 0.4
+"""Share of its score that a sentence of a passage lends to the next one and to the one before."""
+
+CACHE_BYTES = 64 * 2**20
+"""Default bound of an ``EvidenceCache``."""
+
+BYTES_PER_CHAR = 24
+"""Memory of prepared evidence per character of its statements, with stems and postings; measured
+with ``tracemalloc`` over the people graph and the benchmark's handbooks."""
+
+
+class Window(NamedTuple):
+    """What the judge encodes as one: the facts of one subject, or some sentences of a section.
+
+    Attributes:
+        head: Title and heading of the section; empty for facts, which name their subject.
+        places: Places of its statements in ``PreparedEvidence.statements``.
+        chars: Length of its text.
+    """
+
+    head: str
+    places: tuple[int, ...]
+    chars: int
+
+
+class Selection(NamedTuple):
+    """The statements that one sentence is held against.
+
+    Attributes:
+        places: Places of the statements, window by window.
+        priority: Indexes into ``places``, most important first.
+        windows: Number of the window of each of ``places``.
+    """
+
+    places: tuple[int, ...]
+    priority: tuple[int, ...]
+    windows: tuple[int, ...] = ()
+
+
+@dataclass(eq=False)
+class PreparedEvidence:
+    """Immutable, numbered statements in windows; derived indexes are built when first needed.
+
+    Attributes:
+        statements: All statements, window by window.
+        windows: The windows, in canonical order.
+        names: Other names of subjects, by label.
+        wider: Names of the places that contain the value of a triple, by the value's id.
+        items: Number of items of evidence as given, which references such as ``[2]`` may count.
+    """
+
+    statements: tuple[Statement, ...]
+    windows: tuple[Window, ...]
+    names: Mapping[str, tuple[str, ...]]
+    wider: Mapping[str, tuple[str, ...]]
+    items: int
+
+    def __post_init__(self) -> None:
+        self._spoken: dict[frozenset[str], PreparedEvidence] = {}
+
+    def spoken(self, text: str) -> PreparedEvidence:
+        """The same evidence, with the other names that an answer uses written after the label.
+
+        Args:
+            text: The answer, in plain characters.
+        """
+        if not self.names and not self.wider:
+            return self
+        used = frozenset(
+            name
+            for several in (*self.names.values(), *self.wider.values())
+            for name in several
+            if name in text
+        )
+        if not used:
+            return self
+        if used not in self._spoken:
+            statements = tuple(
+                as_spoken(item, self.names, self.wider, text) for item in self.statements
+            )
+            self._spoken[used] = replace(self, statements=statements)
+        return self._spoken[used]
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        """Stems of all words, headings and other names of subjects included."""
+        found = {stem for statement in self.statements for stem in statement.stems}
+        heads = {window.head for window in self.windows}
+        return frozenset(found.union(*map(content_stems, (*self.all_names, *heads))))
+
+    @cached_property
+    def all_names(self) -> frozenset[str]:
+        """All names of all subjects."""
+        found = (name for item in self.statements for name in (item.subject, *item.names))
+        return frozenset(name for name in found if name)
+
+    @cached_property
+    def entities(self) -> frozenset[str]:
+        """Labels and ids of the subjects of triples, as markers cite them."""
+        triples = (item.triple for item in self.statements if item.triple is not None)
+        found = (name for triple in triples for name in (triple.subject, triple.subject_id))
+        return frozenset(name for name in found if name)
+
+    @cached_property
+    def values(self) -> dict[str, list[TypedValue]]:
+        """All typed values by kind, those of subjects and properties included."""
+        found: dict[str, list[TypedValue]] = {}
+        for statement in self.statements:
+            stop_if_given_up()
+            for value in (*statement.values, *statement.label_values):
+                found.setdefault(value.kind, []).append(value)
+        return found
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The different subjects."""
+        return tuple(dict.fromkeys(item.subject for item in self.statements if item.subject))
+
+    @cached_property
+    def tables(self) -> tuple[RowsOfTable, ...]:
+        """The tables of which all rows are present."""
+        from guardrail.evidence.rows import tables_of
+
+        return tables_of(self.statements)
+
+    def labels_near(self, tokens: Iterable[Token]) -> list[str]:
+        """The subjects that may be named by some words: those that share a word with them."""
+        found = set(self._labels_always)
+        for token in tokens:
+            found.update(self._labels_by_word.get(token.folded, ()))
+        return [label for label in self.labels if label in found]
+
+    @cached_property
+    def _labels_by_word(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = defaultdict(list)
+        for label in self.labels:
+            for name in (label, *self.names.get(label, ())):
+                for word in words_of_label(name):
+                    found[word].append(label)
+        return found
+
+    @cached_property
+    def _labels_always(self) -> tuple[str, ...]:
+        return tuple(label for label in self.labels if not by_words_alone(label))
+
+    # --- selection -----------------------------------------------------------------------
+
+    def select(self, sentence: str, context: str = "") -> Selection:
+        """Choose the windows that one sentence is held against, the most relevant ones first.
+
+        Args:
+            sentence: The sentence.
+            context: The question and the sentences before it.
+        """
+        scores = self._scores(sentence, context)
+        best = [max(scores[place] for place in window.places) for window in self.windows]
+        chosen: set[int] = set()
+        room = BUDGET
+        for number in sorted(range(len(self.windows)), key=lambda window: (-best[window], window)):
+            size = self.windows[number].chars
+            if chosen and (size > room or (best[number] <= 0.0 and not self._fits)):
+                continue
+            chosen.add(number)
+            room -= size
+        order = sorted(range(len(scores)), key=lambda place: (-scores[place], place))
+        pairs = [(w, place) for w in sorted(chosen) for place in self.windows[w].places]
+        where = {place: number for number, (_, place) in enumerate(pairs)}
+        return Selection(
+            tuple(place for _, place in pairs),
+            tuple(where[place] for place in order if place in where),
+            tuple(window for window, _ in pairs),
+        )
+
+    def texts(self, selection: Selection) -> tuple[str, ...]:
+        """Chosen statements as the judge reads them: the first of a window with its heading."""
+        found = []
+        last = None
+        for window, place in zip(selection.windows, selection.places, strict=True):
+            head = self.windows[window].head if window != last else ""
+            text = self.statements[place].text
+            found.append(f"{head}: {text}" if head else text)
+            last = window
+        return tuple(found)
+
+    @cached_property
+    def _fits(self) -> bool:
+        return sum(window.chars for window in self.windows) <= BUDGET
+
+    @cached_property
+    def _postings(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = defaultdict(list)
+        for window in self.windows:
+            head = content_stems(window.head)
+            for place in window.places:
+                stop_if_given_up()
+                for stem in self.statements[place].stems | head:
+                    found[stem].append(place)
+        return found
+
+    def _scores(self, sentence: str, context: str) -> list[float]:
+        """How much each statement has to do with a sentence, by shared words."""
+        import math
+
+        wanted = dict.fromkeys(content_stems(context), CONTEXT_WEIGHT)
+        wanted |= dict.fromkeys(content_stems(sentence), 1.0)
+        total = len(self.statements)
+        scores = [0.0] * total
+        for stem, weight in wanted.items():
+            postings = self._postings.get(stem, ())
+            rarity = math.log(1 + (total - len(postings) + 0.5) / (len(postings) + 0.5))
+            for place in postings:
+                scores[place] += weight * rarity / (1 + K1)
+        return self._with_neighbours(scores)
+
+    def _with_neighbours(self, scores: list[float]) -> list[float]:
+        """Sentences of a passage are read together with their neighbours: pronouns point there."""
+        near = list(scores)
+        for window in self.windows:
+            for first, second in zip(window.places, window.places[1:], strict=False):
+                if self.statements[first].triple is None:
+                    near[second] += NEIGHBOUR * scores[first]
+                    near[first] += NEIGHBOUR * scores[second]
+        return near
+
+
+def prepare(
+    evidence: Sequence[Evidence],
+    names: Mapping[str, tuple[str, ...]] = NO_NAMES,
+    wider: Mapping[str, tuple[str, ...]] = NO_NAMES,
+) -> PreparedEvidence:
+    """Prepare evidence.
+
+    Args:
+        evidence: Triples and passages, in any order, with or without duplicates.
+        names: Other names of subjects, by label.
+        wider: Names of the places that contain the value of a triple, by the value's id, the
+            nearest first.
+    """
+    windows = sorted(_windows(statements_of(evidence, names)))
+    statements: list[Statement] = []
+    found = []
+    for _, head, members in windows:
+        places = range(len(statements), len(statements) + len(members))
+        statements += members
+        chars = len(head) + sum(len(item.text) + 1 for item in members)
+        found.append(Window(head, tuple(places), chars))
+    return PreparedEvidence(tuple(statements), tuple(found), names, wider, len(evidence))
+
+
+class _Part(NamedTuple):
+    """A window before it is numbered; sorts by its content."""
+
+    key: tuple[object, ...]
+    head: str
+    members: list[Statement]
+
+
+def _windows(statements: Sequence[Statement]) -> list[_Part]:
+    """Cut statements into windows by size; equal windows become one."""
+    facts: dict[str, dict[tuple[object, ...], Statement]] = defaultdict(dict)
+    sections: dict[tuple[int, str], list[Statement]] = defaultdict(list)
+    for statement in statements:
+        if statement.triple is None:
+            sections[statement.place, statement.head].append(statement)
+        else:
+            row = statement.triple.row
+            place = (statement.text, row.table if row else "", row.number if row else 0)
+            facts[statement.subject].setdefault(place, statement)
+    found: dict[tuple[object, ...], _Part] = {}
+    for subject, by_key in facts.items():
+        members = [by_key[key] for key in sorted(by_key)]
+        for part in _cut(members):
+            key = (0, subject, tuple(item.text for item in part))
+            found[key] = _Part(key, "", part)
+    for (_, head), members in sections.items():
+        for part in _cut(members):
+            key = (1, head, tuple(item.text for item in part))
+            found.setdefault(key, _Part(key, head, part))
+    return list(found.values())
+
+
+def _cut(statements: Sequence[Statement]) -> list[list[Statement]]:
+    parts: list[list[Statement]] = []
+    room = 0
+    for statement in statements:
+        size = len(statement.text) + 1
+        if size > room:
+            parts.append([])
+            room = WINDOW_CHARS
+        parts[-1].append(statement)
+        room -= size
+    return parts
+
+
+class EvidenceCache:
+    """Prepared evidence by its content, bounded in bytes; may be used from many threads.
+
+    Args:
+        most_bytes: Estimated memory that is kept; what was used longest ago goes first.
+    """
+
+    def __init__(self, most_bytes: int = CACHE_BYTES) -> None:
+        self._room = most_bytes
+        self._lock = threading.Lock()
+        self._kept: dict[bytes, tuple[int, PreparedEvidence]] = {}
+
+    def prepare(
+        self,
+        evidence: Sequence[Evidence],
+        names: Mapping[str, tuple[str, ...]] = NO_NAMES,
+        wider: Mapping[str, tuple[str, ...]] = NO_NAMES,
+    ) -> PreparedEvidence:
+        """``prepare``, or what it returned before for the same content."""
+        key = _digest(evidence, names, wider)
+        with self._lock:
+            if key in self._kept:
+                self._kept[key] = self._kept.pop(key)
+                return self._kept[key][1]
+        prepared = prepare(evidence, names, wider)
+        size = BYTES_PER_CHAR * sum(window.chars for window in prepared.windows)
+        with self._lock:
+            self._kept[key] = size, prepared
+            total = sum(size for size, _ in self._kept.values())
+            while total > self._room and len(self._kept) > 1:
+                oldest = next(iter(self._kept))
+                total -= self._kept.pop(oldest)[0]
+        return prepared
+
+
+def _digest(
+    evidence: Sequence[Evidence],
+    names: Mapping[str, tuple[str, ...]],
+    wider: Mapping[str, tuple[str, ...]],
+) -> bytes:
+    """A hash of everything that ``prepare`` reads."""
+    digest = hashlib.blake2b(digest_size=16)
+    for item in evidence:
+        if isinstance(item, Triple):
+            row = item.row
+            place = (row.table, row.number, row.of, row.cells, row.table_id) if row else ()
+            fields: tuple[object, ...] = (
+                item.subject, item.property, item.value, item.subject_id, item.value_id, *place
+            )  # fmt: skip
+        else:
+            fields = (item.text, item.id, item.title)
+        digest.update(repr(fields).encode("utf-8", "surrogatepass"))
+    digest.update(
+        repr((sorted(names.items()), sorted(wider.items()))).encode("utf-8", "surrogatepass")
+    )
+    return digest.digest()

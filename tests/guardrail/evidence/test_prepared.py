@@ -1,0 +1,81 @@
+"""Evidence is a set: order, duplicates and the way a file is split leave no trace."""
+
+import random
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from guardrail import Guardrail, GuardrailConfig, Passage, Triple
+from guardrail.core.types import Evidence
+from guardrail.evidence.prepared import EvidenceCache, PreparedEvidence, prepare
+
+HANDBOOK = "# Returns\nBikes can be returned within 30 days. The frame is covered for five years."
+LEAFLET = "# Shops\nThe shop in Bergen opens at nine. It is closed on Sundays."
+EVIDENCE: list[Evidence] = [
+    Triple("Fjell 3", "price", "2,490 euros"),
+    Triple("Fjell 3", "range", "110 km"),
+    Triple("Tarn City", "price", "1,790 euros"),
+    Passage(f"{HANDBOOK}\n\n{LEAFLET}", title="Handbook"),
+]
+ANSWER = "The Fjell 3 costs 2,490 euros. The Tarn City costs 2,490 euros. It is closed on Sundays."
+
+
+def read(evidence: PreparedEvidence, sentence: str) -> tuple[str, ...]:
+    return evidence.texts(evidence.select(sentence))
+
+
+@given(st.randoms(), st.lists(st.sampled_from(EVIDENCE)))
+@settings(max_examples=40, deadline=None)
+def test_order_and_duplicates_do_not_change_what_is_read(
+    chance: random.Random, repeated: Sequence[Evidence]
+) -> None:
+    items = [*EVIDENCE, *repeated]
+    chance.shuffle(items)
+    one, other = prepare(EVIDENCE), prepare(items)
+    assert [item.text for item in one.statements] == [item.text for item in other.statements]
+    assert one.windows == other.windows
+    assert read(one, "The Fjell 3 is returned.") == read(other, "The Fjell 3 is returned.")
+
+
+def test_a_file_split_at_a_section_reads_the_same() -> None:
+    parts = [*EVIDENCE[:3], Passage(LEAFLET, title="Handbook"), Passage(HANDBOOK, title="Handbook")]
+    assert prepare(parts).windows == prepare(EVIDENCE).windows
+
+
+def test_verdicts_do_not_depend_on_order_or_duplicates() -> None:
+    with Guardrail(GuardrailConfig(graph={"location": "none"})) as guard:
+        first = guard.check("Prices?", ANSWER, evidence=EVIDENCE)
+        again = guard.check("Prices?", ANSWER, evidence=[*reversed(EVIDENCE), *EVIDENCE * 3])
+    for one, other in zip(first.sentences, again.sentences, strict=True):
+        assert (one.category, one.support, one.contradiction) == (
+            other.category,
+            other.support,
+            other.contradiction,
+        )
+
+
+def test_each_window_names_its_section() -> None:
+    assert read(prepare(EVIDENCE[3:]), "When does the shop open?")[-2] == (
+        "Handbook: Shops: The shop in Bergen opens at nine."
+    )
+
+
+def test_the_cache_prepares_equal_content_once_and_keeps_its_bound() -> None:
+    cache = EvidenceCache(most_bytes=50_000)
+    first = cache.prepare(EVIDENCE)
+    assert cache.prepare(list(EVIDENCE)) is first
+    for number in range(20):
+        cache.prepare([Passage(f"Shop {number} opens at nine. " * 20)])
+    assert cache.prepare(EVIDENCE) is not first
+
+
+@pytest.mark.parametrize(
+    ("answer", "name"), [("Ada King wrote it.", "Ada King"), ("Ada Lovelace wrote it.", "")]
+)
+def test_a_subject_is_read_under_the_name_that_the_answer_uses(answer: str, name: str) -> None:
+    facts = [Triple("Ada Lovelace", "notable work", "Notes")]
+    evidence = prepare(facts, {"Ada Lovelace": ("Ada King",)})
+    (statement,) = evidence.spoken(answer).statements
+    assert (name in statement.text) if name else statement is evidence.statements[0]
