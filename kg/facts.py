@@ -27,13 +27,17 @@ UNREADABLE = 1_000
 
 
 class Row(NamedTuple):
-    """One fact as read; a value without datatype is the IRI of a node."""
+    """One fact as read; a value without datatype is the IRI of a node.
+
+    ``inner`` names the fact of a structured value (``kg.structured``) after its property.
+    """
 
     subject: str
     predicate: str
     value: str
     datatype: str | None = None
     language: str | None = None
+    inner: str = ""
 
 
 class Name(NamedTuple):
@@ -74,19 +78,20 @@ def triples(
         for row in rows
         if row.language is not None and rank(row.language) is not None
     }
-    seen: set[tuple[str, str, str, str | None]] = set()
+    seen: set[tuple[str, str, str, str, str | None]] = set()
     found: list[Triple] = []
-    for subject, predicate, value, datatype, language in rows:
+    for subject, predicate, value, datatype, language, inner in rows:
         name = property_label(predicate)
         if name is None:
             continue
+        name = f"{name} {inner}".strip()
         if language is not None and (subject, predicate) in readable and rank(language) is None:
             continue
         if datatype is None:
             text, value_id = label(value), profile.short(value)
         else:
             text, value_id = render_literal(value, datatype), None
-        key = (subject, predicate, text, value_id)
+        key = (subject, predicate, inner, text, value_id)
         if not text or key in seen:
             continue
         seen.add(key)

@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Protocol
 
-from pyoxigraph import DefaultGraph, Literal, NamedNode, Store
+from pyoxigraph import Literal, NamedNode, Store
 
 from guardrail.core.text.lexicon import lexicon_set
 from guardrail.core.types import Mention
 from kg.blank_nodes import is_named
 from kg.profiles import Profile
+from kg.results import graph_read
 
 __all__ = ["LabelIndex", "MemoryLabelIndex", "key_of", "spot"]
 
@@ -197,9 +198,10 @@ def _fold(text: str) -> str:
 
 
 def names_in(store: Store, profile: Profile) -> Iterator[tuple[str, str]]:
-    """Yield (IRI, name) for every readable name in the default graph, streaming."""
+    """Yield (IRI, name) for every readable name in all graphs of a store, streaming."""
+    graph = graph_read(store)
     for predicate in profile.label + profile.alias:
-        for quad in store.quads_for_pattern(None, NamedNode(predicate), None, DefaultGraph()):
+        for quad in store.quads_for_pattern(None, NamedNode(predicate), None, graph):
             subject, name = quad.subject, quad.object
             if not isinstance(name, Literal) or not is_named(subject):
                 continue

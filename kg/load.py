@@ -38,7 +38,7 @@ from kg.reading import (
     table_name,
 )
 from kg.replacing import Replacement
-from kg.segments import Place, load_segments, names_of
+from kg.segments import Place, load_rdf, load_segments, names_of
 from kg.selection import Selection
 from kg.store import SNAPSHOT, OxigraphGraph, snapshot_of
 from kg.tables import TableColumns, column_property, remove_replaced, triples_of_table
@@ -58,6 +58,7 @@ class LoadReport(Value):
         target: The graph's directory.
         triples: Triples in the graph now.
         added: Triples that this load added.
+        skipped: Invalid statements that were left out.
         resumed: Lines that an earlier, interrupted load had put into the graph already.
         unmatched: Of each link column of a table, an id among its first 10,000 values that is no
             row of the graph; columns without one are left out.
@@ -69,6 +70,7 @@ class LoadReport(Value):
     target: str
     triples: int = Field(ge=0)
     added: int = Field(ge=0)
+    skipped: int = Field(default=0, ge=0)
     resumed: int = Field(default=0, ge=0)
     unmatched: Mapping[str, str] = Field(default_factory=dict)
     seconds: float = Field(ge=0)
@@ -91,8 +93,10 @@ class _Job:
         table: TableColumns | None,
         selection: Selection | None,
         progress: Progress | None,
+        *,
+        skip_invalid: bool = False,
     ) -> None:
-        self.source, self.progress = source, progress
+        self.source, self.progress, self.skip_invalid = source, progress, skip_invalid
         self.format = format_of(source)
         self.profile = None if profile is None else load_profile(profile)
         self.selection = selection if selection and not selection.everything else None
@@ -161,6 +165,7 @@ def load_graph(
     progress: Progress | None = None,
     table: TableColumns | None = None,
     selection: Selection | None = None,
+    skip_invalid: bool = False,
 ) -> LoadReport:
     """Load a file into an on-disk graph, which is made where missing, and index its labels.
 
@@ -182,6 +187,8 @@ def load_graph(
         progress: Called while the file is read.
         table: What the columns are, for CSV, TSV and JSON lines of objects.
         selection: What to keep of a Wikidata dump.
+        skip_invalid: Leave out invalid statements of RDF, such as one with a space in an IRI, and
+            count them in ``skipped``; the file is refused otherwise.
 
     Raises:
         KnowledgeGraphError: If the file cannot be read or is not what its name says (names the
@@ -190,11 +197,11 @@ def load_graph(
     """
     source, target = Path(source), Path(target)
     started = time.perf_counter()
-    job = _Job(source, profile, table, selection, progress)
+    job = _Job(source, profile, table, selection, progress, skip_invalid=skip_invalid)
     replacement = Replacement(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        added, triples, resumed = _load_beside(job, replacement)
+        added, triples, skipped, resumed = _load_beside(job, replacement)
     except OSError as error:
         raise KnowledgeGraphError(f"cannot write the graph {target}: {error}") from error
     return LoadReport(
@@ -202,6 +209,7 @@ def load_graph(
         target=str(target),
         triples=triples,
         added=added,
+        skipped=skipped,
         resumed=resumed,
         unmatched=_unmatched(target, job.table.links) if job.table else {},
         seconds=time.perf_counter() - started,
@@ -244,7 +252,7 @@ def _unmatched(target: Path, links: Mapping[str, str]) -> dict[str, str]:
         graph.close()
 
 
-def _load_beside(job: _Job, replacement: Replacement) -> tuple[int, int, int]:
+def _load_beside(job: _Job, replacement: Replacement) -> tuple[int, int, int, int]:
     """Load a graph in a folder beside its place, and put it there when it is complete."""
     partial = replacement.folder
     journal = job.journal(replacement.snapshot)
@@ -269,11 +277,11 @@ def _load_beside(job: _Job, replacement: Replacement) -> tuple[int, int, int]:
         raise
 
 
-def _load_into(job: _Job, target: Path, start: Journal) -> tuple[int, int, int]:
+def _load_into(job: _Job, target: Path, start: Journal) -> tuple[int, int, int, int]:
     """Fill and index the store in a directory.
 
     Returns:
-        Triples added, triples, lines that were there from an earlier try.
+        Triples added, triples, statements left out, lines that were there from an earlier try.
     """
     graph = OxigraphGraph.open(target, profile=job.profile, writable=True)
     try:
@@ -287,9 +295,9 @@ def _load_into(job: _Job, target: Path, start: Journal) -> tuple[int, int, int]:
         FileLabelIndex.drop(target)
         writer = None
         if job.by_lines is None:
-            _fill(graph.store, job)
+            skipped = _fill(graph.store, job)
         else:
-            writer = _load_lines(graph, job, target, journal)
+            writer, skipped = _load_lines(graph, job, target, journal)
         graph.refresh()
         if job.profile is not None:
             store_profile(target, job.profile)
@@ -305,15 +313,19 @@ def _load_into(job: _Job, target: Path, start: Journal) -> tuple[int, int, int]:
         (target / SNAPSHOT).write_text(uuid4().hex[:16])
         graph.store.flush()
         Journal.remove(target)
-        return after - journal.before, after, resumed
+        return after - journal.before, after, skipped, resumed
     finally:
         graph.close()
 
 
 def _load_lines(
     graph: OxigraphGraph, job: _Job, target: Path, journal: Journal
-) -> LabelFileWriter | None:
-    """Load line-based text and gather the names in it; None where it has no line."""
+) -> tuple[LabelFileWriter | None, int]:
+    """Load line-based text.
+
+    Returns:
+        The names in it, None where it has no line; and the number of statements left out.
+    """
     assert job.by_lines is not None
     writer: LabelFileWriter | None = None
     known = job.profile or stored_profile(target)
@@ -340,7 +352,7 @@ def _load_lines(
             left -= len(part)
         journal.write(target)
         try:
-            load_segments(
+            skipped = load_segments(
                 graph.store,
                 stream,
                 job.by_lines,
@@ -348,12 +360,13 @@ def _load_lines(
                 origin=journal.origin,
                 seen=seen,
                 save=save,
+                skip_invalid=job.skip_invalid,
             )
         except BaseException:
             if writer is not None:
                 writer.close()
             raise
-    return writer
+    return writer, skipped
 
 
 def _release(error: BaseException | None) -> None:
@@ -363,7 +376,8 @@ def _release(error: BaseException | None) -> None:
         error = error.__cause__ or error.__context__
 
 
-def _fill(store: Store, job: _Job) -> None:
-    """Load a file into a store in one piece."""
+def _fill(store: Store, job: _Job) -> int:
+    """Load a file into a store in one piece; return the number of statements left out."""
     with reading(job.source, job.progress) as stream:
-        store.bulk_load(input=stream, format=job.format)
+        assert job.format is not None  # tables are loaded by lines
+        return load_rdf(store, stream, job.format, skip_invalid=job.skip_invalid)

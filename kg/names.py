@@ -12,13 +12,14 @@ from itertools import islice
 from threading import Lock
 from typing import Final
 
-from pyoxigraph import DefaultGraph, Literal
+from pyoxigraph import Literal
 
 from guardrail.core.types import Entity, Triple
 from kg.blank_nodes import is_named
 from kg.characters import holds_surrogates
 from kg.labels import names_in
 from kg.mentions import fold
+from kg.results import graph_read
 from kg.store import OxigraphGraph
 
 __all__ = ["NameParts", "without_middle"]
@@ -96,8 +97,9 @@ class NameParts:
         literals = [Literal(value)]
         literals += [Literal(value, language=tag) for tag in graph.profile.tags]
         ids: dict[str, None] = {}
+        read = graph_read(graph.store)
         for literal in literals:
-            quads = graph.store.quads_for_pattern(None, None, literal, DefaultGraph())
+            quads = graph.store.quads_for_pattern(None, None, literal, read)
             for quad in islice(quads, _MAX_SUBJECTS):
                 if is_named(quad.subject) and graph.profile.is_fact(quad.predicate.value):
                     ids[graph.profile.short(quad.subject.value)] = None

@@ -7,18 +7,19 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import cast
 
-from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad, QuerySolutions, Store
+from pyoxigraph import BlankNode, Literal, NamedNode, Quad, QuerySolutions, Store
 
 from guardrail.core.types import Entity, Subgraph, Triple
 from kg.blank_nodes import is_named
 from kg.containment import holders
 from kg.facts import Name, Row, choose_names, fallback_label, property_fallback, triples, unknown
 from kg.profiles import Profile
+from kg.results import graph_read
+from kg.structured import StructuredValues
 from kg.traffic import keep
 
 __all__ = ["NodeReader", "detect_profile"]
 
-_DEFAULT = DefaultGraph()
 _PROPERTY_TYPE = NamedNode("http://wikiba.se/ontology#propertyType")
 _EXTERNAL_ID = NamedNode("http://wikiba.se/ontology#ExternalId")
 # Most triples that are read out of one node.
@@ -43,6 +44,7 @@ class _Role:
 
     fact: bool
     type: bool
+    statement: bool
     name: int | None
     description: int | None
 
@@ -53,6 +55,10 @@ class NodeReader:
     def __init__(self, store: Store, profile: Profile) -> None:
         self._store = store
         self._profile = profile
+        self._graph = graph_read(store)
+        self._structured = StructuredValues(
+            lambda node: self._quads(node, None, None), profile, self._label, self._fact_label
+        )
         self._name_predicates = profile.label + profile.alias
         self._named_classes = {profile.iri(id_) for ids in profile.ner.values() for id_ in ids}
         self._roles: dict[str, _Role] = {}
@@ -155,6 +161,10 @@ class NodeReader:
                     types.append(value.value)
                 if role.fact:
                     rows.append(Row(iri, predicate, value.value))
+                elif role.statement:
+                    rows += self._structured.statement(iri, predicate, value)
+            elif role.fact and not role.type and isinstance(value, BlankNode | NamedNode):
+                rows += self._structured.rows(iri, predicate, value)
             elif isinstance(value, Literal):
                 language = value.language
                 if role.fact:
@@ -236,9 +246,11 @@ class NodeReader:
 
     def _role(self, predicate: str) -> _Role:
         names, descriptions = self._name_predicates, self._profile.description
+        claims = self._profile.statements
         role = self._roles[predicate] = _Role(
             fact=self._fact_label(predicate) is not None,
             type=predicate in self._profile.type,
+            statement=claims is not None and predicate.startswith(f"{claims.claim}P"),
             name=names.index(predicate) if predicate in names else None,
             description=descriptions.index(predicate) if predicate in descriptions else None,
         )
@@ -264,16 +276,20 @@ class NodeReader:
     # --- the store -----------------------------------------------------------------------
 
     def _quads(
-        self, subject: NamedNode | None, predicate: NamedNode | None, value: NamedNode | None
+        self,
+        subject: NamedNode | BlankNode | None,
+        predicate: NamedNode | None,
+        value: NamedNode | None,
     ) -> Iterator[Quad]:
-        return self._store.quads_for_pattern(subject, predicate, value, _DEFAULT)
+        return self._store.quads_for_pattern(subject, predicate, value, self._graph)
 
     def _pointing(self, node: NamedNode) -> int:
         """How many triples point at a node, up to a bound; counted without reading them."""
         if not self._any(None, None, node):
             return 0
         found = self._store.query(
-            f"SELECT (COUNT(*) AS ?n) {{ {{ SELECT * {{ ?s ?p {node} }} LIMIT {_COUNTED} }} }}"
+            f"SELECT (COUNT(*) AS ?n) {{ {{ SELECT * {{ ?s ?p {node} }} LIMIT {_COUNTED} }} }}",
+            use_default_graph_as_union=self._graph is None,
         )
         return next(int(row[0].value) for row in cast(QuerySolutions, found))
 
@@ -285,7 +301,7 @@ class NodeReader:
 
 def detect_profile(store: Store) -> str:
     """Tell the vocabulary from the data: ``wikidata``, ``dbpedia`` or ``rdfs``."""
-    for quad in islice(store.quads_for_pattern(None, None, None, _DEFAULT), _SAMPLED):
+    for quad in islice(store.quads_for_pattern(None, None, None, graph_read(store)), _SAMPLED):
         predicate = quad.predicate.value
         if predicate.startswith("http://www.wikidata.org/prop/direct/"):
             return "wikidata"

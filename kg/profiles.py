@@ -29,7 +29,10 @@ from kg.characters import CONTROLS, SURROGATES
 __all__ = ["Profile", "check_iri", "load_profile", "store_profile", "stored_profile"]
 
 _SHIPPED = Path(__file__).parent / "data" / "profiles"
-_IRI_KEYS = ("label", "alias", "description", "type", "subclass", "within", "skip")
+_IRI_KEYS = (
+    *("label", "alias", "description", "type", "subclass", "within", "skip"),
+    *("value", "unit"),
+)
 # RFC 3987 as SPARQL's IRIREF grammar states it: none of these characters, no white space.
 _IRI = re.compile(rf"[A-Za-z][A-Za-z0-9+.\-]*:[^{CONTROLS}{SURROGATES}\x80-\x9f <>\"{{}}|^`\\]*")
 _SHORT_ID = re.compile(r"[\w.,()'!*~&=+$@%\-]+")
@@ -37,6 +40,20 @@ _SHORT_ID = re.compile(r"[\w.,()'!*~&=+$@%\-]+")
 
 ALL_LANGUAGES = "mul"
 """The tag of names that hold in all languages, https://www.wikidata.org/wiki/Help:Default_values"""
+
+
+class Statements(Value):
+    """Namespaces of Wikidata's statements, which hold a value and qualifiers.
+
+    Attributes:
+        claim: Of the predicates from an entity to a statement.
+        value: Of those from a statement to its value.
+        qualifier: Of those from a statement to its qualifiers.
+    """
+
+    claim: str
+    value: str
+    qualifier: str
 
 
 class Profile(Value):
@@ -51,6 +68,9 @@ class Profile(Value):
         subclass: Predicates from a class to a wider one.
         within: Predicates from a place to a wider one that holds it; empty: none is known.
         fact_prefixes: Namespaces whose predicates state facts; empty: all that name nothing.
+        value: Predicates from a blank node to the value that it describes.
+        unit: Predicates from a blank node to the unit or currency of its numbers.
+        statements: How statements with qualifiers are written; None where there are none.
         skip: Predicates that state no fact for a reader; a trailing ``*`` matches any ending.
         entity_prefix: Namespace that is cut off to make short ids (``Q212657``).
         property_prefix: Namespace that is cut off to make short property ids (``P19``).
@@ -73,6 +93,9 @@ class Profile(Value):
     subclass: tuple[str, ...] = ()
     within: tuple[str, ...] = ()
     fact_prefixes: tuple[str, ...] = ()
+    value: tuple[str, ...] = ()
+    unit: tuple[str, ...] = ()
+    statements: Statements | None = None
     skip: tuple[str, ...] = ()
     entity_prefix: str | None = None
     property_prefix: str | None = None

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import bz2
+import codecs
 import gzip
 import io
 import re
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 from xml.parsers import expat
@@ -16,6 +18,7 @@ from xml.parsers import expat
 from pyoxigraph import RdfFormat
 
 from guardrail.core.errors import KnowledgeGraphError
+from guardrail.core.fields import in_short
 from guardrail.core.unpacking import unpacked
 
 __all__ = [
@@ -111,7 +114,7 @@ def reading(source: Path, progress: Progress | None) -> Iterator[BinaryIO]:
     except SyntaxError as error:
         number = error.lineno or ((m := _LINE.search(str(error))) and int(m.group(1)))
         line = f", line {number}" if number else ""
-        message = str(error.msg or error)
+        message = f"{error.msg or error}{_quoted(source, error)}"
         raise KnowledgeGraphError(f"{source}{line}: not {_name(source)}: {message}") from error
     except (gzip.BadGzipFile, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise KnowledgeGraphError(f"{source} is damaged or cut short: {error}") from error
@@ -119,6 +122,17 @@ def reading(source: Path, progress: Progress | None) -> Iterator[BinaryIO]:
         if error.filename is None and "Invalid data stream" not in str(error):
             raise
         raise KnowledgeGraphError(f"cannot read {source}: {error}") from error
+
+
+def _quoted(source: Path, error: SyntaxError) -> str:
+    """The words of the file that are wrong, where the parser names their columns."""
+    first, last = error.offset, error.end_offset
+    if error.lineno is None or first is None or last is None or error.end_lineno != error.lineno:
+        return ""
+    with reading(source, None) as stream:
+        line = next(islice(stream, error.lineno - 1, None), b"")
+    wrong = line.decode("utf-8", "replace")[first - 1 : last - 1].strip()
+    return f" in {in_short(wrong)}; guardrail kg load --skip-invalid loads the rest"
 
 
 class Chunks:
@@ -154,12 +168,15 @@ def _bounded(packed: gzip.GzipFile | bz2.BZ2File, source: Path, size: int) -> Bi
 
 
 def _checked(source: Path, stream: io.RawIOBase | BinaryIO) -> BinaryIO:
-    """The stream, looked at on its way where it is XML."""
+    """The stream without its byte order mark; XML is checked as it is read."""
     if format_of(source) is RdfFormat.RDF_XML:
         stream = _CheckedXML(cast(BinaryIO, stream), source)
-    if isinstance(stream, io.RawIOBase):
-        return cast(BinaryIO, io.BufferedReader(stream, 1 << 18))
-    return stream
+    buffered: object = stream
+    if not isinstance(buffered, io.BufferedReader):
+        buffered = io.BufferedReader(cast(io.RawIOBase, stream), 1 << 18)
+    if buffered.peek(3).startswith(codecs.BOM_UTF8):
+        buffered.read(3)
+    return cast(BinaryIO, buffered)
 
 
 class _Readable(io.RawIOBase):

@@ -7,18 +7,20 @@ from collections.abc import Iterable
 from pydantic import Field
 from pyoxigraph import (
     BlankNode,
+    DefaultGraph,
     Literal,
     NamedNode,
     QueryBoolean,
     QuerySolutions,
     QueryTriples,
+    Store,
     Triple,
 )
 
 from guardrail.core.types import Value
 from kg.blank_nodes import BLANK, is_named
 
-__all__ = ["GraphStats", "QueryResult", "Term", "read_solutions"]
+__all__ = ["GraphStats", "QueryResult", "Term", "graph_read", "read_solutions"]
 
 
 class Term(Value):
@@ -63,6 +65,11 @@ class GraphStats(Value):
     triples: int = Field(ge=0)
     entities: int = Field(ge=0)
     properties: int = Field(ge=0)
+
+
+def graph_read(store: Store) -> DefaultGraph | None:
+    """The graph of a store that is read: None, for all, where it has named graphs."""
+    return DefaultGraph() if next(store.named_graphs(), None) is None else None
 
 
 def read_solutions(results: QuerySolutions | QueryBoolean | QueryTriples) -> QueryResult:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import re
+from codecs import BOM_UTF8
 from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
-from pyoxigraph import DefaultGraph, NamedNode, RdfFormat, Store
+from pyoxigraph import NamedNode, RdfFormat, Store
 
 from guardrail.core.errors import InputError, KnowledgeGraphError
 from guardrail.core.types import Entity, Mention, Subgraph, Triple
@@ -19,11 +20,10 @@ from kg.label_file import FileLabelIndex, LabelFileWriter
 from kg.labels import LabelIndex, MemoryLabelIndex, key_of, names_in, spot
 from kg.nodes import NodeReader, detect_profile
 from kg.profiles import Profile, load_profile, stored_profile
-from kg.results import GraphStats, QueryResult, read_solutions
+from kg.results import GraphStats, QueryResult, graph_read, read_solutions
 
 __all__ = ["OxigraphGraph", "snapshot_of"]
 
-_DEFAULT = DefaultGraph()
 SNAPSHOT = "snapshot"
 """File beside the store that names its state."""
 _DIGITS = 16
@@ -119,11 +119,11 @@ class OxigraphGraph:
             KnowledgeGraphError: If the text is not RDF of that format; names the line.
         """
         store = Store()
+        data = text.encode() if isinstance(text, str) else text
         try:
-            store.bulk_load(input=text, format=format)
+            store.bulk_load(input=data.removeprefix(BOM_UTF8), format=format)
         except (SyntaxError, ValueError, OSError) as error:
             raise KnowledgeGraphError(f"not {format}: {error}") from error
-        data = text.encode() if isinstance(text, str) else text
         return cls(store, profile=profile, name=name, snapshot=snapshot_of(BytesIO(data)))
 
     # --- the protocol ------------------------------------------------------------------------
@@ -214,7 +214,8 @@ class OxigraphGraph:
     def query(self, sparql: str) -> QueryResult:
         """Run a SPARQL SELECT, ASK, CONSTRUCT or DESCRIBE query.
 
-        The prefixes of the profile need not be declared in it.
+        The prefixes of the profile need not be declared in it. Patterns outside ``GRAPH`` match
+        all graphs; a statement of several graphs gives a row for each.
 
         Raises:
             InputError: If the query is not SPARQL.
@@ -222,7 +223,10 @@ class OxigraphGraph:
         """
         prefixes = dict(self.profile.prefixes)
         try:
-            return read_solutions(self.store.query(sparql, prefixes=prefixes))
+            union = graph_read(self.store) is None
+            return read_solutions(
+                self.store.query(sparql, prefixes=prefixes, use_default_graph_as_union=union)
+            )
         except SyntaxError as error:
             unknown_prefixes = _prefixes_of(sparql) - prefixes.keys()
             message = (
@@ -237,15 +241,15 @@ class OxigraphGraph:
 
     def stats(self) -> GraphStats:
         """Count triples, named nodes and properties; reads the whole graph once."""
-        triples = 0
+        triples, graph = 0, graph_read(self.store)
         predicates: set[str] = set()
-        for quad in self.store.quads_for_pattern(None, None, None, _DEFAULT):
+        for quad in self.store.quads_for_pattern(None, None, None, graph):
             triples += 1
             predicates.add(quad.predicate.value)
         facts = {predicate for predicate in predicates if self.profile.is_fact(predicate)}
         named: set[str] = set()
         for predicate in self.profile.label:
-            for quad in self.store.quads_for_pattern(None, NamedNode(predicate), None, _DEFAULT):
+            for quad in self.store.quads_for_pattern(None, NamedNode(predicate), None, graph):
                 if is_named(quad.subject):
                     named.add(quad.subject.value)
         properties = {self.profile.property_node(predicate) for predicate in facts}

@@ -63,13 +63,16 @@ def load(
     classes: Annotated[
         str | None, typer.Option(metavar="Q5", help="Of a dump: classes of entities to keep.")
     ] = None,
+    skip_invalid: Annotated[
+        bool, typer.Option(help="Leave out invalid statements, and count them as skipped.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Import a file into an on-disk graph, streaming.
 
     A load of N-Triples or a table that was interrupted goes on where it was when it is run again.
-    Prints {source, target, triples, added, resumed, unmatched, seconds, peak_mb, rate}: a
-    table on a terminal, else JSON; rate is triples a second, unmatched an id of each ``--link``
+    Prints {source, target, triples, added, skipped, resumed, unmatched, seconds, peak_mb, rate}:
+    a table on a terminal, else JSON; rate is triples a second, unmatched an id of each ``--link``
     column that is no row of the graph yet.
     """
     from rich.progress import (
@@ -109,6 +112,7 @@ def load(
                 properties=_parts(properties),
                 classes=_parts(classes),
             ),
+            skip_invalid=skip_invalid,
         )
     if not report.triples and not report.resumed:
         raise InputError(f"{file} holds no triples; nothing was loaded")

@@ -128,7 +128,10 @@ def test_blank_nodes_of_a_file_are_told_of_as_any_other(tmp_path: Path) -> None:
         assert not graph.find(["Some Body"])[0]
         assert not graph.spot("It was Some Body.")
         [subgraph] = graph.subgraphs(["urn:ada"])
-        assert subgraph.triples == subgraph.incoming == subgraph.entity.types == ()
+        [known] = subgraph.triples
+        value = "Some Body (knows: Ada Lovelace; motto: Nothing Ventured)"
+        assert (known.property, known.value, known.value_id) == ("knows", value, None)
+        assert subgraph.incoming == subgraph.entity.types == ()
         assert graph.entities([iri.value]) == [None]
         assert NameParts(graph).facts_with(["Nothing Ventured"]) == [[]]
         assert graph.stats().entities == 1

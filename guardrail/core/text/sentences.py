@@ -1,8 +1,7 @@
 """Sentence splitting for answers of language models: prose, lists, headings, tables.
 
-A hand-written splitter rather than the parser's, because its mistakes are foreseeable: it is
-linear in the text, keeps "Dr.", "U.S.", initials and decimals whole, and treats list items,
-headings and table rows as sentences of their own.
+It is linear in the text, keeps "Dr.", "U.S.", initials and decimals whole, and treats list items,
+headings and table rows as sentences.
 """
 
 from __future__ import annotations
@@ -28,8 +27,12 @@ FENCE = re.compile(r"[ \t]*(?:`{3,}|~{3,})[ \t]*[\w+#.-]*")
 """The line that opens or closes a block of code: signs, and at most a language's name. A line that
 says more is text like any other, which nobody may hide from the judge between such signs."""
 RULE = re.compile(r"[ \t|:*_=+-]*$")
+# What belongs to the sentence that it follows: quotes, and marks such as .[^2], .【1†a】 and .²
+MARKS = r"[\"'”’»」』）)\]*_`~]{0,4}+(?:\[[^\[\]\n]{1,40}\]|【[^【】\n]{1,60}】|[⁰¹²³⁴-⁹]){0,8}+"
+TAGS = r"(?:</[A-Za-z][^<>\n]{0,60}>|<br ?/?>)(?:</?[A-Za-z][^<>\n]{0,60}>){0,8}+"
 END = re.compile(
-    r"(?<![.!?…])[.!?…]++[\"'”’»)\]*_`~]{0,4}(?=\s)|(?<=[a-z0-9]{2})\.(?=[A-Z][a-z]* )"
+    rf"(?<![.!?…])[.!?…]++{MARKS}(?:{TAGS}|(?=\s))|[。！？｡]++{MARKS}"
+    r"|(?<=[a-z0-9]{2})\.(?=[A-Z][a-z]* )"
 )
 LAST_WORD = re.compile(r"[^\s(\[\"'“‘*_]+$")
 DOTTED = re.compile(r"(?:\w\.)+\w")
@@ -118,12 +121,12 @@ def _boundaries(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 def _ends_sentence(text: str, first: int, match: re.Match[str], end: int) -> bool:
     following = NEXT_WORD.match(text, match.end(), min(end, match.end() + 80))
-    if following is None:
+    if following is None or match.group()[0] in "。！？｡":
         return True
     word = following.group(1)
     plain = word.strip(".,;:!?\"'”’)*_").lower()
     opener = plain in lexicon_set("abbreviations", "openers") and word[0].isupper()
-    if not text[match.end()].isspace():
+    if not (text[match.end()].isspace() or match.group().endswith(">")):
         return opener
     if word[0].islower():
         return False
@@ -138,7 +141,7 @@ def _ends_sentence(text: str, first: int, match: re.Match[str], end: int) -> boo
     if last in lexicon_set("abbreviations", "finals"):
         # A day, a month or a time zone goes on with a time of day.
         times = calendar_words() | lexicon_set("abbreviations", "zones")
-        return opener or not (plain in times or word[0].isdigit() or word[:2].isupper())
+        return opener or not (plain in times or word[0] in "-–0123456789" or word[:2].isupper())
     closer = last in lexicon_set("abbreviations", "closers") or DOTTED.fullmatch(last)
     if closer or (len(last) == 1 and last.isalpha()):
         return opener
@@ -147,11 +150,9 @@ def _ends_sentence(text: str, first: int, match: re.Match[str], end: int) -> boo
 
 def _trimmed(text: str, start: int, end: int) -> Iterator[Stretch]:
     while start < end:
-        stop = end
-        if end - start > MAX_SENTENCE_CHARS:
-            stop = start + MAX_SENTENCE_CHARS
-            space = text.rfind(" ", start + 1, stop)
-            stop = space if space > 0 else stop
+        stop = min(end, start + MAX_SENTENCE_CHARS)
+        if stop < end and (space := text.rfind(" ", start + 1, stop)) > 0:
+            stop = space
         piece = text[start:stop]
         left = len(piece) - len(piece.lstrip())
         body = piece.strip()

@@ -26,6 +26,32 @@ def test_prose_is_split_where_a_reader_would(sentences: list[str]) -> None:
     assert [stretch.text for stretch in split_sentences(" ".join(sentences))] == sentences
 
 
+@pytest.mark.parametrize(
+    "sentences",
+    [
+        ["**Opening hours:** Mon-Fri, 9 a.m. - 5 p.m."],
+        ["Open 9 a.m. – 5 p.m. on weekdays.", "Closed on Sunday."],
+        ["It costs 60 euros.[^2]", "It is green.[3][4]", "It is new.【1†source】", "It sells.²"],
+        ["A first thought.</think>", "It costs 60 euros.<br>", "It is green."],
+        ["See fig. [2] and the area of approx.[3] 12 m²."],
+        ["Use `list.<T>` here, as on page p.[4]"],
+    ],
+)
+def test_a_mark_behind_a_full_stop_belongs_to_its_sentence(sentences: list[str]) -> None:
+    text = " ".join(sentences).replace("> ", ">")
+    assert [stretch.text for stretch in split_sentences(text)] == sentences
+
+
+def test_full_width_stops_need_no_space() -> None:
+    text = "The Fjell 3 is green。It costs 60 euros。また「安い。」と言う！"
+    assert [stretch.text for stretch in split_sentences(text)] == [
+        "The Fjell 3 is green。",
+        "It costs 60 euros。",
+        "また「安い。」",
+        "と言う！",
+    ]
+
+
 def test_markdown_blocks_are_sentences_of_their_own() -> None:
     text = (
         "# Life of Ada\n\nAda was born in\nlondon. She died young.\n\n"
