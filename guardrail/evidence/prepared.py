@@ -8,11 +8,13 @@ citations name them.
 from __future__ import annotations
 
 import hashlib
+import math
 import threading
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import OrderedDict, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from guardrail.core.cancellation import stop_if_given_up
@@ -45,9 +47,9 @@ NEIGHBOUR = 0.4
 CACHE_BYTES = 64 * 2**20
 """Default bound of an ``EvidenceCache``."""
 
-BYTES_PER_CHAR = 24
-"""Memory of prepared evidence per character of its statements, with stems and postings; measured
-with ``tracemalloc`` over the people graph and the benchmark's handbooks."""
+BYTES_PER_CHAR = 120
+"""Memory of prepared evidence per character of its statements, all indexes included: 118 for 840
+triples, 44 for 94 passages of invented handbooks, by ``tracemalloc``."""
 
 
 class Window(NamedTuple):
@@ -78,6 +80,14 @@ class Selection(NamedTuple):
     windows: tuple[int, ...] = ()
 
 
+class _NameIndex(NamedTuple):
+    """Subjects by each word and by the rarest word of a name, and those always looked for."""
+
+    by_word: Mapping[str, Sequence[str]]
+    by_rarest: Mapping[str, Sequence[tuple[str, frozenset[str]]]]
+    always: frozenset[str]
+
+
 @dataclass(eq=False)
 class PreparedEvidence:
     """Immutable, numbered statements in windows; derived indexes are built when first needed.
@@ -98,6 +108,11 @@ class PreparedEvidence:
 
     def __post_init__(self) -> None:
         self._spoken: dict[frozenset[str], PreparedEvidence] = {}
+
+    @cached_property
+    def bytes(self) -> int:
+        """Estimated memory, indexes included."""
+        return BYTES_PER_CHAR * sum(window.chars for window in self.windows)
 
     def spoken(self, text: str) -> PreparedEvidence:
         """The same evidence, with the other names that an answer uses written after the label.
@@ -164,25 +179,38 @@ class PreparedEvidence:
 
         return tables_of(self.statements)
 
-    def labels_near(self, tokens: Iterable[Token]) -> list[str]:
-        """The subjects that may be named by some words: those that share a word with them."""
-        found = set(self._labels_always)
-        for token in tokens:
-            found.update(self._labels_by_word.get(token.folded, ()))
-        return [label for label in self.labels if label in found]
+    def labels_in(self, tokens: Sequence[Token]) -> list[str]:
+        """The subjects that a text may name in full: all words of a name are among its words."""
+        words = {token.folded for token in tokens}
+        found = set(self._names.always)
+        for word in words:
+            found |= {label for label, rest in self._names.by_rarest.get(word, ()) if rest <= words}
+        return [label for label in self.labels if label in found] if found else []
+
+    def labels_sharing(self, tokens: Sequence[Token]) -> list[str]:
+        """The subjects with a word that a text writes with a capital."""
+        words = {token.folded for token in tokens if token.text[:1].isupper()}
+        found = {label for word in words for label in self._names.by_word.get(word, ())}
+        return [label for label in self.labels if label in found] if found else []
 
     @cached_property
-    def _labels_by_word(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = defaultdict(list)
-        for label in self.labels:
-            for name in (label, *self.names.get(label, ())):
-                for word in words_of_label(name):
-                    found[word].append(label)
-        return found
-
-    @cached_property
-    def _labels_always(self) -> tuple[str, ...]:
-        return tuple(label for label in self.labels if not by_words_alone(label))
+    def _names(self) -> _NameIndex:
+        by_word: dict[str, list[str]] = defaultdict(list)
+        names = [
+            (label, words_of_label(name))
+            for label in self.labels
+            for name in (label, *self.names.get(label, ()))
+        ]
+        for label, words in names:
+            for word in words:
+                by_word[word].append(label)
+        by_rarest: dict[str, list[tuple[str, frozenset[str]]]] = defaultdict(list)
+        for label, words in names:
+            if words:
+                rarest = min(words, key=lambda word: len(by_word[word]))
+                by_rarest[rarest].append((label, frozenset(words)))
+        always = frozenset(label for label in self.labels if not by_words_alone(label))
+        return _NameIndex(by_word, by_rarest, always)
 
     # --- selection -----------------------------------------------------------------------
 
@@ -240,8 +268,6 @@ class PreparedEvidence:
 
     def _scores(self, sentence: str, context: str) -> list[float]:
         """How much each statement has to do with a sentence, by shared words."""
-        import math
-
         wanted = dict.fromkeys(content_stems(context), CONTEXT_WEIGHT)
         wanted |= dict.fromkeys(content_stems(sentence), 1.0)
         total = len(self.statements)
@@ -256,12 +282,15 @@ class PreparedEvidence:
     def _with_neighbours(self, scores: list[float]) -> list[float]:
         """Sentences of a passage are read together with their neighbours: pronouns point there."""
         near = list(scores)
-        for window in self.windows:
-            for first, second in zip(window.places, window.places[1:], strict=False):
-                if self.statements[first].triple is None:
-                    near[second] += NEIGHBOUR * scores[first]
-                    near[first] += NEIGHBOUR * scores[second]
+        for first, second in self._neighbours:
+            near[second] += NEIGHBOUR * scores[first]
+            near[first] += NEIGHBOUR * scores[second]
         return near
+
+    @cached_property
+    def _neighbours(self) -> tuple[tuple[int, int], ...]:
+        prose = (w for w in self.windows if self.statements[w.places[0]].triple is None)
+        return tuple(pair for window in prose for pair in pairwise(window.places))
 
 
 def prepare(
@@ -337,13 +366,15 @@ class EvidenceCache:
     """Prepared evidence by its content, bounded in bytes; may be used from many threads.
 
     Args:
-        most_bytes: Estimated memory that is kept; what was used longest ago goes first.
+        most_bytes: Estimated memory that is kept; the least recently used goes first.
     """
 
     def __init__(self, most_bytes: int = CACHE_BYTES) -> None:
         self._room = most_bytes
         self._lock = threading.Lock()
-        self._kept: dict[bytes, tuple[int, PreparedEvidence]] = {}
+        self._kept: OrderedDict[bytes, PreparedEvidence] = OrderedDict()
+        self._bytes = 0
+        self._last: tuple[object, object, PreparedEvidence] | None = None
 
     def prepare(
         self,
@@ -352,19 +383,21 @@ class EvidenceCache:
         wider: Mapping[str, tuple[str, ...]] = NO_NAMES,
     ) -> PreparedEvidence:
         """``prepare``, or what it returned before for the same content."""
+        last = self._last  # the sentences of a stream ask with the very same tuple
+        if last is not None and last[0] is evidence and last[1] == (names, wider):
+            return last[2]
         key = _digest(evidence, names, wider)
         with self._lock:
-            if key in self._kept:
-                self._kept[key] = self._kept.pop(key)
-                return self._kept[key][1]
-        prepared = prepare(evidence, names, wider)
-        size = BYTES_PER_CHAR * sum(window.chars for window in prepared.windows)
+            prepared = self._kept.get(key)
+        prepared = prepared or prepare(evidence, names, wider)
         with self._lock:
-            self._kept[key] = size, prepared
-            total = sum(size for size, _ in self._kept.values())
-            while total > self._room and len(self._kept) > 1:
-                oldest = next(iter(self._kept))
-                total -= self._kept.pop(oldest)[0]
+            if key not in self._kept:
+                self._bytes += prepared.bytes
+            self._kept[key] = prepared
+            self._kept.move_to_end(key)
+            while self._bytes > self._room and len(self._kept) > 1:
+                self._bytes -= self._kept.popitem(last=False)[1].bytes
+            self._last = evidence, (names, wider), prepared
         return prepared
 
 

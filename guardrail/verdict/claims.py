@@ -122,7 +122,7 @@ class Claim:
     def mentions(self) -> list[tuple[int, int]]:
         """Where it writes out the name of a subject of the evidence; offsets are its own."""
         text, tokens = plain(self.text), self.tokens
-        near = self.evidence.labels_near(tokens)
+        near = self.evidence.labels_in(tokens)
         names = (name for label in near for name in (label, *self.evidence.names.get(label, ())))
         return [span for name in names for span in label_in(text, tokens, name)]
 
